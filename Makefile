@@ -22,11 +22,11 @@ orchestrator: $(RUNTIME)
 
 test: lint types layers migrations unit adapters
 
-$(RUNTIME): pyproject.toml constraints.txt
+$(RUNTIME): pyproject.toml benchmarks/pyproject.toml constraints.txt
 	@echo "Making .venv with $(PYTHON)"
 	@$(PYTHON) -m venv .venv
 	@echo "Installing memgraph and what it needs into .venv: a few minutes the first time, without a word"
-	@$(PIP) --editable '.[server,client]'
+	@$(PIP) --editable '.[server,client]' --editable benchmarks
 	touch $(RUNTIME)
 
 $(STAMP): $(RUNTIME)

@@ -1,7 +1,7 @@
 """How much of a true statement stands in its evidence, by the first letters of its words.
 
 ``python benchmarks/ground_share.py locomo-dev.json``: for several thresholds of
-``memgraph.policy.agent_proposals.grounded`` the share of statements that pass against the turns
+``memgraph.rules.proposals.grounded`` the share of statements that pass against the turns
 they rest on, and against as many turns of the same conversation drawn at random. LoCoMo's questions
 with their answers stand in for statements: they say in other words what the evidence says.
 """
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from memgraph.policy.agent_proposals import Said, grounded
+from memgraph.rules.proposals import Said, grounded
 
 THRESHOLDS = (0.2, 0.25, 1 / 3, 0.4, 0.5)
 _ASKING = re.compile(r"\b(when|what|which|where|who|how|long|many|does|would|likely|kind)\b", re.I)

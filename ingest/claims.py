@@ -19,9 +19,10 @@ import json
 import os
 import secrets
 import shutil
+import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -47,7 +48,8 @@ class Claim:
     """A file that this worker owns. ``path`` is where it was dropped, as the file system has it.
 
     ``target`` is where it goes in the end, relative to the drop zone, once that is decided.
-    ``attempts`` counts the runs that began to read it and did not come to an end.
+    ``attempts`` counts the runs that began to read it and did not come to an end; ``held`` is the
+    digest of a content that waits for an operator since then.
     """
 
     claim_id: str
@@ -58,6 +60,7 @@ class Claim:
     attempts: int = 0
     target: str | None = None
     started_at: int = 0
+    held: str | None = None
 
     @property
     def directory(self) -> Path:
@@ -86,16 +89,22 @@ class Claim:
     def save(self) -> None:
         """Write down what a later run must know, durably."""
         state = {"path": self.path, "target": self.target, "attempts": self.attempts}
-        write_durably(self.directory / _STATE, {**state, "started_at": self.started_at})
+        state |= {"started_at": self.started_at, "held": self.held}
+        write_durably(self.directory / _STATE, state)
 
     def reserve(self, folder: Folder) -> None:
-        """Decide where the file goes: its own path below ``folder``, numbered if that is taken."""
-        if self.target is not None and self.target.startswith(f"{folder}/"):
+        """Decide where the file goes: its own path below ``folder``, numbered if that is taken.
+
+        Where something else than a folder is in the way, such as a link that was refused, it is
+        the file's name alone.
+        """
+        decided = self.target is not None and self.target.startswith(f"{folder}/")
+        if decided and is_reachable(self.zone, str(self.target)):
             return
         with zone_lock(self.zone):
             taken = {state.get("target") for state in _states(self.zone, self.claim_id)}
             for number in range(1, 1_000_000):
-                target = f"{folder}/{_fitting(self.path, number, self.zone)}"
+                target = f"{folder}/{_fitting(self.path, number, self.zone / folder)}"
                 place = self.zone / target
                 manifest = place.with_name(place.name + MANIFEST_ENDING)
                 if target not in taken and not _exists(place) and not _exists(manifest):
@@ -104,12 +113,15 @@ class Claim:
             self.save()
 
     def finish(self) -> None:
-        """Move the file to its target and give the claim up. The manifest must be there before."""
-        target = self.stored_file
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):
-            self.file.rename(target)
-        sync_folder(target.parent)
+        """Move the file to its target and give the claim up. The manifest must be there before.
+
+        Raises:
+            IngestRejected: a folder on the way became a link.
+        """
+        with self._place() as (folder, name):
+            with suppress(FileNotFoundError):
+                os.rename(self.file, name, dst_dir_fd=folder)
+            os.fsync(folder)
         self._remove()
 
     def drop(self) -> None:
@@ -117,8 +129,18 @@ class Claim:
         self._remove()
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Put the manifest beside the place where the file will lie."""
-        write_durably(self.manifest_file, dict(manifest), scratch=self.directory)
+        """Put the manifest beside the place where the file will lie.
+
+        Raises:
+            IngestRejected: a folder on the way became a link.
+        """
+        text = _json_text(dict(manifest))
+        with self._place() as (folder, _), _written(self.directory, text) as fresh:
+            os.rename(fresh, self.manifest_file.name, dst_dir_fd=folder)
+            os.fsync(folder)
+
+    def _place(self) -> AbstractContextManager[tuple[int, str]]:
+        return open_parent(self.zone, str(self.stored_file.relative_to(self.zone)), make=True)
 
     def begin(self) -> None:
         """Count an attempt, durably, before the file is looked into."""
@@ -129,6 +151,16 @@ class Claim:
         """Forget the attempts: the file gets on, and only what stands still is given up."""
         self.attempts = 0
         self.save()
+
+    def hold(self, sha256: str) -> None:
+        """Let it wait for an operator."""
+        self.held = sha256
+        self.save()
+        self.release()
+
+    def take_up(self) -> None:
+        """Try it again, as often as the first time."""
+        self.held, self.attempts = None, 0
 
     def give_back(self) -> None:
         """Let go of it without counting the attempt: it was not the file that failed."""
@@ -200,14 +232,16 @@ def adopt(zone: Path, names: Iterable[str] | None = None) -> Iterator[Claim]:
 
 
 @contextmanager
-def open_parent(zone: Path, path: str) -> Iterator[tuple[int, str]]:
+def open_parent(zone: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
     """A descriptor of the folder that holds ``path``, reached without following a link.
+
+    With ``make`` folders that are not there are made.
 
     Raises:
         Vanished, IngestRejected: a folder on the way is gone, or is a link.
     """
     *folders, name = path.split("/")
-    with _descend(os.fspath(zone), folders) as descriptor:
+    with _descend(os.fspath(zone), folders, make=make) as descriptor:
         yield descriptor, name
 
 
@@ -216,11 +250,12 @@ def is_claimed(zone: Path, claim_id: str) -> bool:
     return _exists(zone / CLAIMS / claim_id / _FILE)
 
 
-def claimed_paths(zone: Path) -> set[str]:
-    """Where the files of all claims lay when they were dropped."""
+def claimed_paths(zone: Path, *, held: bool = True) -> set[str]:
+    """Where the files of all claims lay when they were dropped; with or without ``held`` ones."""
     if not (zone / CLAIMS).is_dir():
         return set()
-    return {state["path"] for state in _states(zone, but="")}
+    states = _states(zone, but="")
+    return {state["path"] for state in states if held or not state.get("held")}
 
 
 @contextmanager
@@ -236,30 +271,37 @@ def zone_lock(zone: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def write_durably(path: Path, value: Any, *, scratch: Path | None = None) -> None:
+def write_durably(path: Path, value: Any) -> None:
     """JSON that is on disk as a whole or not at all, after a power cut too; see ``write_text``."""
-    write_text(path, json.dumps(value, indent=2, sort_keys=True) + "\n", scratch=scratch)
+    write_text(path, _json_text(value))
 
 
-def write_text(path: Path, text: str, *, scratch: Path | None = None) -> None:
-    """Write a text such that it is on disk as a whole or not at all, after a power cut too.
-
-    It is written in the folder ``scratch`` (of the same file system; by default the file's own),
-    where a writer that is killed leaves its half.
-    """
+def write_text(path: Path, text: str) -> None:
+    """Write a text such that it is on disk as a whole or not at all, after a power cut too."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = (scratch or path.parent) / f".{secrets.token_hex(8)}.tmp"
+    with _written(path.parent, text) as fresh:
+        fresh.rename(path)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def _written(folder: Path, text: str) -> Iterator[Path]:
+    """Write a text durably to a fresh file, to be renamed; a writer that is killed leaves it."""
+    fresh = folder / f".{secrets.token_hex(8)}.tmp"
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        fresh.rename(path)
+        yield fresh
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+
+
+def _json_text(value: Any) -> str:
+    return json.dumps(value, indent=2, sort_keys=True) + "\n"
 
 
 def sync_folder(folder: Path) -> None:
@@ -272,12 +314,17 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _descend(folder: str, rest: list[str], above: int | None = None) -> Iterator[int]:
+def _descend(
+    folder: str, rest: list[str], above: int | None = None, *, make: bool = False
+) -> Iterator[int]:
     with open_directory(folder, above) as descriptor:
         if not rest:
             yield descriptor
             return
-        with _descend(rest[0], rest[1:], descriptor) as inner:
+        if make:
+            with suppress(FileExistsError):
+                os.mkdir(rest[0], dir_fd=descriptor)
+        with _descend(rest[0], rest[1:], descriptor, make=make) as inner:
             yield inner
 
 
@@ -318,6 +365,7 @@ def _adopt_one(zone: Path, name: str) -> Claim | None:
         attempts=int(state.get("attempts", 0)),
         target=state.get("target"),
         started_at=int(state.get("started_at", 0)),
+        held=state.get("held"),
     )
 
 
@@ -342,13 +390,27 @@ def _states(zone: Path, but: str) -> Iterator[dict[str, Any]]:
             yield state
 
 
-def _fitting(path: str, number: int, zone: Path) -> str:
+def _fitting(path: str, number: int, folder: Path) -> str:
     """``path``, numbered from the second on, such that it and its manifest have legal names."""
     pure = PurePosixPath(path)
     name = numbered(pure.name, number, MAX_NAME_BYTES - len(MANIFEST_ENDING))
     whole = str(pure.with_name(name))
     # A deep path may be legal where it was walked folder by folder, and too long as a whole.
-    return whole if len(os.fsencode(zone / whole)) < _MAX_PATH_BYTES else name
+    fits = len(os.fsencode(folder / whole)) < _MAX_PATH_BYTES and is_reachable(folder, whole)
+    return whole if fits else name
+
+
+def is_reachable(folder: Path, path: str) -> bool:
+    """Return whether all on the way from a folder to a path are folders, or not there yet."""
+    for part in PurePosixPath(path).parts[:-1]:
+        folder /= part
+        try:
+            mode = folder.lstat().st_mode
+        except FileNotFoundError:
+            return True
+        if not stat.S_ISDIR(mode):
+            return False
+    return True
 
 
 def numbered(name: str, number: int, limit: int) -> str:

@@ -17,6 +17,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
+from ingest.claims import CLAIMS
+from ingest.discover import OWN_FOLDERS
+from ingest.manifest import IngestReport
+from ingest.pipeline import IngestPipeline
+from ingest.reasons import Reason
 from memgraph.errors import IngestRejected, MemgraphError
 
 if TYPE_CHECKING:
@@ -24,6 +29,57 @@ if TYPE_CHECKING:
     from ingest.pipeline import IngestPipeline, Progress
     from ingest.staging import Staged
     from memgraph.service.orchestrator import Orchestrator
+
+
+# Following the drop zone: a run at the start, and one after every change.
+
+
+# Also without a change: what was being written, or waited for a busy database, is tried again.
+RETRY_SECONDS = 5.0
+
+
+def watch(
+    pipeline: IngestPipeline,
+    stop: threading.Event,
+    *,
+    retry_seconds: float = RETRY_SECONDS,
+    debounce_ms: int = 200,
+) -> Iterator[IngestReport]:
+    """Reports of the runs in which something was done, until ``stop`` is set.
+
+    Raises:
+        StorageError, MemoryDisabled: as ``IngestPipeline.run``.
+    """
+    from watchfiles import watch as watch_files
+
+    pipeline.zone.mkdir(parents=True, exist_ok=True)
+    own = {pipeline.zone / name for name in (*OWN_FOLDERS, CLAIMS)}
+    changes = watch_files(
+        pipeline.zone,
+        watch_filter=lambda _, path: _is_drop(Path(path), own),
+        debounce=debounce_ms,
+        stop_event=stop,
+        rust_timeout=max(1, int(retry_seconds * 1000)),
+        yield_on_timeout=True,
+        raise_interrupt=False,
+    )
+    # What is dropped before the watcher listens is found by the retry.
+    report = pipeline.run()
+    if _something(report):
+        yield report
+    for _ in changes:
+        report = pipeline.run()
+        if _something(report):
+            yield report
+
+
+def _is_drop(path: Path, own: set[Path]) -> bool:
+    return path not in own and own.isdisjoint(path.parents)
+
+
+def _something(report: IngestReport) -> bool:
+    return any(each.outcome != "skipped" for each in report.results)
+
 
 # While a folder is followed, results of the past are kept up to this many.
 MAX_KEPT = 1_000
@@ -82,8 +138,13 @@ def command(
     watch: Annotated[
         bool, typer.Option("--watch", help="Follow the drop zone until interrupted.")
     ] = False,
+    retry: Annotated[
+        bool,
+        typer.Option("--retry", help="Take up held files, too: begun ten times, and no further."),
+    ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="End with 1 when a file was rejected or failed.")
+        bool,
+        typer.Option("--strict", help="End with 1 when a file was rejected, held or failed."),
     ] = False,
 ) -> Report:
     """Turn dropped files into memories.
@@ -95,7 +156,7 @@ def command(
     line: CommandLine = context.find_root().obj
     with line.orchestrator(orchestrator) as handle:
         staged = _stage(paths or [], handle)
-        found = _watch(line, handle) if watch else _run_once(line, handle)
+        found = (_watch if watch else _run_once)(line, handle, retry=retry)
         embedding = line.after_writing(handle)
     totals = dict(sorted(Counter(each.outcome for each in found).items()))
     passed_over = [
@@ -129,19 +190,19 @@ def _stage(paths: Sequence[Path], handle: Orchestrator) -> list[Staged]:
     return stage(paths, handle.paths.ingest)
 
 
-def _run_once(line: CommandLine, handle: Orchestrator) -> list[FileResult]:
-    with _pipeline(line, handle) as pipeline:
+def _run_once(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[FileResult]:
+    with _pipeline(line, handle, retry=retry) as pipeline:
         return list(pipeline.run().results)
 
 
-def _watch(line: CommandLine, handle: Orchestrator) -> list[FileResult]:
+def _watch(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[FileResult]:
     """Show every run as it ends; gives the last results when somebody interrupts."""
-    from ingest.watching import watch
+    pass  # merged
 
     kept: deque[FileResult] = deque(maxlen=MAX_KEPT)
     stop = threading.Event()
     screen = None if line.as_json else line.screen()
-    with _stopped_by_signals(stop), _pipeline(line, handle) as pipeline:
+    with _stopped_by_signals(stop), _pipeline(line, handle, retry=retry) as pipeline:
         if screen is not None:
             screen.line(f"following {pipeline.zone}; end with Ctrl-C")
         for report in watch(pipeline, stop):
@@ -153,7 +214,7 @@ def _watch(line: CommandLine, handle: Orchestrator) -> list[FileResult]:
 
 
 @contextmanager
-def _pipeline(line: CommandLine, handle: Orchestrator) -> Iterator[IngestPipeline]:
+def _pipeline(line: CommandLine, handle: Orchestrator, *, retry: bool) -> Iterator[IngestPipeline]:
     from ingest.pipeline import IngestPipeline
 
     with line.stages("ingesting") as told:
@@ -162,7 +223,7 @@ def _pipeline(line: CommandLine, handle: Orchestrator) -> Iterator[IngestPipelin
             stored = f"{at.steps_done:,} of {at.steps:,} of " if at.steps else ""
             told(f"{stored}{_shortened(at.path)}", at.done, at.total)
 
-        yield IngestPipeline(handle, progress=progress)
+        yield IngestPipeline(handle, progress=progress, retry=retry)
 
 
 @contextmanager
@@ -205,7 +266,11 @@ def _count(value: Any) -> str:
 
 
 def _refusal(results: Sequence[FileResult]) -> IngestRejected | None:
-    refused = [each for each in results if each.outcome in ("rejected", "failed")]
+    refused = [
+        each
+        for each in results
+        if each.outcome in ("rejected", "failed") or each.reason == Reason.HELD
+    ]
     if not refused:
         return None
     return IngestRejected(f"{len(refused)} of {len(results)} files were not taken")

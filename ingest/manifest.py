@@ -14,7 +14,7 @@ MANIFEST_VERSION = 1
 # A manifest is for reading: what a file of 100,000 faults has is told by counts beyond this.
 MAX_FINDINGS = 1_000
 
-Outcome = Literal["processed", "duplicate", "rejected", "skipped", "failed"]
+Outcome = Literal["processed", "duplicate", "rejected", "held", "skipped", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,10 @@ class FileResult:
 
     ``processed``, ``duplicate`` (this content was stored before) and ``rejected`` are final and
     have a manifest. ``skipped`` stays where it is, ``failed`` stays claimed; both are tried again
-    by the next run. ``reason`` is a ``Reason``, or for failed the code of the error. ``stored_as``
-    and ``manifest`` are relative to the drop zone. ``partial``: it was processed without items
-    that broke a rule; ``counts["rejected_items"]`` says how many.
+    by the next run. ``held`` stays claimed until a run is asked to try it again. ``reason`` is a
+    ``Reason``, or for failed the code of the error. ``stored_as`` and ``manifest`` are relative to
+    the drop zone. ``partial``: it was processed without items that broke a rule;
+    ``counts["rejected_items"]`` says how many.
     """
 
     path: str

@@ -15,10 +15,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ingest.candidates import ParsedDocument
-from ingest.claims import Claim, adopt, claim, claim_names, is_claimed, open_parent, write_text
+from ingest.claims import (
+    CLAIMS,
+    Claim,
+    adopt,
+    claim,
+    claim_names,
+    is_claimed,
+    open_parent,
+    write_text,
+)
 from ingest.convert import shortened, to_document, to_memories
 from ingest.dates import DateOrder, date_order
-from ingest.discover import DropEntry, discover, display_path
+from ingest.discover import OWN_FOLDERS, DropEntry, discover, display_path
 from ingest.extract import extract
 from ingest.leftovers import remove_emptied, remove_stale
 from ingest.manifest import FileResult, IngestReport, Outcome, ended, head, told, with_partial
@@ -40,12 +49,12 @@ from memgraph.config import Settings
 from memgraph.errors import DatabaseBusy, IngestRejected, MemgraphError, MemoryDisabled
 from memgraph.model.enums import IngestStatus
 from memgraph.model.ingest import Document, DocumentOutcome
-from memgraph.paths import OrchestratorPaths
+from memgraph.paths import OrchestratorPaths, naming_full_disk
 
 if TYPE_CHECKING:
     from memgraph.service.extraction import Proposals
 
-# A file that kills its reader this often, and gets no further, waits for an operator.
+# A file that was begun this often, and got no further, waits for an operator.
 MAX_ATTEMPTS = 10
 # Larger files are taken when the others are done.
 LARGE_BYTES = 1_000_000
@@ -55,6 +64,9 @@ _SMALL_CHARS = 20_000
 _MEGABYTE = 1_000_000
 # A record's dates stand in its first lines.
 _HEAD_BYTES = 2_000
+HELD = (
+    f"it was begun {MAX_ATTEMPTS} times and got no further; memgraph ingest --retry tries it again"
+)
 _T = TypeVar("_T")
 _COUNTS = (
     "memories",
@@ -125,6 +137,7 @@ class IngestPipeline:
         progress: called in this thread, around every file.
         settle_seconds: how long a file must have been at rest where the system has no leases.
         stop: asked before each file and each part of one; what is left is for the next run.
+        retry: in the first run take up what is held, too: begun ten times, and no further.
     """
 
     def __init__(
@@ -135,12 +148,14 @@ class IngestPipeline:
         progress: Callable[[Progress], None] | None = None,
         settle_seconds: float = 1.0,
         stop: Callable[[], bool] = lambda: False,
+        retry: bool = False,
     ) -> None:
         self._store = store
         self._now_ms = now_ms or SystemClock().now_ms
         self._progress = progress
         self._settle_seconds = settle_seconds
         self._stop = stop
+        self._retry = retry
         self._extractor = Extractor(store.propose)
         self._emptied: set[str] = set()
         self._results: list[FileResult] = []
@@ -153,11 +168,20 @@ class IngestPipeline:
 
         Raises:
             MemoryDisabled: ``memory.ingest.enabled`` is false.
-            StorageError: the database does not work; the file in hand stays claimed.
+            IngestRejected: the drop zone, or a folder of ingest's own in it, is a link.
+            StorageError: the database does not work, or the disk is full; the file in hand stays
+                claimed, and the next run goes on with it.
         """
+        with naming_full_disk(self.zone):
+            return self._run()
+
+    def _run(self) -> IngestReport:
         settings = self._store.settings.memory.ingest
         if not settings.enabled:
             raise MemoryDisabled("ingestion is switched off: memory.ingest.enabled = false")
+        for own in (CLAIMS, *sorted(OWN_FOLDERS)):
+            with suppress(Vanished), open_directory(os.fspath(self.zone / own)):
+                pass  # it is no link: what is moved there lies there
         remove_stale(self.zone)
         self._emptied = set()
         self._extractor = Extractor(self._store.propose)
@@ -178,6 +202,8 @@ class IngestPipeline:
                 self._tell(display_path(left.path))
                 self._results.append(self._finish_claim(left))
                 self._tell(self._results[-1].path, self._results[-1])
+        # What is held anew waits for whoever asks again.
+        self._retry = False
         remove_emptied(self.zone, self._emptied)
         return IngestReport(tuple(self._results))
 
@@ -236,6 +262,11 @@ class IngestPipeline:
 
     def _finish_claim(self, taken: Claim) -> FileResult:
         shown = display_path(taken.path)
+        if self._retry:
+            taken.take_up()
+        elif taken.held is not None and not self._is_stored(taken.held):
+            taken.release()
+            return FileResult(shown, "skipped", Reason.HELD, HELD, taken.held)
         self._emptied.add(taken.path.rpartition("/")[0])
 
         def progress(done: int, total: int) -> None:
@@ -276,6 +307,11 @@ class IngestPipeline:
         )
         return result
 
+    def _is_stored(self, sha256: str) -> bool:
+        """Whether another file of this content was taken meanwhile."""
+        before = self._store.ingested(sha256)
+        return before is not None and before[0] is IngestStatus.PROCESSED
+
 
 class _Left(Exception):
     """A claimed file is left for a later run."""
@@ -310,12 +346,8 @@ class _Work:
                     settle_seconds=settle_seconds,
                 )
             self._within_bounds(content.sha256)
-            if attempts >= MAX_ATTEMPTS:
-                raise refuse(
-                    Reason.GAVE_UP,
-                    f"it was begun {attempts} times and got no further",
-                    attempts=attempts,
-                )
+            if attempts >= MAX_ATTEMPTS and self.claim.held is None:
+                return self._hold(content, attempts)
             return self._ingest(content)
         except IngestRejected as error:
             return self._reject(error, content)
@@ -440,6 +472,21 @@ class _Work:
         self.claim.reserve("processed")
         first = {"path": recorded.get("path"), "stored_as": recorded.get("stored_as")}
         return self._close("duplicate", content, {**self._head(content), "first": first})
+
+    def _hold(self, content: FileContent, attempts: int) -> FileResult:
+        """Nothing of it stays half stored, and nobody tries it again unasked."""
+        sha256 = content.sha256
+        self.store.ingest_given_up(sha256)
+        manifest = {
+            **self._head(content),
+            "outcome": "held",
+            "reason": Reason.HELD.value,
+            "message": HELD,
+            "details": {"attempts": attempts},
+        }
+        self.store.ingest_rejected(sha256, path=shortened(self.shown), manifest=manifest)
+        self.claim.hold(sha256)
+        return FileResult(self.shown, "held", Reason.HELD, HELD, sha256)
 
     def _reject(self, error: IngestRejected, content: FileContent | None) -> FileResult:
         reason = str(error.details["reason"])

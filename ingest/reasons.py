@@ -11,8 +11,8 @@ from memgraph.errors import IngestRejected
 class Reason(StrEnum):
     """Why a whole file is refused (``IngestRejected.details['reason']``) or left for a later run.
 
-    ``gave_up`` waits for an operator: drop the file again to have it tried again. The skipped ones
-    are not failures: the file stays where it is. ``partial``, at the end, is of a file that was
+    ``held`` waits for an operator: ``memgraph ingest --retry`` tries it again. The skipped ones are
+    not failures: the file stays where it is. ``partial``, at the end, is of a file that was
     taken.
     """
 
@@ -42,7 +42,7 @@ class Reason(StrEnum):
     NO_VALID_ITEMS = "no_valid_items"
     TOO_MANY_ITEMS = "too_many_items"
     OWN_OUTPUT = "own_output"
-    GAVE_UP = "gave_up"
+    HELD = "held"
 
     STILL_BEING_WRITTEN = "still_being_written"
     HIDDEN_OR_TEMPORARY = "hidden_or_temporary"

@@ -31,20 +31,24 @@ def sender_of(zone: Path, sha256: str) -> Mapping[str, Any] | None:
     return None if note is None else note["sender"]
 
 
-def waiting(zone: Path, sha256: str) -> Mapping[str, Any] | None:
-    """Who sent a content whose file is dropped or claimed; None: no file of it waits."""
+def waiting(zone: Path, sha256: str, *, held: bool = True) -> Mapping[str, Any] | None:
+    """Who sent a content whose file is dropped or claimed; None: no file of it waits.
+
+    Args:
+        held: whether a file waits that waits for an operator.
+    """
     note = _read(_note_of(zone, sha256))
     if note is None:
         return None
     # A sender who was killed in between left a note without its file.
-    there = os.path.lexists(zone / note["path"]) or note["path"] in claimed_paths(zone)
+    there = os.path.lexists(zone / note["path"]) or note["path"] in claimed_paths(zone, held=held)
     sender: Mapping[str, Any] = note["sender"]
     return sender if there else None
 
 
 def some_wait(zone: Path) -> bool:
-    """Whether a file that was sent waits."""
-    return any(waiting(zone, each.stem) is not None for each in _notes(zone))
+    """Whether a file that was sent waits for a run."""
+    return any(waiting(zone, each.stem, held=False) is not None for each in _notes(zone))
 
 
 def done_with(zone: Path, sha256: str) -> None:

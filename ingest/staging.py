@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from ingest.claims import MAX_NAME_BYTES, numbered, zone_lock
+from ingest.claims import MAX_NAME_BYTES, is_reachable, numbered, open_parent, zone_lock
 from ingest.discover import is_hidden_or_temporary
 from ingest.leftovers import INCOMING
 from ingest.parse import SUPPORTED_TYPES
@@ -39,6 +39,7 @@ def stage(paths: Iterable[Path], zone: Path) -> list[Staged]:
 
     Raises:
         OSError: a path that is not there, or a drop zone that cannot be written to.
+        IngestRejected: a folder of the drop zone is exchanged for a link meanwhile.
     """
     results: list[Staged] = []
     for path in paths:
@@ -94,18 +95,23 @@ def _copy_open(source: BinaryIO, relative: Path, zone: Path) -> Path:
             shutil.copyfileobj(source, file)
         with zone_lock(zone):
             target = free_name(zone, relative)
-            (zone / target).parent.mkdir(parents=True, exist_ok=True)
-            fresh.rename(zone / target)
+            with open_parent(zone, str(target), make=True) as (folder, name):
+                os.rename(fresh, name, dst_dir_fd=folder)
     finally:
         fresh.unlink(missing_ok=True)
     return target
 
 
 def free_name(zone: Path, relative: Path) -> Path:
-    """The name, numbered if it is taken; under the lock of the drop zone."""
+    """The name, numbered if it is taken; under the lock of the drop zone.
+
+    Where something else than a folder is in the way, such as a link, it has no folder.
+    """
     # At the top of the drop zone these names belong to the pipeline.
     if len(relative.parts) > 1 and relative.parts[0] in ("processed", "rejected"):
         relative = Path(f"{relative.parts[0]}-1", *relative.parts[1:])
+    if not is_reachable(zone, str(relative)):
+        relative = Path(relative.name)
     target = relative
     number = 1
     while os.path.lexists(zone / target):

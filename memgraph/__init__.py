@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from memgraph.model.values import (
         Source as Source,
     )
-    from memgraph.policy.scope import Viewer as Viewer
+    from memgraph.rules.scope import Viewer as Viewer
     from memgraph.service.agent_tools import answer_calls as answer_calls
     from memgraph.service.agent_tools import call_tool as call_tool
     from memgraph.service.agent_tools import tools_for as tools_for
@@ -75,7 +75,7 @@ _HOME = {
     "Memory": "memgraph.model.values",
     "MemoryInput": "memgraph.model.values",
     "Source": "memgraph.model.values",
-    "Viewer": "memgraph.policy.scope",
+    "Viewer": "memgraph.rules.scope",
     "ContextAssembler": "memgraph.service.context.assembler",
     "MemoryEntity": "memgraph.service.context.entity",
     "MemoryService": "memgraph.service.memory_service",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 from memgraph.errors import InvalidInput
@@ -38,11 +39,14 @@ class FixedClock:
         self._now_ms += ms + round(days * MS_PER_DAY)
 
 
+# An answer has some 170 times, most of them twice, and its receipt has them all again.
+@lru_cache(maxsize=4_096)
 def iso(ms: int) -> str:
     """Milliseconds as ISO 8601 in UTC, e.g. 2026-01-01T00:00:00.000Z."""
     seconds, rest = divmod(ms, 1000)
-    stamp = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    return f"{stamp.rjust(19, '0')}.{rest:03d}Z"
+    # A third of the time of ``strftime``.
+    stamp = datetime.fromtimestamp(seconds, UTC).isoformat()[: len("2026-01-01T00:00:00")]
+    return f"{stamp}.{rest:03d}Z"
 
 
 def parse_time(text: str | int | datetime) -> int:

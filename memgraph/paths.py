@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from memgraph.errors import AccessDenied, Conflict, InvalidInput
+from memgraph.errors import AccessDenied, Conflict, DatabaseFull, InvalidInput, StorageError
 
 Stamp = tuple[tuple[int, int] | None, ...]
 
@@ -22,6 +25,10 @@ DATABASE_NAME = "memory.db"
 MAX_NAME_CHARS = 64
 SOURCE_FIELD = "source_path"
 
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_FULL_NAMES = {errno.errorcode[each] for each in _FULL}
+# Less than this, in bytes, is no room: SQLite writes pages, and the log takes some.
+_ROOM = 1 << 16
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME_CHARS - 1}}}")
 # Device names of Windows: a folder of such a name cannot be copied there.
 _RESERVED = frozenset(
@@ -222,6 +229,36 @@ def stamp_of(*files: Path) -> Stamp:
         else:
             found.append((status.st_mtime_ns, status.st_size))
     return tuple(found)
+
+
+@contextmanager
+def naming_full_disk(folder: Path) -> Iterator[None]:
+    """Raise as DatabaseFull whatever fails inside because there is no room left in a folder.
+
+    SQLite calls some of it a failure to read or write, Python an ``OSError``.
+
+    Raises:
+        DatabaseFull: the disk, or what the user may have of it, is full.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise DatabaseFull("the disk is full; nothing is half done", path=str(folder)) from error
+    except StorageError as error:
+        told = error.details
+        failed = str(told.get("sqlite", "")).startswith("SQLITE_IOERR") and _free(folder) < _ROOM
+        if isinstance(error, DatabaseFull) or not (failed or told.get("errno") in _FULL_NAMES):
+            raise
+        raise DatabaseFull("the disk is full; nothing was written", path=str(folder)) from error
+
+
+def _free(folder: Path) -> int:
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return _ROOM
 
 
 def take_free_name(draft: Path, target: Path) -> None:

@@ -10,14 +10,23 @@ import sqlalchemy as sa
 from alembic import context
 
 from memgraph.model.tables import metadata
-from memgraph.storage import sqlite
+from memgraph.store import migrating, sqlite
+from memgraph.store.snapshot import Transaction
 
 # Made by hand in the migrations, and their shadow tables by SQLite: not the models' business.
-DERIVED = ("memory_fts", "memory_vectors")
+DERIVED = ("memory_fts", "text_")
 
 
 def include_name(name: str | None, type_: str, _parents: Any) -> bool:
     return not (type_ == "table" and name is not None and name.startswith(DERIVED))
+
+
+def seal(*, ctx: Any, step: Any, **_: Any) -> None:
+    """Count the tables anew after the last step up: steps change rows without triggers."""
+    if step.is_upgrade and step.up_revision_id == context.script.get_current_head():
+        migrating.renew_digests(
+            Transaction(ctx.connection), key=context.config.attributes.get("key")
+        )
 
 
 def run(connection: sa.Connection) -> None:
@@ -25,6 +34,7 @@ def run(connection: sa.Connection) -> None:
         connection=connection,
         target_metadata=metadata,
         include_name=include_name,
+        on_version_apply=seal,
         transactional_ddl=True,
         render_as_batch=False,
     )

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from memgraph import MemoryService, Orchestrator, Scope, Sensitivity, Viewer
-from memgraph.policy.scope import ScopeFacts, visible
+from memgraph.rules.scope import ScopeFacts, visible
 
 TASKS = ("Kxtaska", "Kxtaskb")
 PROJECTS = ("Kxproja", "Kxprojb")

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from memgraph.errors import MemgraphError
-from memgraph.storage import provisioning, sqlite
-from memgraph.storage.database import Database
+from memgraph.store import provisioning, sqlite
+from memgraph.store.database import Database
 
 NAME = "orc-1"
 NOW = 1_767_225_600_000
@@ -57,7 +57,7 @@ def fork() -> None:
     """Runs in the started interpreter: forks, tells the pids, waits, tells the exit statuses."""
     calls = json.loads(sys.stdin.readline())
     function = globals()[sys.argv[1]]
-    provisioning.expected_schema(8)  # made once, before there are several of us
+    provisioning.expected_schema()  # made once, before there are several of us
     pids = []
     for call in calls:
         pid = os.fork()

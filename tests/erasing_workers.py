@@ -58,7 +58,7 @@ def dying(place: str) -> tuple[Any, str, Callable[..., Any]]:
     before: dict[str, tuple[Any, str]] = {
         "planned": (erase, "erase_rows"),
         "hidden": (rows, "_blank"),
-        "blanking": (rows.erasing, "remove_entities"),
+        "blanking": (rows.erasure, "remove_entities"),
         "blanked": (rows, "_sweep"),
         "files": (erase, "_note_files"),
         "folded": (folder, "scan"),

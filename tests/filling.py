@@ -10,8 +10,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from memgraph.storage import provisioning
-from memgraph.storage.database import Database
+from memgraph.store import provisioning
+from memgraph.store.database import Database
 
 NOW = 1_767_225_600_000
 DAY = 86_400_000

@@ -13,8 +13,8 @@ from filling import NOW, Filling, fresh_database
 from hypothesis import strategies as st
 
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryType, Scope, Sensitivity
-from memgraph.policy.scope import ScopeFacts, Viewer, visible
-from memgraph.storage.database import Database
+from memgraph.rules.scope import ScopeFacts, Viewer, visible
+from memgraph.store.database import Database
 
 SCOPE_IDS = ["a", "b"]
 SECRET = "TOPSECRET"

@@ -109,8 +109,12 @@ def _work(service: MemoryService, who: str, stop: threading.Event, tell: Tell) -
         tell("memory", one)
         edge = orc.relate(one, "Contradicts", other)
         tell("edge", edge)
-        orc.resolve(edge, winner=other, reason="looked")
-        tell("resolved", edge)
+        try:
+            orc.resolve(edge, winner=other, reason="looked")
+            tell("resolved", edge)
+        except Conflict as error:
+            # A comparison in the background replaced the winner meanwhile.
+            tell("conflict", error.code)
         orc.recall(f"gate {who}", top_n=3)
         # All of them write this one, and one of them corrects it.
         shared = orc.remember(f"Shared {step % 7}.")

@@ -16,7 +16,7 @@ from memgraph.config import Settings, describe, keys, load_settings
 from memgraph.config.reference import reference_table
 from memgraph.errors import InvalidConfig, InvalidInput, UnknownConfigKey
 from memgraph.paths import OrchestratorPaths, global_config_file
-from memgraph.policy import bulletin, decay, ranking
+from memgraph.rules import bulletin, decay, ranking
 
 DOCS = Path(__file__).parent.parent / "docs" / "configuration.md"
 TOP_N = "memory.retrieval.top_n"
@@ -347,7 +347,7 @@ def test_defaults_agree_with_the_rules(tmp_path: Path) -> None:
 def test_importing_reads_no_environment_and_no_toml() -> None:
     code = (
         "import os, sys\n"
-        "before = {'tomllib', 'difflib', 'pydantic_settings', 'platformdirs'}\n"
+        "before = {'tomllib', 'difflib', 'platformdirs'}\n"
         "os.environ['MEMGRAPH_MEMORY__NONSENSE'] = '1'\n"
         "import memgraph.config, memgraph.paths, memgraph.log\n"
         "print(sorted(before & set(sys.modules)), 'structlog' in sys.modules)\n"

@@ -65,11 +65,10 @@ def warm_command(folder: Path) -> Iterator[Path]:
 
 def serve() -> None:
     """Runs in the loaded process: fork for each command line that is sent."""
-    import memgraph.service.memory_service  # noqa: F401  # what nearly every command needs
-    from memgraph.surfaces.cli.app import load_command
-    from memgraph.surfaces.cli.table import COMMANDS
+    import memgraph.service.orchestrator  # noqa: F401  # what nearly every command needs
+    from memgraph.surfaces.cli.app import command_names, load_command
 
-    for name in COMMANDS:
+    for name in command_names():
         load_command(name)
     sys.path.remove(HERE)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that are forked

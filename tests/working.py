@@ -11,15 +11,19 @@ from typing import Any
 from unittest.mock import patch
 
 from memgraph import MemoryService, Sensitivity, Viewer
+from memgraph.audit import anchor
+from memgraph.audit.journal import Head
 from memgraph.clock import FixedClock
 from memgraph.model.enums import CapturedBy, EntityType
-from memgraph.model.values import Source
+from memgraph.model.values import MemoryInput, Source, validated
 from memgraph.providers.fake import FakeEmbedding
-from memgraph.service import memory_service
+from memgraph.service import naming
 from memgraph.service.opened import Opened
 from memgraph.service.orchestrator import Orchestrator
-from memgraph.storage import sqlite
-from memgraph.storage.entities import EntityName
+from memgraph.store import sqlite
+from memgraph.store.database import Database
+from memgraph.store.entities import EntityName
+from memgraph.store.journal import chain_hash
 
 NAME = "orc-1"
 SEES_ALL = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=frozenset({"p"}))
@@ -36,7 +40,9 @@ def capitalised(text: str) -> list[EntityName]:
 
 def put(orc: Orchestrator, content: str, **fields: Any) -> str:
     """Store a memory that nothing is compared with, for a test that joins memories by hand."""
-    [outcome] = orc.remember_many([{"content": content, **fields}])
+    given = validated(MemoryInput, {"content": content, **fields})
+    with orc._service.opened(orc.name) as opened:
+        [outcome] = orc._store(opened, [given], []).memories
     assert outcome.memory_id is not None, outcome
     return outcome.memory_id
 
@@ -55,7 +61,7 @@ def working(root: Path, **options: Any) -> Iterator[MemoryService]:
         },
     } | options
     with (
-        patch.object(memory_service, "find_names", capitalised),
+        patch.object(naming, "find_names", capitalised),
         MemoryService(root, **given) as service,
     ):
         yield service
@@ -104,6 +110,53 @@ def filled(root: Path, **options: Any) -> Iterator[tuple[MemoryService, Opened, 
         yield service, opened, ids
 
 
+def fill_the_rest(database: Database) -> None:
+    """Rows of the tables that ``fill`` leaves empty."""
+    with database.read() as connection:
+        memory_id = connection.exec_driver_sql(
+            "SELECT memory_id FROM memories ORDER BY pk"
+        ).scalar()
+        entity_pk = connection.exec_driver_sql("SELECT pk FROM entities ORDER BY pk").scalar()
+    statements: list[tuple[str, tuple[Any, ...]]] = [
+        ("INSERT INTO entity_aliases VALUES ('the city', ?, 'The City')", (entity_pk,)),
+        ("INSERT INTO ingest_files VALUES ('aa', '/a', 'processed', '{\"n\": 1}', 5)", ()),
+        ("INSERT INTO ingest_files VALUES ('bb', '/b', 'rejected', '{\"z\":1,\"a\":2}', 5)", ()),
+        ("INSERT INTO ingest_document_keys VALUES ('ADR-1', ?)", (memory_id,)),
+        (
+            "INSERT INTO ingest_pending_links (memory_id, target, edge_type, outgoing, weight)"
+            " VALUES (?, 'ADR-2', 'Updates', 1, 0.5)",
+            (memory_id,),
+        ),
+        (
+            "INSERT INTO recalls VALUES ('rcl_1', 7, 'where?', '{}', 'bulletin', 'ada', 'c', 'r',"
+            " 's', 'ab', 3, '{}', 'cd', '{\"top_n\": 1}', 'ef', NULL, 'bul_1')",
+            (),
+        ),
+        ("INSERT INTO recall_items VALUES ('rcl_1', 1, ?, 0.25, '{}')", (memory_id,)),
+        ("INSERT INTO bulletins VALUES ('bul_1', 8, 3, 'k', '{}', '{}', 'ef', '[]', 'body')", ()),
+        (
+            "INSERT INTO memory_revisions (memory_id, until, importance, confidence, decay_rate,"
+            " valid_until, tags, attributes) VALUES (?, 9, 50, 0.5, 0.1, NULL, '[]', '{}')",
+            (memory_id,),
+        ),
+        ("INSERT INTO source_trust VALUES ('path', 'a', 'low', 3, 9, 'ada', 'why')", ()),
+        ("INSERT INTO echo_lines VALUES (-5, 6, 7)", ()),
+        (
+            "INSERT INTO memory_supports SELECT memory_id, source_id, 5, 7 FROM memories"
+            " WHERE memory_id = ?",
+            (memory_id,),
+        ),
+        (
+            "INSERT INTO job_runs (run_id, job, trigger, started_at, ended_at, state, holder)"
+            " VALUES ('run_1', 'decay', 'schedule', 4, 5, 'done', 'one')",
+            (),
+        ),
+    ]
+    with database.write() as connection:
+        for statement, values in statements:
+            connection.exec_driver_sql(statement, values)
+
+
 @contextmanager
 def tampering(path: Path) -> Iterator[Any]:
     """Plain SQL behind memgraph's back, without foreign keys; committed at the end."""
@@ -115,6 +168,21 @@ def tampering(path: Path) -> Iterator[Any]:
         connection.execute("COMMIT")
     finally:
         connection.close()
+
+
+def without_states(path: Path) -> None:
+    """Write a closed journal as releases before schema 0013 did, and its anchor."""
+    with tampering(path) as connection:
+        connection.execute("UPDATE audit_log SET state = NULL")
+        connection.execute("DELETE FROM table_digests")
+        seq, last = 0, ""
+        entries = connection.execute(
+            "SELECT seq, at, actor, action, subject, details FROM audit_log ORDER BY seq"
+        )
+        for seq, *rest in entries.fetchall():
+            last = chain_hash(last, seq, *rest)
+            connection.execute("UPDATE audit_log SET hash = ? WHERE seq = ?", (last, seq))
+    anchor.write(anchor.anchor_path(path), Head(seq, last))
 
 
 def copy_folder(source: Path, target: Path) -> Path:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.audit import travel
 from benchmarks.audit.stores import NAME, RECEIPTS, RUNS, Store, kept
-from memgraph.service.bench.timing import percentiles
+from benchmarks.timing import percentiles
 from memgraph.service.orchestrator import Orchestrator
 
 TARGET_MS = 50.0

@@ -19,14 +19,14 @@ from statistics import median
 from typing import Final
 
 from benchmarks.audit.stores import NAME, Store, copied, kept
+from benchmarks.synthetic import corpus
 from memgraph.paths import OrchestratorPaths
-from memgraph.service.bench.corpus import corpus
 
 HERE: Final = Path(__file__).resolve().parents[2]
 TARGET: Final = 1.05
 WARM_UP: Final = 8
 QUERY_CHARS: Final = 80
-_SCHEMA = "from memgraph.storage.provisioning import SCHEMA_HEAD; print(SCHEMA_HEAD)"
+_SCHEMA = "from memgraph.store.provisioning import SCHEMA_HEAD; print(SCHEMA_HEAD)"
 # Runs in either checkout: a question on each line in, the milliseconds it took out.
 _ANSWERING = """
 import sys, time
@@ -75,8 +75,14 @@ def _answering(checkout: Path, store: Store) -> Iterator[subprocess.Popen[str]]:
     alembic = [sys.executable, "-m", "alembic", "-x", f"database={database}", "downgrade", schema]
     subprocess.run(alembic, cwd=HERE, check=True)
     command = [sys.executable, "-c", _ANSWERING, store.root, NAME, str(store.last_at)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, env=environ, cwd=checkout, text=True, **pipes) as process:
+    with subprocess.Popen(
+        command,
+        env=environ,
+        cwd=checkout,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
         yield process
 
 

@@ -7,14 +7,13 @@ import json
 import random
 from typing import TYPE_CHECKING, Any, Final
 
-from memgraph.policy.scope import Viewer
-from memgraph.policy.viewers import viewer_fields
-from memgraph.storage.statements import driver
+from memgraph.rules.scope import Viewer
+from memgraph.rules.viewers import viewer_fields
+from memgraph.store.snapshot import driver
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
-
     from benchmarks.audit.stores import Store
+    from memgraph.store.snapshot import Transaction
 
 ITEMS = 10
 # So many facts are handed out again and again; every third item is one of them.
@@ -38,10 +37,10 @@ _BULLETIN: Final = (
 )
 
 
-def hand_out(connection: sa.Connection, store: Store, count: int) -> None:
+def hand_out(transaction: Transaction, store: Store, count: int) -> None:
     """Write so many receipts, spread over the year, of memories that were there then."""
     chance = random.Random("receipts")
-    execute = driver(connection)
+    execute = driver(transaction)
     bulletins = _bulletins(execute, store, chance)
     first: dict[str, str] = {}
     heads: list[tuple[Any, ...]] = []

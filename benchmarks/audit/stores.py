@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.audit import receipts
+from benchmarks.synthetic import Corpus, corpus
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.model.enums import CapturedBy, EdgeType, MemoryKind, MemoryType, SourceType
 from memgraph.model.values import EdgeInput, MemoryInput, Source
 from memgraph.paths import OrchestratorPaths
-from memgraph.service.bench.corpus import Corpus, corpus
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
-from memgraph.storage.provisioning import expected_schema
+from memgraph.store.provisioning import expected_schema
 
 NAME = "bench"
 ROOT, KNOWN = "root", "store.json"
@@ -86,7 +86,7 @@ def kept(folder: Path, size: int, tell: Tell) -> Store:
 
 def _schema() -> str:
     """Tells schemas apart: what was filled under another one is not taken either."""
-    statements = json.dumps(expected_schema(dimensions=1), sort_keys=True)
+    statements = json.dumps(expected_schema(), sort_keys=True)
     return hashlib.sha256(statements.encode()).hexdigest()[:8]
 
 
@@ -110,9 +110,9 @@ def _filled(root: Path, size: int, tell: Tell) -> Store:
             clock.advance(days=DAYS / blocks / 2)
             _relate(service, memory, store, block)
         store.last_at = clock.now_ms()
-        with service.opened(NAME) as opened, opened.database.write() as connection:
+        with service.opened(NAME) as opened, opened.database.write() as transaction:
             tell("receipts", 0, RECEIPTS)
-            receipts.hand_out(connection, store, RECEIPTS)
+            receipts.hand_out(transaction, store, RECEIPTS)
         memory.embed_pending()
         with service.opened(NAME) as opened, opened.database.exclusive() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -210,7 +210,7 @@ def _relate(service: MemoryService, memory: Orchestrator, store: Store, block: i
     ]
     with service.opened(NAME) as opened, opened.transaction("bench") as transaction:
         written = opened.writer.store(
-            transaction.connection, [], given, at=transaction.at, actor=transaction.actor
+            transaction, [], given, at=transaction.at, actor=transaction.actor
         )
         transaction.tell(written.entries)
     disputed = [

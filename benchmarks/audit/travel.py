@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from benchmarks.audit.stores import Store
+from benchmarks.synthetic import corpus
+from benchmarks.timing import percentiles
 from memgraph.clock import MS_PER_DAY
-from memgraph.service.bench.corpus import corpus
-from memgraph.service.bench.timing import percentiles
 from memgraph.service.orchestrator import Orchestrator
 
 DIFF_TARGET_MS = 300.0
@@ -53,7 +53,7 @@ def _bulletin(memory: Orchestrator, at: int) -> Callable[[str], object]:
 
 
 def _in_turn(
-    ways: dict[str, Callable[[str], object]], queries: Sequence[str]
+    ways: Mapping[str, Callable[[str], object]], queries: Sequence[str]
 ) -> dict[str, list[float]]:
     """Each query in every way, one after the other: a slow minute of the machine hits them all."""
     taken: dict[str, list[float]] = {name: [] for name in ways}

@@ -13,12 +13,12 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from benchmarks.latency_load import NAME
 from benchmarks.load import stores
 from benchmarks.load.clients import Asked, Load, Outcome, run, run_until_killed
 from benchmarks.load.server import Server
+from benchmarks.timing import percentiles
 from memgraph.errors import NotFound
-from memgraph.service.bench.latency_load import NAME
-from memgraph.service.bench.timing import percentiles
 from memgraph.service.memory_service import MemoryService
 
 KILL_S = 6.0

@@ -12,12 +12,12 @@ from typing import Any
 
 import pysqlite3.dbapi2 as sqlite
 
+from benchmarks import latency_load
 from benchmarks.load.clients import Asked
+from benchmarks.synthetic import Corpus, corpus
 from memgraph.clock import SystemClock
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.access.keys import KeyStore
-from memgraph.service.bench import latency_load
-from memgraph.service.bench.corpus import Corpus, corpus
 from memgraph.service.memory_service import MemoryService
 
 WRITES = 0.2

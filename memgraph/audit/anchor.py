@@ -9,19 +9,39 @@ from __future__ import annotations
 
 import os
 import re
+from enum import StrEnum
 from pathlib import Path
-
-import sqlalchemy as sa
 
 from memgraph.audit.journal import Head
 from memgraph.errors import JournalBroken
-from memgraph.storage import journal
+from memgraph.store import journal
+from memgraph.store.snapshot import Snapshot
 
 _FORM = re.compile(r"(\d{20}) ([0-9a-f]{64}|-{64})\n")
 
 
-def anchor_path(database: Path) -> Path:
-    return database.with_name("journal.anchor")
+class AnchorState(StrEnum):
+    """How a journal and its anchor stand to one another.
+
+    ``behind``: acknowledged entries are gone, or are others than they were; ``missing`` and
+    ``damaged``: nobody can tell.
+    """
+
+    AGREES = "agrees"
+    BEHIND = "behind"
+    MISSING = "missing"
+    DAMAGED = "damaged"
+
+
+def anchor_path(database: Path, folder: str = "") -> Path:
+    """Return where the anchor of an orchestrator's database lies.
+
+    Args:
+        folder: of ``memory.audit.anchor_path``; empty: beside the database.
+    """
+    if not folder:
+        return database.with_name("journal.anchor")
+    return Path(folder).expanduser() / f"{database.parent.parent.name}.anchor"
 
 
 def write(path: Path, head: Head) -> None:
@@ -53,15 +73,45 @@ def read(path: Path) -> Head | None:
     return Head(int(match[1]), match[2].strip("-"))
 
 
-def agrees(connection: sa.Connection, path: Path) -> bool:
-    """Whether the journal holds the anchored entry, before anything is added to it.
-
-    An empty journal needs no anchor; one with entries and without an anchor does not agree.
-    """
+def read_state(path: Path) -> Head | AnchorState | None:
+    """Return the anchored head; None when there is no anchor, or that it is damaged."""
     try:
-        anchored = read(path)
+        return read(path)
     except JournalBroken:
-        return False
+        return AnchorState.DAMAGED
+
+
+def compare(snapshot: Snapshot, anchored: Head | AnchorState | None) -> AnchorState:
+    """Return whether the journal holds the anchored entry.
+
+    Args:
+        anchored: as ``read_state`` returned it before the snapshot began: the
+            journal in that holds at least what was anchored then.
+    """
+    if isinstance(anchored, AnchorState):
+        return anchored
     if anchored is None:
-        return journal.head(connection)[0] == 0
-    return anchored.seq == 0 or journal.hash_of(connection, anchored.seq) == anchored.hash
+        empty = journal.head(snapshot)[0] == 0
+        return AnchorState.AGREES if empty else AnchorState.MISSING
+    holds = anchored.seq == 0 or journal.hash_of(snapshot, anchored.seq) == anchored.hash
+    return AnchorState.AGREES if holds else AnchorState.BEHIND
+
+
+def require_held(
+    snapshot: Snapshot, anchored: Head | AnchorState | None, orchestrator: str
+) -> AnchorState:
+    """Return how the two stand to one another, unless entries are gone.
+
+    Raises:
+        JournalBroken: the journal does not hold what was acknowledged.
+    """
+    state = compare(snapshot, anchored)
+    if state is AnchorState.BEHIND and isinstance(anchored, Head):
+        seq = journal.head(snapshot)[0]
+        raise JournalBroken(
+            f"the journal ends at entry {seq} and does not hold entry {anchored.seq}, which was"
+            f" acknowledged; nothing is written until: memgraph repair {orchestrator}",
+            seq=seq,
+            anchored=anchored.seq,
+        )
+    return state

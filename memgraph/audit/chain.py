@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-import sqlalchemy as sa
-
 from memgraph.audit.findings import Code, VerifyReport
-from memgraph.audit.journal import Head, chain_hash
-from memgraph.storage import integrity
+from memgraph.audit.journal import Head
+from memgraph.audit.redactions import Proofs, Redaction, redactions
+from memgraph.store import integrity
+from memgraph.store.journal import chain_hash
+from memgraph.store.snapshot import Snapshot
 
-# What erasures took out of entries: number, seal, and the digest of the details as they are now.
-_REDACTED = """
-    SELECT r.value ->> 0, r.value ->> 1, r.value ->> 2 FROM (
-        SELECT seq, CASE WHEN json_valid(details) THEN details ELSE '{}' END AS details
-        FROM audit_log WHERE action = 'erase' AND subject IS NULL
-    ) a, json_each(a.details, '$.redacted') r ORDER BY a.seq
+_ENTRIES = """
+    SELECT seq, at, actor, action, subject, details, state, hash FROM audit_log ORDER BY seq
 """
-_ENTRIES = "SELECT seq, at, actor, action, subject, details, hash FROM audit_log ORDER BY seq"
 
 
-def check_chain(connection: sa.Connection, report: VerifyReport, anchored: Head | None) -> Head:
+def check_chain(
+    snapshot: Snapshot,
+    report: VerifyReport,
+    anchored: Head | None,
+    proofs: Proofs | None = None,
+    key: bytes | None = None,
+) -> Head:
     """Recompute every seal and compare the anchored entry; gives the journal's head.
 
     Args:
-        anchored: what the anchor said before the snapshot of ``connection`` began; None: there is
+        anchored: what the anchor said before the snapshot began; None: there is
             no anchor to compare with (not a finding here).
+        proofs: what proves redactions outside of the database; None: it is not asked.
+        key: of a keyed journal; entries of before it was set are sealed without one.
     """
     head = Head(0, "")
     number = 0
-    redacted = {seq: told for seq, *told in integrity.rows(connection, _REDACTED)}
-    for entry in _entries(connection):
+    with_key = False
+    redacted = redactions(snapshot)
+    keyed = False
+    for entry in _entries(snapshot):
         seq, sealed = entry[0], str(entry[-1])
         number += 1
         if seq != head.seq + 1:
@@ -42,12 +47,11 @@ def check_chain(connection: sa.Connection, report: VerifyReport, anchored: Head 
                 head.seq + 1,
                 until=seq - 1,
             )
-        if _seal(head.hash, entry) != sealed and not _redacted(entry, redacted.get(seq)):
-            report.add(
-                Code.JOURNAL_ENTRY_CHANGED,
-                f"journal entry {seq} or the one before it was changed, moved or removed",
-                seq,
-            )
+        with_key = key is not None and _seal(head.hash, entry, key) == sealed
+        keyed = keyed or with_key
+        # Once there was a key, nothing without it counts.
+        if not with_key and (keyed or _seal(head.hash, entry) != sealed):
+            _check_changed(entry, redacted.get(seq), proofs, report)
         if anchored is not None and seq == anchored.seq and sealed != anchored.hash:
             report.add(
                 Code.JOURNAL_REWRITTEN,
@@ -55,6 +59,7 @@ def check_chain(connection: sa.Connection, report: VerifyReport, anchored: Head 
                 seq,
             )
         head = Head(int(seq), sealed)
+        report.last_at = entry[1] if isinstance(entry[1], int) else None
     if anchored is not None and anchored.seq > head.seq:
         report.add(
             Code.JOURNAL_TRUNCATED,
@@ -62,26 +67,36 @@ def check_chain(connection: sa.Connection, report: VerifyReport, anchored: Head 
             head.seq + 1,
             until=anchored.seq,
         )
+    if key is not None and number and not with_key:
+        message = "the journal's last entry is not sealed with the key of memory.audit.key_file"
+        report.add(Code.JOURNAL_UNKEYED, message, head.seq)
     report.checked["journal_entries"] = number
     report.checked["journal_redacted"] = len(redacted)
     return head
 
 
-def _entries(connection: sa.Connection) -> Iterator[tuple[Any, ...]]:
-    yield from integrity.rows(connection, _ENTRIES)
+def _entries(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
+    yield from integrity.rows(snapshot, _ENTRIES)
 
 
-def _redacted(entry: tuple[Any, ...], told: list[Any] | None) -> bool:
-    """Whether an entry is as an erasure left it, with the seal that it had before."""
-    details, sealed = entry[5], entry[6]
-    if told is None or not isinstance(details, str):
-        return False
-    digest = hashlib.sha256(details.encode("utf-8", "surrogatepass")).hexdigest()
-    return told == [sealed, digest]
+def _check_changed(
+    entry: tuple[Any, ...], redaction: Redaction | None, proofs: Proofs | None, report: VerifyReport
+) -> None:
+    """Report an entry that its seal does not fit, unless a proven erasure left it so."""
+    seq, details, sealed = entry[0], entry[5], entry[-1]
+    if redaction is None or not redaction.fits(details, sealed):
+        report.add(
+            Code.JOURNAL_ENTRY_CHANGED,
+            f"journal entry {seq} or the one before it was changed, moved or removed",
+            seq,
+        )
+    elif proofs is not None and (problem := proofs(redaction)) is not None:
+        message = f"the redaction of journal entry {seq} is not proven: {problem}"
+        report.add(Code.JOURNAL_REDACTION_UNPROVEN, message, seq, erasure_id=redaction.erasure_id)
 
 
-def _seal(previous: str, entry: tuple[Any, ...]) -> str | None:
+def _seal(previous: str, entry: tuple[Any, ...], key: bytes | None = None) -> str | None:
     try:
-        return chain_hash(previous, *entry[:-1])
+        return chain_hash(previous, *entry[:-1], key=key)
     except TypeError:  # a column holds bytes, which no entry of ours does
         return None

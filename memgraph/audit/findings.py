@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from memgraph.clock import iso
+
 # A wholly damaged database has one finding per row; the report stays small, the counts are full.
 MAX_PER_CODE = 100
 
@@ -23,6 +25,8 @@ class Code(StrEnum):
     REFERENCE_DANGLING = "reference.dangling"
     JOURNAL_ENTRY_CHANGED = "journal.entry_changed"
     JOURNAL_ENTRY_MISSING = "journal.entry_missing"
+    JOURNAL_REDACTION_UNPROVEN = "journal.redaction_unproven"
+    JOURNAL_UNKEYED = "journal.unkeyed"
     JOURNAL_TRUNCATED = "journal.truncated"
     JOURNAL_REWRITTEN = "journal.rewritten"
     JOURNAL_ANCHOR_MISSING = "journal.anchor_missing"
@@ -39,12 +43,12 @@ class Code(StrEnum):
     EDGE_EDITED = "edge.edited"
     EDGE_UNJOURNALLED = "edge.unjournalled"
     EDGE_MISSING = "edge.missing"
+    TABLE_EDITED = "table.edited"
+    TABLE_UNSEALED = "table.unsealed"
     TEXT_INDEX_DRIFT = "text_index.drift"
     VECTOR_DAMAGED = "vector.damaged"
     VECTOR_MISSING = "vector.missing"
-    VECTOR_INDEX_MISSING = "vector_index.missing"
     VECTOR_INDEX_STRAY = "vector_index.stray"
-    VECTOR_INDEX_WRONG = "vector_index.wrong"
     ENTITY_COUNT_WRONG = "entity.count_wrong"
 
 
@@ -53,9 +57,7 @@ REBUILDABLE = frozenset(
         Code.TEXT_INDEX_DRIFT,
         Code.VECTOR_DAMAGED,
         Code.VECTOR_MISSING,
-        Code.VECTOR_INDEX_MISSING,
         Code.VECTOR_INDEX_STRAY,
-        Code.VECTOR_INDEX_WRONG,
         Code.ENTITY_COUNT_WRONG,
     }
 )
@@ -87,11 +89,13 @@ class VerifyReport:
         findings: in the order they were found, at most `MAX_PER_CODE` of each code.
         totals: how many there are of each code, those beyond the limit included.
         checked: how many of each thing were looked at.
+        last_at: when the last entry of the journal was made, in milliseconds; None: it has none.
     """
 
     findings: list[Finding] = field(default_factory=list)
     totals: Counter[str] = field(default_factory=Counter)
     checked: dict[str, int] = field(default_factory=dict)
+    last_at: int | None = None
 
     @property
     def ok(self) -> bool:
@@ -102,6 +106,23 @@ class VerifyReport:
         """Whether ``memgraph rebuild`` mends all that was found."""
         return set(self.totals) <= REBUILDABLE
 
+    @property
+    def summary(self) -> str:
+        """All of it in one line that a person reads."""
+        number = self.checked.get("journal_entries", 0)
+        entries = "1 entry" if number == 1 else f"{number:,} entries"
+        last = (
+            ""
+            if self.last_at is None
+            else f", last at {iso(self.last_at)[:16].replace('T', ' ')} UTC"
+        )
+        if self.ok:
+            return f"OK: {entries}, chain intact{last}"
+        total = self.totals.total()
+        what = ", ".join(f"{count:,} x {code}" for code, count in sorted(self.totals.items()))
+        found = "1 finding" if total == 1 else f"{total:,} findings"
+        return f"NOT OK: {found} ({what}) in {entries}{last}"
+
     def add(self, code: Code, message: str, subject: Any = None, **details: Any) -> None:
         self.totals[code.value] += 1
         if self.totals[code.value] <= MAX_PER_CODE:
@@ -111,6 +132,8 @@ class VerifyReport:
     def as_dict(self) -> dict[str, Any]:
         return {
             "ok": self.ok,
+            "summary": self.summary,
+            "last_at": self.last_at,
             "checked": dict(self.checked),
             "totals": dict(sorted(self.totals.items())),
             "findings": [each.as_dict() for each in self.findings],

@@ -1,21 +1,25 @@
 """The journal: a change is told in the transaction that makes it, each entry seals the last.
 
-``hash = sha256(previous hash, newline, JSON of [seq, at, actor, action, subject, details])``, the
-JSON without spaces and with sorted keys. Who edits, removes or reorders an entry breaks every hash
-that follows; who cuts the end off is betrayed by the anchor beside the database.
+How an entry is sealed stands in ``storage/journal.py``.
 """
 
 from __future__ import annotations
 
-import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
-import sqlalchemy as sa
+from memgraph.errors import InvalidConfig
+from memgraph.store import journal
+from memgraph.store.journal import chain_hash
+from memgraph.store.key_file import own_bytes
+from memgraph.store.rows import compact_json
+from memgraph.store.snapshot import Transaction
 
-from memgraph.storage import journal
-from memgraph.storage.encoding import compact_array, compact_json
+LEAST_KEY: Final = 32
+"""Bytes of a key, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +39,53 @@ class Head:
     hash: str
 
 
-def chain_hash(
-    previous: str, seq: int, at: int, actor: str, action: str, subject: str | None, details: str
-) -> str:
-    """The seal of one entry; ``details`` is its JSON text as stored."""
-    sealed = compact_array([seq, at, actor, action, subject, details])
-    return hashlib.sha256(f"{previous}\n{sealed}".encode()).hexdigest()
+def read_key(chosen: str, root: Path) -> bytes | None:
+    """Return the key that seals the journals; None: there is none.
+
+    Args:
+        chosen: the path of ``memory.audit.key_file``; empty: no key.
+        root: the runtime root, outside of which the file has to lie.
+
+    Raises:
+        InvalidConfig: it cannot be read, is shorter than 32 bytes, lies in the root, or others may
+            read it.
+    """
+    if not chosen:
+        return None
+    path = Path(chosen).expanduser()
+    if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise InvalidConfig(f"{path} lies in the root whose journals it is to seal", path=str(path))
+    try:
+        key = own_bytes(path).strip()
+    except OSError as error:
+        raise InvalidConfig(f"{path} cannot be read as a key", path=str(path)) from error
+    if len(key) < LEAST_KEY:
+        raise InvalidConfig(f"{path} holds less than {LEAST_KEY} bytes", path=str(path))
+    return key
 
 
-def append(connection: sa.Connection, entries: Sequence[Entry], *, at: int, actor: str) -> Head:
-    """Add entries at the end, inside the caller's transaction."""
-    seq, last = journal.head(connection)
+def append(
+    transaction: Transaction,
+    entries: Sequence[Entry],
+    *,
+    at: int,
+    actor: str,
+    state: str | None = None,
+    key: bytes | None = None,
+) -> Head:
+    """Add entries at the end, inside the caller's transaction.
+
+    Args:
+        state: what the last of them tells of the tables; None: none of those changed.
+        key: of a keyed journal.
+    """
+    seq, last = journal.head(transaction)
     rows = []
-    for entry in entries:
+    for number, entry in enumerate(entries, 1):
         seq += 1
-        details = compact_json(entry.details)
-        last = chain_hash(last, seq, at, actor, entry.action, entry.subject, details)
-        rows.append((seq, at, actor, entry.action, entry.subject, details, last))
-    journal.insert(connection, rows)
+        told = state if number == len(entries) else None
+        row = (seq, at, actor, entry.action, entry.subject, compact_json(entry.details))
+        last = chain_hash(last, *row, told, key=key)
+        rows.append((*row, last, told))
+    journal.insert(transaction, rows)
     return Head(seq, last)

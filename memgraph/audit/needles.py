@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from memgraph.policy.erasure import ENOUGH, MARK
+from memgraph.rules.erasure import ENOUGH, MARK
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,6 +55,8 @@ _WAYS: Final[tuple[Callable[[str], bytes], ...]] = (
 _BARE: Final = re.compile(r"[0-9A-Za-z]{1,11}")
 _TOKEN: Final = re.compile(rb"[a-z]{2,5}_[0-9A-HJKMNP-TV-Z]{26}|[0-9a-f]{32,}|[0-9]{10,}")
 _TOKEN_BYTES: Final = 80
+_ESCAPE: Final = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})')
+_ESCAPE_BYTES: Final = 6
 
 
 class Hit(NamedTuple):
@@ -127,14 +129,16 @@ class Needles:
         return {each.string for each in self.hits(buffer)}
 
     def spans(self, buffer: bytes) -> list[tuple[int, int]]:
-        """The parts of it that are said by the strings, in order and apart from one another."""
-        joined: list[tuple[int, int]] = []
-        for start, end in sorted((each.start, each.end) for each in self.hits(buffer)):
-            if joined and start <= joined[-1][1]:
-                joined[-1] = (joined[-1][0], max(joined[-1][1], end))
-            else:
-                joined.append((start, end))
-        return joined
+        """Return the parts of it that are said by the strings, in order and apart.
+
+        An escape of JSON that begins or ends such a part belongs to it whole: what is left when the
+        parts are replaced can be read as before.
+        """
+        hits = _joined((each.start, each.end) for each in self.hits(buffer))
+        return _joined(
+            (_escape_around(buffer, start)[0], _escape_around(buffer, end)[1])
+            for start, end in hits
+        )
 
     def scrub(self, text: str) -> str:
         """The text with a mark where the strings stood; the same object where there are none."""
@@ -206,6 +210,29 @@ class Needles:
                     words = np.frombuffer(buffer, f"<u{size}", count=number, offset=start)
                     for place in np.flatnonzero(table[_hashed(words)]).tolist():
                         yield start + place * size
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _escape_around(buffer: bytes, place: int) -> tuple[int, int]:
+    """Return start and end of the escape that ``place`` would cut in two, else the place twice."""
+    start = first = buffer.rfind(b"\\", max(place - _ESCAPE_BYTES + 1, 0), place)
+    while first > 0 and buffer.startswith(b"\\", first - 1):
+        first -= 1
+    # Of a row of backslashes every second one begins an escape.
+    if start >= 0 and (start - first) % 2 == 0:
+        escape = _ESCAPE.match(buffer, start)
+        if escape is not None and place < escape.end():
+            return escape.span()
+    return place, place
 
 
 def _in_token(buffer: bytes, start: int, end: int) -> bool:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from memgraph.storage.encoding import compact_array
+from memgraph.store.rows import compact_array
 
 SEALED_FIELDS = (
     "memory_id",

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from memgraph.policy.endings import QUIET, lost_to
-from memgraph.policy.erasure import is_redacted
+from memgraph.rules.erasure import is_redacted
+from memgraph.rules.lifecycle import QUIET, lost_to
 
 VALUES: Final = ("importance", "confidence", "decay_rate")
 """Numbers of a memory that are journalled when it is stored."""

@@ -12,41 +12,88 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-import sqlalchemy as sa
 from pydantic import ValidationError
 
 from memgraph.audit import anchor
 from memgraph.audit.chain import check_chain
 from memgraph.audit.findings import Code, Progress, VerifyReport
 from memgraph.audit.journal import Head
+from memgraph.audit.redactions import Proofs
 from memgraph.audit.seal import SEALED_FIELDS, memory_seal
 from memgraph.audit.telling import VALUES, confidence_after, differing, reasons
-from memgraph.audit.vectors import check_vectors
 from memgraph.errors import DatabaseCorrupt, JournalBroken, StorageError
 from memgraph.model.enums import MemoryKind, MemoryType, SourceType
 from memgraph.model.values import Source
-from memgraph.policy.decay import DEFAULT_RATE, rate_of
-from memgraph.policy.dedup import content_hash
-from memgraph.policy.erasure import ERASED
-from memgraph.storage import integrity, provisioning, sqlite, text_index
-from memgraph.storage.memories import source_id
+from memgraph.rules.decay import DEFAULT_RATE, rate_of
+from memgraph.rules.dedup import content_hash
+from memgraph.rules.erasure import ERASED
+from memgraph.store import (
+    embeddings,
+    integrity,
+    journal,
+    provisioning,
+    sqlite,
+    table_digests,
+    text_index,
+)
+from memgraph.store.memories import source_id
+from memgraph.store.ports import VectorFault
+from memgraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-    from memgraph.storage.database import Database
+    from memgraph.store.database import Database
 
-Check = Callable[[sa.Connection, VerifyReport], object]
+
+# The audit of embeddings.
+
+
+_FAULTS = {
+    VectorFault.DAMAGED: (Code.VECTOR_DAMAGED, "the vector has a wrong length or number"),
+    VectorFault.VISIBILITY: (
+        Code.VECTOR_INDEX_STRAY,
+        "the index has an outdated scope, status or sensitivity",
+    ),
+}
+
+
+def check_vectors(snapshot: Snapshot, report: VerifyReport) -> None:
+    """Report vectors that are damaged, missing, or beside the visibility of their memory."""
+    [(number,)] = integrity.rows(snapshot, integrity.VECTORS)
+    report.checked["vectors"] = number
+    for faulty in embeddings.index(snapshot).check():
+        report.add(*_FAULTS[faulty.fault], faulty.memory_id)
+    for (memory_id,) in integrity.rows(snapshot, integrity.WITHOUT_VECTOR):
+        report.add(Code.VECTOR_MISSING, "the memory is not queued for embedding", memory_id)
+
+
+Check = Callable[[Snapshot, VerifyReport], object]
 SOURCE_FIELDS = tuple(Source.model_fields)
 
 
-def verify(database: Database, progress: Progress | None = None) -> VerifyReport:
+def verify(
+    database: Database,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    *,
+    proofs: Proofs | None = None,
+    anchor_file: Path | None = None,
+    key: bytes | None = None,
+) -> VerifyReport:
     """Check everything that can be checked; what is wrong is in the report, not raised.
 
-    Compared with the journal are the text of a memory and all that is sealed with it
+    Compared with entries of the journal are the text of a memory and all that is sealed with it
     (`SEALED_FIELDS`), its importance, confidence and decay rate where the journal tells them, its
-    status with times, reasons and actors, and edges with their resolutions. Not compared are tags,
-    attributes, ends of validity, item ids, access counts and the values that were.
+    status with times, reasons and actors, and edges with their resolutions; every other value with
+    the digest of its table. What is not compared stands in `table_digests.UNCOUNTED`.
+
+    Args:
+        stop: asked between two checks; the report is of those until then.
+        proofs: what proves redactions of the journal outside of the database; None: not asked.
+        anchor_file: where the anchor lies; None: beside the database.
+        key: of a keyed journal; None: it has none.
 
     About ten seconds for 100,000 memories; the write lock is held for the last second.
 
@@ -55,43 +102,49 @@ def verify(database: Database, progress: Progress | None = None) -> VerifyReport
     """
     report = VerifyReport()
     # Read before the snapshot begins: the journal in it holds at least what is anchored.
-    anchored = _anchored(database, report)
+    anchored = _anchored(anchor_file or anchor.anchor_path(database.path), report)
     checks: list[tuple[str, Check]] = [
         ("pages", check_pages),
         ("schema", check_schema),
         ("references", check_references),
-        ("journal", lambda connection, into: _check_journal(connection, into, anchored)),
+        (
+            "journal",
+            lambda snapshot, into: _check_journal(snapshot, into, anchored, proofs, key),
+        ),
         *CONTENT_CHECKS,
         ("vectors", check_vectors),
         ("entities", check_entities),
+        ("postings", check_postings),
     ]
     told = progress or (lambda _stage, _done, _total: None)
-    with integrity.snapshot(database.path) as connection:
+    with integrity.snapshot(database.path) as snapshot:
         for place, (stage, check) in enumerate(checks):
+            if stop():
+                return report
             told(stage, place, len(checks) + 1)
             with _told_as_findings(report, stage):
-                check(connection, report)
+                check(snapshot, report)
     told("text index", len(checks), len(checks) + 1)
-    with _told_as_findings(report, "text index"), database.write() as connection:
-        if not text_index.check(connection):
+    with _told_as_findings(report, "text index"), database.write() as transaction:
+        if not text_index.check(transaction):
             report.add(Code.TEXT_INDEX_DRIFT, "the full-text index differs from the memories")
     told("done", len(checks) + 1, len(checks) + 1)
     return report
 
 
-def check_pages(connection: sa.Connection, report: VerifyReport) -> None:
+def check_pages(snapshot: Snapshot, report: VerifyReport) -> None:
     """SQLite's own check of its pages."""
-    for message in integrity.quick_check(connection):
+    for message in integrity.quick_check(snapshot):
         if "fts5" in message.lower():
             report.add(Code.TEXT_INDEX_DRIFT, "the full-text index is damaged")
         else:
             report.add(Code.DATABASE_DAMAGED, message)
 
 
-def check_schema(connection: sa.Connection, report: VerifyReport) -> None:
+def check_schema(snapshot: Snapshot, report: VerifyReport) -> None:
     """Tables, indexes and triggers are those that the migrations make."""
-    expected = provisioning.expected_schema(_dimensions(connection))
-    found = integrity.schema(connection)
+    expected = provisioning.expected_schema()
+    found = integrity.schema(snapshot)
     report.checked["schema_objects"] = len(found)
     for name in sorted(expected.keys() | found.keys()):
         if expected.get(name) != found.get(name):
@@ -99,20 +152,26 @@ def check_schema(connection: sa.Connection, report: VerifyReport) -> None:
             report.add(Code.SCHEMA_CHANGED, f"the {name} of the schema is {what}", name)
 
 
-def check_references(connection: sa.Connection, report: VerifyReport) -> None:
+def check_postings(snapshot: Snapshot, report: VerifyReport) -> None:
+    """The postings that rank texts are those of the memories."""
+    if not text_index.INDEX.check(snapshot):
+        report.add(Code.TEXT_INDEX_DRIFT, "the postings differ from the memories")
+
+
+def check_references(snapshot: Snapshot, report: VerifyReport) -> None:
     """No row refers to a row that is not there."""
-    for table, rowid, parent in integrity.dangling(connection):
+    for table, rowid, parent in integrity.dangling(snapshot):
         message = f"a row of {table} refers to a row of {parent} that is not there"
         report.add(Code.REFERENCE_DANGLING, message, table, rowid=rowid)
 
 
-def check_memories(connection: sa.Connection, report: VerifyReport) -> None:
+def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
     """Contents against their hash, and all that never changes against the journal."""
     width = len(SEALED_FIELDS)
     number, last = 0, None
-    moved = _moved(connection)
-    [(rates_changed,)] = integrity.rows(connection, integrity.RATES_CHANGED)
-    for row in integrity.rows(connection, integrity.MEMORIES):
+    moved = _moved(snapshot)
+    [(rates_changed,)] = integrity.rows(snapshot, integrity.RATES_CHANGED)
+    for row in integrity.rows(snapshot, integrity.MEMORIES):
         memory_id, content = row[0], row[3]
         if memory_id == last:
             report.add(Code.MEMORY_EDITED, "the memory was journalled twice", memory_id)
@@ -145,48 +204,48 @@ def check_memories(connection: sa.Connection, report: VerifyReport) -> None:
             message = "the search terms do not fit the content"
             report.add(Code.TEXT_INDEX_DRIFT, message, memory_id)
     report.checked["memories"] = number
-    for subject, seq in integrity.rows(connection, integrity.LOST_MEMORIES):
+    for subject, seq in integrity.rows(snapshot, integrity.LOST_MEMORIES):
         report.add(
             Code.MEMORY_MISSING, "the memory was journalled and is not there", subject, seq=seq
         )
 
 
-def check_sources(connection: sa.Connection, report: VerifyReport) -> None:
+def check_sources(snapshot: Snapshot, report: VerifyReport) -> None:
     """The id of a source is made from what it says."""
     number = 0
-    for stored_id, *values in integrity.rows(connection, integrity.SOURCES):
+    for stored_id, *values in integrity.rows(snapshot, integrity.SOURCES):
         number += 1
         if _source_id(dict(zip(SOURCE_FIELDS, values, strict=True))) != stored_id:
             report.add(Code.SOURCE_EDITED, "the source does not fit its id", stored_id)
     report.checked["sources"] = number
 
 
-def check_statuses(connection: sa.Connection, report: VerifyReport) -> None:
+def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
     """The status of a memory, its history and the journal say the same."""
-    for memory_id, status, last in integrity.rows(connection, integrity.STATUS_MISMATCHES):
+    for memory_id, status, last in integrity.rows(snapshot, integrity.STATUS_MISMATCHES):
         message = f"the memory is {status}, its history ends with {last}"
         report.add(Code.STATUS_MISMATCH, message, memory_id)
-    for memory_id, status_id in integrity.rows(connection, integrity.BROKEN_HISTORIES):
+    for memory_id, status_id in integrity.rows(snapshot, integrity.BROKEN_HISTORIES):
         message = "the periods of the memory's history do not follow one another"
         report.add(Code.STATUS_HISTORY_BROKEN, message, memory_id, status_id=status_id)
-    for memory_id, status, since in integrity.rows(connection, integrity.UNTOLD_STATUSES):
+    for memory_id, status, since in integrity.rows(snapshot, integrity.UNTOLD_STATUSES):
         message = f"the journal does not know how the memory became {status}"
         report.add(Code.STATUS_UNJOURNALLED, message, memory_id, since=since)
     edited = {
-        *integrity.rows(connection, integrity.EDITED_BEGINNINGS),
-        *integrity.rows(connection, integrity.UNERASED_REASONS),
-        *_periods_edited(connection),
+        *integrity.rows(snapshot, integrity.EDITED_BEGINNINGS),
+        *integrity.rows(snapshot, integrity.UNERASED_REASONS),
+        *_periods_edited(snapshot),
     }
     for memory_id, status_id in sorted(edited, key=lambda one: int(one[1])):
         message = "the reason or the actor of the memory's status is not as it was journalled"
         report.add(Code.STATUS_EDITED, message, memory_id, status_id=status_id)
-    report.checked["status_periods"] = integrity.count(connection, "memory_status")
+    report.checked["status_periods"] = integrity.count(snapshot, "memory_status")
 
 
-def check_edges(connection: sa.Connection, report: VerifyReport) -> None:
+def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
     """Edges and the resolutions of contradictions are as they were journalled."""
     number = 0
-    for edge in integrity.rows(connection, integrity.EDGES):
+    for edge in integrity.rows(snapshot, integrity.EDGES):
         number += 1
         edge_id, from_id, to_id, edge_type, weight, reason, partial, *later = edge[:9]
         resolved_at, resolution = later
@@ -214,14 +273,26 @@ def check_edges(connection: sa.Connection, report: VerifyReport) -> None:
             message = "the resolution of the contradiction is not as it was journalled"
             report.add(Code.EDGE_EDITED, message, edge_id)
     report.checked["edges"] = number
-    for edge_id, seq in integrity.rows(connection, integrity.LOST_EDGES):
+    for edge_id, seq in integrity.rows(snapshot, integrity.LOST_EDGES):
         report.add(Code.EDGE_MISSING, "the edge was journalled and is not there", edge_id, seq=seq)
 
 
-def check_entities(connection: sa.Connection, report: VerifyReport) -> None:
+def check_tables(snapshot: Snapshot, report: VerifyReport) -> None:
+    """The rows of every table are those that were written last, and those that are journalled."""
+    for name, then, now in table_digests.differing(snapshot):
+        rows = f"{now.rows:,} rows where {then.rows:,} were" if now.rows != then.rows else "rows"
+        message = f"{name} was changed by something else than memgraph: it holds other {rows}"
+        report.add(Code.TABLE_EDITED, message, name, rows=now.rows, written=then.rows)
+    sealed = journal.sealed_state(snapshot)
+    if sealed is not None and sealed != table_digests.state(snapshot):
+        message = "the digests of the tables are not those that the journal tells"
+        report.add(Code.TABLE_UNSEALED, message)
+
+
+def check_entities(snapshot: Snapshot, report: VerifyReport) -> None:
     """How often an entity is named is how many memories are linked to it."""
-    report.checked["entities"] = integrity.count(connection, "entities")
-    for entity_id, said, found in integrity.rows(connection, integrity.MISCOUNTED_ENTITIES):
+    report.checked["entities"] = integrity.count(snapshot, "entities")
+    for entity_id, said, found in integrity.rows(snapshot, integrity.MISCOUNTED_ENTITIES):
         message = f"the entity says {said} mentions and has {found}"
         report.add(Code.ENTITY_COUNT_WRONG, message, entity_id)
 
@@ -231,10 +302,17 @@ CONTENT_CHECKS: Sequence[tuple[str, Check]] = (
     ("sources", check_sources),
     ("statuses", check_statuses),
     ("edges", check_edges),
+    ("tables", check_tables),
 )
 
 
-def check_copy(connection: sa.Connection, expected_head: Head | None = None) -> VerifyReport:
+def check_copy(
+    snapshot: Snapshot,
+    expected_head: Head | None = None,
+    *,
+    proofs: Proofs | None = None,
+    key: bytes | None = None,
+) -> VerifyReport:
     """What a backup or an import must fulfil: pages, references, journal and contents.
 
     Indexes are left out: they can be made anew from what is checked here.
@@ -243,25 +321,31 @@ def check_copy(connection: sa.Connection, expected_head: Head | None = None) -> 
     checks: list[tuple[str, Check]] = [
         ("pages", check_pages),
         ("references", check_references),
-        ("journal", lambda one, into: check_chain(one, into, expected_head)),
+        ("journal", lambda one, into: check_chain(one, into, expected_head, proofs, key)),
         *CONTENT_CHECKS,
     ]
     for stage, check in checks:
         with _told_as_findings(report, stage):
-            check(connection, report)
+            check(snapshot, report)
     return report
 
 
-def _anchored(database: Database, report: VerifyReport) -> Head | None:
+def _anchored(path: Path, report: VerifyReport) -> Head | None:
     try:
-        return anchor.read(anchor.anchor_path(database.path))
+        return anchor.read(path)
     except JournalBroken as error:
         report.add(Code.JOURNAL_ANCHOR_DAMAGED, error.message)
         return None
 
 
-def _check_journal(connection: sa.Connection, report: VerifyReport, anchored: Head | None) -> None:
-    head = check_chain(connection, report, anchored)
+def _check_journal(
+    snapshot: Snapshot,
+    report: VerifyReport,
+    anchored: Head | None,
+    proofs: Proofs | None,
+    key: bytes | None,
+) -> None:
+    head = check_chain(snapshot, report, anchored, proofs, key)
     told = report.totals[Code.JOURNAL_ANCHOR_DAMAGED]
     # A database that nothing was ever written to has no anchor yet.
     if anchored is None and head.seq and not told:
@@ -279,13 +363,13 @@ def _as_journalled(fields: Sequence[Any], stored_hash: str, at: int, details: st
     return (row["created_at"], memory_seal(row)) == (at, told["seal"])
 
 
-def _moved(connection: sa.Connection) -> dict[str, dict[str, Any]]:
+def _moved(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """What the journal told last of the numbers that were changed; of those that never were, none.
 
     An own statement and no join: SQLite joins the memories with it by reading all of it each time.
     """
     found: dict[str, dict[str, Any]] = {}
-    for memory_id, action, details, _, confirmed in integrity.rows(connection, integrity.MOVED):
+    for memory_id, action, details, _, confirmed in integrity.rows(snapshot, integrity.MOVED):
         told = {"confidence": confidence_after(action, _object(details))}
         found[memory_id] = told | ({"decay_rate": 0.0} if confirmed else {})
     return found
@@ -320,9 +404,9 @@ def _values_edited(values: Sequence[Any], remembered: Any, moved: dict[str, Any]
     return differing(dict(zip(VALUES, values, strict=True)), told | moved)
 
 
-def _periods_edited(connection: sa.Connection) -> Iterator[tuple[str, int]]:
+def _periods_edited(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
     """The periods that none of the entries tells of as they are; those without any are untold."""
-    found = integrity.rows(connection, integrity.STATUS_ENTRIES)
+    found = integrity.rows(snapshot, integrity.STATUS_ENTRIES)
     for (status_id, memory_id, actor, reason), entries in groupby(found, lambda row: row[:4]):
         for *_, action, subject, by, details in entries:
             may_be = reasons(action, subject, _object(details))
@@ -352,14 +436,6 @@ def _object(text: Any) -> dict[str, Any]:
 def _words(details: Any) -> dict[str, Any]:
     """What an entry says, without the mark that an erasure took words out of it."""
     return {key: one for key, one in _object(details).items() if key != ERASED}
-
-
-def _dimensions(connection: sa.Connection) -> int:
-    statement = "SELECT value FROM memory_metadata WHERE key = 'embedding_dimensions'"
-    for (value,) in integrity.rows(connection, statement):
-        if str(value).isdecimal() and int(value) > 0:
-            return int(value)
-    return 1
 
 
 @contextmanager

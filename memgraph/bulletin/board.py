@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memgraph.bulletin.document import composed, view_key
-from memgraph.bulletin.generate import generate_in
 from memgraph.bulletin.snapshots import Snapshots
 from memgraph.config.schema import BulletinSettings
 from memgraph.errors import MemgraphError, MemoryDisabled, StorageError
 from memgraph.log import EventLog
 from memgraph.model.bulletin import Bulletin, Issued
 from memgraph.paths import Stamp
-from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.storage.bulletin_queries import journal_head
-from memgraph.storage.database import Database
-from memgraph.storage.erasing import erased_through
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.store.bulletins import journal_head
+from memgraph.store.database import Database
+from memgraph.store.erasure import erased_through
 
 MAX_VIEWS = 64
 
@@ -86,18 +85,21 @@ class BulletinBoard:
             StorageError: the database cannot be read.
             MemoryDisabled: it was closed.
         """
+        # A process that shows no bulletin does without.
+        from memgraph.bulletin.generate import generate_in
+
         with self._lock:
             epoch = self._epoch
         erased = self._erased()
-        with self._database.read() as connection:
-            head = journal_head(connection)
+        with self._database.read() as snapshot:
+            head = journal_head(snapshot)
             with self._lock:
                 kept = self._kept.get(viewer)
                 if kept is not None and kept.head == head:
                     if kept.erased != erased:
                         self._kept[viewer] = kept._replace(erased=erased)
                     return kept.bulletin
-            bulletin = generate_in(connection, viewer, self._settings)
+            bulletin = generate_in(snapshot, viewer, self._settings)
         with self._lock:
             # Read before an erasure: good for this answer, not for keeping.
             if epoch == self._epoch:
@@ -183,8 +185,8 @@ class BulletinBoard:
 
         Looked at after they were written: an erasure that comes later removes them itself.
         """
-        with self._database.read() as connection:
-            if change_seq < erased_through(connection) and self._snapshots is not None:
+        with self._database.read() as snapshot:
+            if change_seq < erased_through(snapshot) and self._snapshots is not None:
                 self._snapshots.clear()
 
     def _last_good(self, viewer: Viewer) -> Bulletin | None:

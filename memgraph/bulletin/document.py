@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from memgraph.config.schema import BulletinSettings
 from memgraph.model.bulletin import Bulletin, BulletinLine
-from memgraph.policy import bulletin as policy
-from memgraph.policy.scope import Viewer, predicate
+from memgraph.rules import bulletin as policy
+from memgraph.rules.scope import Viewer, predicate
 
 
 def composed(

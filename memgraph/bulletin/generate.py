@@ -14,21 +14,20 @@ from datetime import date
 from itertools import zip_longest
 from pathlib import PurePosixPath
 
-import sqlalchemy as sa
-
 from memgraph.bulletin.document import composed, view_key
 from memgraph.clock import MS_PER_DAY
 from memgraph.config.schema import BulletinSettings
 from memgraph.graph.stale import find_stale
 from memgraph.model.bulletin import Bulletin
-from memgraph.policy.bulletin import UNDATED, Line, Section, stands_alone
-from memgraph.policy.conflicts import Conflicts
-from memgraph.policy.scope import Viewer
-from memgraph.storage import bulletin_past
-from memgraph.storage import bulletin_queries as queries
-from memgraph.storage.bulletin_queries import Excerpt
-from memgraph.storage.database import Database
-from memgraph.storage.visibility import View
+from memgraph.rules.bulletin import UNDATED, Line, Section, stands_alone
+from memgraph.rules.contradictions import Conflicts, in_order
+from memgraph.rules.scope import Viewer
+from memgraph.store import bulletins
+from memgraph.store import bulletins as queries
+from memgraph.store.bulletins import Excerpt
+from memgraph.store.database import Database
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 # A line with its citation takes about 100 characters, and at least three sections share the room.
 _CHARS_PER_OFFERED_LINE = 300
@@ -53,12 +52,12 @@ def generate(database: Database, viewer: Viewer, settings: BulletinSettings) -> 
     Raises:
         StorageError: the database cannot be read.
     """
-    with database.read() as connection:
-        return generate_in(connection, viewer, settings)
+    with database.read() as snapshot:
+        return generate_in(snapshot, viewer, settings)
 
 
 def generate_in(
-    connection: sa.Connection,
+    snapshot: Snapshot,
     viewer: Viewer,
     settings: BulletinSettings,
     as_of: int | None = None,
@@ -68,37 +67,37 @@ def generate_in(
     Args:
         as_of: milliseconds; the bulletin of that time, byte for byte. None: that of now.
     """
-    seq, at, _ = queries.journal_head(connection, as_of)
+    seq, at, _ = queries.journal_head(snapshot, as_of)
     view = View(viewer, as_of)
     if as_of is not None:
-        bulletin_past.prepare(connection, as_of)
+        bulletins.prepare(snapshot, as_of)
     most = max(settings.max_chars // _CHARS_PER_OFFERED_LINE, _FEWEST_LINES)
-    open_ = queries.open_conflicts(connection, view)
+    open_ = queries.open_conflicts(snapshot, view)
     conflicts = Conflicts.of((each.first, each.second) for each in open_)
     offered: dict[Section, list[Line]] = {}
     for section, place in _SECTIONS.items():
         if section is Section.RECENT_DECISIONS:
-            found = queries.decisions(connection, view, at, settings.min_confidence)
+            found = queries.decisions(snapshot, view, at, settings.min_confidence)
         else:
             floor = 0.0 if section is Section.KNOWLEDGE_SUMMARY else settings.min_confidence
-            found = place.read(connection, view, at, floor)
+            found = place.read(snapshot, view, at, floor)
             found = _persons_first(found)
         fitting = [one for one in found if _is_shown(one)]
         offered[section] = [_in_section(one, section, conflicts) for one in fitting[:most]]
-    totals = {one: place.total(connection, view, at) for one, place in _SECTIONS.items()}
+    totals = {one: place.total(snapshot, view, at) for one, place in _SECTIONS.items()}
     # A contradiction takes two lines' room.
-    pairs = [(max(one.first, one.second), min(one.first, one.second)) for one in open_]
+    pairs = [in_order((one.first, one.second)) for one in open_]
     shown = pairs[: most // 2]
     stale = find_stale(
-        connection, view, limit=most, max_looks=_ENDINGS_LOOKED_AT, max_rows=_STANDING_READ
+        snapshot, view, limit=most, max_looks=_ENDINGS_LOOKED_AT, max_rows=_STANDING_READ
     )
     names = [side.memory_id for pair in shown for side in pair]
-    texts = queries.excerpts(connection, view, names + [one.memory_id for one in stale.items], at)
+    texts = queries.excerpts(snapshot, view, names + [one.memory_id for one in stale.items], at)
     # What fell with its ground in one and the same file is no news.
     fallen = [
         one for one in stale.items if one.memory_id in texts and texts[one.memory_id].path is None
     ]
-    doubts = queries.UNCERTAIN.read(connection, view, at, 0.0)
+    doubts = queries.UNCERTAIN.read(snapshot, view, at, 0.0)
     offered[Section.CONFLICTS_AND_UNCERTAINTIES] = [
         *_in_turn(
             [
@@ -107,7 +106,7 @@ def generate_in(
                 if later.memory_id in texts and earlier.memory_id in texts
             ],
             [
-                _line(texts[one.memory_id], f"Its ground fell on {_day(one.since)}: ")
+                _line(texts[one.memory_id], f"Its evidence was withdrawn on {_day(one.since)}: ")
                 for one in fallen[: most // 4]
             ],
         ),
@@ -117,7 +116,7 @@ def generate_in(
             if _is_shown(one)
         ),
     ]
-    doubtful = queries.UNCERTAIN.total(connection, view, at)
+    doubtful = queries.UNCERTAIN.total(snapshot, view, at)
     totals[Section.CONFLICTS_AND_UNCERTAINTIES] = len(pairs) + len(fallen) + doubtful
     key = view_key(viewer, settings)
     return composed(offered, settings, change_seq=seq, key=key, totals=totals)

@@ -230,4 +230,4 @@ def _verified(answer: bytes) -> VerifyReport:
         ]
     except ValueError:
         raise RemoteAnswerInvalid("the server found what this client cannot name") from None
-    return VerifyReport(findings, Counter(told.totals), told.checked)
+    return VerifyReport(findings, Counter(told.totals), told.checked, told.last_at)

@@ -16,7 +16,7 @@ from memgraph.model.context import Tier
 from memgraph.model.enums import EdgeType
 from memgraph.model.remote import EdgeId, Forgotten, ForgottenList, MemoryId, PromotedId, Remembered
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome, validated
-from memgraph.policy.consent import question_about
+from memgraph.rules.access import question_about
 
 MEMORY_ID: Read[str] = part_of(MemoryId, lambda told: told.memory_id)
 OUTCOME: Read[Outcome] = part_of(Remembered, lambda told: Outcome(**told.model_dump()))

@@ -32,13 +32,16 @@ class SourcingWords(Place):
         kind: SourceName | str | None = None,
         limit: int = 50,
         after: str | None = None,
+        sender: str | None = None,
     ) -> Call[SourcePage]:
         """Sources of which the key sees something, by kind and name; see the library.
 
         Raises:
             InvalidInput: a kind, a limit (1..500) or a cursor that is none.
         """
-        return self._get("/sources", value_of(SourcePage), kind=kind, limit=limit, cursor=after)
+        return self._get(
+            "/sources", value_of(SourcePage), kind=kind, limit=limit, cursor=after, sender=sender
+        )
 
     @word
     def source(self, kind: SourceName | str, name: str) -> Call[SourceInfo]:

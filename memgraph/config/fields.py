@@ -18,9 +18,9 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def embedding_provider(name: str) -> str:
-    if name in {"local", "fake", "none"} or _PROVIDER.fullmatch(name):
+    if name in {"local", "onnx", "fake", "none"} or _PROVIDER.fullmatch(name):
         return name
-    raise ValueError("one of local, none, fake or litellm/<model>")
+    raise ValueError("one of local, onnx, none, fake or litellm/<model>")
 
 
 def model_provider(name: str) -> str:

@@ -108,6 +108,9 @@ class ScheduleSettings(Group):
         default="0 4 * * *", description="When inferred facts that nobody used are retired."
     )
     reflection: Cron = Field(default="0 3 * * 0", description="When the week is reflected on.")
+    verification: Cron = Field(
+        default="30 4 * * *", description="When the database is verified: cron expression or empty."
+    )
     lease_s: float = Field(
         default=60.0,
         ge=1.0,

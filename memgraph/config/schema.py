@@ -110,6 +110,13 @@ class ModifierGroup(Group):
 
 class RetrievalSettings(Group):
     top_n: int = Field(default=20, ge=1, le=1_000, description="Memories in a bundle.")
+    source_share: float = Field(
+        default=0.33,
+        gt=0.0,
+        le=1.0,
+        description="Share of an answer's places that one source holds while others are as"
+        " relevant; turns of a talk where it floods the search. 1: no bound.",
+    )
     rrf_k: int = Field(default=60, ge=1, le=10_000, description="k of reciprocal rank fusion.")
     top_k_vector: int = Field(
         default=50, ge=1, le=4_096, description="Candidates of the vector leg."
@@ -130,9 +137,21 @@ class RetrievalSettings(Group):
 class EmbeddingSettings(Group):
     provider: Annotated[str, AfterValidator(embedding_provider)] = Field(
         default="local",
-        description="`local`, `litellm/<model>`, `none` (text alone) or `fake` (tests).",
+        description="`local`, `onnx`, `litellm/<model>`, `none` (text alone) or `fake` (tests).",
     )
     dimensions: int = Field(default=256, ge=1, le=8_192, description="Length of a vector.")
+    model_folder: str = Field(
+        default="",
+        max_length=4_096,
+        description="Folder of the model of `onnx`, an absolute path; of a named one the cache.",
+        json_schema_extra=GLOBAL_ONLY,
+    )
+    model: str = Field(
+        default="",
+        max_length=200,
+        description="Name of the model of `onnx` as fastembed knows it; empty: `model_folder`.",
+        json_schema_extra=GLOBAL_ONLY,
+    )
     api_base: ApiBase = Field(
         default="", description="Address of the provider; empty: the provider's own."
     )
@@ -236,10 +255,27 @@ class StorageSettings(Group):
         json_schema_extra=GLOBAL_ONLY,
     )
     vector_cache_mb: int = Field(
-        default=64,
+        default=512,
         ge=0,
         le=100_000,
         description="Vectors one process keeps between recalls, units of 1,000,000 bytes; 0: none.",
+        json_schema_extra=GLOBAL_ONLY,
+    )
+
+
+class AuditSettings(Group):
+    anchor_path: str = Field(
+        default="",
+        max_length=4_096,
+        description="Folder of the journals' anchors, one file for each orchestrator; empty: beside"
+        " its database. Take one that whoever can write the databases cannot.",
+        json_schema_extra=GLOBAL_ONLY,
+    )
+    key_file: str = Field(
+        default="",
+        max_length=4_096,
+        description="File with the key, 32 bytes or more, that seals the journals (HMAC-SHA256);"
+        " empty: none. Outside of the root; for its owner alone.",
         json_schema_extra=GLOBAL_ONLY,
     )
 
@@ -279,6 +315,7 @@ class MemorySettings(Group):
     context: ContextSettings = Field(default_factory=ContextSettings)
     receipts: ReceiptSettings = Field(default_factory=ReceiptSettings)
     trust: TrustSettings = Field(default_factory=TrustSettings)
+    audit: AuditSettings = Field(default_factory=AuditSettings)
     log: LogSettings = Field(default_factory=LogSettings)
     server: ServerSettings = Field(default_factory=ServerSettings, json_schema_extra=GLOBAL_ONLY)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_network
 from typing import Annotated
 
@@ -9,6 +10,9 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from memgraph.config.console import ConsoleSettings
 from memgraph.config.fields import Group, list_to_tuple
+
+_HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+?)\.?(?::[0-9]{0,5})?")
+"""RFC 9110, 7.2: a name, or an IPv6 address in brackets, and a port; the root's dot is left out."""
 
 
 def _networks(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -18,7 +22,30 @@ def _networks(texts: tuple[str, ...]) -> tuple[str, ...]:
     return texts
 
 
+def host_name(host: str) -> str | None:
+    """Return the name in a Host header, in lower case, without its port; None: it is not valid."""
+    match = _HOST.fullmatch(host.lower())
+    return None if match is None else match["name"]
+
+
+def allowed_host(host: str) -> str:
+    """Return the name of a host as an operator may write it, such as a bare IPv6 address.
+
+    Raises:
+        ValueError: it is not the name of a host.
+    """
+    name = host_name(f"[{host}]" if host.count(":") > 1 and host[:1] != "[" else host)
+    if name is None:
+        raise ValueError(f"{host!r} is not the name of a host")
+    return name
+
+
+def _hosts(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(allowed_host, texts))
+
+
 Names = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple)]
+Hosts = Annotated[Names, AfterValidator(_hosts)]
 Addresses = Annotated[Names, AfterValidator(_networks)]
 
 
@@ -37,7 +64,7 @@ class ServerSettings(Group):
         default=False,
         description="Whether anybody on this machine may ask without a key, for everything.",
     )
-    allowed_hosts: Names = Field(
+    allowed_hosts: Hosts = Field(
         default=(),
         description="Names in the Host header that are answered, besides loopback ones.",
     )
@@ -61,6 +88,25 @@ class ServerSettings(Group):
         gt=0.0,
         le=3_600.0,
         description="How long a request may take to arrive, and then to be answered, seconds.",
+    )
+    head_timeout_s: float = Field(
+        default=10.0,
+        gt=0.0,
+        le=3_600.0,
+        description="How long the head of a request may take to arrive, seconds.",
+    )
+    max_connections: int = Field(
+        default=1_000,
+        ge=1,
+        le=100_000,
+        description="Connections that may be open; half of the files that the process may open at"
+        " most. A new one takes the place of one that has no request in hand.",
+    )
+    connections_per_address: int = Field(
+        default=256,
+        ge=1,
+        le=100_000,
+        description="Connections of one address, as above; `trusted_proxies` have no such bound.",
     )
     requests_per_second: int = Field(
         default=500,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from memgraph.policy.agent_proposals import FACT_SCHEMA
+from memgraph.rules.proposals import FACT_SCHEMA
 
 MAX_REASON_CHARS: Final = 400
 

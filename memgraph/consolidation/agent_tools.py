@@ -17,9 +17,8 @@ from memgraph.consolidation.ports import FactCandidate, ResolutionProposal
 from memgraph.consolidation.prompting import fenced_lines
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.jobs import MAX_REJECTED_KEPT, RejectedItem
-from memgraph.policy.agent_proposals import ProposedFact, Said, judge_fact
-from memgraph.policy.proposals import MAX_CONTENT_CHARS
 from memgraph.providers.completion import parsed_answer
+from memgraph.rules.proposals import MAX_CONTENT_CHARS, ProposedFact, Said, judge_fact
 
 if TYPE_CHECKING:
     from memgraph.consolidation.ports import KnownFact, Page

@@ -6,26 +6,34 @@ becomes (a duplicate, an edge, nothing) is decided by the caller.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
-
-import sqlalchemy as sa
+from itertools import combinations, islice
+from typing import Final, NamedTuple
 
 from memgraph.model.enums import CapturedBy, Relation, SourceType
-from memgraph.relations import Finding, Statement, compare, search_words
-from memgraph.retrieval.query import read
-from memgraph.storage import comparisons, consolidation_queries, recall_queries
-from memgraph.storage.comparisons import Beside, ComparedFact
-from memgraph.storage.consolidation_queries import Place
-from memgraph.storage.visibility import View
+from memgraph.relations.compare import Finding, compare, search_words
+from memgraph.relations.statement import Statement
+from memgraph.retrieval.query import STOP_WORDS
+from memgraph.store import comparisons, recall, sessions
+from memgraph.store.comparisons import Beside, ComparedFact
+from memgraph.store.sessions import Place
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.text_index import cjk_bigrams
+from memgraph.store.visibility import View
+from memgraph.text.stemming import fold, stem, words
 
-if TYPE_CHECKING:
-    pass
-
-
-MAX_CANDIDATES = 24
-# Words are searched for, those of the subject first, as long as so few memories hold them.
-MAX_MATCHING_ROWS = 300
+MAX_CANDIDATES: Final = 24
+IN_LINE_CANDIDATES: Final = 8
+"""So many stored facts are compared with a new one while its writer waits."""
+MAX_MATCHING_ROWS: Final = 100
+"""Words are searched for by themselves, those of the subject first, while so few memories hold
+them."""
+MAX_COMMON_ROWS: Final = 3_000
+MAX_PAIRS: Final = 6
+"""More frequent words are searched for in pairs, of which one stands in so few memories."""
+MUCH: Final = 0.5
+"""A stored fact with this share of the weight of a statement's words may well be about the same."""
 
 
 class Author(NamedTuple):
@@ -147,81 +155,148 @@ class Match(NamedTuple):
         return changes and self.same_author and not protected
 
 
+class Matches(NamedTuple):
+    """What the rules found about one statement, the best candidate first.
+
+    Attributes:
+        more: further facts hold many of its words, and were not compared.
+    """
+
+    found: list[Match]
+    more: bool
+
+
 def find_matches(
-    connection: sa.Connection,
+    snapshot: Snapshot,
     statements: Sequence[NewStatement],
     *,
     at: int,
     view: View | None = None,
     limit: int = MAX_CANDIDATES,
-) -> list[list[Match]]:
-    """Return for each statement the stored facts that it relates to, the best candidate first.
+) -> list[Matches]:
+    """Return for each statement the stored facts that it relates to.
 
     Args:
         at: now, in milliseconds; what is valid no more is not compared.
         view: what the author may see: of each match ``fact.seen`` is 1 where it does.
         limit: at most so many stored facts are compared with one statement.
     """
-    candidates = find_candidates(connection, statements, at=at, view=view, limit=limit)
+    candidates = find_candidates(snapshot, statements, at=at, view=view, limit=limit)
     return [
-        matches_among(connection, new, facts)
-        for new, facts in zip(statements, candidates, strict=True)
+        Matches(matches_among(snapshot, new, facts), more)
+        for new, (facts, more) in zip(statements, candidates, strict=True)
     ]
 
 
+class Candidates(NamedTuple):
+    """Stored facts that may speak of a statement's subject, the most alike first.
+
+    Attributes:
+        more: others that hold many of its words were left out.
+    """
+
+    facts: list[ComparedFact]
+    more: bool
+
+
 def find_candidates(
-    connection: sa.Connection,
+    snapshot: Snapshot,
     statements: Sequence[NewStatement],
     *,
     at: int,
     view: View | None = None,
     limit: int = MAX_CANDIDATES,
-) -> list[list[ComparedFact]]:
+) -> list[Candidates]:
     """Return for each statement the stored facts that may speak of the same subject.
 
-    They share rare words with it, then an entity, then they are near by vector. What is no single
-    claim has none, and of a file's statement the file's others are none.
+    They share words with it, then an entity, then they are near by vector. What is no single claim
+    has none, and of a file's statement the file's others are none.
     """
     questions = [_search_words(new.statement) for new in statements]
-    stems = {stem for question in questions for stem in question}
-    frequencies = recall_queries.document_frequencies(connection, stems) if stems else {}
-    candidates: list[list[ComparedFact]] = []
+    stems = {each for question in questions for each in question}
+    frequencies = recall.document_frequencies(snapshot, stems) if stems else {}
+    found: list[Candidates] = []
     for new, question in zip(statements, questions, strict=True):
         beside = Beside(new.place, at, view, new.before)
         facts: list[ComparedFact] = []
+        more = False
         match = _match_expression(question, frequencies)
         if match is not None:
             # What shares an entity or is near has its share of the places.
-            most = limit - limit // 3 if new.entity_pks or new.near else limit
-            facts += comparisons.facts_by_text(connection, match, beside, most)
+            most = limit - limit // 4 if new.entity_pks or new.near else limit
+            held = comparisons.facts_by_text(snapshot, match, beside, 2 * limit)
+            held = [fact for fact in held if _may_meet(new, fact)]
+            facts, more = _most_alike(question, frequencies, held, most)
         if question and new.entity_pks:
-            facts += comparisons.facts_of_entities(connection, new.entity_pks, beside, limit // 3)
+            facts += comparisons.facts_of_entities(snapshot, new.entity_pks, beside, limit // 4)
         if question and new.near:
-            facts += comparisons.facts_by_key(connection, new.near, beside)
+            facts += comparisons.facts_by_key(snapshot, new.near, beside)
         distinct = {fact.memory_id: fact for fact in facts if _may_meet(new, fact)}
-        candidates.append(list(distinct.values())[:limit])
-    return candidates
+        found.append(Candidates(list(distinct.values())[:limit], more))
+    return found
 
 
 def _search_words(statement: Statement) -> Mapping[str, str]:
     """Return the words to search for by stem, those of the subject first; none: it is no claim."""
     if not statement.is_one_claim:
         return {}
-    return read(" ".join(search_words(statement)) or statement.text).words
+    text = " ".join(search_words(statement)) or statement.text
+    every = _words(text)
+    return {stem(word): word for word in every if word not in STOP_WORDS} or {
+        stem(word): word for word in every
+    }
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text as the full-text index knows them."""
+    return [*cjk_bigrams(fold(text)), *words(text)]
 
 
 def _match_expression(words: Mapping[str, str], frequencies: Mapping[str, int]) -> str | None:
-    """Return an FTS5 expression of words that few memories hold; of none, of the rarest word."""
-    known = {stem: frequencies[stem] for stem in words if stem in frequencies}
+    """Return an FTS5 expression: words that few memories hold, and pairs of the others.
+
+    Where there is neither, it is the rarest word.
+    """
+    known = {each: frequencies[each] for each in words if each in frequencies}
     if not known:
         return None
-    chosen, rows = [], 0
-    for stem, frequency in known.items():
+    rare, rows = [], 0
+    for each, frequency in known.items():
         if rows + frequency <= MAX_MATCHING_ROWS:
-            chosen.append(stem)
+            rare.append(each)
             rows += frequency
-    chosen = chosen or [min(known, key=lambda stem: known[stem])]
-    return " OR ".join(f'"{words[stem]}"' for stem in chosen)
+    pairs = (
+        (one, other)
+        for one, other in combinations([each for each in known if each not in rare], 2)
+        if min(known[one], known[other]) <= MAX_COMMON_ROWS
+    )
+    parts = [f'"{words[each]}"' for each in rare]
+    parts += [f'("{words[a]}" AND "{words[b]}")' for a, b in islice(pairs, MAX_PAIRS)]
+    return " OR ".join(parts or [f'"{words[min(known, key=lambda each: known[each])]}"'])
+
+
+def _most_alike(
+    question: Mapping[str, str],
+    frequencies: Mapping[str, int],
+    facts: Sequence[ComparedFact],
+    limit: int,
+) -> tuple[list[ComparedFact], bool]:
+    """Return the facts that share most with a question, and whether others share much, too.
+
+    A shared word counts the more the rarer it is, and the less the more words a fact has.
+    """
+    weights = {
+        each: 1 / math.log(2 + frequencies[each]) for each in question if each in frequencies
+    }
+    shares: dict[int, float] = {}
+    scores: dict[int, float] = {}
+    for fact in facts:
+        held = {stem(word) for word in _words(fact.content)}
+        shares[fact.pk] = sum(weight for each, weight in weights.items() if each in held)
+        scores[fact.pk] = shares[fact.pk] / math.sqrt(4 + len(held))
+    ranked = sorted(facts, key=lambda fact: (-scores[fact.pk], -fact.pk))
+    much = MUCH * sum(weights.values())
+    return ranked[:limit], any(shares[fact.pk] >= much for fact in ranked[limit:])
 
 
 def _may_meet(new: NewStatement, side: ComparedFact) -> bool:
@@ -234,7 +309,7 @@ def _may_meet(new: NewStatement, side: ComparedFact) -> bool:
 
 
 def matches_among(
-    connection: sa.Connection, new: NewStatement, facts: Sequence[ComparedFact]
+    snapshot: Snapshot, new: NewStatement, facts: Sequence[ComparedFact]
 ) -> list[Match]:
     """Return those of some stored facts that a statement repeats, updates or contradicts."""
     said = new.statement
@@ -244,7 +319,7 @@ def matches_among(
         finding = compare(stored, said) if is_later(new, fact) else compare(said, stored)
         if finding is not None:
             findings.append((fact, finding))
-    return matches_of(connection, new, findings)
+    return matches_of(snapshot, new, findings)
 
 
 def is_later(new: NewStatement, fact: ComparedFact) -> bool:
@@ -254,7 +329,7 @@ def is_later(new: NewStatement, fact: ComparedFact) -> bool:
 
 
 def matches_of(
-    connection: sa.Connection,
+    snapshot: Snapshot,
     new: NewStatement,
     findings: Sequence[tuple[ComparedFact, Finding]],
     *,
@@ -264,7 +339,7 @@ def matches_of(
     if not findings:
         return []
     ids = [fact.memory_id for fact, _ in findings]
-    roles = consolidation_queries.speakers(connection, ids)
+    roles = sessions.speakers(snapshot, ids)
     judged = []
     for fact, finding in findings:
         author = Author.of(

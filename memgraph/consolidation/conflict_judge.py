@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from memgraph.consolidation.prompting import estimated_tokens, fenced_lines, random_mark
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.enums import Relation
-from memgraph.policy.dedup import normalise_content
-from memgraph.relations import Finding
+from memgraph.relations.compare import Finding
+from memgraph.rules.dedup import normalise_content
 
 if TYPE_CHECKING:
     from memgraph.consolidation.ports import Budget, Suspicion

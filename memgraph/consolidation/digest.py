@@ -17,11 +17,12 @@ from memgraph.clock import MS_PER_DAY
 from memgraph.consolidation.centrality import Tie, central
 from memgraph.model.enums import MemoryKind
 from memgraph.model.values import Memory
-from memgraph.policy.bulletin import Line, render_line
-from memgraph.policy.dedup import jaccard, word_set
-from memgraph.policy.reflection import Period, is_finished, is_stale
-from memgraph.policy.summary import summarise
-from memgraph.relations import Statement
+from memgraph.relations.statement import Statement
+from memgraph.rules.budget import summarise
+from memgraph.rules.bulletin import Line, render_line
+from memgraph.rules.dedup import jaccard, word_set
+from memgraph.rules.reflection import Period, is_finished, is_stale
+from memgraph.text.periods import MONTHS
 
 MAX_CHARS = 4_000
 MAX_SUMMARY_CHARS = 300
@@ -33,12 +34,6 @@ MAX_LINE_CHARS = 400
 ALIKE = 0.5
 # A turn lends weight to what came of it; it is not quoted.
 TURN_SHARE = 0.1
-
-# Not the calendar module's: those speak the language that the process is set to.
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
 
 
 class Part(StrEnum):
@@ -160,10 +155,10 @@ def title(during: Period) -> str:
     )
     begin = [str(first.day)]
     if (first.month, first.year) != (last.month, last.year):
-        begin.append(_MONTHS[first.month - 1])
+        begin.append(MONTHS[first.month - 1])
     if first.year != last.year:
         begin.append(str(first.year))
-    return f"{' '.join(begin)} to {last.day} {_MONTHS[last.month - 1]} {last.year}"
+    return f"{' '.join(begin)} to {last.day} {MONTHS[last.month - 1]} {last.year}"
 
 
 def headline(week: Week) -> str:

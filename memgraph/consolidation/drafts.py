@@ -17,8 +17,8 @@ from memgraph.model.enums import CapturedBy, MemoryKind, MemoryType, SourceType
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.speaking import Voice, voice_of
 from memgraph.model.values import MemoryInput, Source, validated
-from memgraph.policy.proposals import MAX_CONFIDENCE, MAX_CONTENT_CHARS, MAX_IMPORTANCE
-from memgraph.storage.consolidation_queries import Place, TurnRow
+from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_CONTENT_CHARS, MAX_IMPORTANCE
+from memgraph.store.sessions import Place, TurnRow
 
 # What an agent says is believed so far, whoever read it.
 MAX_AGENT_CONFIDENCE = 0.5

@@ -7,23 +7,21 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
-import sqlalchemy as sa
-
 from memgraph.consolidation.turns import Turn
 from memgraph.model.enums import MemoryKind
 from memgraph.model.speaking import Voice, voice_of
-from memgraph.policy import echo
-from memgraph.policy.echo import EchoReason
-from memgraph.policy.echo_format import without_own_output
-from memgraph.policy.echo_wording import MAX_TERMS, MIN_CONTENT, Words
-from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.policy.sentences import split_sentences
-from memgraph.policy.stemming import fold, stem
-from memgraph.relations import Statement
-from memgraph.storage import echo_lines, echo_queries
-from memgraph.storage.database import Database
-from memgraph.storage.echo_queries import StandingText
-from memgraph.storage.visibility import View
+from memgraph.relations.statement import Statement
+from memgraph.rules import echo
+from memgraph.rules.blocks import without_own_output
+from memgraph.rules.echo import MAX_TERMS, MIN_CONTENT, EchoReason, Words
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.store import echoes
+from memgraph.store.database import Database
+from memgraph.store.echoes import StandingText
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
+from memgraph.text.sentences import split_sentences
+from memgraph.text.stemming import fold, stem
 
 LOOKED_UP = 4
 
@@ -54,8 +52,8 @@ class EchoFilter:
         self._database = database
         self._lines: dict[int, tuple[int, int] | None] = {}
         hashes = [each for turn in turns for each in echo.line_hashes(turn.content)]
-        with database.read() as connection:
-            self._load(connection, hashes)
+        with database.read() as snapshot:
+            self._load(snapshot, hashes)
 
     def without_echo(
         self,
@@ -77,7 +75,7 @@ class EchoFilter:
         reasons = [EchoReason.FORMAT] * blocks
         # One read for all look-ups of a text; a person's lines are known already.
         reading = self._database.read() if echo.is_agent(source_role) else nullcontext()
-        with reading as judge.connection:
+        with reading as judge.snapshot:
             kept = [judge.remains(unit) for unit in echo.units(bare)]
         reasons += judge.reasons
         if not reasons:
@@ -91,9 +89,9 @@ class EchoFilter:
         Of other lines the citations alone are taken out. Unmarked lines are the file's own, also
         where the memory says the same: it may have them from there.
         """
-        with self._database.read() as connection:
-            known = echo_queries.contents(connection, echo.cited_ids(text))
-            known |= echo_queries.contents_by_short_id(connection, echo.cited_short_ids(text))
+        with self._database.read() as snapshot:
+            known = echoes.contents(snapshot, echo.cited_ids(text))
+            known |= echoes.contents_by_short_id(snapshot, echo.cited_short_ids(text))
             if not known:
                 return Remainder(text)
             bare, blocks = without_own_output(text, self._was_told)
@@ -102,7 +100,7 @@ class EchoFilter:
                 for line in bare.split("\n")
             ]
             hashes = (echo.line_hashes(line) for line, ids in lines if ids)
-            self._load(connection, (each for found in hashes for each in found))
+            self._load(snapshot, (each for found in hashes for each in found))
         reasons = [EchoReason.FORMAT] * blocks
         kept = []
         for line, ids in lines:
@@ -130,8 +128,8 @@ class EchoFilter:
             return None
         line_hash = echo.form_hash(form)
         if line_hash not in self._lines:
-            with self._database.read() as connection:
-                self._load(connection, [line_hash])
+            with self._database.read() as snapshot:
+                self._load(snapshot, [line_hash])
         return self._lines[line_hash]
 
     def _was_told(self, line: str, before_ms: int | None = None) -> bool:
@@ -140,27 +138,27 @@ class EchoFilter:
 
     def cited(self, memory_ids: Sequence[str]) -> list[str]:
         """The texts of memories that a line names."""
-        with self._database.read() as connection:
-            return list(echo_queries.contents(connection, memory_ids).values())
+        with self._database.read() as snapshot:
+            return list(echoes.contents(snapshot, memory_ids).values())
 
     def stands(self, text: str, at_ms: int, view: View) -> bool:
         """Whether memories in force, in a place of the view, say all of a line."""
         said = [each for inner in echo.inner_texts(text) for each in split_sentences(inner)]
-        with self._database.read() as connection:
+        with self._database.read() as snapshot:
             return all(
                 any(
                     # What one agent keeps to itself tells nobody's turn.
                     view.viewer.agent_id is not None or each.agent_id is None
-                    for each in _saying(connection, sentence, at_ms, view)
+                    for each in _saying(snapshot, sentence, at_ms, view)
                 )
                 for sentence in said
                 if _WORDS.wording(sentence).terms
             )
 
-    def _load(self, connection: sa.Connection, hashes: Iterable[int]) -> None:
+    def _load(self, snapshot: Snapshot, hashes: Iterable[int]) -> None:
         unknown = set(hashes) - self._lines.keys()
         if unknown:
-            found = echo_lines.find(connection, unknown)
+            found = echoes.find(snapshot, unknown)
             self._lines |= {each: found.get(each) for each in unknown}
 
 
@@ -173,7 +171,7 @@ class Repeated:
 
 
 def repeated(
-    connection: sa.Connection, text: str, *, at_ms: int, view: View, session_id: str | None
+    snapshot: Snapshot, text: str, *, at_ms: int, view: View, session_id: str | None
 ) -> Repeated:
     """What of a text memories in force, of those that a view sees, say already.
 
@@ -186,7 +184,7 @@ def repeated(
     for sentence in (each for line in echo.units(text) for each in split_sentences(line)):
         bare = echo.without_lead_in(echo.normal_marks(sentence))
         said = [
-            [each for each in _saying(connection, part, at_ms, view) if _counts(each, session_id)]
+            [each for each in _saying(snapshot, part, at_ms, view) if _counts(each, session_id)]
             for part in (bare, *_WORDS.clauses(bare))
         ]
         memories |= {each.memory_id: each for found in said for each in found}
@@ -200,14 +198,14 @@ def _counts(memory: StandingText, session_id: str | None) -> bool:
     return memory.recalled > 0 and (session_id is None or memory.session_id != session_id)
 
 
-def _saying(connection: sa.Connection, text: str, at_ms: int, view: View) -> list[StandingText]:
+def _saying(snapshot: Snapshot, text: str, at_ms: int, view: View) -> list[StandingText]:
     """Memories in force, of those that a view sees, that say all of a sentence or clause."""
     terms = _WORDS.wording(text).terms
     if not terms:
         return []
     rare = sorted(terms, key=len, reverse=True)[:LOOKED_UP]
     since = at_ms - echo.WINDOW_MS
-    found = echo_queries.standing_texts(connection, rare, at=at_ms, since=since, view=view)
+    found = echoes.standing_texts(snapshot, rare, at=at_ms, since=since, view=view)
     line_hash = echo.form_hash(echo.normal_form(text))
     return [
         each
@@ -225,7 +223,7 @@ class _Judge:
     source_role: str | None
     at_ms: int
     view: View
-    connection: sa.Connection | None = None
+    snapshot: Snapshot | None = None
     reasons: list[EchoReason] = field(default_factory=list)
 
     def remains(self, unit: str) -> str:
@@ -255,12 +253,12 @@ class _Judge:
         if any(_WORDS.says_nothing_new(bare, each) for each in cited):
             return EchoReason.RECEIPT
         # A question states nothing.
-        if self.connection is None or bare.endswith(("?", "？")):
+        if self.snapshot is None or bare.endswith(("?", "？")):
             return None
         inner = echo.without_lead_in(bare)
         if inner != bare and (self._line(inner) is not None):
             return EchoReason.LINE
-        return self._covered(self.connection, inner)
+        return self._covered(self.snapshot, inner)
 
     def _line(self, text: str) -> EchoReason | None:
         times = self.filter.handed_out(text)
@@ -274,9 +272,9 @@ class _Judge:
         stands = recent and self.filter.stands(text, self.at_ms, self.view)
         return EchoReason.LINE if stands else None
 
-    def _covered(self, connection: sa.Connection, text: str) -> EchoReason | None:
+    def _covered(self, snapshot: Snapshot, text: str) -> EchoReason | None:
         """Whether earlier texts say all of a sentence: one says it, or one each of its clauses."""
-        whole = self._clause(connection, text)
+        whole = self._clause(snapshot, text)
         if whole is not None:
             return whole
         clauses = _WORDS.clauses(text)
@@ -284,21 +282,21 @@ class _Judge:
             return None
         found = []
         for clause in clauses:
-            reason = self._clause(connection, clause)
+            reason = self._clause(snapshot, clause)
             if reason is None:
                 return None
             found.append(reason)
         return found[0]
 
-    def _clause(self, connection: sa.Connection, text: str) -> EchoReason | None:
+    def _clause(self, snapshot: Snapshot, text: str) -> EchoReason | None:
         terms = _WORDS.wording(text).terms
         if not MIN_CONTENT <= len(terms) <= MAX_TERMS:
             return None
         # Long words are rare ones by and large; what has those is then read in full.
         rare = sorted(terms, key=len, reverse=True)[:LOOKED_UP]
         since = self.at_ms - echo.WINDOW_MS
-        for earlier in echo_queries.earlier_texts(
-            connection, rare, at=self.at_ms, since=since, view=self.view
+        for earlier in echoes.earlier_texts(
+            snapshot, rare, at=self.at_ms, since=since, view=self.view
         ):
             # What was never handed out cannot be said after it.
             if not earlier.recalled and self._is_of_another(text, earlier.content):

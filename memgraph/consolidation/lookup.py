@@ -9,8 +9,8 @@ from memgraph.consolidation.comparing import Author, NewStatement, find_candidat
 from memgraph.consolidation.matching import Read
 from memgraph.consolidation.ports import KnownFact
 from memgraph.model.enums import CapturedBy, MemoryType, SourceType
-from memgraph.storage.comparisons import ComparedFact
-from memgraph.storage.consolidation_queries import Place
+from memgraph.store.comparisons import ComparedFact
+from memgraph.store.sessions import Place
 
 
 class StoredFacts:
@@ -30,9 +30,9 @@ class StoredFacts:
         )
         time = self._at if time_ms is None else time_ms
         new = NewStatement(text, time, self._place, author)
-        with self._read() as connection:
-            [found] = find_candidates(connection, [new], at=self._at)
-        return [_known(fact) for fact in found if fact.content != text]
+        with self._read() as snapshot:
+            [found] = find_candidates(snapshot, [new], at=self._at)
+        return [_known(fact) for fact in found.facts if fact.content != text]
 
 
 class Standing(Protocol):

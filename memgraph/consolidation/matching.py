@@ -10,18 +10,18 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-import sqlalchemy as sa
-
 from memgraph.consolidation.comparing import Match, NewStatement, find_matches
 from memgraph.consolidation.drafts import Draft
 from memgraph.model.enums import EdgeType, Relation
 from memgraph.model.values import EdgeInput
-from memgraph.policy.dedup import content_hash
-from memgraph.relations import Finding, Statement, compare
-from memgraph.storage import consolidation_queries as queries
-from memgraph.storage import entities
+from memgraph.relations.compare import Finding, compare
+from memgraph.relations.statement import Statement
+from memgraph.rules.dedup import content_hash
+from memgraph.store import entities
+from memgraph.store import sessions as queries
+from memgraph.store.snapshot import Snapshot
 
-Read = Callable[[], AbstractContextManager[sa.Connection]]
+Read = Callable[[], AbstractContextManager[Snapshot]]
 
 
 @dataclass(slots=True)
@@ -64,17 +64,17 @@ def match(read: Read, drafts: Sequence[Draft], *, at: int) -> Matched:
         _hold_against(new, draft, matched)
         if draft.number not in matched.repeats:
             new.append(draft)
-    with read() as connection:
-        matched.since = queries.newest_pk(connection)
+    with read() as snapshot:
+        matched.since = queries.newest_pk(snapshot)
         hashes = {content_hash(each.given.content): each for each in new}
-        same = queries.same_facts(connection, hashes, drafts[0].place, at=at)
+        same = queries.same_facts(snapshot, hashes, drafts[0].place, at=at)
         for content, memory_id in same.items():
             matched.repeats[hashes[content].number] = memory_id
         new = [each for each in new if each.number not in matched.repeats]
-        found = find_matches(connection, _statements(connection, new), at=at)
+        found = find_matches(snapshot, _statements(snapshot, new), at=at)
     matched.compared = len(new)
     for draft, matches in zip(new, found, strict=True):
-        _join_stored(draft, matches, matched)
+        _join_stored(draft, matches.found, matched)
     matched.links = [link for link in matched.links if not _repeats(link.from_id, matched)]
     matched.links = [link for link in matched.links if not _repeats(link.to_id, matched)]
     matched.fresh = _with_all_evidence(drafts, new, matched)
@@ -129,13 +129,13 @@ def _link(
         matched.doubtful.add(frozenset((later, earlier)))
 
 
-def _statements(connection: sa.Connection, drafts: Sequence[Draft]) -> list[NewStatement]:
+def _statements(snapshot: Snapshot, drafts: Sequence[Draft]) -> list[NewStatement]:
     """Return drafts as they are compared, each with the entity that its speaker is.
 
     "I moved to Bergen" shares no word with "I live in Oslo", only who says it.
     """
     keys = {each.author.speaker for each in drafts if each.author.speaker is not None}
-    known = entities.known_by(connection, keys)
+    known = entities.known_by(snapshot, keys)
     return [
         NewStatement(
             each.given.content,

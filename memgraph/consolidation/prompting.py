@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterable
 from typing import Any
 
-from memgraph.policy.budget import token_cost
+from memgraph.rules.budget import token_cost
 
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 

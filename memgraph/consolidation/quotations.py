@@ -12,15 +12,18 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from memgraph.consolidation.ports import FactCandidate
-from memgraph.consolidation.sentence_rules import Gist, Judged, judge, statements_of
+from memgraph.consolidation.sentence_rules import Gist, Judged, facts_of
 from memgraph.consolidation.turns import Turn
 from memgraph.model.defaults import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryType
 from memgraph.model.speaking import AGENTS, PERSONS, Voice, voice_of
-from memgraph.relations import quote
+from memgraph.relations.statement import quote
 
 MAX_CONFIDENCE: Final = 0.7
 AGENT_CONFIDENCE: Final = 0.45
+# What an agent writes at length is advice, or a letter in the user's name; a short turn may say
+# what it has done.
+MAX_REPORT_CHARS: Final = 600
 MAX_SPEAKER_CHARS: Final = 60
 _PLAIN: Final = frozenset({MemoryType.FACT, MemoryType.EVENT})
 # A name is called by its beginning too: "Mel" for Melanie.
@@ -81,12 +84,14 @@ def _quotations(turns: Sequence[Turn]) -> Iterator[_Found]:
     speakers = _names(turns)
     for turn in turns:
         voice = voice_of(turn.source_role, turn.told_as)
-        if voice is Voice.SILENT:
+        drafted = voice is Voice.AGENT and len(turn.content) > MAX_REPORT_CHARS
+        if voice is Voice.SILENT or drafted:
             continue
-        for sentence in statements_of(turn.content, speakers):
-            judged = judge(sentence, speakers=speakers, voice=voice)
-            if judged is not None:
-                yield _Found(judged.score, _fact(turn, sentence, judged, voice))
+        acquainted = turn.source_role.casefold() not in PERSONS
+        for quoted, judged in facts_of(
+            turn.content, speakers=speakers, voice=voice, acquainted=acquainted
+        ):
+            yield _Found(judged.score, _fact(turn, quoted, judged, voice))
 
 
 def _names(turns: Sequence[Turn]) -> frozenset[str]:
@@ -105,7 +110,7 @@ def _fact(turn: Turn, sentence: str, judged: Judged, voice: Voice) -> FactCandid
         content=quote(speaker_of(turn.source_role), sentence, turn.day),
         type=judged.type,
         importance=DEFAULT_IMPORTANCE[judged.type],
-        confidence=round(confidence - (0.2 if judged.hedged else 0.0), 2),
+        confidence=confidence,
         event_time=turn.at_ms if turn.dated else None,
         evidence=(turn.memory_id,),
         quote=sentence,

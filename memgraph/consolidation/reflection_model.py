@@ -17,8 +17,7 @@ from memgraph.clock import iso
 from memgraph.consolidation.prompting import estimated_tokens, fenced_lines, random_mark
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.jobs import RejectedItem
-from memgraph.policy.agent_grounds import is_advice, unsaid
-from memgraph.policy.agent_proposals import MIN_GROUNDED, Said, grounded
+from memgraph.rules.proposals import MIN_GROUNDED, Said, grounded, is_advice, unsaid
 
 if TYPE_CHECKING:
     from memgraph.consolidation.ports import Budget

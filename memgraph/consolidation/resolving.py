@@ -19,8 +19,8 @@ from memgraph.model.enums import Relation
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.speaking import Voice, voice_of
 from memgraph.model.values import MAX_REASON_CHARS
-from memgraph.storage import consolidation_queries as queries
-from memgraph.storage.consolidation_queries import FactRow
+from memgraph.store import sessions as queries
+from memgraph.store.sessions import FactRow
 
 MAX_RESOLUTIONS = 20
 
@@ -57,9 +57,9 @@ def decide(
     targets = {f"#{each.number}": matched.target(each.number) for each in drafts}
     asked = proposals[:MAX_RESOLUTIONS]
     named = {end for each in asked for end in (each.winner, each.loser)} | set(targets.values())
-    with read() as connection:
-        known = queries.facts_by_id(connection, sorted(named), place, at=at)
-        spoken = queries.speakers(connection, known)
+    with read() as snapshot:
+        known = queries.facts_by_id(snapshot, sorted(named), place, at=at)
+        spoken = queries.speakers(snapshot, known)
     voices = _Voices(_winners(drafts, matched), spoken)
     said = {f"#{each.number}": each.given.content for each in drafts}
     taken: list[Decision] = []

@@ -1,591 +1,333 @@
-"""Decide whether a sentence of a conversation is a fact, of which type, and how telling it is.
+"""Decide which clauses of a turn are facts that a reader understands alone, and of which type.
 
-A sentence is kept as it was said: nothing here rewrites it. ``statements_of`` cuts a turn into
-sentences that may be quoted. ``judge`` leaves out what is no statement or needs another sentence
-to be understood, and scores the rest: what somebody says of their own life, plans, people and
-things scores by its form; names, numbers, dates and things add to it; feelings, hedges and vague
-words take from it. English only: a sentence in another language stays in its turn.
+A clause is kept as it was said: nothing here rewrites it. It has to have one of a few shapes: what
+the speaker is, has, does by habit, prefers, decided, has to do or aims at; a turn in a life; what
+holds for somebody named, for "my …" or "the … …". No word of it may stand for something that was
+said elsewhere. Everything else stays in its turn. English only.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
+from memgraph.consolidation.clauses import (
+    FINITE,
+    PAST,
+    REASON,
+    SUBORDINATE,
+    alternatives,
+    clauses_of,
+    sentences_of,
+)
 from memgraph.entities.gazetteer import gazetteer
 from memgraph.model.enums import MemoryType
 from memgraph.model.speaking import Voice
-from memgraph.policy.sentences import split_sentences
 
-MIN_SCORE: Final = 3
-MAX_TURN_CHARS: Final = 16_000
-MIN_WORDS: Final = 4
-MAX_WORDS: Final = 45
-MAX_SENTENCE_CHARS: Final = 400
-# What a form alone scores: "I live in …", "I prefer …", "We never …".
-STATED: Final = 2
+MAX_FACT_CHARS: Final = 400
+MIN_WORDS: Final = 3
 # The share of its words that makes a sentence a repetition of an earlier one.
 MIN_REPEATED: Final = 0.8
 
-
-def _any(text: str) -> str:
-    """Return a pattern of alternatives, without the blanks around each bar."""
-    return "(?:" + re.sub(r" *\| *", "|", " ".join(text.split())) + ")"
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(_any(text))
-
-
 _WORD: Final = re.compile(r"[^\W_]+(?:['’.+/:-][^\W_]+)*+")
-_FIRST: Final = r"(?:(?:i|we)(?:'(?:m|ve|d|ll|re))?|im|ive)"
-_ADVERBS: Final = _any(
-    r"""really | also | just | still | always | finally | recently | actually | definitely |
-    usually | currently | even | only | already | both | all | never | eventually | now |
-    often | mostly | mainly | sometimes | absolutely | totally | kinda | officially | probably |
-    basically | personally | originally | generally | once | so | very"""
+_COUNT: Final = alternatives(
+    r"""\d[\d.,:]* | two | three | four | five | six | seven | eight | nine | ten | eleven | twelve
+    | fifteen | (?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w+)?"""
 )
-_ADVERB: Final = rf"(?:{_ADVERBS} )*"
-_I: Final = rf"(?<!what )(?<!how )(?<!that )\b{_FIRST} {_ADVERB}"
-# The subject of the sentence as a whole; at most one short phrase stands before it.
-_MAIN: Final = rf"^(?:[\w' ]{{1,40}}, |(?:last|this|yesterday|today) (?:\w+ )?)?{_FIRST} {_ADVERB}"
-_PERIOD: Final = _any(
-    "week | weekend | month | year | morning | afternoon | evening | night | summer | winter |"
-    " spring | autumn | fall | semester | quarter | sprint"
+_DAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
+_MONTH: Final = alternatives(
+    r"""jan(?:uary)? | feb(?:ruary)? | march | april | june | july | aug(?:ust)? | sept?(?:ember)? |
+    oct(?:ober)? | nov(?:ember)? | dec(?:ember)?"""
 )
-_WEEKDAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
-_MONTH: Final = (
-    r"(?:january|february|march|april|june|july|august|september|october|november|december|"
-    r"jan|feb|aug|sept?|oct|nov|dec)"
+# A day that stays the same whenever it is read; months and seasons that the day of a turn fixes.
+_DATE: Final = (
+    rf"\b(?:{_MONTH}|(?:in|by|since|until|of|\d+) may|may \d+|\d+(?:st|nd|rd|th)|(?:19|20)\d\d|"
+    r"christmas|easter)\b"
 )
-
-# --- What of a turn may be quoted ---------------------------------------------------------------
-
-_FENCE: Final = re.compile(r"^ {0,3}(?:```|~~~)")
-# Quoted lines, lists, links, code.
-_NOT_SAID: Final = re.compile(
-    r"^\s*(?:[>|#]|[-*+•]\s|\d{1,3}[.)]\s|\S+://\S+\s*$|[$%]\s|[{}\[\]<])"
-    r"|[;{}=]\s*$|=>|==|\)\s*:\s*$|</|\w\(\w*\)|[\w)] = [\w(\"']|\\[(\[]"
-    r"|^\s*(?:def|class|import|from|return|function|const|let|var|SELECT|INSERT)\b.*[({;=]"
-)
-_STAGE: Final = re.compile(r"\[[^\[\]]{0,400}\]|(?<!\*)\*[^*\n]{1,200}\*(?!\*)")
-_OPENERS: Final = _any(
-    r"""hey | hi | hello | yo | yeah | yep | yup | yes | no | nope | oh(?: yeah)? | wow | whoa |
-    well | so | and | but | also | plus | btw | by the way | actually | anyways? | haha | lol |
-    thanks? | thank you | sorry | ok | okay | sure | fyi | right | true | cool | nice | great |
-    awesome | absolutely | definitely | exactly | totally | hmm | um | ah | aww? | man |
-    guess what | to be honest | honestly | for sure | of course | in fact | i mean | you know |
-    sounds good | however | correction | update | got it | (?:please )?remember that |
-    just so you know"""
-)
-_OPENER: Final = re.compile(
-    rf"(?:(?:and |oh |but )?{_OPENERS}(?: (?-i:[A-Z])\w+)?\s*(?:[,!.:…]+|\s[-–—])\s*"
-    r"|(?:and|but|so|also|plus|oh and|btw|or|then|actually|well|yeah|now)\s+"
-    r"(?=(?:i|we|my|our|the)\b|(?:i|we)['’])"
-    r"|(?:please )?(?:remember|note) that\s+|\(\d{4}-\d\d-\d\d\)\s*"
-    r"|[^,;–—-]{0,40}\bsince (?:we|our|the) (?:last )?(?:\w+ )?"
-    r"(?:talk|talked|spoke|chat|chatted|met|time|conversation)\s*[,–—-]+\s*)",
-    re.IGNORECASE,
-)
-# A question or a call for help at the end of a statement: "…, can you help me with that?"
-_ASKS: Final = _any(
-    r"""i(?:'m|\swas|\sam) (?:just |still |kinda |also )?(?:wondering|not sure|unsure|curious|
-    looking for|struggling|stuck|having (?:some |a little )?(?:trouble|issue|problem|
-    difficult)| getting (?:some|this|an?|stuck)|running into) |
-    i (?:need|want|would like|could use) (?:some |your )?(?:help|advice|tips|guidance)\b |
-    i want to (?:make sure|know|understand|see|ensure) |
-    i'?d (?:like|love) to (?:know|hear|see|get) |
-    (?:can|could|would|will|should|do|does|did|is|are|was|were) (?:you|i|we|it|that|this|there|
-    the|my|anyone)\b |
-    (?:what|how|why|where|which)(?:'s|\s(?:is|are|do|does|can|could|should|would|might|else|if|
-    about|am|were|did|exactly|to|long|much|many|\w+ (?:can|should|could|do|would|are))\b) |
-    any (?:\w+ )?(?:tips|advice|ideas|suggestions|chance|recommendations|thoughts) | please\b |
-    right\? | here'?s (?:my|what|an?|the)\b"""
-)
-_REQUEST: Final = re.compile(
-    rf"(?:\s*[,;]|\s[-–—]+)\s+(?:(?:and|so|but|or|then|now|maybe|like)\s+)*{_ASKS}"
-)
-# How it felt, said after a dash or a comma.
-_AFTERTHOUGHT: Final = re.compile(
-    r"(?:\s+[-–—]+\s*|\s*—\s*|\s*[,;]\s+(?:and |but |so )?|\s+(?:and|but) )"
-    r"(?:it|that|this|they|which|everything|such|what|so)\b(?=[^,;]{0,90}$)"
-    r"(?:['’]s|['’]re|\s+(?:is|are|was|were|has|feels?|felt|made|makes|looks?|means|really|"
-    r"an?|been|"
-    r"cool|fun|much|great))\b.*$",
-    re.IGNORECASE,
+_SOON: Final = rf"(?:{_DATE}|\b(?:next|this) (?:year|month|spring|summer|autumn|winter|fall)\b)"
+_OFTEN: Final = (
+    rf"\b(?:(?:every|each) (?:{_DAY}|(?:\w+ )?(?:day|week|month|year|morning|evening|night))|daily|"
+    rf"weekly|monthly|nightly|yearly|(?:once|twice|{_COUNT} times) an?|{_DAY}(?<=s)|always|never|"
+    r"usually|no longer|at (?:least|most|weekends)|in the (?:morning|evening)s?)\b"
 )
 
+# --- What a fact may not hold -------------------------------------------------------------------
 
-def statements_of(content: str, speakers: Collection[str] = ()) -> Iterator[str]:
-    """Yield the sentences of a turn that may be quoted, each a contiguous part of it.
-
-    Code, quoted lines, lists, links and stage directions are skipped. Cut off is what only opens a
-    sentence ("Yeah, …"), the name of one of ``speakers`` who is addressed, a call for help at its
-    end, and how something felt.
-    """
-    fenced = False
-    for line in content[:MAX_TURN_CHARS].splitlines():
-        if _FENCE.match(line):
-            fenced = not fenced
-        elif not fenced and not _NOT_SAID.search(line[:2_000]):
-            for part in _STAGE.split(line):
-                for sentence in split_sentences(" ".join(part.split())):
-                    if text := _trimmed(sentence, speakers):
-                        yield text
-
-
-def _trimmed(sentence: str, speakers: Collection[str]) -> str:
-    if len(sentence) > 4 * MAX_SENTENCE_CHARS:
-        return ""
-    text = sentence.lstrip(" ,.!…-–—:;*")
-    for _ in range(4):
-        opener = _OPENER.match(text)
-        called, comma, rest = text.partition(", ")
-        if opener is not None:
-            text = text[opener.end() :]
-        elif comma and called in speakers:
-            text = rest
-        else:
-            break
-    head, comma, called = text.rstrip(".!").rpartition(", ")
-    if comma and called in speakers:
-        text = head
-    request = _REQUEST.search(_plain(text), 12)
-    if request is not None and (text.endswith("?") or request.start() > 20):
-        text = text[: request.start()]
-    after = _AFTERTHOUGHT.search(text, 16)
-    return (text if after is None else text[: after.start()]).strip()
-
-
-# --- What is no statement, or needs another sentence to be understood ---------------------------
-
-_NO_SUBJECTS: Final = _any(
-    r"""(?:it|that|they|he|she|there|what|those|these|here)(?:'(?:s|re|ve|ll|d))? | its | them |
-    their | his | her | him | which | who | whose | where | why | how | whatever | whoever |
-    if | unless | whether | like | unlike | same | such | another | both | neither | either |
-    one | some | something | someone | everything | nothing | anything | everyone | everybody |
-    anyone | people | (?:you|y'all|u)(?:'(?:re|ve|ll|d))? | your | ya | let(?:'?s)? | imagine |
-    especially | though | because | '?cause | cuz | cos | not | so | too | very | super | more |
-    sounds | looks | seems | feels | good | glad | happy | love | loving | thanks? |
-    congrat\w* | wish | wishing | hope | hoping | please | nice | great | wow | can'?t |
-    couldn't | don'?t | no | yes | best | keep | take | have | see | talk | check | look | go |
-    be | try | make | give | for me | (?:about |around )?(?:once|twice|(?:two|three|four|five|
-    \d+) times) (?:an?|per|each|every) | remember | appreciate | excited | proud | welcome | way |
-    long |
-    maybe | perhaps | first | second | third | note | when (?!i\b|i'|we\b|we'|my|our)"""
+# The listener; what is said of the moment, of the talk, of what may be; the memory itself, as in
+# orders to whoever keeps it.
+_PASSING: Final = re.compile(
+    r"[?…]|\.\.\.|\b(?:you(?:'\w+)?|yours?|yourself|ya|y'all|u|ur|everything|something|anything|if|"
+    r"unless|maybe|perhaps|might|would|could|i'd|we'd|hopefully|kinda|probably|wonder\w*|guess|"
+    r"suppose|think|thought|thinking|considering|mean|heard|know|feel\w*|felt|seem\w*|"
+    r"look(?:s|ed)? like|sounds?|sorry|thank\w*|hope|hoping|wish|glad|sure|trying|tried|try|"
+    r"promise|remember|reali[sz]\w+|reckon|noticed?|so (?:much|many)|right now|at the moment|"
+    r"later(?! this)|(?:i|we) (?:\w+ )?appreciate|debating|looking to|open to|lol|haha|"
+    r"look\w* forward|supposed to|memor(?:y|ies)|confidence|importance|instructions?|prompts?|"
+    r"jailbreak|language model|role ?play|developer mode|memory_id|tool_call)\b"
 )
-_HANGS: Final = re.compile(rf"{_NO_SUBJECTS}\b")
-_TIME_HEAD: Final = re.compile(
-    rf"(?:this|that|these|one|next|last|first|some|no) (?:{_PERIOD}|time|days?|of (?:my|our))\b"
+_FELT: Final = alternatives(
+    r"""amaz\w+ | awesome | wonderful | fantastic | incredible | beautiful | lovely | nice | good |
+    great | best | better | excit\w+ | proud | grateful | thankful | bless\w+ | inspir\w+ | fun |
+    cool | perfect | special | reward\w+ | joy\w* | happ\w+ | peace\w* | loved | important | huge |
+    big | lucky | journey | strength | motivat\w+ | passion\w* | heart\w* | dreams | believe |
+    impact | encourag\w+ | success | challeng\w+ | thrill\w+ | powerful | moments? | stress\w+ |
+    tough | hard | rough | overwhelm\w+ | difficult | super | crazy | mad | wild | tir(?:ed|ing) |
+    magical | funny | weird | terrible | awful | scar(?:y|ed) | nervous | exhaust\w+ | busy | sad |
+    angry | stupid | insane | sweet | interesting | blast"""
 )
-_HALF: Final = re.compile(
-    r"\b(?:to|too|of|with|and|so|though|yet|either|do|did|am|was|are|again|then)[.!\s]*$"
-    r"|\b(?:felt|did|do|love|like|want|got|get|see|said|had|have) (?:it|that|this|those)[.!\s]*$"
-    r"|^(?:since|when|as|because|after|before|until|while|where|which)\b[^,]*$"
-    r"|^\w+ (?:years|months|weeks|days) (?:now|already|ago)\b"
+# Words that leave open what they mean.
+_VAGUE: Final = alternatives(
+    r"""things? | stuff | times? | lots? | bit | ways? | ideas? | questions? | minute | second |
+    news | story | adventures? | experiences? | start | progress | changes? | chance | point |
+    issues? | problems? | trouble | days? | weeks? | months? | years? | people | plans? |
+    places? | parts? | kind | sort | few | advice | help | feelings? | opportunit\w+ | steps? |
+    goals? | support | efforts? | life | pic(?:ture)?s? | photos? | yesterday | today |
+    (?:some|any|every|no)(?:thing|one|body) | tomorrow | weekends? | ago | recently | finally |
+    currently | already | tons? | decision | decided | agreed | chosen? | finalized |
+    love | enjoy | hate | prefer"""
 )
-_MEANT: Final = _any(
-    r"""agree | understand | know (?:how|what|it|that|you|right|i) | see | hear you | bet | guess |
-    hope | promise | swear | appreciate | admire | wish | feel you | get (?:it|that) |
-    got (?:it|this|you) | believe | trust you |
-    (?:love|like) (?:it|that|this|how|you|your|having) | wonder | suppose | recommend |
-    suggest | look forward | feel like | mean | do too | did too |
-    all (?:have|need|deserve|want|are) | are all | each have"""
+_STOP: Final = alternatives(
+    r"""an? | the | my | our | your | his | her | their | its? | i | me | we | us | you | is | am |
+    are | was | were | be | been | being | have | has | had | do | does | did | to | of | in | on |
+    at | for | with | and | or | but | so | that | this | from | by | as | about | into | just |
+    really | also | very | too | some | all | not? | will | would | can | could | should | like |
+    t?here | then | than | when | what | how | who | which | get | got | make | made | go | going |
+    gone | went | up | down | over | back | more | most | much | many | even | still | always |
+    n?ever | may | own | others? | take | took | keep | kept | come | came | let | want\w* | need |
+    because | cause | while | since | after | before | if | nor | yet | now | new | out | off |
+    well | gonna | each | those | these | where | why | both | old | using | used? |
+    last | next | every | any | s?he | it"""
 )
-_MOOD: Final = _any(
-    r"""glad | sorry | proud | happy (?:for|to (?:hear|see|help|be)) | here (?:for|to) | rooting |
-    cheering | jealous | impressed | with you | up for | down for | all (?:for|ears) | sure |
-    not sure | unsure | wondering | curious | confused | lucky | blessed | grateful | thankful |
-    stoked | thrilled | pumped | determined | ready | looking forward | confident | certain |
-    fine | excited (?:to (?:hear|see|share|show)|for you|about (?:it|that|this)) | good |
-    great | okay | ok | doing | well | in awe | in\b | speechless | on it | off to | done |
-    back | swamped | inspired | starting to (?:realize|feel|think|see) | stuck | struggling |
-    kidding | tired | exhausted | (?:really )?stressed | getting (?:this|an?|the) error |
-    having (?:some )?(?:trouble|issues|problems|a hard time) |
-    (?:only |kinda )?(?:trying|looking|hoping|wanting|working) to (?:understand|figure|find out|
-    see| know|make sense|calculate|verify|confirm|debug|get|stay|keep|think|remember|be|decide|
-    learn how|(?:fix|troubleshoot|detect|address)\b(?!.*, (?:and |but )?i))"""
+# Contractions count as the words before the apostrophe.
+_IDLE: Final = re.compile(rf"(?:{_STOP}|{_FELT}|{_VAGUE}|{_DAY})(?:'\w+)?", re.IGNORECASE)
+_PLAIN: Final = (MemoryType.FACT, MemoryType.EVENT)
+_UNTOLD: Final = re.compile(
+    rf"(?:\b\d+(?:st|nd|rd|th)? (?:of )?)?\b(?:{_MONTH}|may)\b(?: \d+)?|\b\d+(?:st|nd|rd|th)\b|"
+    r"\b(?:19|20)\d\d\b|\d+:\d\d"
 )
-_TALK: Final = re.compile(
-    rf"{_FIRST} {_ADVERB}(?:"
-    r"(?:do|did|am|was|have|are|can|will)(?:n't)?\s*(?:[-–,.!]|$)"
-    rf"|(?:(?:can(?:'t|not)?|could(?:n't)?|do(?:n't)?|would) (?:\w+ )?)?{_MEANT}\b|(?:am |"
-    rf"are )?{_MOOD}\b"
-    r"|can(?:'t|not)? (?:\w+ )?(?:imagine|tell|wait|thank|ask|help|relate|complain|share|show|"
-    r"explain)\b"
-    r"|(?:can|could|should|need to|must|gotta|have to) (?:all |also |just |always |"
-    r"both )?(?:do (?:it|"
-    r"this|that)|make it|get through|keep|remember|stay|tackle|be (?:proud|kind|there)|learn from|"
-    r"support|create|build|inspire|achieve|overcome|face)\b"
-    r"|want to (?:make sure|know|understand|see|hear|thank|say|confirm|ensure|get a)\b)"
-    rf"|(?:(?:i|we)(?:'ll| will| won't)|{_FIRST} (?:gonna|"
-    rf"(?:not )?going to)) {_ADVERB}(?:give up|let you|keep|"
-    r"do (?:my|our|that|it)|try|be (?:there|here|sure|right|back|okay|fine)|check|make (?:it|sure)|"
-    r"get through|see you|give it|take (?:a look|that|it)|stay|look into|go through|start with|"
-    r"think about|miss|send|share|pass)\b"
+# Words that alone make something worth keeping.
+_LIFE: Final = re.compile(
+    r"\b(?:moved|graduated|years old|wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|mom|mum|"
+    r"mother|dad|father|parents|sister|brother|son|daughter|kids?|child|children|baby|dog|cat|"
+    r"puppy|kitten|pets?|aunt|uncle|cousin|niece|nephew|grand\w+|boss|manager|landlord|roommate|"
+    r"flatmate|house|flat|apartment|vegan|vegetarian|pregnant|diabet\w+|c(?:o)?eliac|retired|"
+    r"allerg\w+|(?:broke|hurt) my|surgery|degree|job|asthma|married|divorced|engaged|car|bike|"
+    r"business|shop|store|company|school|university|college|studio|passport|visa)\b"
 )
-# An intention or an offer of the moment; a plan with a date is none.
-_FLEETING: Final = re.compile(
-    r"(?:[\w' ]{1,40}, |(?:then|next|today|tomorrow) )?(?:i think )?(?:i|we)"
-    rf"(?:(?:'ll| will) (?!never\b|always\b)|(?:'d| would) {_ADVERB}(?:like|love) to\b)"
-    r"|(?:next|first|then),? (?:i|we)\b"
+# "The team": which one was said before, unless there is only one.
+_BARE: Final = re.compile(
+    r"(?<![a-z] of )(?<!at )(?<!in )(?<!near )(?<!by )(?<!from )\bthe (?!world|internet|weekends?|"
+    r"mornings?|evenings?|nights?|day|week|month|year|end|kids|family|piano|violin|guitar|cello|"
+    r"drums|flute|trumpet|ocean|sea|beach|mountains|countryside|country|city|gym|house|garden|"
+    r"kitchen|office|aisle)(?:[\w-]+ )?[\w-]+(?=[.,!]*$| (?:to|at|and|by|starting|"
+    r"on(?! my| our| \d))\b)"
 )
-_NOW: Final = _pattern(
-    r"""\b(?:i|we)(?:'ll| will) {_ADVERB}(?:reach out|go with|start with|create|recommend)\b |
-    \blend a hand\b | \bif i could\b | \b(?:highly|would|i'd) (?:recommend|suggest)\b | \bi mean\b |
-    \btaking (?:the|this|a) (?:\w+ )?(?:weekend|day|week|evening) off\b |
-    \bbeen (?:such )?a (?:long )?while since\b |
-    \b(?:i've|i have|i) (?:also |simply |just )?(?:tried|heard)\b""".replace("{_ADVERB}", _ADVERB)
-)
-_DATED: Final = re.compile(
-    rf"\b(?:{_WEEKDAY}|{_MONTH}|may \d+|tomorrow|20\d\d|\d+(?:st|nd|rd|th)|christmas|easter)\b"
-)
-_TALKED: Final = re.compile(
-    r"\bsince (?:we|our|the|i) (?:last )?(?:\w+ )?(?:talk(?:ed)?|spoke|chat(?:ted)?|met|time|"
-    r"conversation|saw)\b|\blast (?:time we|talk|chat)\b"
-)
-# Feelings and virtues that are everyone's; kept beside a name or a number.
-_VIRTUE: Final = _pattern(
-    r"""\boverwhelmed by\b | \btak(?:e|ing) time (?:to|for) | \bfind(?:ing)? (?:\w+ )?balance\b |
-    \b(?:difference|impact) (?:i|we|in)\b | \bmak(?:e|ing) an? (?:\w+ )?(?:difference|impact)\b |
-    \bothers (?:don't|do|have)\b | \b(?:help(?:ing)?|support(?:ing)?|inspir(?:e|ing)|
-    give|giving back to) (?:\w+ )?(?:others|people|the community|everyone|my community)\b |
-    \b(?:true to|believe in) (?:myself|ourselves)\b |
-    \bauthentically\b | \bfull potential\b | \bmeans? (?:a lot|so much|the world|everything)\b |
-    \bstay(?:ing)? (?:\w+ and )?(?:motivated|positive|true|strong)\b |
-    \bno matter what\b | \b(?:won't|never) (?:quit|give up)\b | \bliving (?:my|the|our) dream\b |
-    \b(?:chas|follow)\w* (?:my|our) (?:dream|ambition|passion)s?\b |
-    \b(?:lot of|so much) (?:significance|meaning)\b |
-    \bi (?:love|like|enjoy) (?:being|having|seeing|feeling|how)\b |
-    \b(?:love|like|adore) (?:the|its|all the) (?:\w+ )?(?:colou?rs?|textures?|design|details?|
-    looks?|vibes?|patterns?|idea|energy|atmosphere|sound|style|shapes?|feel|message|smell|
-    softness)\b(?! (?:of|in|on)\b)"""
-)
-# News that leave out what happened; kept where the sentence goes on to name it.
-_CLAUSE: Final = re.compile(r"(?<=.{15})(?:,| [-–—] | '?cause | because | so )")
-_NEWS: Final = re.compile(
-    r"\b(?:an?|some|such|quite|few|off to) (?:(?!last |next |this )[\w'-]+ ){0,3}"
-    r"(?:times?|incidents?|setbacks?|adventures?|experiences?|news|rides?|"
-    r"roller ?coaster|things?|stuff|changes|progress|challenges?|obstacles?|opportunit(?:y|ies)|"
-    r"surprises?|moments?|chapter|journey|start|response|advice)\b"
-    r"|\b(?:an?|such|quite) (?!half )[\w'-]+ (?:week|day|month|year)\b"
-    r"|\b(?:was|were|been) (?:\w+ )?(?:wild|busy|crazy|hectic|exciting)\b"
-)
-_BLAND: Final = _words(
-    """week weekend month year years time times incident setback adventure experience news ride
-    progress changes chapter start started starting response wild busy hectic unexpected bad spoke
-    talked chatted recently lately pretty quite while last met some hit going since had quite such
-    exciting planned happened back after happen rollercoaster coaster roller"""
-)
-# Between those who talk, about the talk itself, or orders to whoever keeps the memory.
-_HEARD: Final = _pattern(
-    r"""\b(?:let|keep) (?:me|you|ya) (?:know|posted|updated)\b | \bhappened since\b |
-    \bhaven't (?:talked|spoken|chatted)\b | \bcan't wait\b |
-    \bmy (?:error|question|guess|point|bad|pleasure|(?:current )?(?:implementation|code))\b |
-    \bthe following\b | \bso far:$ | \blanguage model\b | \brole ?play\b |
-    ^(?:system|assistant|developer|tool|user|instructions?)\s*: |
-    \b(?:ignore|disregard|forget|override|bypass|delete|erase|wipe|retract|reveal|overwrite|
-    purge| supersede|store|save|resolve|promote|obey)\b.{0,60}\b(?:instructions?|prompts?|
-    memor(?:y|ies)| everything|rules?|guidelines|previous|above|facts?|conversation|database|
-    confidence|importance)\b | \b(?:confidence|importance)\b.{0,20}\b1 |
-    <\|?/?(?:system|im_start|im_end) | \[/?inst\] |
-    \b(?:system prompt|jailbreak|previous instructions|memory_id|tool_call|developer mode)\b |
-    \binstructions? (?:for|to) the (?:assistant|agent|memory|model|ai)\b | \byou are now\b"""
-)
-_YOU: Final = re.compile(r"\b(?:you(?:'(?:re|ve|ll|d))?|yours?|yourself|ya|y'all|u)\b")
 _PRONOUN: Final = re.compile(
-    r"\b(?:it|its|it's|that's|this|them|they|they're|they've|their|he|she|him|her|his|hers|"
-    r"he's|she's|"
-    r"these|those|ones?|there|here|theirs|that(?= (?:is|was|day|time|one|night|yesterday|"
-    r"today)\b|[.,!?]|$))\b"
+    r"\b(?:it|its|it's|it'll|itself|that's|this|them|they|they're|they've|they'll|their|theirs|he|"
+    r"she|him|her|his|hers|he's|she's|he'll|she'll|these|those|ones?|there|here|such|same|either|"
+    r"neither|both|another|that(?= (?:is|was|day|time|one|night|kind|sort|week|year|\w+ (?:last|in|"
+    r"from))\b|[.,!]?$)|(?:some|any|all|more|enough|two|three|so|too|others?)(?=[.!]*$)|(?:for|of|"
+    r"in|at|to|with|by|do|doing|made|took|on|off|up|about|\w+ed) that(?! (?:i|we|my|our|the|"
+    r"a)\b)|(?:do|did|am|are|was|have|will) too)\b"
 )
-_POINTS_AT_NOUN: Final = re.compile(
-    rf"\b(?:this|these|those) (?:{_PERIOD}|coming|past|days)\b|\bthere (?:is|are|was|were)\b"
-    r"|\bthose (?:with|who)\b"
-    r"|\bone (?:of|day|night|year|week|month|hour)\b|\bit (?:is|was|takes|took)\b"
+# "This week", "there are two", "one of my friends", "both … and": they mean nothing said before.
+_FILLED: Final = re.compile(
+    r"\b(?:this|these) (?:week|weekend|month|year|morning|afternoon|evening|night|summer|winter|"
+    r"spring|autumn|fall|semester|quarter|sprint|coming|past)\b|\bthere(?:'s| is| are| was| were)\b"
+    r"|\bthose (?:with|who)\b|\bthe (?:only )?one (?:with|who|in)\b|\bone(?:-\w+| (?:of|on|day|"
+    r"night|year|week|month|hour|child|kid|son|sister|brother|daughter|cat|dog))\b|\bsuch as\b"
+    r"|\bboth (?:of )?(?:my|our|the)\b|\banother (?!one|at|in|on|from|for|to|with)\w+|"
+    r"\bthe same \w+ as\b|\bboth (?=.* and )"
 )
-_ANTECEDENT: Final = re.compile(
-    r"\b(?:an?|the|my|our|some|two|three|four|several|many|every|each|no|any|\d+) (?!lot\b|"
-    r"bit\b|few\b)"
-    r"[\w-]{2,}|(?<=\w )[A-Z]\w+|\b(?!was\b|has\b|does\b|yes\b|this\b|always\b|sometimes\b)"
-    r"\w{3,}(?<!s)s\b|^\w+ing\b"
-)
-# A quantity or a place that only what was said before can fill: "I bought a few more there."
-_STOPS: Final = (
-    r"(?=[.,!;]|$| (?:at|in|from|with|for|to|on|and|but|today|tomorrow|yesterday|last|next|this|"
-    r"when|because|if|myself|already|as)\b)"
-)
-_UNFILLED: Final = re.compile(
-    rf"\b(?:(?:a few|few|a couple|some|two|three|\d) more|a few|a couple){_STOPS}"
-    r"|\b(?:brainstorm\w*|got|get|bought|made|have|had|take|took|want|need|tried|see|saw|ordered|"
-    r"hold|holding|include|about|do|think|say|did|believe|added) (?:it|this|that|these|those|them|"
-    rf"one|ones|some|more|any|both|all|enough|two|three|so|another|others){_STOPS}"
-    r"|\b(?:that|this|the) same \w+|\b(?:exactly|just) what (?:i|we) (?:need|want|was|were)"
-    r"|\b(?:at|in|from|to|during) (?:the|this|that) (?:event|place|venue|show|beginning)[.,!]?$"
-)
-_FORMULA: Final = re.compile(r"=|[≈∩∪√×]|\d/\d+(?!\d*/)|\\\w|\bp\(|\w_\w+\(|\*\*")
+_PERSONAL: Final = re.compile(r"(?:s?he|him|hers?|his)(?:'\w+)?$")
+_ANIMATE: Final = re.compile(r"\b(?:my|our) (?!\w+ing\b)[\w-]{3,}")
+# What a pronoun may stand for, where it stands before it in the same quotation.
+_ANTECEDENT: Final = re.compile(r"(?<=\w )(?:an?|my|our|every|each|no) [\w-]{3,}")
 
-# --- What a sentence is by its form -------------------------------------------------------------
+# --- The shapes that are kept -------------------------------------------------------------------
 
-_DEEDS: Final = _any(
+_ADV: Final = (
+    r"(?:(?:\w+ly|also|just|still|always|even|all|never|now|often|sometimes|very|already|both|no "
+    r"longer|not|usually) )*"
+)
+_LEAD: Final = (
+    r"(?:(?:back )?(?:last|this|next|on|in|from|since|for|at|by|after|before|yesterday|today|"
+    rf"tomorrow|every|during|{_DAY}|\w+ (?:weeks?|months?|years?|days?) ago)\b[^,]{{0,50}}?,? )?"
+)
+_I: Final = rf"^{_LEAD}(?:i|we|my \w+ and i|im(?= )|ive(?= ))"
+_AM: Final = rf"{_I}(?:'m| am|'re| are|(?<=im)) {_ADV}"
+_HAVE: Final = rf"{_I}(?: have|'ve)? {_ADV}"
+# The beginnings, ends, gains and losses that change what holds afterwards.
+_TURN: Final = alternatives(
+    r"""moved | bought | sold (?!out) | adopted | married | got (?=married|engaged|divorced|promoted
+    |hired|fired|accepted|into |my (?!\w+ (?:together|done))|an? \w+ (?:job|dog|cat|puppy|kitten
+    |degree|internship|offer|loan|car)) | graduated | joined | quit | left (?=my|the |our) |
+    lost (?=my|our|\d) | won | started (?!to |thinking|feeling|with |caring|looking|getting) |
+    founded | opened | launched | finished (?=my|a |the|re|wr|school|college|university) |
+    completed | published | signed | enrolled | accepted | hired | broke (?=my|a |our) | injured |
+    retired | passed (?!by|out|the time) | failed | earned | became | booked | switched |
+    turned (?=\d|\w+ty|\w+teen) | migrated | registered | submitted | stopped | gave up |
+    changed (?=my (?!mind)|our|from|jobs) | inherited | hurt (?=my) | applied (?:to|for) |
+    had (?=surgery|a (?:baby|stroke|miscarriage|heart)|twins) | renewed | upgraded | cancell?ed |
+    (?:extended|raised|increased|reduced|cut|lowered) (?=.* to \D?\d) | postponed | scheduled |
+    appointed | promoted | transferred | replaced | dropped (?!off) | closed | deployed | released |
+    rented | built | wrote | negotiated | t(?:ook|aken) (?=over|(?:a|the) job) | grew up | died |
+    passed away | approved | (?:was|were|been) (?=born|raised|diagnosed|promoted|hired|accepted
+    |awarded|elected|admitted|laid off|fired|appointed|chosen|selected|named)"""
+)
+_STATES: Final = alternatives(
+    r"""an? (?!bit|lot|little|few|huge part) | the (?:\w+ )?(?:lead|owner|manager|head|only|oldest
+    |youngest|director|treasurer|captain)\b | allergic | intolerant | \w+-?blind | deaf | vegan |
+    vegetarian | married | single | divorced | engaged | widowed | from | on (?:call|leave|duty
+    |nights|medication) | based | born | raised | retired | pregnant | diabetic | celiac | coeliac |
+    in charge | responsible | left-handed | dyslexic | asthmatic | self-employed | unemployed |
+    closed | open | due | {_COUNT}(?= years old|[,.!](?!\d)|$|\sand\s)"""
+).replace("{_COUNT}", _COUNT)
+_DO: Final = alternatives(
+    r"""live | work (?=at|as|for|in|on|from|with|part|full|nights|shifts|remotely) | study | teach |
+    speak | play | run | manage | lead | own | use | sell | earn | volunteer | mentor | coach |
+    rent | share | commute | belong | grew up | lived | studied | used to (?!love|think|be) |
+    worked (?:as|at|for|in) | report | host | deploy | store | ship | pay | wear | foster"""
+)
+_DOING: Final = alternatives(
+    r"""learning | training | building | moving | studying | writing | opening | launching |
+    starting (?!from|with|to) | expecting | retiring | leaving | joining | selling | buying |
+    hosting | teaching | using | renting | raising | saving (?:up )?for | running | volunteering |
+    working (?:as|at|for|with|from|on (?!\w+ing)) | living (?=in|with|at|on) | mentoring |
+    getting (?:married|divorced|engaged) | having (?:an? |twins|surgery) | organi[sz]ing |
+    planning (?=a|my|our) | replacing | migrating | switching | dropping | hiring |
+    applying (?:to|for) | recovering from | taking (?=an? ) | offering"""
+)
+_LIKE: Final = (
+    r"(?:love|like|enjoy|adore|prefer|hate|dislike|detest|loathe|can't stand|cannot stand|don't "
+    r"(?:like|eat|drink))"
+)
+_OBJECT: Final = (
+    r"(?!(?:to (?:hear|see|know|be)|not|it|that|this|how|when|what|your|them|him|her|the|being|"
+    r"having|seeing|feeling|getting|making|helping|knowing|hearing|my new|all)\b)"
+)
+_DEEDS: Final = alternatives(
     r"""call | book | buy | send | e-?mail | submit | finish | renew | pick up | pay | schedule |
     fix | write | prepare | review | order | file | register | sign | update | deploy | merge |
     return | clean | pack | apply | cancel | contact | reply | ship | upload | print | repair |
-    replace | collect | drop off | fill | complete | arrange | rotate | migrate | reschedule |
-    invite | deliver | hand in | bring | visit | see (?:the|a|my) (?:doctor|dentist) | set up |
-    talk to | get (?:a|an|my|the|some) (?!better|good|sense|
-    hang|idea|feel) | find an? (?!\w* ?way) | check (?:the|my|our|with) | ask"""
+    replace | collect | fill | complete | arrange | rotate | migrate | reschedule | invite |
+    deliver | hand in | bring | visit | set up | talk to | change | ask | check (?:my|our|with) |
+    see (?:the|a|my) (?:doctor|dentist) | get (?:an?|my|some|new) (?!better|good|sense|idea)"""
 )
-_CUES: Final[tuple[tuple[MemoryType, re.Pattern[str]], ...]] = (
-    (
-        MemoryType.DECISION,
-        re.compile(
-            rf"{_I}(?:have |am |are )?(?:decided|agreed) (?:to|on|that|against|not|with)\b"
-            rf"|{_I}(?:have )?(?:settled on|opted (?:for|to)|ruled out|finalized|"
-            rf"made up (?:my|our) minds?)\b"
-            rf"|{_I}(?:have )?(?:chose|chosen|picked) (?!it|them|that|this|up)[^.]{{2,60}}"
-            r" (?:over|instead|because|since|as|for|'cause)\b"
-            rf"|{_I}(?:am |are )?(?:going|sticking) with\b(?! (?:my|the flow|him|her|them))"
-            r"|^let's (?:go with|use|switch to|stick with|ship|postpone)\b|^decision:|"
-            r"^it was decided\b"
-            r"|\b(?:team|board|committee|management|council|we all) (?:has |have )?"
-            r"(?:decided|agreed|chose|approved)\b"
+_SHAPES: Final = tuple(
+    (kind, re.compile(pattern, re.IGNORECASE))
+    for kind, pattern in (
+        (
+            MemoryType.DECISION,
+            rf"{_HAVE}(?:are |am )?(?:decided|agreed) (?:to|on|that|against|not|with|we|i)\b"
+            rf"|{_HAVE}(?:settled on|opted (?:for|to)|ruled out|finalized|chosen|chose(?! to))\b"
+            rf"|{_AM}(?:going|sticking) with\b|^decision:|^it was decided\b"
+            r"|^let's (?:go with|use|switch to|stick with|ship|postpone)\b"
+            r"|^(?:the|our) (?:\w+ )?(?:team|board|committee|management|council|company) (?:has |"
+            r"have )?(?:decided|agreed|chose|approved)\b",
         ),
-    ),
-    (
-        MemoryType.TODO,
-        re.compile(
-            rf"{_MAIN}(?:need|have|got|gotta|must)(?: to)? (?:\w+ly |also |still |"
-            rf"first )?{_DEEDS}\b"
-            r"|^(?:please |can you |could you |kindly )?(?:remind me (?:to|about|that)|"
-            r"don't let me forget)\b"
-            r"|^(?:todo|to-do|action item)\b"
+        (
+            MemoryType.TODO,
+            rf"{_I}(?:'ve|'m)? {_ADV}(?:(?:need|have|got|gotta|must)(?: {_ADV}to)?|{_ADV}to) "
+            rf"(?:\w+ly |also |still |first )?{_DEEDS}\b|^(?:todo|to-do|action item)\b"
+            r"|^(?:please )?(?:remind me (?:to|about|that)|don't let me forget)\b",
         ),
-    ),
-    (
-        MemoryType.GOAL,
-        re.compile(
-            r"^(?:[\w' ]{1,40}, )?(?:my|our|the) (?:\w+ ){0,2}(?:goal|aim|dream|ambition|"
-            r"target|mission)s?"
-            r" (?:is|are|for)\b"
-            rf"|{_MAIN}(?:want|hope|would like|aim|intend) to (?:achieve|reach|become|finish|"
-            rf"complete|launch|"
-            r"open|learn|run|lose|save|start|publish|win|get (?:my|a|the))\b"
-            rf"|{_MAIN}(?:am |are )?(?:aim|aiming|saving|saving up|training)"
-            r" (?:to|for)\b"
+        (
+            MemoryType.GOAL,
+            r"^(?:my|our) (?:\w+ ){0,2}(?:goal|aim|dream|ambition|target)s? (?:is|are|for)\b"
+            rf"|{_I} {_ADV}(?:want|hope|would like|aim|intend|plan) to (?:achieve|reach|become|"
+            rf"finish|complete|launch|open|learn|run|lose|save|publish|win|buy|move|retire|get "
+            rf"(?:my|a))\b|{_AM}(?:aiming|saving|saving up|training) (?:to|for)\b",
         ),
-    ),
-    (
-        MemoryType.PREFERENCE,
-        re.compile(
-            rf"{_MAIN}(?<!'d )(?:prefer|adore|enjoy|hate|dislike|detest|loathe|love|like|"
-            rf"can't stand|"
-            r"cannot stand|don't (?:like|eat|drink))\b(?! (?:to (?:hear|see|know)|it|that|"
-            r"this|how|when|"
-            r"what|you|your|them|the way|the idea))"
-            rf"|{_I}(?:am |are )?(?:not )?(?:a )?(?:big |huge |great )?(?:fan of|into|"
-            rf"obsessed with|fond of|"
-            r"keen on|crazy about)\b"
-            r"|\bmy (?:all-time |absolute |\w+ )?(?:favou?rites?|faves?|favs?|go-to|top pick|"
-            r"hobby|hobbies|"
-            r"pet peeve)\b(?! (?:memory|moment|part))"
-            r"|^(?:please )?call me (?!an?\b|the\b|when|if|at\b|on\b|back|later|"
-            r"tomorrow)"
+        (
+            MemoryType.PREFERENCE,
+            rf"{_I} {_ADV}(?:much |absolutely )?{_LIKE} {_OBJECT}"
+            rf"|{_AM}(?:an? )?(?:big |huge |great )?(?:fan of|into|obsessed with|fond of|keen on|"
+            rf"crazy about) {_OBJECT}|^my (?:all-time |absolute )?(?:favou?rite|fave|go-to|\w+ "
+            r"hobby|pet peeve) [\w ]+ (?:is|are)\b|\b(?:is|are) (?:one of )?my (?:all-time |"
+            r"absolute )?(?:favou?rites?|faves?|go-to)\b|^(?:please )?call me (?=\w+[.!]?$)(?!back|"
+            r"later|crazy|tomorrow|when|if)",
         ),
-    ),
+        (
+            MemoryType.EVENT,
+            rf"(?!.*\bnever\b){_HAVE}(?:{_TURN}(?!')\b|{PAST}\b.*{_DATE})",
+        ),
+        (
+            MemoryType.FACT,
+            rf"{_AM}(?:not )?(?:{_STATES}|(?-i:[A-Z][a-z]+(?: [A-Z]\w+)?)(?=,|\.?$)|{_DOING}\b)"
+            rf"|{_AM}(?:in|at|on|away|off|out|going to (?!be|try|have)\w+|(?!start|think)\w+ing) "
+            rf".*{_SOON}|{_I}(?:'ll| will) (?!need|have|be)\w+ .*{_SOON}"
+            rf"|{_I} was an? .*\b(?:for|until)\b"
+            rf"|{_HAVE}been (?!trying|thinking|looking|feeling|wanting|playing for|doing|going)"
+            rf"\w+ing\b.*\b(?:for|since)\b|{_I}(?: have|'ve got|'ve| own) {_ADV}(?:an?|no|my|"
+            rf"{_COUNT}|several) (?!(?:[\w-]+ )?(?:{_VAGUE})\b)"
+            rf"|{_I} {_ADV}{_DO}\b|{_I} (?:can't|cannot) (?:eat|drink|take|swim|drive|use|work|"
+            rf"smoke|allow|accept|support|own|speak)\b"
+            rf"|{_I} (?:never|always|usually|only|mostly|no longer|don't(?=.* (?:after|before|at|"
+            rf"when|without) )) (?!thought|knew|forget|remember|expected|want|feel|see|been|heard|"
+            rf"only|really|just|sold|care|get|know|have (?:to|any)|need|{PAST}\b)\w+\b"
+            rf"|^(?:every \w+|{_DAY}(?<=s)),? (?:i|we) \w"
+            rf"|{_I} {_ADV}(?!(?:{PAST}|can|had|got|was|were|want|need|plan)\b)\w+ "
+            rf".*(?:{_OFTEN}|{_DATE})",
+        ),
+    )
 )
-_ASKED: Final = re.compile(
-    r"(?:please |can you |could you |kindly )?(?:remind me|don['’]t let me forget|"
-    r"call me (?=(?-i:[A-Z])))"
-    r"|(?:todo|to-do|action item|decision)\b|let['’]s ",
+_NAME: Final = r"(?-i:[A-Z])[\w'’.-]*\w(?: (?:(?-i:[A-Z])[\w'’.-]*\w|&|of|de|van|von)){0,3}"
+# For whom or what something holds.
+_WHOM: Final = re.compile(
+    r"(?P<mine>(?:my|our)(?: [\w&/-]+){1,6})|(?P<the>the(?: [\w&/-]+){1,7})|"
+    r"(?P<every>(?:every|all|no)(?: [\w&/-]+){1,5})|"
+    rf"(?P<name>{_NAME})(?:,? (?:my|our) [\w -]{{2,30}},)?",
     re.IGNORECASE,
 )
-_STANDING: Final = re.compile(r"(?:always|never|from now on,?) [a-z]+ \w")
-_STATES: Final = _any(
-    r"""an? (?!bit|lot|little|huge part) | allergic | \w+-?blind | deaf | vegan | vegetarian |"
-    r" married | single |
-    the (?:\w+ )?(?:lead|owner|manager|head|only|oldest|youngest) | divorced | engaged | from |
-    on (?:call|leave|duty) |
-    based | born | raised | retired | pregnant | diabetic | in charge | responsible | \d+ |
-    live | lived | living | work(?:ed|ing)? (?:at|as|for|in|on|with|from) | study | studied |
-    studying |
-    have (?!no idea|an? (?:question|idea|feeling|point|minute|great|good|hard|blast| lot|bit|
-    few))(?:an?|two|three|four|five|six|\d|no|got|been|never|my) |
-    got (?:an?|two|three|four|\d|some) | own | use | using | run | manage | lead | teach |
-    speak | drive | play | grew up | take | earn | pay | don't have | do not have | used to |
-    started | moved | got (?:married|engaged) | sold |
-    graduated | joined | quit | lost | won | bought | adopted | launched |
-    opened | opening | starting | building | moving | learning | training | signed up | known |
-    met"""
+_IS: Final = re.compile(
+    rf"['’]s (?=(?:an?|the|at|on|in|not|now|only|{_COUNT})\b)| (?:is|are|was|were|will be|has "
+    r"been) ",
+    re.IGNORECASE,
 )
-_STATE: Final = re.compile(
-    rf"{_I}(?:am |are |was |were |have been )?(?:not )?{_STATES}(?:(?<= )|\b(?!'))"
-    r"|^(?:\w+ )?(?:my|our) (?:[\w'-]+ ){1,5}(?:is|are|was|were|has|have|had|lives?|works?|"
-    r"will|starts?|"
-    r"ends?|runs?|costs?|got|died|passed|moved|loves?|likes?|hates?|plays?|told)\b"
-    r"|\b(?:named|called|is on|is at|takes place|located)\b"
+_VALUE: Final = re.compile(
+    rf"{_ADV}(?:{_STATES}|{_COUNT}\b|(?:the|my|our|in|at|on|under|for|with|to be|between|called|"
+    r"named|only|about|around|(?:\w+ed|kept|held|sent|run|sold|given|taken|set) (?:in|by|on|at|"
+    r"with|for|to|from|as|of|every|until|through)|getting|moving|leaving|taking|starting|joining|written|built|"
+    r"made|paid|out of|off) |off\b|(?-i:[A-Z]))",
+    re.IGNORECASE,
 )
-_HABIT: Final = re.compile(
-    rf"{_I.removesuffix(_ADVERB)}"
-    r"(?:never|always|only|usually|often|rarely|mostly|sometimes|normally|no longer|can't|"
-    r"cannot) [a-z]+\b"
+_REFERRED: Final = re.compile(r"(?:the|my|our) ", re.IGNORECASE)
+_HOLDS: Final = re.compile(
+    rf"{_ADV}(?:(?:has|have|had) (?:an?|no|{_COUNT}|been)\b|(?:went (?:up|down)|broke)\b|{_TURN}\b|"
+    r"(?:can't|cannot|must|will|won't|needs? to|has to|have to|should|may) \w+|(?!says|thinks|"
+    r"looks|seems|feels|sounds|means|gets|makes|knows|reminds|helps|gives|keeps|shows|brings|this|"
+    r"its|his|was|has|is|does|always|yes|lets|tells)[a-z]{2,}s (?!(?:is|are|was|were|has|have|had|"
+    rf"will|must|can|should|may|do|does|of|and|need|got|{PAST}) )(?!to (?!the|an?\b|my|our|"
+    r"(?-i:[A-Z])))(?=\w)|(?:live|work|run|use|start|end|open|close|cost|expire|come|go|belong|"
+    r"report|play|study|meet|own|love|hate) \w)",
+    re.IGNORECASE,
 )
-_PAST: Final = _any(
-    r"""\w{2,}ed | was | were | had | went | got | made | took | came | saw | gave | found | told |
-    left | kept | began | brought | built | caught | chose | drew | drove | ate | fell | flew |
-    forgot | grew | heard | held | hid | led | lost | met | paid | ran | rode | said | sold |
-    sent | sang | slept | spoke | spent | stole | swam | taught | threw | wore | wrote | broke |
-    became | hurt | cut | put | read | set | been | done | seen | taken | written | hit | did |
-    won | shot"""
+_VALUED: Final = re.compile(rf"(?:now |only )?(?:[£$€]\d|{_COUNT} [a-z]|broke\b|failed\b)")
+_MODAL: Final = re.compile(r" (?:must|has to|have to|needs? to|may|should|cannot|can't) ")
+_STANDING: Final = re.compile(
+    r"(?:please )?(?:always|never|from now on,?) (?!been|had|give up)[a-z]+(?<!ing)(?<!ed) \w|"
+    rf"no (?!{_VAGUE}\b)(?:[\w-]+ ){{1,5}}(?:in|on|at|before|after|during)\b"
 )
-_ACTED: Final = re.compile(rf"{_I}{_PAST}\b")
-_DONE: Final = re.compile(
-    rf"(?!.{{0,41}}\b(?:i'm|im|we're|(?:i|we)'ve got)\b){_MAIN}(?:have )?"
-    rf"(?!(?:was|were|had|been|wanted|needed|loved|liked|worried|decided|tried)\b){_PAST}\b"
-)
-_INTENDED: Final = re.compile(
-    rf"{_I}(?:am |are )?(?:going to|gonna|want to|wanna|would like to|hope to|thinking (?:of|"
-    rf"about)|"
-    rf"considering|planning|about to|like to|love to)\b"
-    rf"|{_I}(?:been )?\w{{2,}}ing\b|\b(?:i|we)(?:'ll| will)\b"
-)
-_PERFECT: Final = re.compile(r"(?:i|we)(?:'ve| have) ")
-_ELLIPTIC: Final = re.compile(
-    r"(?:just |recently |finally |also |even |already )?(?:(?!based|inspired|surrounded|"
-    r"excited|determined|"
-    r"interested|tired|united|located|titled|named|called|used|compared|related|given|"
-    r"supposed|added|"
-    r"need|speed|motivated|blessed|amazed)\w{3,}ed|went|got|made|took|saw|gave|found|left|"
-    r"built|lost|met|"
-    r"bought|sold|ran|won|spent|had|been|began|gonna|planning to|hoping to|working on|wrote|"
-    r"taught)\s+"
-    r"(?:an?|the|my|our|to|for|on|up|in|at|with|some|two|three|\d|working|back|out|off|new)\b"
-)
-_ADVERBIALS: Final = _any(
-    r"""last | next | this | yesterday | today | tomorrow | tonight | lately | recently |
-    currently | now | since | after | before | during | in | on | at | for | from | as | when |
-    until | every | each | two | three | four | \d+ | a few | a couple | these days |
-    right now | usually | sometimes | also | just | still | finally | unfortunately | luckily |
-    fortunately | sadly | besides | apart | back | with | due | because of | earlier | later |
-    once | ever | over | by | so far | along with | growing up"""
-)
-_OWN: Final = re.compile(
-    rf"(?:{_FIRST}|my|our)\b|{_ADVERBIALS}\b(?:[ ,]+[\w'-]+){{0,9}}?[ ,]+(?:{_FIRST}|my|our)\b"
-)
-_VERB: Final = re.compile(
-    r"\b(?:is|are|was|were|has|have|had|will|must|may|does|do|did|should|isn't|aren't|wasn't|"
-    r"doesn't|"
-    r"don't|won't|cannot|can|went|got|took|came|left|began|fell|broke|ran|cost|goes)\b|"
-    r"\s\w{3,}(?:ed|es|s)\b"
-)
-# "Write a …", "Approve the …": told to somebody; and what speaks of an exercise or an answer.
-_ORDER: Final = re.compile(
-    r"(?!the\b)[\w'-]+ (?:an?|the|this|that|these|my|your|me|it|all|any|some|how|what|why|to|"
-    r"into|if|us|"
-    r"only|no|its)\b(?! of\b)|the (?:above|probability|complement|answer|code|question|"
-    r"first step|next step|"
-    r"event|formula)\b|(?:from now|use|add)\b"
-)
-_DEFINITE: Final = re.compile(r"the |(?!.*\b(?:can|could|should|would|most)\b).* (?:the|our|my) ")
-
-# --- What the words add and take ----------------------------------------------------------------
-
-_TIME: Final = re.compile(
-    rf"\b(?:{_WEEKDAY}|{_MONTH}|in may|may \d+|yesterday|today|tonight|tomorrow|ago|since|"
-    rf"until|daily|weekly|"
-    r"monthly|yearly|quarterly|nightly|hourly|noon|midnight|christmas|easter|thanksgiving|nowadays|"
-    rf"(?:last|next|this|every|each|past|coming) (?:few )?(?:{_PERIOD}|mon|tue|wed|thu|fri|"
-    rf"sat|sun|day|two|three)\w*|"
-    r"at the (?:end|beginning) of|19\d\d|20\d\d|\d+(?::\d\d)? ?[ap]m|by the end|"
-    r"(?:a|two|three|\d+|few|couple of) (?:times|weeks?|months?|years?|days?|hours?))\b"
-)
-_HAPPENED: Final = re.compile(
-    rf"\b(?:yesterday|today|tonight|ago|(?:last|this) (?:{_PERIOD}|mon|tue|wed|thu|fri|sat|sun)\w*|"
-    rf"on {_WEEKDAY}|(?:in|on|of) (?:{_MONTH}|may|\d{{4}})|(?:{_MONTH}|may) \d+)\b"
-)
-_NUMBER: Final = re.compile(
-    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|"
-    r"thirty|hundred|"
-    r"thousand|million|dozen|half|twice|once a)\b"
-)
-_KIN: Final = re.compile(
-    r"\b(?:wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|mom|mum|mother|dad|father|"
-    r"parents|sister|"
-    r"brother|son|daughter|kids?|child|children|baby|dog|cat|puppy|kitten|pets?|aunt|uncle|"
-    r"cousin|niece|"
-    r"nephew|grand(?:ma|pa|mother|father|parents|son|daughter)|boss|manager|landlord|roommate|"
-    r"flatmate|"
-    r"neighbou?r|best friend|fam(?:ily)?|mental health|hospital|injur\w+|"
-    r"house|flat|apartment|doctor|allerg\w+|surgery|diagnosed|diabetes|pregnant|"
-    r"medication|"
-    r"degree|job|mentor|hometown|passport|mortgage)\b"
-)
-_HEDGE: Final = re.compile(
-    r"\b(?:maybe|perhaps|i (?:think|guess|suppose|believe)|probably|possibly|might|may be|"
-    r"not sure|unsure|"
-    r"seems?|apparently|could be|supposedly|hopefully|(?:would|could|should) (?:be|have))\b"
-)
-_VAGUE: Final = re.compile(
-    r"\b(?:things|stuff|something|somehow|some ?day|anything|whatever|everything|kinda|"
-    r"(?:sort|kind|way) of|"
-    r"a bit)\b"
-)
-# Attempts and hearsay; moods and promises of the moment.
-_PASSING: Final = re.compile(
-    r"\b(?:trying|tried) (?:to|\w+ing|using)\b|\b(?:i've|i have|i) (?:also )?heard\b"
-)
-_MOMENT: Final = re.compile(
-    r"\bfeeling\b|\bworried\b|\bso (?!far|that|i|we|he|she|they|it|there|now)\w+|^(?:really|"
-    r"reminds|made me)\b|^(?:i|we)(?:'ll| will)\b"
-)
-_FEELINGS: Final = _words(
-    """amazing awesome wonderful fantastic incredible beautiful lovely nice good great excited
-    exciting excitement proud grateful thankful blessed inspiring inspired inspire fun cool
-    perfect gorgeous special rewarding fulfilling joy happiness happy peace peaceful calming
-    soothing relaxing feeling feel feels felt love loved important huge best better lucky
-    positive positivity vibes journey strength courage motivated motivation motivate determined
-    passion passionate heart dreams dream hope believe difference impact encourage encouragement
-    success succeed challenges challenge blast thrilled touching meaningful powerful memorable
-    moments moment stressful tough hard rough overwhelming difficult amazed truly super crazy
-    glad tiring stoked refreshing therapeutic magical breathtaking stunning delicious yummy cozy
-    energy bond glam"""
-)
-_STOP: Final = _words(
-    """a an the my our your his her their its i i'm i've i'd i'll im ive me we we're we've we'll us
-    you it is am are was were be been being have has had do does did to of in on at for with and
-    or but so that this it's from by as about into just really also very too some all not no
-    will would can could should like there here then than when what how who which one get got
-    make made go going gone went thing things lot lots bit kind out up down over back more most
-    much many even still always never ever time way people everyone someone them they he she him
-    because cause while since after before if or nor yet now new own other others take took
-    taking taken keep keeps kept come came been let want wanna wanted need needed trying try
-    sure well gonna something anything everything myself ourselves themselves each those these
-    where why both few little big day life"""
-)
-
-
-_ENDING: Final = re.compile(r"(?<=\w{4})(?:ing|ed|s)$")
 _DENIED: Final = re.compile(r"\b(?:no|not|never|none|nobody|stopped|quit|cancelled)\b|n't\b")
+_EXACT: Final = re.compile(rf"{_OFTEN}|\b{_COUNT}\b|{_DENIED.pattern}")
+_DUE: Final = re.compile(rf"\b{_DAY}\b|{_DATE}")
+_ENDING: Final = re.compile(r"(?<=\w{4})(?:ing|ed|s)$")
 
 
 class Judged(NamedTuple):
-    """A sentence that is a fact.
+    """What a clause is as a fact.
 
     Attributes:
-        score: at least ``MIN_SCORE``; the more, the more telling.
+        score: 1 to 5; the more, the more telling.
         own: the speaker tells something of "me" or "us".
-        hedged: it says "maybe" or "I think".
     """
 
     type: MemoryType
     score: int
     own: bool
-    hedged: bool
 
 
 class Gist(NamedTuple):
@@ -604,10 +346,10 @@ class Gist(NamedTuple):
             each.lower()
             for at, each in enumerate(words)
             if any(c.isdigit() for c in each)
-            or (at > 0 and each[:1].isupper() and each.lower() not in _STOP)
+            or (at > 0 and each[:1].isupper() and not _IDLE.fullmatch(each))
         ]
         low = [each.lower() for each in words]
-        told = frozenset(_ENDING.sub("", each) for each in low if each not in _STOP | _FEELINGS)
+        told = frozenset(_ENDING.sub("", each) for each in low if not _IDLE.fullmatch(each))
         return cls(" ".join(low), told, tuple(exact), _DENIED.search(" ".join(low)) is not None)
 
     def repeats(self, earlier: Gist) -> bool:
@@ -621,158 +363,171 @@ class Gist(NamedTuple):
         return len(self.words & earlier.words) >= MIN_REPEATED * len(self.words)
 
 
-class _Sentence(NamedTuple):
-    """A sentence as it was said, in lower case with straight apostrophes, and its words."""
-
-    text: str
-    low: str
-    words: list[str]
-    speakers: Collection[str]
-
-    @property
-    def specific(self) -> int:
-        """0 to 4: names (2 at most), a number, a time."""
-        times = bool(_NUMBER.search(self.low)) + bool(_TIME.search(self.low))
-        return min(len(self.names), 2) + times
-
-    @property
-    def names(self) -> list[str]:
-        """The words written as names, days and months among them."""
-        return [
-            word
-            for word in self.words[1:]
-            if word[:1].isupper() and word.lower() not in _STOP and word not in self.speakers
-        ]
-
-    @property
-    def is_named(self) -> bool:
-        """True where it names somebody or something, not a day alone."""
-        return any(not _DATED.fullmatch(each.lower()) for each in self.names)
-
-    @property
-    def content(self) -> set[str]:
-        """The words that name or tell something."""
-        return {word.lower() for word in self.words} - _STOP - _FEELINGS
-
-    @property
-    def is_calm(self) -> bool:
-        """True for a short plain sentence that nobody exclaims."""
-        return len(self.words) <= 14 and self.text.endswith(".")
-
-
-def judge(text: str, *, speakers: Collection[str], voice: Voice) -> Judged | None:
-    """Return what a sentence states, or None where it is no fact or that is not sure.
+def facts_of(
+    content: str, *, speakers: Collection[str], voice: Voice, acquainted: bool
+) -> Iterator[tuple[str, Judged]]:
+    """Yield the quotations of a turn that are facts, each a contiguous part of it.
 
     Args:
         speakers: the names of those who talk; addressing one of them names nobody.
         voice: a person's standing orders ("Always …") are preferences; an agent is heard only of
             what it has done itself.
+        acquainted: people talk to each other, so that "the meeting" is one that both know of.
     """
-    if len(text) > MAX_SENTENCE_CHARS:
-        return None
-    low = _plain(text)
-    sentence = _Sentence(text, low, _WORD.findall(text), speakers)
-    if not _may_state(sentence):
-        return None
-    cue = next(((kind, found) for kind, each in _CUES if (found := each.search(low))), None)
-    kind = cue[0] if cue else None
-    asked = cue is not None and _ASKED.match(text) is not None
-    if cue is None and voice is Voice.PERSON and _STANDING.match(low):
-        kind, asked = MemoryType.PREFERENCE, True
-    if _YOU.search(low) or (not asked and _hangs(sentence)):
-        return None
-    if voice is Voice.AGENT and not _DONE.match(low):
-        return None
-    own = asked or _OWN.match(low) is not None or _ELLIPTIC.match(low) is not None
-    base = STATED if asked else _of_form(sentence, kind, own=own, person=voice is Voice.PERSON)
-    if base is None:
-        return None
-    score = base + _telling(sentence, cue[1] if cue else None)
-    if score < MIN_SCORE:
-        return None
-    if kind is None:
-        event = _DONE.match(low) is not None and _HAPPENED.search(low) is not None
-        kind = MemoryType.EVENT if event else MemoryType.FACT
-    return Judged(kind, score, own, _HEDGE.search(low) is not None)
+    sentences = list(sentences_of(content, speakers))
+    reader = _Reader(speakers, voice, acquainted, not acquainted and len(sentences) == 1)
+    for sentence in sentences:
+        yield from reader.facts_in(sentence)
+
+
+class _Reader(NamedTuple):
+    """What is known of a turn while its clauses are judged.
+
+    Attributes:
+        alone: nothing else is said in the turn, so that "the rent" is the only one.
+    """
+
+    speakers: Collection[str]
+    voice: Voice
+    acquainted: bool
+    alone: bool
+
+    def facts_in(self, sentence: str) -> Iterator[tuple[str, Judged]]:
+        """Yield the clauses that are facts; neighbours that are, and reasons, are one quotation."""
+        clauses = clauses_of(sentence)
+        reader = self._replace(alone=self.alone and len(clauses) == 1)
+        while clauses:
+            start, end = clauses.pop(0)
+            judged = reader.judge(sentence[start:end])
+            if judged is None:
+                continue
+            while clauses and self.goes_on(sentence, start, end, clauses[0]):
+                end = clauses.pop(0)[1]
+            yield sentence[start:end].rstrip(" ,;:-–—"), judged
+
+    def goes_on(self, sentence: str, start: int, end: int, clause: tuple[int, int]) -> bool:
+        """Return whether the next clause belongs to the fact from ``start`` to ``end``."""
+        if clause[1] - start > MAX_FACT_CHARS or not self.is_clear(sentence[start : clause[1]]):
+            return False
+        if REASON.match(sentence[end : clause[0]]):
+            return True
+        return self.judge(sentence[clause[0] : clause[1]], sentence[start:end]) is not None
+
+    def judge(self, text: str, before: str = "") -> Judged | None:
+        """Return what a clause is as a fact; None where it has no shape that is kept.
+
+        Args:
+            before: the fact that it continues; a pronoun may stand for something named there.
+        """
+        words, low = _WORD.findall(text), _plain(text)
+        if len(words) < MIN_WORDS - low.startswith("i'm ") or len(text) > MAX_FACT_CHARS:
+            return None
+        if text.isupper() or (SUBORDINATE.match(low) and FINITE.search(low.partition(", ")[0])):
+            return None
+        if not self.is_clear(f"{before} {text}"):
+            return None
+        straight = text.replace("’", "'")
+        kind = next((kind for kind, each in _SHAPES if each.search(straight)), None)
+        if self.voice is Voice.AGENT:
+            if kind is not MemoryType.EVENT:
+                return None
+        elif not self.acquainted and _STANDING.match(low):
+            kind = MemoryType.PREFERENCE
+        if kind is None and not self.holds(text):
+            return None
+        score = self.weight(words, low, kind)
+        return None if score is None else Judged(kind or MemoryType.FACT, score, kind is not None)
+
+    def weight(self, words: list[str], low: str, kind: MemoryType | None) -> int | None:
+        """Return how telling a clause of a shape is, 1 to 5; None where it says too little."""
+        bare = _UNTOLD.sub(" ", low)
+        told = {
+            word for word in _WORD.findall(bare) if not (word[0].isdigit() or _IDLE.fullmatch(word))
+        }
+        life = _LIFE.search(low) is not None
+        # A date is what a third party's schedule says; of "I", the rest has to say something.
+        due = kind is None and _DUE.search(low)
+        named = self.is_named(words)
+        exact = any((life, due, named, _EXACT.search(bare)))
+        liked = kind is MemoryType.PREFERENCE
+        if len(told) + life < 1 + (kind is MemoryType.EVENT and not life) + (
+            not exact and not liked
+        ):
+            return None
+        if not liked:
+            felt = len(re.findall(rf"\b{_FELT}\b", low))
+            if felt and len(told) < 3 + felt:
+                return None
+            if kind in _PLAIN and not (named or life or self.alone) and _BARE.search(low):
+                return None
+        dated, counted = bool(re.search(_DATE, low)), any(map(str.isdigit, low))
+        return 1 + exact + dated + counted + (len(told) > 3)
+
+    def is_clear(self, text: str) -> bool:
+        """Return whether no word means the listener, the moment or something said before."""
+        low = _plain(text)
+        if _PASSING.search(low):
+            return False
+        for pronoun in _PRONOUN.finditer(_FILLED.sub(lambda found: " " * len(found[0]), low)):
+            head = text[: pronoun.start()]
+            if _PERSONAL.match(pronoun[0]):
+                known = self.names_somebody(head) or _ANIMATE.search(head.lower()) is not None
+            else:
+                known = pronoun[0][:2] == "it" and _ANTECEDENT.search(head.lower()) is not None
+            if not known:
+                return False
+        return True
+
+    def holds(self, text: str) -> bool:
+        """Return whether it says what holds for somebody named, for "my …" or "the … …"."""
+        be = _IS.search(text)
+        if be is not None:
+            pair = _WHOM.fullmatch(text, 0, be.start()), _VALUE.match(text, be.end())
+        else:
+            ends = (each.start() for each in islice(re.finditer(" ", text), 10))
+            pairs = ((_WHOM.fullmatch(text, 0, at), _HOLDS.match(text, at + 1)) for at in ends)
+            pair = next((pair for pair in pairs if all(pair)), (None, None))
+        whom, found = pair
+        if whom is None or found is None or re.search(rf"\b{PAST}\b", whom[0]):
+            return False
+        if whom["mine"]:
+            return be is None or _REFERRED.match(text, be.end()) is None
+        words = _WORD.findall(whom[0])
+        if whom["every"]:
+            return _MODAL.match(text, whom.end()) is not None
+        if whom["the"] and self.acquainted:
+            return self.is_named(words)
+        if whom["the"]:
+            fixed = re.search(f"{_DATE}|{_OFTEN}", text[found.start() :].lower())
+            valued = len(words) > 2 and _VALUED.match(text, found.start())
+            return bool(self.alone or fixed or valued)
+        if not (words[0] in self.speakers or len(words) > 1 or _is_given(words[0])):
+            dated = be and be[0][0] == " " and re.search(_DATE, text.lower())
+            return bool(self.alone or dated) and not (self.acquainted or _IDLE.fullmatch(words[0]))
+        value = "" if be is None else text[be.end() :]
+        plain = self.acquainted and re.fullmatch(r"an? \w+\W*", value) is not None
+        return not (value[:1].isupper() or plain)
+
+    def names_somebody(self, text: str) -> bool:
+        """Return whether a text names somebody who is not addressed."""
+        words = _WORD.findall(text.replace("’", "'"))
+        return self.is_named(words) or (bool(words) and _is_given(words[0]))
+
+    def is_named(self, words: list[str]) -> bool:
+        """Return whether a word after the first is written as a name and is no day or month."""
+        return any(
+            word[0].isupper()
+            and word not in self.speakers
+            and not _IDLE.fullmatch(word)
+            and not _UNTOLD.fullmatch(word.lower())
+            for word in words[1:]
+        )
+
+
+def _is_given(word: str) -> bool:
+    name, lists = word.replace("’", "'").removesuffix("'s"), gazetteer()
+    return name in lists.given and name not in lists.ambiguous
 
 
 def _plain(text: str) -> str:
     return text.replace("’", "'").lower()
-
-
-def _may_state(sentence: _Sentence) -> bool:
-    """Return whether a sentence has the form of a statement, and is not about the talk itself."""
-    text, low, words = sentence.text, sentence.low, sentence.words
-    if not 2 <= len(words) <= MAX_WORDS or (len(words) < MIN_WORDS and not text.endswith(".")):
-        return False
-    if text.endswith(("?", "？", ":", "…", "...", ",", "(")) or _HALF.search(low):
-        return False
-    if sum(each.isalnum() or each in " '’.,\"" for each in text) < len(text) * 0.85:
-        return False
-    if _FORMULA.search(low) or _HEARD.search(low) or _NOW.search(low) or _TALK.match(low):
-        return False
-    return not (_FLEETING.match(low) and not _DATED.search(low)) and not _says_little(sentence)
-
-
-def _says_little(sentence: _Sentence) -> bool:
-    """Return whether a sentence tells a mood, a virtue or that something happened, but not what."""
-    low = sentence.low
-    if sentence.is_named or _KIN.search(low):
-        return False
-    if _VIRTUE.search(_CLAUSE.split(low, maxsplit=1)[0]):
-        return True
-    vague = _NEWS.search(low) or _TALKED.search(low)
-    return vague is not None and len(sentence.content - _BLAND) < 3
-
-
-def _hangs(sentence: _Sentence) -> bool:
-    """Return whether a pronoun stands for something that the sentence does not name before it."""
-    low = sentence.low
-    if _HANGS.match(low) and not _TIME_HEAD.match(low):
-        return True
-    if _UNFILLED.search(low) and not sentence.is_named:
-        return True
-    bare = _POINTS_AT_NOUN.sub(lambda found: " " * len(found[0]), low)
-    pronoun = _PRONOUN.search(bare)
-    return pronoun is not None and not _ANTECEDENT.search(sentence.text[: pronoun.start()])
-
-
-def _of_form(
-    sentence: _Sentence, kind: MemoryType | None, *, own: bool, person: bool
-) -> int | None:
-    """Return how much the form alone tells, 0 to 2; None: it is no statement that can be kept."""
-    low = sentence.low
-    if kind is not None:
-        return STATED
-    if own:
-        if _STATE.search(low) or _HABIT.search(low):
-            return STATED
-        if _INTENDED.search(low):
-            return 1
-        if not (sentence.specific or _KIN.search(low) or _PERFECT.match(low)):
-            return None
-        return int(any(each.search(low) for each in (_ACTED, _ELLIPTIC)))
-    if not sentence.text.endswith(".") or not _FEELINGS.isdisjoint(low.rstrip(".").split()):
-        return None
-    name, lists = re.sub(r"['’]s$", "", sentence.words[0]), gazetteer()
-    listed = name in lists.given and name not in lists.ambiguous
-    if (listed or name in sentence.speakers) and (
-        _VERB.search(low) or sentence.words[1].lower() == "and"
-    ):
-        return STATED
-    if not _VERB.search(low) or _ORDER.match(low) or low.startswith(("next ", "last ", "this ")):
-        return None
-    # Without a name, number or date it is told to one who does not see what is spoken of.
-    told = person and sentence.is_calm and _DEFINITE.match(low)
-    return 1 if sentence.specific or told else None
-
-
-def _telling(sentence: _Sentence, cue: re.Match[str] | None) -> int:
-    """Return what the words add: names, numbers, times, things; less feelings and hedges."""
-    low = sentence.low
-    left = low if cue is None else low[: cue.start()] + low[cue.end() :]
-    felt = sum(word in _FEELINGS for word in _WORD.findall(left))
-    added = sentence.specific + bool(_KIN.search(low)) + sentence.is_calm
-    added += (len(sentence.content) >= 3) + (len(sentence.content) >= 6)
-    taken = (felt >= 1) + (felt >= 3) + bool(_HEDGE.search(low)) + bool(_VAGUE.search(low))
-    return added - taken - 2 * bool(_PASSING.search(low)) - bool(_MOMENT.search(low))

@@ -24,10 +24,9 @@ from memgraph.model.context import (
     Tier,
     TierUse,
 )
-from memgraph.policy.allocation import allocated, divided, reached
-from memgraph.policy.budget import select_within, token_cost
-from memgraph.policy.dedup import word_set
-from memgraph.storage.rows import built
+from memgraph.rules.budget import allocated, divided, reached, select_within, token_cost
+from memgraph.rules.dedup import word_set
+from memgraph.store.rows import built
 
 OVER_BUDGET, TOO_LARGE, MAX_ITEMS, DUPLICATE = "over_budget", "too_large", "max_items", "duplicate"
 QUERY = "query"

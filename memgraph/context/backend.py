@@ -1,7 +1,7 @@
 """Where the items of a tier lie: the protocol, and the backend that keeps them in memory.
 
 ``memgraph.service.context.database_backend`` keeps them in an orchestrator's database. Both answer
-the same to everything; the language of ``filters`` is that of ``memgraph.policy.filters``.
+the same to everything; the language of ``filters`` is that of ``memgraph.rules.filters``.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from memgraph.context.items import checked, equal
 from memgraph.model.context import ContextItem
-from memgraph.policy.eviction import evicted, held
-from memgraph.policy.filters import matches, ordered, parse, parse_limit, parse_order
+from memgraph.rules.filters import matches, ordered, parse, parse_limit, parse_order
+from memgraph.rules.lifecycle import evicted, held
 
 OLDEST_FIRST = "-timestamp"
 
@@ -34,7 +34,7 @@ class MemoryBackend(Protocol):
     def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
         """Keep an item and, in the same step, evict what is too many then.
 
-        What has to go is decided by ``memgraph.policy.eviction``.
+        What has to go is decided by ``memgraph.rules.lifecycle``.
 
         Returns:
             The ids of what had to go, the first to go first.

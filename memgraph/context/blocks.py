@@ -13,7 +13,7 @@ from typing import Any
 from memgraph.clock import iso
 from memgraph.errors import InvalidInput
 from memgraph.model.context import BlockFormat, BlockLine
-from memgraph.policy.block_format import (
+from memgraph.rules.blocks import (
     FENCE_INTRO,
     LIST_INSIGHT,
     LIST_TITLE,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind
 from memgraph.model.values import Memory
-from memgraph.policy.echo import normal_form
-from memgraph.policy.ranking import reciprocal_rank_fusion
+from memgraph.rules.echo import normal_form
+from memgraph.rules.ranking import reciprocal_rank_fusion
 
 # Marks and labels around a question are no more than this beside it.
 _MARKS_CHARS = 100
@@ -57,7 +57,7 @@ class Distinct:
 def distinct(given: Iterable[Candidate], query: str) -> Distinct:
     """Of equal texts one: a fact before a turn, then the one nearest to the task, then the best
     recalled, with the best rank of them all. What says the query itself, in the normal form of
-    `memgraph.policy.echo`, tells nothing.
+    `memgraph.rules.echo`, tells nothing.
     """
     places = {tier: place for place, tier in enumerate(Tier)}
     form = normal_form(query)

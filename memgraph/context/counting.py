@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final, Protocol
 
 from memgraph.model.recall import Degraded
-from memgraph.policy.budget import token_cost
+from memgraph.rules.budget import token_cost
 
 ESTIMATE: Final = "estimate"
 _KEPT_COUNTS = 8_192
@@ -39,7 +39,7 @@ class TokenCounter(Protocol):
 
 
 class Estimate:
-    """`memgraph.policy.budget.token_cost`; its docstring says how far off it is."""
+    """`memgraph.rules.budget.token_cost`; its docstring says how far off it is."""
 
     name = ESTIMATE
     # No token of the estimate holds white space.

@@ -9,7 +9,7 @@ from functools import lru_cache
 from memgraph.context.blocks import render_line
 from memgraph.model.context import BlockFormat, BlockLine
 from memgraph.model.enums import MemoryKind
-from memgraph.storage.rows import built
+from memgraph.store.rows import built
 
 CUT = " … "
 """Stands where the middle of a text was."""

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import sqlalchemy as sa
-
 from memgraph.context.candidates import Candidate
 from memgraph.model.context import Shares, Tier
 from memgraph.model.enums import EdgeType
 from memgraph.model.recall import RecallItem
 from memgraph.model.values import Memory, StoredSource
-from memgraph.policy.conflicts import Conflicts
-from memgraph.policy.decay import confidence_at
 from memgraph.retrieval.citation import citation, short_citation
-from memgraph.storage import graph_queries, recall_graph, tier_queries
-from memgraph.storage.narrowing import Narrowing
+from memgraph.rules.contradictions import Conflicts
+from memgraph.rules.decay import confidence_at
+from memgraph.store import graph, items, recall
+from memgraph.store.recall import Narrowing
+from memgraph.store.snapshot import Snapshot
 
 MAX_TASK_ITEMS = 200
 """Of a task that holds more the first hundred and the last hundred are considered."""
@@ -44,7 +43,7 @@ class Wanted:
 
 
 def gathered(
-    connection: sa.Connection,
+    snapshot: Snapshot,
     narrowing: Narrowing,
     wanted: Wanted,
     recalled: Sequence[RecallItem],
@@ -55,21 +54,21 @@ def gathered(
     found = {item.memory.memory_id: item.memory for item in recalled}
     # Where recall has found enough, only a few may be more important than relevant.
     most = wanted.most if len(recalled) < wanted.most else min(MOST_BESIDE_RECALL, wanted.most)
-    for each in _held(connection, narrowing, wanted, most):
+    for each in _held(snapshot, narrowing, wanted, most):
         found.setdefault(each.memory_id, each)
-    conflicts = _conflicts(connection, narrowing, found)
+    conflicts = _conflicts(snapshot, narrowing, found)
     sides = {
         other: one
         for one in conflicts.memory_ids
         for other in conflicts.opponents(one)
         if other not in found
     }
-    for each in tier_queries.by_ids(connection, narrowing, sorted(sides)):
+    for each in items.by_ids(snapshot, narrowing, sorted(sides)):
         found[each.memory_id] = each
     ranks = {item.memory.memory_id: rank for rank, item in enumerate(recalled, start=1)}
     brought = {item.memory.memory_id: item.brought_by for item in recalled}
     confidence = {item.memory.memory_id: item.effective_confidence for item in recalled}
-    source_of = _sources(connection, recalled, found.values())
+    source_of = _sources(snapshot, recalled, found.values())
     return [
         Candidate(
             memory,
@@ -86,40 +85,34 @@ def gathered(
     ]
 
 
-def _held(
-    connection: sa.Connection, narrowing: Narrowing, wanted: Wanted, most: int
-) -> Iterable[Memory]:
+def _held(snapshot: Snapshot, narrowing: Narrowing, wanted: Wanted, most: int) -> Iterable[Memory]:
     shares = wanted.shares
     if wanted.task_id is not None and shares.task:
-        yield from tier_queries.first_and_last(
-            connection, narrowing, Tier.TASK.scope, wanted.task_id, MAX_TASK_ITEMS
+        yield from items.first_and_last(
+            snapshot, narrowing, Tier.TASK.scope, wanted.task_id, MAX_TASK_ITEMS
         )
     if wanted.project_id is not None and shares.project:
-        yield from tier_queries.most_important(
-            connection, narrowing, Tier.PROJECT.scope, wanted.project_id, most
+        yield from items.most_important(
+            snapshot, narrowing, Tier.PROJECT.scope, wanted.project_id, most
         )
     if shares.everywhere:
-        yield from tier_queries.most_important(connection, narrowing, Tier.GLOBAL.scope, None, most)
+        yield from items.most_important(snapshot, narrowing, Tier.GLOBAL.scope, None, most)
 
 
-def _conflicts(
-    connection: sa.Connection, narrowing: Narrowing, found: Mapping[str, Memory]
-) -> Conflicts:
+def _conflicts(snapshot: Snapshot, narrowing: Narrowing, found: Mapping[str, Memory]) -> Conflicts:
     """Return the open contradictions of the candidates."""
-    if EdgeType.CONTRADICTS not in recall_graph.ties(connection).edge_types:
+    if EdgeType.CONTRADICTS not in recall.read(snapshot).ties.edge_types:
         return Conflicts()
     return Conflicts.of(
-        recall_graph.open_contradictions(
-            connection, sorted(found), narrowing.view, MAX_CONTRADICTIONS
-        )
+        graph.open_contradictions(snapshot, sorted(found), narrowing.view, MAX_CONTRADICTIONS)
     )
 
 
 def _sources(
-    connection: sa.Connection, recalled: Sequence[RecallItem], memories: Iterable[Memory]
+    snapshot: Snapshot, recalled: Sequence[RecallItem], memories: Iterable[Memory]
 ) -> Callable[[Memory], StoredSource]:
     known = {item.source.source_id: item.source for item in recalled}
     lacking = [each for each in memories if each.source_id not in known]
     if lacking:
-        known |= {each.source_id: each for each in graph_queries.sources_of(connection, lacking)}
+        known |= {each.source_id: each for each in graph.sources_of(snapshot, lacking)}
     return lambda memory: known[memory.source_id]

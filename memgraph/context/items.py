@@ -24,9 +24,9 @@ from memgraph.model.values import (
     Source,
     validated,
 )
-from memgraph.policy.budget import token_cost
-from memgraph.policy.filters import MAX_DEPTH, same
-from memgraph.policy.namespaces import is_item
+from memgraph.rules.budget import token_cost
+from memgraph.rules.filters import MAX_DEPTH, same
+from memgraph.rules.namespaces import is_item
 
 RECORD: Final = "context_item"
 """The attribute that keeps what a memory has no column for."""

@@ -10,9 +10,9 @@ from memgraph.errors import InvalidInput
 from memgraph.ids import IdSource, UlidSource
 from memgraph.model.context import ContextItem
 from memgraph.model.values import validated
-from memgraph.policy.budget import token_cost
-from memgraph.policy.eviction import evicted, held
-from memgraph.policy.filters import MAX_LIMIT
+from memgraph.rules.budget import token_cost
+from memgraph.rules.filters import MAX_LIMIT
+from memgraph.rules.lifecycle import evicted, held
 
 if TYPE_CHECKING:
     from memgraph.context.backend import MemoryBackend

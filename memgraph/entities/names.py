@@ -107,9 +107,11 @@ def _run_length(sentence: Sentence, at: int, lists: Gazetteer) -> int:
     length = 1
     while length < _LONGEST and at + length < len(sentence):
         last = sentence.word(at + length - 1)
-        if last.possessive or not _joined(sentence, at + length - 1):
-            break
         following = sentence.word(at + length)
+        # "St Anne's Hall", but "Anne's Bible".
+        owns = last.possessive and following.lower not in cues["place_word"]
+        if owns or not _joined(sentence, at + length - 1):
+            break
         if following.capital and not following.first:
             length += 1
             continue

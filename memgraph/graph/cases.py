@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import sqlalchemy as sa
-
 from memgraph.clock import MAX_MS
 from memgraph.errors import NotFound
 from memgraph.graph.hidden import journal_notes
@@ -21,24 +19,18 @@ from memgraph.model.cases import (
 from memgraph.model.enums import EdgeType, MemoryStatus, TrustTier
 from memgraph.model.graph import JournalNote, Support
 from memgraph.model.values import Edge, Memory, StoredSource
-from memgraph.policy.cases import SideFacts, suggest
-from memgraph.policy.decay import confidence_at
-from memgraph.policy.lifecycle import contradiction_state
-from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.policy.support import independent_sources
-from memgraph.policy.trust import Trust
-from memgraph.storage import (
-    case_queries,
-    edges,
-    graph_queries,
-    influence_queries,
-    premise_queries,
-    supports,
-    trust_queries,
-)
-from memgraph.storage.database import Database
-from memgraph.storage.graph_queries import Direction
-from memgraph.storage.visibility import View
+from memgraph.rules.contradictions import SideFacts, suggest
+from memgraph.rules.decay import confidence_at
+from memgraph.rules.evidence import independent_sources
+from memgraph.rules.lifecycle import contradiction_state
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.rules.trust import Trust
+from memgraph.store import edges, evidence, graph, influence
+from memgraph.store import trust as trust_rows
+from memgraph.store.database import Database
+from memgraph.store.graph import Direction
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 MAX_RECEIPTS: Final = 200
 """Receipts of one side that are looked at."""
@@ -71,9 +63,9 @@ def read_case(
         NotFound: there is no such contradiction, or the reader may not see one of its sides.
         StorageError: the database cannot be read.
     """
-    with database.read() as connection:
+    with database.read() as snapshot:
         at = now_ms if as_of is None else as_of
-        return _Reading(connection, View(viewer, as_of), trust, at, exponent, names).of(edge_id)
+        return _Reading(snapshot, View(viewer, as_of), trust, at, exponent, names).of(edge_id)
 
 
 class _Reading:
@@ -81,14 +73,14 @@ class _Reading:
 
     def __init__(
         self,
-        connection: sa.Connection,
+        snapshot: Snapshot,
         view: View,
         trust: Trust,
         at: int,
         exponent: float,
         names: bool,
     ) -> None:
-        self._connection = connection
+        self._snapshot = snapshot
         self._view = view
         self._trust = trust
         self._at = at
@@ -96,14 +88,14 @@ class _Reading:
         self._names = names
 
     def of(self, edge_id: str) -> Case:
-        connection, view = self._connection, self._view
+        snapshot, view = self._snapshot, self._view
         edge = self._edge(edge_id)
         ids = sorted((edge.from_id, edge.to_id))
-        memories = graph_queries.visible_memories(connection, ids, view)
-        sources = graph_queries.sources_of(connection, memories.values())
+        memories = graph.visible_memories(snapshot, ids, view)
+        sources = graph.sources_of(snapshot, memories.values())
         by_id = {each.source_id: each for each in sources}
-        paths = premise_queries.broken(connection, ids, view)
-        premises = described(connection, paths, view)
+        paths = evidence.broken(snapshot, ids, view)
+        premises = described(snapshot, paths, view)
         tiers = self._tiers(ids)
         in_order = sorted(memories.values(), key=lambda each: (each.created_at, each.memory_id))
         first, second = (
@@ -127,21 +119,21 @@ class _Reading:
 
     def _tiers(self, ids: list[str]) -> dict[str, tuple[TrustTier, bool]]:
         """How far each side is trusted, and whether that is of the time of the case."""
-        connection, then = self._connection, self._view.as_of
+        snapshot, then = self._snapshot, self._view.as_of
         if then is not None:
-            return trust_queries.protections_then(connection, self._trust, ids, then)
-        trust = trust_queries.with_told(connection, self._trust)
-        found = trust_queries.protections(connection, trust, ids)
+            return trust_rows.protections_then(snapshot, self._trust, ids, then)
+        trust = trust_rows.with_told(snapshot, self._trust)
+        found = trust_rows.protections(snapshot, trust, ids)
         return {one: (tier, True) for one, tier in found.items()}
 
     def _edge(self, edge_id: str) -> Edge:
         """As the view sees it, which is not there where one of its ends is not."""
-        connection, view = self._connection, self._view
-        known = edges.get(connection, edge_id)
+        snapshot, view = self._snapshot, self._view
+        known = edges.get(snapshot, edge_id)
         ends = {known.from_id, known.to_id}
-        if len(graph_queries.visible_memories(connection, ends, view)) < len(ends):
+        if len(graph.visible_memories(snapshot, ends, view)) < len(ends):
             raise edges.missing(edge_id)
-        among = graph_queries.edges_among(connection, ends, view, [EdgeType.CONTRADICTS], 4)
+        among = graph.edges_among(snapshot, ends, view, [EdgeType.CONTRADICTS], 4)
         for edge in among:
             if edge.edge_id == edge_id:
                 return edge
@@ -157,36 +149,34 @@ class _Reading:
         tier: tuple[TrustTier, bool],
         premise: Premise | None,
     ) -> CaseSide:
-        connection, memory_id = self._connection, memory.memory_id
+        snapshot, memory_id = self._snapshot, memory.memory_id
         until = MAX_MS if self._view.as_of is None else self._view.as_of
-        own, added = supports.origins(connection, memory_id, until=until)
+        own, added = trust_rows.origins(snapshot, memory_id, until=until)
         return CaseSide(
             memory=memory,
             source=source,
             supports=tuple(
                 Support(source=each, added_at=at)
-                for at, each in supports.further(connection, memory_id, until=until)
+                for at, each in trust_rows.further(snapshot, memory_id, until=until)
             ),
             independent_sources=independent_sources(own, added),
             said_at=memory.created_at if memory.event_time is None else memory.event_time,
             effective_confidence=confidence_at(memory, self._at, self._exponent),
             trust=tier[0],
             trust_is_todays=not tier[1],
-            confirmed=case_queries.was_confirmed(connection, memory_id, until=self._view.as_of),
+            confirmed=edges.was_confirmed(snapshot, memory_id, until=self._view.as_of),
             premise=premise,
             influence=self._influence(memory_id),
         )
 
     def _influence(self, memory_id: str) -> Influence:
-        connection, view = self._connection, self._view
+        snapshot, view = self._snapshot, self._view
         until = MAX_MS if view.as_of is None else view.as_of
-        found = influence_queries.naming(
-            connection, [memory_id], view, limit=MAX_RECEIPTS + 1, until=until
-        )
+        found = influence.naming(snapshot, [memory_id], view, limit=MAX_RECEIPTS + 1, until=until)
         recalls = found[:MAX_RECEIPTS]
         runs = sorted({each.workflow_run_id for each in recalls if each.workflow_run_id})
         talks = sorted({each.conversation_id for each in recalls if each.conversation_id})
-        walk = premise_queries.walked(connection, [memory_id], view, Direction.IN)
+        walk = evidence.walked(snapshot, [memory_id], view, Direction.IN)
         listed = MAX_LISTED if self._names else 0
         longest = max(len(recalls), len(runs), len(talks)) if self._names else 0
         return Influence(
@@ -199,10 +189,10 @@ class _Reading:
         )
 
     def _journal(self, edge: Edge) -> tuple[JournalNote, ...]:
-        rows = case_queries.journal_of_edge(
-            self._connection, edge, until=self._view.as_of, limit=MAX_JOURNAL + 1
+        rows = edges.journal_of_edge(
+            self._snapshot, edge, until=self._view.as_of, limit=MAX_JOURNAL + 1
         )
-        return journal_notes(self._connection, self._view, rows)
+        return journal_notes(self._snapshot, self._view, rows)
 
 
 def _suggestion(one: CaseSide, other: CaseSide) -> Suggestion:

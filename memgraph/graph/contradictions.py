@@ -9,20 +9,20 @@ import re
 from collections.abc import Iterable
 from typing import Final, Literal
 
-import sqlalchemy as sa
-
 from memgraph.clock import MS_PER_DAY
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.graph import Contradiction, ContradictionPage
 from memgraph.model.values import Edge, Memory, StoredSource
-from memgraph.policy.lifecycle import is_dismissed
-from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.storage import contradiction_queries, graph_queries
-from memgraph.storage.contradiction_queries import Sought
-from memgraph.storage.database import Database
-from memgraph.storage.item_queries import is_id
-from memgraph.storage.visibility import View
+from memgraph.rules.lifecycle import is_dismissed
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.store import edges as edges_rows
+from memgraph.store import graph
+from memgraph.store.database import Database
+from memgraph.store.edges import Sought
+from memgraph.store.items import is_id
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 State = Literal["open", "resolved"]
 
@@ -74,10 +74,10 @@ def list_contradictions(
         raise InvalidInput("what is open was not dismissed yet", field="dismissed")
     sought = _sought(text, memory_id, dismissed, oldest_first)
     view = View(viewer, as_of)
-    with database.read() as connection:
-        place = None if after is None else _place(connection, view, state, after)
-        edges = contradiction_queries.contradictions(
-            connection,
+    with database.read() as snapshot:
+        place = None if after is None else _place(snapshot, view, state, after)
+        edges = edges_rows.contradictions(
+            snapshot,
             view,
             resolved=state == "resolved",
             limit=limit + 1,
@@ -86,8 +86,8 @@ def list_contradictions(
         )
         shown = edges[:limit]
         ends = {end for edge in shown for end in (edge.from_id, edge.to_id)}
-        memories = graph_queries.visible_memories(connection, ends, view)
-        sources = graph_queries.sources_of(connection, memories.values())
+        memories = graph.visible_memories(snapshot, ends, view)
+        sources = graph.sources_of(snapshot, memories.values())
     items = _described(shown, memories, sources, now_ms if as_of is None else as_of)
     return ContradictionPage(
         items=tuple(items), next_after=place_after(items[-1], state) if len(edges) > limit else None
@@ -100,14 +100,14 @@ def place_after(item: Contradiction, state: State) -> str:
     return f"{time}.{item.edge.edge_id}"
 
 
-def _place(connection: sa.Connection, view: View, state: State, after: str) -> tuple[int, str]:
+def _place(snapshot: Snapshot, view: View, state: State, after: str) -> tuple[int, str]:
     """Time and edge id behind which a page begins.
 
     One that names its time is not looked up: nobody learns whether there is such an edge.
     """
     if told := _PLACE.fullmatch(after):
         return int(told[1]), told[2]
-    times = contradiction_queries.contradiction_times(connection, after, view)
+    times = edges_rows.contradiction_times(snapshot, after, view)
     time = None if times is None else times[1 if state == "resolved" else 0]
     if time is None:
         raise NotFound(f"no {state} contradiction {after[:80]!r}", edge_id=after[:80])

@@ -7,15 +7,14 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
-import sqlalchemy as sa
-
 from memgraph.clock import MAX_MS
 from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import MemoryKind
 from memgraph.model.graph import JournalNote
 from memgraph.model.values import StatusPeriod
-from memgraph.storage import graph_queries
-from memgraph.storage.visibility import View
+from memgraph.store import graph
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 HIDDEN: Final = "(not visible)"
 
@@ -26,17 +25,17 @@ _ID_IN_A_TEXT: Final = re.compile(rf"(?:{'|'.join(_ID_PREFIXES)})[0-9A-Z]{{26}}"
 JsonT = TypeVar("JsonT")
 
 
-def without_hidden(connection: sa.Connection, view: View, told: Sequence[JsonT]) -> list[JsonT]:
+def without_hidden(snapshot: Snapshot, view: View, told: Sequence[JsonT]) -> list[JsonT]:
     """JSON values, in order, in which ids that the view does not show are blanked out."""
     texts = [text for each in told for text in _texts(each)]
     ids = {text for text in texts if text.startswith(_ID_PREFIXES)}
     ids |= {one for text in texts for one in _ID_IN_A_TEXT.findall(text)}
-    hidden = ids - graph_queries.visible_memories(connection, sorted(ids), view).keys()
+    hidden = ids - graph.visible_memories(snapshot, sorted(ids), view).keys()
     return [_without(each, hidden) for each in told]
 
 
 def journal_notes(
-    connection: sa.Connection, view: View, rows: Sequence[Sequence[Any]]
+    snapshot: Snapshot, view: View, rows: Sequence[Sequence[Any]]
 ) -> tuple[JournalNote, ...]:
     """Entries of the journal as they may be shown.
 
@@ -46,7 +45,7 @@ def journal_notes(
     Raises:
         DatabaseCorrupt: the details of one cannot be read.
     """
-    shown = without_hidden(connection, view, [read_details(row[4]) for row in rows])
+    shown = without_hidden(snapshot, view, [read_details(row[4]) for row in rows])
     return tuple(
         JournalNote(seq=row[0], at=row[1], actor=row[2], action=row[3], details=each)
         for row, each in zip(rows, shown, strict=True)
@@ -62,15 +61,15 @@ def read_details(text: str) -> Any:
 
 
 def status_periods(
-    connection: sa.Connection, view: View, memory_id: str, *, until: int = MAX_MS
+    snapshot: Snapshot, view: View, memory_id: str, *, until: int = MAX_MS
 ) -> tuple[StatusPeriod, ...]:
     """The statuses of a memory as they may be shown, the first one first.
 
     Args:
         until: milliseconds; those that began later are not told.
     """
-    periods = graph_queries.status_history(connection, memory_id, until=until)
-    reasons = without_hidden(connection, view, [each.reason for each in periods])
+    periods = graph.status_history(snapshot, memory_id, until=until)
+    reasons = without_hidden(snapshot, view, [each.reason for each in periods])
     return tuple(
         each.model_copy(update={"reason": reason})
         for each, reason in zip(periods, reasons, strict=True)

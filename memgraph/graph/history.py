@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-import sqlalchemy as sa
-
 from memgraph.errors import InvalidInput
 from memgraph.graph.hidden import read_details, status_periods, without_hidden
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
@@ -20,11 +18,13 @@ from memgraph.model.history import (
     ValuePeriod,
 )
 from memgraph.model.values import Memory
-from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.storage import graph_queries, history_queries
-from memgraph.storage.database import Database
-from memgraph.storage.history_queries import Begun, Decision, Interval, Pair
-from memgraph.storage.visibility import View
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.store import graph
+from memgraph.store import history as history_rows
+from memgraph.store.database import Database
+from memgraph.store.history import Begun, Decision, Interval, Pair
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 MAX_LIMIT: Final = 1_000
 _STATUSES: Final = ("learnt", "replaced", "retracted", "restored")
@@ -52,8 +52,8 @@ def diff(
         raise InvalidInput(f"limit lies between 1 and {MAX_LIMIT}", field="limit", value=limit)
     if until < since:
         raise InvalidInput("the second time lies before the first", field="until")
-    with database.read() as connection:
-        return _Comparing(connection, View(viewer), Interval(since, until), limit).made()
+    with database.read() as snapshot:
+        return _Comparing(snapshot, View(viewer), Interval(since, until), limit).made()
 
 
 def history(
@@ -69,13 +69,13 @@ def history(
     Args:
         exponent: of the decay of confidence in this store.
     """
-    with database.read() as connection:
+    with database.read() as snapshot:
         view = View(viewer)
-        memory = graph_queries.visible_memory(connection, memory_id, view)
+        memory = graph.visible_memory(snapshot, memory_id, view)
         return History(
             memory=memory,
-            periods=status_periods(connection, view, memory_id),
-            values=_values(memory, history_queries.revisions(connection, memory_id)),
+            periods=status_periods(snapshot, view, memory_id),
+            values=_values(memory, history_rows.revisions(snapshot, memory_id)),
             # Clocks differ: nothing was read before it was stored.
             at=max(now_ms, memory.created_at),
             decay_exponent=exponent,
@@ -114,18 +114,18 @@ def _values(memory: Memory, kept: Sequence[tuple[Any, ...]]) -> tuple[ValuePerio
 class _Comparing:
     """One difference in the making, on one snapshot."""
 
-    def __init__(self, connection: sa.Connection, view: View, during: Interval, limit: int) -> None:
-        self._connection = connection
+    def __init__(self, snapshot: Snapshot, view: View, during: Interval, limit: int) -> None:
+        self._snapshot = snapshot
         self._view = view
         self._during = during
         self._limit = limit
 
     def made(self) -> Diff:
-        connection, view, during = self._connection, self._view, self._during
-        began = _by_change(history_queries.begun(connection, view, during))
-        found = history_queries.contradicted(connection, view, during)
+        snapshot, view, during = self._snapshot, self._view, self._during
+        began = _by_change(history_rows.begun(snapshot, view, during))
+        found = history_rows.contradicted(snapshot, view, during)
         decided = self._decided()
-        moved = history_queries.moved(connection, view, during)
+        moved = history_rows.moved(snapshot, view, during)
         counts = {name: len(each) for name, each in (began | decided).items()}
         counts |= {"contradicted": len(found), "confidence": len(moved)}
         cut = any(count > self._limit for count in counts.values())
@@ -148,13 +148,13 @@ class _Comparing:
             reopened=reopened,
             confidence=tuple(ConfidenceChange(**each._asdict()) for each in moved[: self._limit]),
             counts=dict(sorted(counts.items()))
-            | {"said": history_queries.said(connection, view, during)},
+            | {"said": history_rows.said(snapshot, view, during)},
             cut=cut,
         )
 
     def _memory_events(self, given: Sequence[Begun]) -> tuple[MemoryEvent, ...]:
         shown = given[: self._limit]
-        reasons = without_hidden(self._connection, self._view, [each.reason for each in shown])
+        reasons = without_hidden(self._snapshot, self._view, [each.reason for each in shown])
         return tuple(
             MemoryEvent(
                 memory_id=each.memory_id,
@@ -169,7 +169,7 @@ class _Comparing:
         )
 
     def _found(self, given: Sequence[Pair]) -> tuple[PairEvent, ...]:
-        told = history_queries.who_found(self._connection, given)
+        told = history_rows.who_found(self._snapshot, given)
         events = []
         for each in given:
             actor, reason = told.get(each.edge_id, (None, None))
@@ -179,11 +179,10 @@ class _Comparing:
     def _decided(self) -> dict[str, list[tuple[Pair, Decision, dict[str, Any]]]]:
         """Visible decisions by what was decided, the newest first."""
         entries = [
-            (each, _details(each))
-            for each in history_queries.decisions(self._connection, self._during)
+            (each, _details(each)) for each in history_rows.decisions(self._snapshot, self._during)
         ]
         named = {str(details.get("edge_id")) for _, details in entries}
-        seen = history_queries.pairs(self._connection, self._view, named)
+        seen = history_rows.pairs(self._snapshot, self._view, named)
         found: dict[str, list[tuple[Pair, Decision, dict[str, Any]]]] = {
             name: [] for name in _DECIDED.values()
         }
@@ -197,7 +196,7 @@ class _Comparing:
         self, given: Sequence[tuple[Pair, Decision, dict[str, Any]]]
     ) -> tuple[PairEvent, ...]:
         shown = given[: self._limit]
-        told = without_hidden(self._connection, self._view, [details for *_, details in shown])
+        told = without_hidden(self._snapshot, self._view, [details for *_, details in shown])
         return tuple(
             _event(pair, each.at, each.actor, details.get("reason"), details.get("winner_id"))
             for (pair, each, _), details in zip(shown, told, strict=True)

@@ -11,25 +11,25 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-import sqlalchemy as sa
-
 from memgraph.clock import MAX_MS
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import EdgeType, SourceName
 from memgraph.model.graph import Link
 from memgraph.model.influence import FurtherSource, Grounds, HandOut, Impact, Reached
 from memgraph.model.values import Memory, StoredSource
-from memgraph.policy.endings import refuted
-from memgraph.policy.premises import BASIS_EDGES
-from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.policy.trust import Named
-from memgraph.storage import graph_queries, influence_queries, source_queries, supports
-from memgraph.storage.database import Database
-from memgraph.storage.endings import endings
-from memgraph.storage.graph_queries import Direction
-from memgraph.storage.influence_queries import Place
-from memgraph.storage.rows import built
-from memgraph.storage.visibility import View
+from memgraph.rules.evidence import BASIS_EDGES
+from memgraph.rules.lifecycle import refuted
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.rules.trust import Named
+from memgraph.store import graph, influence, trust
+from memgraph.store import sources as sources_rows
+from memgraph.store.database import Database
+from memgraph.store.evidence import endings
+from memgraph.store.graph import Direction
+from memgraph.store.influence import Place
+from memgraph.store.rows import built
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 MAX_NODES = 1_000
 MOST_NODES = 10_000
@@ -62,14 +62,14 @@ def impact(
         StorageError: the database cannot be read.
     """
     _require_range(max_nodes)
-    with database.read() as connection:
-        walk = _Walk(connection, View(viewer, as_of), max_nodes)
-        memory = graph_queries.visible_memory(connection, memory_id, walk.view)
+    with database.read() as snapshot:
+        walk = _Walk(snapshot, View(viewer, as_of), max_nodes)
+        memory = graph.visible_memory(snapshot, memory_id, walk.view)
         derived = walk.from_([memory_id], Direction.IN)
         named = [memory_id, *(each.memory_id for each in derived)]
         hand_outs = walk.bounded(
-            influence_queries.naming(
-                connection,
+            influence.naming(
+                snapshot,
                 named,
                 walk.view,
                 limit=max_nodes + 1,
@@ -79,8 +79,8 @@ def impact(
         runs = _reached(walk, "workflow_run_id", hand_outs)
         conversations = _reached(walk, "conversation_id", hand_outs)
         left = {one for each in (*runs, *conversations) for one in each.left}
-        memories = graph_queries.visible_memories(
-            connection, list(dict.fromkeys((*named, *sorted(left)))), walk.view
+        memories = graph.visible_memories(
+            snapshot, list(dict.fromkeys((*named, *sorted(left)))), walk.view
         )
     return Impact(
         memory_id=memory.memory_id,
@@ -107,9 +107,9 @@ def grounds_of_memory(
     Args, Raises: as of ``impact``.
     """
     _require_range(max_nodes)
-    with database.read() as connection:
-        walk = _Walk(connection, View(viewer), max_nodes)
-        memory = graph_queries.visible_memory(connection, memory_id, walk.view)
+    with database.read() as snapshot:
+        walk = _Walk(snapshot, View(viewer), max_nodes)
+        memory = graph.visible_memory(snapshot, memory_id, walk.view)
         links = walk.from_([memory_id], Direction.OUT)
         hand_outs = walk.bounded(_given_before(walk, memory))
         return _grounds(walk, memory_id, None, hand_outs, links)
@@ -132,15 +132,15 @@ def grounds_of_run(
         InvalidInput, StorageError: as of ``impact``.
     """
     _require_range(max_nodes)
-    with database.read() as connection:
-        walk = _Walk(connection, View(viewer), max_nodes)
+    with database.read() as snapshot:
+        walk = _Walk(snapshot, View(viewer), max_nodes)
         hand_outs = walk.bounded(
-            influence_queries.given_to(
-                connection, "workflow_run_id", workflow_run_id, walk.view, limit=max_nodes + 1
+            influence.given_to(
+                snapshot, "workflow_run_id", workflow_run_id, walk.view, limit=max_nodes + 1
             )
         )
         run = Named(SourceName.RUN, workflow_run_id)
-        if not hand_outs and not source_queries.is_seen(connection, run, walk.view):
+        if not hand_outs and not sources_rows.is_seen(snapshot, run, walk.view):
             name = workflow_run_id[:80]
             raise NotFound(
                 f"no run {name!r}: nothing was handed out to it, and nothing comes from it",
@@ -154,7 +154,7 @@ def grounds_of_run(
 class _Walk:
     """One answer in the making, on one snapshot; ``cut`` collects where a bound was met."""
 
-    connection: sa.Connection
+    snapshot: Snapshot
     view: View
     max_nodes: int
     cut: set[str] = field(default_factory=set)
@@ -183,8 +183,8 @@ class _Walk:
         self, frontier: Sequence[str], direction: Direction, distance: int, known: Collection[str]
     ) -> dict[str, Link]:
         most = _ROWS_PER_NODE * self.max_nodes
-        steps = graph_queries.linked(
-            self.connection,
+        steps = graph.linked(
+            self.snapshot,
             frontier,
             self.view,
             BASIS_EDGES,
@@ -207,7 +207,7 @@ class _Walk:
         return tuple(found[: self.max_nodes])
 
 
-def _link(step: graph_queries.Step, distance: int) -> Link:
+def _link(step: graph.Step, distance: int) -> Link:
     fields = {
         "memory_id": step.memory_id,
         "via_id": step.origin_id,
@@ -230,8 +230,8 @@ def _reached(walk: _Walk, place: Place, hand_outs: Iterable[HandOut]) -> tuple[R
         walk.cut.add("max_left")
     since = {name: min(each) for name, each in last_first[:MAX_LEAVING]}
     left: dict[str, list[str]] = {}
-    for name, memory_id in influence_queries.left_by(
-        walk.connection, place, since, walk.view, limit=MAX_LEFT + 1
+    for name, memory_id in influence.left_by(
+        walk.snapshot, place, since, walk.view, limit=MAX_LEFT + 1
     ):
         left.setdefault(name, []).append(memory_id)
     if any(len(ids) > MAX_LEFT for ids in left.values()):
@@ -250,7 +250,7 @@ def _reached(walk: _Walk, place: Place, hand_outs: Iterable[HandOut]) -> tuple[R
 
 def _given_before(walk: _Walk, memory: Memory) -> list[HandOut]:
     """What had been given to the run or conversation that a memory comes from."""
-    [source] = graph_queries.sources_of(walk.connection, [memory])
+    [source] = graph.sources_of(walk.snapshot, [memory])
     found: dict[str, HandOut] = {}
     places: tuple[tuple[Place, str | None], ...] = (
         ("workflow_run_id", source.workflow_run_id),
@@ -258,8 +258,8 @@ def _given_before(walk: _Walk, memory: Memory) -> list[HandOut]:
     )
     for place, name in places:
         if name is not None:
-            given = influence_queries.given_to(
-                walk.connection,
+            given = influence.given_to(
+                walk.snapshot,
                 place,
                 name,
                 walk.view,
@@ -281,18 +281,14 @@ def _grounds(
     hand_outs: tuple[HandOut, ...],
     links: tuple[Link, ...],
 ) -> Grounds:
-    connection = walk.connection
+    snapshot = walk.snapshot
     given = _given(hand_outs)
     named = [*([] if memory_id is None else [memory_id]), *(each.memory_id for each in links)]
-    memories = graph_queries.visible_memories(
-        connection, list(dict.fromkeys((*named, *given))), walk.view
-    )
-    further = supports.further_of(connection, list(memories))
-    sources = {
-        each.source_id: each for each in graph_queries.sources_of(connection, memories.values())
-    }
+    memories = graph.visible_memories(snapshot, list(dict.fromkeys((*named, *given))), walk.view)
+    further = trust.further_of(snapshot, list(memories))
+    sources = {each.source_id: each for each in graph.sources_of(snapshot, memories.values())}
     sources |= {source.source_id: source for _, _, source in further}
-    ended = endings(connection, list(memories), walk.view)
+    ended = endings(snapshot, list(memories), walk.view)
     return Grounds(
         memory_id=memory_id,
         workflow_run_id=workflow_run_id,

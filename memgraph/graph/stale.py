@@ -6,19 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-import sqlalchemy as sa
-
 from memgraph.errors import InvalidInput
 from memgraph.graph.hidden import without_hidden
 from memgraph.model.cases import EndedHow, Premise, PremiseStep, Stale, StalePage
 from memgraph.model.enums import MemoryStatus
-from memgraph.policy.premises import Basis, broken_paths
-from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.storage import graph_queries, premise_queries
-from memgraph.storage.database import Database
-from memgraph.storage.graph_queries import Direction
-from memgraph.storage.premise_queries import Ended
-from memgraph.storage.visibility import View
+from memgraph.rules.evidence import Basis, broken_paths
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.store import evidence, graph
+from memgraph.store.database import Database
+from memgraph.store.evidence import Ended
+from memgraph.store.graph import Direction
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 MAX_PAGE: Final = 500
 MAX_LOOKS: Final = 10_000
@@ -86,11 +85,11 @@ def list_stale(
         raise InvalidInput(f"limit lies between 1 and {MAX_PAGE}", field="limit", value=limit)
     place = None if after is None else _place(after)
     view = View(viewer, as_of)
-    with database.read() as connection:
-        found = find_stale(connection, view, limit=limit, after=place)
+    with database.read() as snapshot:
+        found = find_stale(snapshot, view, limit=limit, after=place)
         ids = [each.memory_id for each in found.items]
-        memories = graph_queries.visible_memories(connection, ids, view)
-        premises = described(connection, {each.memory_id: each.path for each in found.items}, view)
+        memories = graph.visible_memories(snapshot, ids, view)
+        premises = described(snapshot, {each.memory_id: each.path for each in found.items}, view)
     return StalePage(
         items=tuple(Stale(memory=memories[one], premise=premises[one]) for one in ids),
         next_after=None if found.place is None else str(found.place),
@@ -107,13 +106,13 @@ def _place(after: str) -> Place:
 
 
 def find_stale(
-    connection: sa.Connection,
+    snapshot: Snapshot,
     view: View,
     *,
     limit: int,
     after: Place | None = None,
     max_looks: int = MAX_LOOKS,
-    max_rows: int = premise_queries.MAX_ROWS,
+    max_rows: int = evidence.MAX_ROWS,
 ) -> Found:
     """As ``list_stale``, on a snapshot that the caller holds, and by ids alone.
 
@@ -121,7 +120,7 @@ def find_stale(
         max_looks: endings that are looked at.
         max_rows: of what stands on some of them, that are read of one step.
     """
-    reading = _Listing(connection, view, limit, after, max_rows)
+    reading = _Listing(snapshot, view, limit, after, max_rows)
     place = None if after is None else Ended(after.since, after.ground_id)
     if place is not None and after is not None and after.memory_id:
         # A page may end amid what stands on one ground: that one is looked at again.
@@ -129,7 +128,7 @@ def find_stale(
     looked, at_once = 0, _AT_FIRST
     while looked < max_looks and len(reading.items) <= limit:
         looks = min(at_once, max_looks - looked)
-        met, following = premise_queries.newest_endings(connection, view, after=place, looks=looks)
+        met, following = evidence.newest_endings(snapshot, view, after=place, looks=looks)
         reading.add(met)
         if following is None:
             return reading.found(None)
@@ -142,14 +141,14 @@ class _Listing:
 
     def __init__(
         self,
-        connection: sa.Connection,
+        snapshot: Snapshot,
         view: View,
         limit: int,
         after: Place | None,
         max_rows: int,
     ) -> None:
         self.items: list[Fallen] = []
-        self._connection = connection
+        self._snapshot = snapshot
         self._view = view
         self._limit = limit
         self._after = after
@@ -174,13 +173,13 @@ class _Listing:
 
     def _on(self, grounds: Sequence[Ended]) -> list[Fallen]:
         ids = [each.memory_id for each in grounds]
-        gone = premise_queries.refuted_among(self._connection, ids, self._view)
-        walk = premise_queries.walked(
-            self._connection, list(gone), self._view, Direction.IN, max_rows=self._max_rows
+        gone = evidence.refuted_among(self._snapshot, ids, self._view)
+        walk = evidence.walked(
+            self._snapshot, list(gone), self._view, Direction.IN, max_rows=self._max_rows
         )
         self._cut = self._cut or walk.cut
         paths = broken_paths(walk.bases, gone)
-        active = premise_queries.active_among(self._connection, paths, self._view)
+        active = evidence.active_among(self._snapshot, paths, self._view)
         found = [
             Fallen(gone[path[-1].ground_id].since, path[-1].ground_id, one, path)
             for one in active
@@ -203,7 +202,7 @@ class _Listing:
         paths: dict[str, tuple[Basis, ...]] = {}
         for start in range(0, len(names), _NAMES_AT_ONCE):
             some = names[start : start + _NAMES_AT_ONCE]
-            paths |= premise_queries.broken(self._connection, some, self._view)
+            paths |= evidence.broken(self._snapshot, some, self._view)
         return [
             each
             for each in fallen
@@ -212,15 +211,15 @@ class _Listing:
 
 
 def described(
-    connection: sa.Connection, paths: Mapping[str, Sequence[Basis]], view: View
+    snapshot: Snapshot, paths: Mapping[str, Sequence[Basis]], view: View
 ) -> dict[str, Premise]:
     """The premise at the end of each path, by the key of the path. Hidden ids are blanked out."""
     anyone = View(view.viewer, view.as_of)
     ids = sorted({path[-1].ground_id for path in paths.values()})
-    grounds = graph_queries.visible_memories(connection, ids, anyone)
-    gone = premise_queries.refuted_among(connection, ids, view)
-    told = premise_queries.told_endings(connection, ids, view)
-    reasons = without_hidden(connection, view, [told[one].reason for one in ids])
+    grounds = graph.visible_memories(snapshot, ids, anyone)
+    gone = evidence.refuted_among(snapshot, ids, view)
+    told = evidence.told_endings(snapshot, ids, view)
+    reasons = without_hidden(snapshot, view, [told[one].reason for one in ids])
     reason_of = dict(zip(ids, reasons, strict=True))
     return {
         key: Premise(

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-import sqlalchemy as sa
-
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import Derivation, Subgraph
-from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.storage import graph_queries
-from memgraph.storage.database import Database
-from memgraph.storage.graph_queries import Step
-from memgraph.storage.visibility import STANDING, View
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.store import graph
+from memgraph.store.database import Database
+from memgraph.store.graph import Step
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import STANDING, View
 
 MAX_HOPS = 4
 MAX_NODES = 200
@@ -55,10 +54,10 @@ def subgraph(
         InvalidInput: a bound lies outside its range.
         StorageError: the database cannot be read.
     """
-    with database.read() as connection:
+    with database.read() as snapshot:
         view = View(viewer, as_of, statuses)
         return subgraph_in(
-            connection,
+            snapshot,
             ids,
             view,
             hops=hops,
@@ -69,7 +68,7 @@ def subgraph(
 
 
 def subgraph_in(
-    connection: sa.Connection,
+    snapshot: Snapshot,
     ids: Sequence[str],
     view: View,
     *,
@@ -83,7 +82,7 @@ def subgraph_in(
     _require("max_nodes", max_nodes, MAX_NODES_LIMIT)
     _require("max_degree", max_degree, MAX_DEGREE_LIMIT)
     asked = list(dict.fromkeys(ids))
-    found = graph_queries.visible_memories(connection, asked, view)
+    found = graph.visible_memories(snapshot, asked, view)
     reasons = {"max_nodes"} if len(found) > max_nodes else set()
     seeds = list(found)[:max_nodes]
     distances = dict.fromkeys(seeds, 0)
@@ -91,9 +90,7 @@ def subgraph_in(
     for distance in range(1, hops + 1):
         if not frontier:
             break
-        steps = graph_queries.strongest_neighbours(
-            connection, frontier, view, edge_types, max_degree + 1
-        )
+        steps = graph.strongest_neighbours(snapshot, frontier, view, edge_types, max_degree + 1)
         followed, capped = _capped(steps, max_degree)
         if capped:
             reasons.add("max_degree")
@@ -103,15 +100,13 @@ def subgraph_in(
             reasons.add("max_nodes")
         frontier = fresh[:room]
         distances.update(dict.fromkeys(frontier, distance))
-    nodes = {one: found[one] for one in seeds} | graph_queries.visible_memories(
-        connection, [one for one in distances if one not in found], view
+    nodes = {one: found[one] for one in seeds} | graph.visible_memories(
+        snapshot, [one for one in distances if one not in found], view
     )
     most = EDGES_PER_NODE * max_nodes
-    edges = graph_queries.edges_among(connection, distances, view, edge_types, most + 1)
+    edges = graph.edges_among(snapshot, distances, view, edge_types, most + 1)
     derivations = (
-        graph_queries.derivations_among(connection, distances, view, most + 1)
-        if edge_types is None
-        else []
+        graph.derivations_among(snapshot, distances, view, most + 1) if edge_types is None else []
     )
     if max(len(edges), len(derivations)) > most:
         reasons.add("max_edges")
@@ -120,7 +115,7 @@ def subgraph_in(
         missing=tuple(one for one in asked if one not in found),
         nodes=tuple(nodes.values()),
         edges=tuple(edges[:most]),
-        sources=graph_queries.sources_of(connection, nodes.values()),
+        sources=graph.sources_of(snapshot, nodes.values()),
         distances=distances,
         cut=bool(reasons),
         cut_reasons=tuple(sorted(reasons)),

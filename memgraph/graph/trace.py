@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-import sqlalchemy as sa
-
 from memgraph.clock import MAX_MS
 from memgraph.graph.hidden import journal_notes, status_periods
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import HandedOut, JournalNote, Link, Support, Trace
 from memgraph.model.values import Edge, Memory
-from memgraph.policy.premises import BASIS_EDGES, Basis, Refuted, broken_paths
-from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.policy.support import independent_sources
-from memgraph.storage import graph_queries, premise_queries, supports
-from memgraph.storage.database import Database
-from memgraph.storage.graph_queries import Direction
-from memgraph.storage.visibility import View
+from memgraph.rules.evidence import BASIS_EDGES, Basis, Refuted, broken_paths, independent_sources
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.store import evidence, graph, influence, trust
+from memgraph.store.database import Database
+from memgraph.store.graph import Direction
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 MAX_DEPTH = 12
 MAX_LINKS = 200
 MAX_EDGES = 200
 MAX_JOURNAL = 200
+MAX_RECEIPTS = 10_000
 
 _UPDATES = frozenset({EdgeType.UPDATES})
 _CONTRADICTS = frozenset({EdgeType.CONTRADICTS})
@@ -39,8 +38,8 @@ def trace(
 ) -> Trace:
     """Everything that is known about a memory, whatever its status, as far as the reader may see.
 
-    Each list holds at most 200 entries and each chain goes at most 12 steps; ``cut_reasons`` tells
-    where there would be more.
+    Each list holds at most 200 entries, each chain goes at most 12 steps, and at most 10,000
+    receipts are counted; ``cut_reasons`` tells where there would be more.
 
     Args:
         as_of: milliseconds; what was known then. None: now.
@@ -49,22 +48,22 @@ def trace(
         NotFound: no such memory, or not visible to the reader; the two are not told apart.
         StorageError: the database cannot be read.
     """
-    with database.read() as connection:
-        return _Tracing(connection, View(viewer, as_of)).of(memory_id)
+    with database.read() as snapshot:
+        return _Tracing(snapshot, View(viewer, as_of)).of(memory_id)
 
 
 class _Tracing:
     """One trace in the making, on one snapshot."""
 
-    def __init__(self, connection: sa.Connection, view: View) -> None:
-        self._connection = connection
+    def __init__(self, snapshot: Snapshot, view: View) -> None:
+        self._snapshot = snapshot
         self._view = view
         self._until = MAX_MS if view.as_of is None else view.as_of
         self._cut: set[str] = set()
 
     def of(self, memory_id: str) -> Trace:
-        connection, view = self._connection, self._view
-        memory = graph_queries.visible_memory(connection, memory_id, view)
+        snapshot, view = self._snapshot, self._view
+        memory = graph.visible_memory(snapshot, memory_id, view)
         grounds, _ = self._chain(memory_id, BASIS_EDGES, Direction.OUT, derivations=True)
         dependents, stands_on = self._chain(memory_id, BASIS_EDGES, Direction.IN, derivations=True)
         replaced, _ = self._chain(memory_id, _UPDATES, Direction.OUT)
@@ -74,8 +73,8 @@ class _Tracing:
         mentioned = {
             link.memory_id for link in (*grounds, *dependents, *replaced, *replaced_by)
         } | {end for edge in (*edges_out, *edges_in) for end in (edge.from_id, edge.to_id)}
-        memories = graph_queries.visible_memories(connection, sorted(mentioned | {memory_id}), view)
-        sources = graph_queries.sources_of(connection, memories.values())
+        memories = graph.visible_memories(snapshot, sorted(mentioned | {memory_id}), view)
+        sources = graph.sources_of(snapshot, memories.values())
         gone = self._refuted(memories.values())
         bases = [Basis(dependent, ground, None) for ground, dependent in stands_on]
         shaken = broken_paths(bases, gone, max_hops=MAX_DEPTH)
@@ -84,12 +83,12 @@ class _Tracing:
             source=next(one for one in sources if one.source_id == memory.source_id),
             supports=tuple(
                 Support(source=source, added_at=at)
-                for at, source in supports.further(connection, memory_id, until=self._until)
+                for at, source in trust.further(snapshot, memory_id, until=self._until)
             ),
             independent_sources=independent_sources(
-                *supports.origins(connection, memory_id, until=self._until)
+                *trust.origins(snapshot, memory_id, until=self._until)
             ),
-            status_history=status_periods(connection, view, memory_id, until=self._until),
+            status_history=status_periods(snapshot, view, memory_id, until=self._until),
             edges_out=edges_out,
             edges_in=edges_in,
             grounds=grounds,
@@ -127,8 +126,8 @@ class _Tracing:
         frontier = [memory_id]
         for distance in range(1, MAX_DEPTH + 2):
             room = MAX_LINKS - len(links)
-            steps = graph_queries.linked(
-                self._connection,
+            steps = graph.linked(
+                self._snapshot,
                 frontier,
                 self._view,
                 edge_types,
@@ -163,13 +162,13 @@ class _Tracing:
     def _refuted(self, memories: Iterable[Memory]) -> dict[str, Refuted]:
         """Those of the memories that were replaced or taken back."""
         gone = [each.memory_id for each in memories if not _stands(each)]
-        return premise_queries.refuted_among(self._connection, gone, self._view)
+        return evidence.refuted_among(self._snapshot, gone, self._view)
 
     def _edges(
         self, memory_id: str, direction: Direction, edge_types: Collection[EdgeType] | None = None
     ) -> tuple[Edge, ...]:
-        found = graph_queries.edges_of(
-            self._connection, memory_id, direction, self._view, edge_types, MAX_EDGES + 1
+        found = graph.edges_of(
+            self._snapshot, memory_id, direction, self._view, edge_types, MAX_EDGES + 1
         )
         if len(found) > MAX_EDGES:
             self._cut.add("max_edges")
@@ -185,19 +184,26 @@ class _Tracing:
         return tuple(sorted(found, key=lambda edge: (edge.created_at, edge.edge_id)))
 
     def _journal(self, memory_id: str) -> tuple[JournalNote, ...]:
-        rows = graph_queries.journal_about(
-            self._connection, memory_id, MAX_JOURNAL + 1, until=self._until
-        )
+        rows = graph.journal_about(self._snapshot, memory_id, MAX_JOURNAL + 1, until=self._until)
         if len(rows) > MAX_JOURNAL:
             self._cut.add("max_journal")
             rows = rows[1:]
-        return journal_notes(self._connection, self._view, rows)
+        return journal_notes(self._snapshot, self._view, rows)
 
     def _handed_out(self, memory_id: str) -> HandedOut:
-        count, last_at, last_id = graph_queries.handed_out(
-            self._connection, memory_id, until=self._until
+        """In which receipts a memory was handed out, of those that the reader may see."""
+        found = influence.naming(
+            self._snapshot, [memory_id], self._view, limit=MAX_RECEIPTS + 1, until=self._until
         )
-        return HandedOut(count=count, last_at=last_at, last_recall_id=last_id)
+        if len(found) > MAX_RECEIPTS:
+            self._cut.add("max_receipts")
+        if not found:
+            return HandedOut(count=0, last_at=None, last_recall_id=None)
+        return HandedOut(
+            count=min(len(found), MAX_RECEIPTS),
+            last_at=found[0].at,
+            last_recall_id=found[0].receipt_id,
+        )
 
 
 def _stands(memory: Memory) -> bool:

@@ -1,12 +1,22 @@
-"""How columns are declared: names of constraints, enums that the database checks, references."""
+"""How columns are declared: names of constraints, enums that the database checks, references.
+
+Relationships and JSON values are for people who read with a session
+(``MemoryService.session``): the statements of the store use the columns alone.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
-from sqlmodel import Field, SQLModel
+from sqlalchemy.ext.hybrid import hybrid_property
+from sqlalchemy.orm import relationship
+from sqlmodel import Field, Relationship, SQLModel
+
+Related: TypeAlias = str | type[SQLModel] | Callable[[], type[SQLModel]]
 
 metadata = SQLModel.metadata
 metadata.naming_convention = {
@@ -37,3 +47,38 @@ def column(type_: Any, *constraints: sa.ForeignKey, **options: Any) -> Any:
 
 def memory_ref(**options: Any) -> Any:
     return column(sa.Text, sa.ForeignKey("memories.memory_id"), **options)
+
+
+def json_column(name: str, **options: Any) -> Any:
+    """A column of JSON text, under a field called ``…_json``; ``json_value`` has its value."""
+    return column(sa.Text, name=name, **options)
+
+
+def json_value(field: str) -> hybrid_property[Any]:
+    """The Python value of a ``json_column``; in a statement, an expression of the type JSON."""
+
+    def value(row: Any) -> Any:
+        text = getattr(row, field)
+        return None if text is None else json.loads(text)
+
+    def expression(table: Any) -> sa.ColumnElement[Any]:
+        return sa.type_coerce(getattr(table, field), sa.JSON)
+
+    value.__name__ = field.removesuffix("_json")
+    return hybrid_property(value, expr=expression)
+
+
+def related_row(to: Related, **options: Any) -> Any:
+    """The row that a row refers to, loaded when it is first asked for. Nothing is written by it.
+
+    Args:
+        to: the class, by its full name where it cannot be imported.
+        options: of SQLAlchemy's ``relationship``; tables and columns by name.
+    """
+    return Relationship(sa_relationship=relationship(to, viewonly=True, **options))
+
+
+def related_rows(to: Related, *, order_by: str, **options: Any) -> Any:
+    """The list of rows that belong to a row; see ``related_row``."""
+    # The annotation cannot say that it is a list where it names a class of later in the module.
+    return related_row(to, order_by=order_by, collection_class=list, **options)

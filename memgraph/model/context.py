@@ -142,7 +142,7 @@ class ContextRequest(Value):
         query: what it is for: the message, or the step's prompt; empty: the most important.
         budget_tokens: tokens that the rendered block may cost, marks and all.
         model: whose tokenizer counts, as litellm names it; without one, or for one whose tokenizer
-            is not at hand, the estimate of ``memgraph.policy.budget``.
+            is not at hand, the estimate of ``memgraph.rules.budget``.
         head_tail: so many of the task's first and of its last items come before others.
         max_items: memories at most.
         kinds, types, tags: as in ``RecallRequest``.

@@ -57,9 +57,10 @@ class SessionInfo(SessionPlace):
         first_seen_at, last_seen_at: of the turns that the reader may see.
         turns: how many of its active turns the reader may see.
         pending: how many of those came after the last one that was consolidated.
-        completed_at: when it was told to be over; None: it is open, or its last turn is one that
-            the reader may not see.
-        consolidated_at: when its last turn had become knowledge; None: it waits for that.
+        completed_at: when it was told to be over; None: it is open, its last turn is one that the
+            reader may not see, or the reader is not told what others did (``Viewer.sees_use``).
+        consolidated_at: when its last turn had become knowledge, or, for such a reader, when the
+            last turn that it sees was stored; None: it waits for that.
     """
 
     first_seen_at: Millis

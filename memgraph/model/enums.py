@@ -138,6 +138,7 @@ class JobName(StrEnum):
     CONSOLIDATION = "consolidation"
     DECAY = "decay"
     REFLECTION = "reflection"
+    VERIFICATION = "verification"
 
 
 class JobState(StrEnum):

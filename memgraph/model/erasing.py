@@ -98,6 +98,14 @@ class Tombstone(Value):
     hash: str
 
 
+class RedactedEntry(Value):
+    """An entry of the journal that was redacted: its seal, and the SHA-256 of its details now."""
+
+    seq: int
+    hash: str
+    details: str
+
+
 class OtherCase(Value):
     """A file that says erased phrases with letters of another case, and at how many places."""
 
@@ -166,7 +174,8 @@ class ErasureReport(Value):
         entities: how many entities were named nowhere else, and are gone.
         kept: memories that have something to do with it and stay.
         tombstones: of each erased memory its entry in the journal.
-        journal_redacted: how many earlier entries were redacted.
+        journal_redacted: how many earlier entries were redacted; ``redactions``: which, for an
+            audit. Reports of earlier versions do not list them.
         rows: how many values of each table were redacted or removed.
         files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
             that would be.
@@ -193,6 +202,7 @@ class ErasureReport(Value):
     kept: tuple[KeptMemory, ...] = ()
     tombstones: tuple[Tombstone, ...] = ()
     journal_redacted: int = 0
+    redactions: tuple[RedactedEntry, ...] = ()
     rows: dict[str, int] = Field(default_factory=dict)
     files_redacted: tuple[str, ...] = ()
     files_removed: tuple[str, ...] = ()

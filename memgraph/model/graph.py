@@ -125,7 +125,7 @@ class JournalNote(Value):
 
 
 class HandedOut(Value):
-    """In how many recalls a memory was handed out, and the last of them."""
+    """In how many receipts that the reader may see a memory was handed out, and the last one."""
 
     count: int
     last_at: Millis | None

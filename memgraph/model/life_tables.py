@@ -5,11 +5,17 @@ Times are milliseconds since 1970, UTC.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, ClassVar
+
 import sqlalchemy as sa
+from sqlalchemy.ext.hybrid import hybrid_property
 from sqlmodel import SQLModel
 
-from memgraph.model.columns import choice, column, memory_ref
+from memgraph.model.columns import choice, column, json_column, json_value, memory_ref, related_row
 from memgraph.model.enums import JobState
+
+if TYPE_CHECKING:
+    from memgraph.model.tables import SourceRow
 
 
 class SessionRow(SQLModel, table=True):
@@ -55,7 +61,8 @@ class EventRow(SQLModel, table=True):
     seq: int = column(sa.Integer, primary_key=True)
     at: int = column(sa.Integer, nullable=False)
     topic: str = column(sa.Text, nullable=False)
-    payload: str = column(sa.Text, nullable=False)
+    payload_json: str = json_column("payload", nullable=False)
+    payload: ClassVar[hybrid_property[dict[str, Any]]] = json_value("payload_json")
 
 
 class EventCursorRow(SQLModel, table=True):
@@ -77,7 +84,8 @@ class EventFailureRow(SQLModel, table=True):
     subscriber: str = column(sa.Text, primary_key=True)
     seq: int = column(sa.Integer, primary_key=True)
     topic: str = column(sa.Text, nullable=False)
-    payload: str = column(sa.Text, nullable=False)
+    payload_json: str = json_column("payload", nullable=False)
+    payload: ClassVar[hybrid_property[dict[str, Any]]] = json_value("payload_json")
     at: int = column(sa.Integer, nullable=False)
     error_code: str = column(sa.Text, nullable=False)
 
@@ -111,8 +119,10 @@ class JobRunRow(SQLModel, table=True):
     ended_at: int | None = column(sa.Integer)
     state: JobState = column(choice(JobState, "state"), nullable=False)
     holder: str = column(sa.Text, nullable=False)
-    counts: str = column(sa.Text, nullable=False, server_default="{}")
-    rejected: str = column(sa.Text, nullable=False, server_default="[]")
+    counts_json: str = json_column("counts", nullable=False, server_default="{}")
+    counts: ClassVar[hybrid_property[dict[str, int]]] = json_value("counts_json")
+    rejected_json: str = json_column("rejected", nullable=False, server_default="[]")
+    rejected: ClassVar[hybrid_property[list[dict[str, Any]]]] = json_value("rejected_json")
     error_code: str | None = column(sa.Text)
     reason: str | None = column(sa.Text)
 
@@ -133,6 +143,8 @@ class SupportRow(SQLModel, table=True):
     source_id: str = column(sa.Text, sa.ForeignKey("memory_sources.source_id"), primary_key=True)
     added_at: int = column(sa.Integer, nullable=False)
     ended_at: int | None = column(sa.Integer)
+
+    source: SourceRow = related_row("memgraph.model.tables.SourceRow")
 
 
 class EchoLineRow(SQLModel, table=True):

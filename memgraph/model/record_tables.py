@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import sqlalchemy as sa
+from sqlalchemy.ext.hybrid import hybrid_property
 from sqlmodel import SQLModel
 
-from memgraph.model.columns import choice, column, memory_ref
+from memgraph.model.columns import choice, column, json_column, json_value, memory_ref
 from memgraph.model.enums import EdgeType, IngestStatus
 
 
@@ -23,7 +26,8 @@ class IngestFileRow(SQLModel, table=True):
     sha256: str = column(sa.Text, primary_key=True)
     path: str = column(sa.Text, nullable=False)
     status: IngestStatus = column(choice(IngestStatus, "status"), nullable=False)
-    manifest: str = column(sa.Text, nullable=False)
+    manifest_json: str = json_column("manifest", nullable=False)
+    manifest: ClassVar[hybrid_property[dict[str, Any]]] = json_value("manifest_json")
     recorded_at: int = column(sa.Integer, nullable=False)
 
 
@@ -40,7 +44,8 @@ class IngestPartRow(SQLModel, table=True):
     part: int = column(sa.Integer, primary_key=True)
     plan: str = column(sa.Text, nullable=False)
     done: int = column(sa.Integer, nullable=False)
-    outcomes: str = column(sa.Text, nullable=False)
+    outcomes_json: str = json_column("outcomes", nullable=False)
+    outcomes: ClassVar[hybrid_property[dict[str, Any]]] = json_value("outcomes_json")
 
 
 class PendingLinkRow(SQLModel, table=True):
@@ -112,7 +117,8 @@ class RecallRow(SQLModel, table=True):
     recall_id: str = column(sa.Text, primary_key=True)
     created_at: int = column(sa.Integer, nullable=False)
     query: str = column(sa.Text, nullable=False)
-    request: str = column(sa.Text, nullable=False)
+    request_json: str = json_column("request", nullable=False)
+    request: ClassVar[hybrid_property[dict[str, Any]]] = json_value("request_json")
     purpose: str | None = column(sa.Text)
     actor: str | None = column(sa.Text)
     conversation_id: str | None = column(sa.Text)
@@ -121,10 +127,12 @@ class RecallRow(SQLModel, table=True):
     query_sha256: str | None = column(sa.Text)
     change_seq: int | None = column(sa.Integer)
     # JSON: what the asker was allowed to see.
-    viewer: str | None = column(sa.Text)
+    viewer_json: str | None = json_column("viewer")
+    viewer: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("viewer_json")
     settings_sha256: str | None = column(sa.Text)
     # JSON: how many were left out, by reason.
-    left_out: str | None = column(sa.Text)
+    left_out_json: str | None = json_column("left_out")
+    left_out: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("left_out_json")
     sha256: str | None = column(sa.Text)
     same_as: str | None = column(sa.Text)
     bulletin_id: str | None = column(sa.Text)
@@ -141,7 +149,8 @@ class RecallItemRow(SQLModel, table=True):
     rank: int = column(sa.Integer, primary_key=True)
     memory_id: str = memory_ref(nullable=False)
     score: float = column(sa.Float, nullable=False)
-    explanation: str = column(sa.Text, nullable=False)
+    explanation_json: str = json_column("explanation", nullable=False)
+    explanation: ClassVar[hybrid_property[dict[str, Any]]] = json_value("explanation_json")
 
 
 class BulletinRow(SQLModel, table=True):
@@ -159,11 +168,14 @@ class BulletinRow(SQLModel, table=True):
     change_seq: int = column(sa.Integer, nullable=False)
     view_key: str = column(sa.Text, nullable=False)
     # JSON: what its reader was allowed to see, and the size limits.
-    viewer: str = column(sa.Text, nullable=False)
-    settings: str = column(sa.Text, nullable=False)
+    viewer_json: str = json_column("viewer", nullable=False)
+    viewer: ClassVar[hybrid_property[dict[str, Any]]] = json_value("viewer_json")
+    settings_json: str = json_column("settings", nullable=False)
+    settings: ClassVar[hybrid_property[dict[str, Any]]] = json_value("settings_json")
     sha256: str = column(sa.Text, nullable=False)
     # JSON: the ids it cites, in the order of the text.
-    memory_ids: str = column(sa.Text, nullable=False)
+    memory_ids_json: str = json_column("memory_ids", nullable=False)
+    memory_ids: ClassVar[hybrid_property[list[str]]] = json_value("memory_ids_json")
     body: str = column(sa.Text, nullable=False)
 
 
@@ -180,8 +192,21 @@ class AuditRow(SQLModel, table=True):
     actor: str = column(sa.Text, nullable=False)
     action: str = column(sa.Text, nullable=False)
     subject: str | None = column(sa.Text)
-    details: str = column(sa.Text, nullable=False)
+    details_json: str = json_column("details", nullable=False)
+    details: ClassVar[hybrid_property[dict[str, Any]]] = json_value("details_json")
     hash: str = column(sa.Text, nullable=False)
+    # What the digests of the sealed tables came to; NULL: the entry changed none of them.
+    state: str | None = column(sa.Text)
+
+
+class TableDigestRow(SQLModel, table=True):
+    """What the rows of a table came to when written last; see ``storage/table_digests``."""
+
+    __tablename__ = "table_digests"
+
+    name: str = column(sa.Text, primary_key=True)
+    rows: int = column(sa.Integer, nullable=False)
+    digest: str = column(sa.Text, nullable=False)
 
 
 class MetadataRow(SQLModel, table=True):

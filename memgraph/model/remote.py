@@ -64,6 +64,7 @@ class Remembered(MemoryId):
     updated_by: tuple[str, ...] | None = None
     contradicts: tuple[str, ...] | None = None
     reasons: dict[str, str] | None = None
+    comparison: Literal["done", "pending"] | None = None
 
     @classmethod
     def of(cls, outcome: Outcome) -> Remembered:
@@ -202,9 +203,11 @@ class AuditFinding(Value):
 
 
 class AuditReport(Value):
-    """What was checked and found, as ``Orchestrator.verify`` reports it."""
+    """What was checked and found, as ``Orchestrator.verify`` reports it; ``summary``: in a line."""
 
     ok: bool
+    summary: str
+    last_at: Millis | None = None
     checked: dict[str, int]
     totals: dict[str, int]
     findings: tuple[AuditFinding, ...]
@@ -228,12 +231,13 @@ class IngestedFile(Value):
     """What became of an uploaded or dropped file.
 
     Attributes:
-        status: ``waiting``: it lies in the drop zone, or is being read.
+        status: ``waiting``: it lies in the drop zone, or is being read. ``held``: it was begun ten
+            times and got no further, and waits for an operator.
         manifest: what a reader may know of it; None while it waits.
     """
 
     sha256: str
-    status: Literal["waiting", "processed", "rejected"]
+    status: Literal["waiting", "processed", "rejected", "held"]
     at: Millis | None
     manifest: dict[str, Any] | None
 

@@ -7,24 +7,37 @@ these classes do not validate (``MemoryInput`` does), the CHECK constraints have
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, ClassVar
+
 import sqlalchemy as sa
+from sqlalchemy.ext.hybrid import hybrid_property
 from sqlmodel import SQLModel
 
-from memgraph.model.columns import choice, column, memory_ref, metadata
-from memgraph.model.entity_tables import EntityAliasRow, EntityRow, MemoryEntityRow
+from memgraph.model.columns import (
+    choice,
+    column,
+    json_column,
+    json_value,
+    memory_ref,
+    metadata,
+    related_row,
+    related_rows,
+)
 from memgraph.model.enums import (
     CapturedBy,
     ComparisonStage,
     EdgeType,
     EmbeddingState,
+    EntityType,
     MemoryKind,
     MemoryStatus,
     MemoryType,
     Scope,
     Sensitivity,
+    SourceName,
     SourceType,
+    TrustTier,
 )
-from memgraph.model.history_tables import EdgeRevisionRow, RevisionRow, SourceTrustRow
 from memgraph.model.life_tables import (
     EchoLineRow,
     EventCursorRow,
@@ -45,7 +58,160 @@ from memgraph.model.record_tables import (
     RecallItemRow,
     RecallRow,
 )
-from memgraph.model.request_tables import IdempotencyKeyRow
+
+if TYPE_CHECKING:
+    pass  # merged
+
+
+# The tables of whom and what memories name.
+
+
+class EntityRow(SQLModel, table=True):
+    __tablename__ = "entities"
+    __table_args__ = (
+        sa.UniqueConstraint("name_key", "type"),
+        sa.CheckConstraint("mention_count >= 0", name="mention_count"),
+        sa.Index(
+            "ix_entities_merged_into",
+            "merged_into",
+            sqlite_where=sa.text("merged_into IS NOT NULL"),
+        ),
+    )
+
+    pk: int = column(sa.Integer, primary_key=True)
+    entity_id: str = column(sa.Text, nullable=False, unique=True)
+    canonical_name: str = column(sa.Text, nullable=False)
+    name_key: str = column(sa.Text, nullable=False)
+    type: EntityType = column(choice(EntityType, "type"), nullable=False)
+    summary: str | None = column(sa.Text)
+    mention_count: int = column(sa.Integer, nullable=False, server_default="0")
+    protected: bool = column(sa.Boolean, nullable=False, server_default="0")
+    created_at: int = column(sa.Integer, nullable=False)
+    # The id of the entity that is meant by this name; then nothing is linked to this one.
+    merged_into: str | None = column(sa.Text)
+    # Who said of what type it is, and how sure that is, 0..1; None: from before schema 0007.
+    type_provider: str | None = column(sa.Text)
+    type_confidence: float | None = column(sa.Float)
+
+    aliases: list[EntityAliasRow] = related_rows(
+        lambda: EntityAliasRow, order_by="entity_aliases.c.alias_key"
+    )
+    # Other names that mean this entity; nothing is linked to them.
+    merged: list[EntityRow] = related_rows(
+        lambda: EntityRow,
+        primaryjoin="entities.c.entity_id == foreign(remote(entities.c.merged_into))",
+        order_by="entities.c.pk",
+    )
+    memories: list[MemoryRow] = related_rows(
+        "memgraph.model.tables.MemoryRow", secondary="memory_entities", order_by="memories.c.pk"
+    )
+
+
+class EntityAliasRow(SQLModel, table=True):
+    __tablename__ = "entity_aliases"
+
+    alias_key: str = column(sa.Text, primary_key=True)
+    entity_pk: int = column(sa.Integer, sa.ForeignKey("entities.pk"), primary_key=True)
+    alias: str = column(sa.Text, nullable=False)
+
+
+class MemoryEntityRow(SQLModel, table=True):
+    __tablename__ = "memory_entities"
+    __table_args__ = (
+        sa.Index("ix_memory_entities_memory_pk", "memory_pk"),
+        {"sqlite_with_rowid": False},
+    )
+
+    entity_pk: int = column(sa.Integer, sa.ForeignKey("entities.pk"), primary_key=True)
+    memory_pk: int = column(sa.Integer, sa.ForeignKey("memories.pk"), primary_key=True)
+
+
+# The tables of what was: values that memories and edges had, and how far a source is trusted.
+
+
+class RevisionRow(SQLModel, table=True):
+    """The values that a memory had until ``until``; written by a trigger when one of them changes.
+
+    At a time T they are those of the first row with ``until`` > T, else those of ``memories``.
+    """
+
+    __tablename__ = "memory_revisions"
+    __table_args__ = (
+        sa.Index("ix_memory_revisions_memory_id", "memory_id", "until", "revision_id"),
+        # What changed since a time.
+        sa.Index("ix_memory_revisions_until", "until", "memory_id"),
+    )
+
+    revision_id: int = column(sa.Integer, primary_key=True)
+    memory_id: str = memory_ref(nullable=False)
+    until: int = column(sa.Integer, nullable=False)
+    importance: int = column(sa.Integer, nullable=False)
+    confidence: float = column(sa.Float, nullable=False)
+    decay_rate: float = column(sa.Float, nullable=False)
+    valid_until: int | None = column(sa.Integer)
+    tags_json: str = json_column("tags", nullable=False)
+    tags: ClassVar[hybrid_property[list[str]]] = json_value("tags_json")
+    attributes_json: str = json_column("attributes", nullable=False)
+    attributes: ClassVar[hybrid_property[dict[str, Any]]] = json_value("attributes_json")
+
+
+class EdgeRevisionRow(SQLModel, table=True):
+    """How an edge was until ``until``: whether it was partial, and how it was resolved."""
+
+    __tablename__ = "memory_edge_revisions"
+    __table_args__ = (
+        sa.Index("ix_memory_edge_revisions_edge_id", "edge_id", "until", "revision_id"),
+        sa.Index("ix_memory_edge_revisions_until", "until", "edge_id"),
+    )
+
+    revision_id: int = column(sa.Integer, primary_key=True)
+    edge_id: str = column(sa.Text, sa.ForeignKey("memory_edges.edge_id"), nullable=False)
+    until: int = column(sa.Integer, nullable=False)
+    partial: bool = column(sa.Boolean, nullable=False)
+    resolved_at: int | None = column(sa.Integer)
+    resolution_json: str | None = json_column("resolution")
+    resolution: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("resolution_json")
+
+
+class SourceTrustRow(SQLModel, table=True):
+    """What an operator said of a source: how far it is trusted, and how much it may store."""
+
+    __tablename__ = "source_trust"
+    __table_args__ = (sa.CheckConstraint("max_memories >= 0", name="max_memories"),)
+
+    kind: SourceName = column(choice(SourceName, "kind"), primary_key=True)
+    name: str = column(sa.Text, primary_key=True)
+    tier: TrustTier = column(choice(TrustTier, "tier"), nullable=False)
+    max_memories: int | None = column(sa.Integer)
+    set_at: int = column(sa.Integer, nullable=False)
+    actor: str = column(sa.Text, nullable=False)
+    reason: str = column(sa.Text, nullable=False)
+
+
+# The table of requests that are done once.
+
+
+class IdempotencyKeyRow(SQLModel, table=True):
+    """A write that a client may send again: written in the transaction of the write itself.
+
+    ``key_sha256``: of who asked and the key that they gave; ``request_sha256``: of what they asked.
+    ``status`` and ``answer`` follow when it is known what was answered.
+    """
+
+    __tablename__ = "idempotency_keys"
+    __table_args__ = (
+        sa.CheckConstraint("json_valid(memory_ids)", name="memory_ids"),
+        sa.Index("ix_idempotency_keys_created_at", "created_at"),
+    )
+
+    key_sha256: str = column(sa.Text, primary_key=True)
+    request_sha256: str = column(sa.Text, nullable=False)
+    created_at: int = column(sa.Integer, nullable=False)
+    memory_ids_json: str = json_column("memory_ids", nullable=False)
+    memory_ids: ClassVar[hybrid_property[list[str]]] = json_value("memory_ids_json")
+    status: int | None = column(sa.Integer)
+    answer: str | None = column(sa.Text)
+
 
 __all__ = [
     "AuditRow",
@@ -222,13 +388,50 @@ class MemoryRow(SQLModel, table=True):
     access_count: int = column(sa.Integer, nullable=False, server_default="0")
     last_accessed_at: int | None = column(sa.Integer)
     decay_rate: float = column(sa.Float, nullable=False)
-    tags: str = column(sa.Text, nullable=False, server_default="[]")
-    attributes: str = column(sa.Text, nullable=False, server_default="{}")
+    tags_json: str = json_column("tags", nullable=False, server_default="[]")
+    tags: ClassVar[hybrid_property[list[str]]] = json_value("tags_json")
+    attributes_json: str = json_column("attributes", nullable=False, server_default="{}")
+    attributes: ClassVar[hybrid_property[dict[str, Any]]] = json_value("attributes_json")
     content_hash: str = column(sa.Text, nullable=False)
     token_cost: int = column(sa.Integer, nullable=False)
     source_id: str = column(sa.Text, sa.ForeignKey("memory_sources.source_id"), nullable=False)
     # Two-character terms of CJK text, which FTS5's tokenizers cannot cut; NULL for other scripts.
     search_terms: str | None = column(sa.Text)
+
+    source: SourceRow = related_row(lambda: SourceRow)
+    # Further sources that say the same; see ``SupportRow``.
+    supports: list[SupportRow] = related_rows(
+        SupportRow, order_by="memory_supports.c.added_at, memory_supports.c.source_id"
+    )
+    history: list[StatusRow] = related_rows(lambda: StatusRow, order_by="memory_status.c.status_id")
+    edges_out: list[EdgeRow] = related_rows(
+        lambda: EdgeRow,
+        foreign_keys="memory_edges.c.from_memory_id",
+        order_by="memory_edges.c.edge_id",
+    )
+    edges_in: list[EdgeRow] = related_rows(
+        lambda: EdgeRow,
+        foreign_keys="memory_edges.c.to_memory_id",
+        order_by="memory_edges.c.edge_id",
+    )
+    # What the memory was derived from, and what was derived from it.
+    grounds: list[MemoryRow] = related_rows(
+        lambda: MemoryRow,
+        secondary="memory_derivations",
+        primaryjoin="memories.c.memory_id == memory_derivations.c.memory_id",
+        secondaryjoin="memories.c.memory_id == memory_derivations.c.derived_from_id",
+        order_by="memories.c.pk",
+    )
+    derived: list[MemoryRow] = related_rows(
+        lambda: MemoryRow,
+        secondary="memory_derivations",
+        primaryjoin="memories.c.memory_id == memory_derivations.c.derived_from_id",
+        secondaryjoin="memories.c.memory_id == memory_derivations.c.memory_id",
+        order_by="memories.c.pk",
+    )
+    entities: list[EntityRow] = related_rows(
+        EntityRow, secondary="memory_entities", order_by="entities.c.pk"
+    )
 
 
 class EdgeRow(SQLModel, table=True):
@@ -275,7 +478,11 @@ class EdgeRow(SQLModel, table=True):
     partial: bool = column(sa.Boolean, nullable=False, server_default="0")
     created_at: int = column(sa.Integer, nullable=False)
     resolved_at: int | None = column(sa.Integer)
-    resolution: str | None = column(sa.Text)
+    resolution_json: str | None = json_column("resolution")
+    resolution: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("resolution_json")
+
+    from_memory: MemoryRow = related_row(MemoryRow, foreign_keys="memory_edges.c.from_memory_id")
+    to_memory: MemoryRow = related_row(MemoryRow, foreign_keys="memory_edges.c.to_memory_id")
 
 
 class SourceRow(SQLModel, table=True):
@@ -310,6 +517,8 @@ class SourceRow(SQLModel, table=True):
     captured_by: CapturedBy = column(choice(CapturedBy, "captured_by"), nullable=False)
     locator: str | None = column(sa.Text)
     content_sha256: str | None = column(sa.Text)
+
+    memories: list[MemoryRow] = related_rows(MemoryRow, order_by="memories.c.pk")
 
 
 class DerivationRow(SQLModel, table=True):
@@ -360,6 +569,8 @@ class StatusRow(SQLModel, table=True):
     actor: str = column(sa.Text, nullable=False)
     reason: str | None = column(sa.Text)
 
+    memory: MemoryRow = related_row(MemoryRow)
+
 
 class ComparisonRow(SQLModel, table=True):
     """A fact that waits to be compared with the stored ones: by the rules, or by a model."""
@@ -375,7 +586,10 @@ class ComparisonRow(SQLModel, table=True):
 
 
 class EmbeddingRow(SQLModel, table=True):
-    """The canonical vector: little-endian float32, unit norm. NULL until ``state`` is ready."""
+    """The vector of a memory as integers of -127..127, a byte each; its direction is what counts.
+
+    NULL until ``state`` is ready. ``visibility``: see ``storage.vectors``; -1: nobody's.
+    """
 
     __tablename__ = "memory_embeddings"
     __table_args__ = (
@@ -397,3 +611,14 @@ class EmbeddingRow(SQLModel, table=True):
     attempts: int = column(sa.Integer, nullable=False, server_default="0")
     next_attempt_at: int = column(sa.Integer, nullable=False, server_default="0")
     error_code: str | None = column(sa.Text)
+    visibility: int = column(sa.Integer, nullable=False, server_default="-1")
+
+
+class VectorChangeRow(SQLModel, table=True):
+    """Keys between which vectors or their visibility changed; the oldest rows are removed."""
+
+    __tablename__ = "memory_vector_changes"
+
+    version: int = column(sa.Integer, primary_key=True)
+    first_pk: int = column(sa.Integer, nullable=False)
+    last_pk: int = column(sa.Integer, nullable=False)

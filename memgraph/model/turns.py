@@ -87,7 +87,7 @@ class Rejected(Value):
 
     Attributes:
         locator: lines (``L3-L4``), a JSON pointer, or the place in a list (``/0``).
-        code: stable, see ``memgraph.policy.workflow_output``; or that of an error.
+        code: stable, see ``memgraph.rules.workflow``; or that of an error.
     """
 
     locator: str

@@ -231,7 +231,7 @@ class Memory(Value):
     created_at: Millis
     updated_at: Millis
     valid_until: Millis | None
-    access_count: int
+    access_count: int | None
     last_accessed_at: Millis | None
     decay_rate: float
     tags: tuple[str, ...]
@@ -284,7 +284,8 @@ class Outcome(Value):
 
     A ``duplicate`` has the id of the one that was there. ``code`` and ``message`` are those of the
     error for which the item was rejected. An edge that is stored, or was there, has the code
-    ``source.less_trusted`` if it stands as a contradiction in the place of an Updates edge.
+    ``source.less_trusted`` or ``source.other_author`` if it stands as a contradiction in the place
+    of an Updates edge.
 
     Attributes:
         duplicate_of: the memory that says the same; a ``duplicate`` was not stored beside it.
@@ -292,8 +293,12 @@ class Outcome(Value):
         updated_by: later memories that replace it: it was said before them, and comes after.
         contradicts: memories with which it is in an open contradiction.
         reasons: by id of each of these the evidence, in words.
+        comparison: ``done``, or ``pending`` where the comparison, or the rest of it, follows from
+            the outbox: ``settle()`` waits for it, and what it finds is written as edges. None for
+            a key from which something is hidden.
 
-    The last four are None where nothing was compared, or the comparison is still to come.
+    The last five are None where nothing is compared, and the four before while all of it is
+    pending.
     """
 
     outcome: Literal["stored", "duplicate", "rejected"]
@@ -306,6 +311,7 @@ class Outcome(Value):
     updated_by: tuple[str, ...] | None = None
     contradicts: tuple[str, ...] | None = None
     reasons: dict[str, str] | None = None
+    comparison: Literal["done", "pending"] | None = None
 
 
 class Change(Value):

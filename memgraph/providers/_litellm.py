@@ -11,10 +11,13 @@ import importlib
 import logging
 import os
 import threading
+import time
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import httpx
 import tenacity
 
 from memgraph.errors import (
@@ -30,6 +33,47 @@ from memgraph.providers._deadline import within
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
+
+
+# Limits on the answer that an HTTP client reads. Loaded with litellm, which brings httpx.
+
+
+MAX_ANSWER_BYTES: Final = 4_000_000
+"""Longest body that is read."""
+
+
+class _Bounded(httpx.SyncByteStream):
+    def __init__(self, stream: httpx.SyncByteStream, seconds: float) -> None:
+        self._stream = stream
+        self._until = time.monotonic() + seconds
+
+    def __iter__(self) -> Iterator[bytes]:
+        received = 0
+        for chunk in self._stream:
+            received += len(chunk)
+            if received > MAX_ANSWER_BYTES:
+                raise ValueError("the answer is too long")
+            if time.monotonic() > self._until:
+                raise httpx.ReadTimeout("the answer comes too slowly")
+            yield chunk
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def bound(client: httpx.Client, seconds: float) -> None:
+    """Let a client give up on a body of over `MAX_ANSWER_BYTES`, or over ``seconds`` in coming.
+
+    The client's own timeout begins anew with every byte.
+    """
+
+    def wrap(response: httpx.Response) -> None:
+        if isinstance(response.stream, httpx.SyncByteStream):
+            response.stream = _Bounded(response.stream, seconds)
+
+    hooks = client.event_hooks
+    client.event_hooks = {**hooks, "response": [*hooks.get("response", []), wrap]}
+
 
 EXTRA: Final = "litellm"
 MAX_WAIT_S: Final = 30.0
@@ -173,7 +217,7 @@ def bounded_client(seconds: float) -> Any:
 
     ``seconds`` are for the whole body, not from one byte to the next. Needs `load`.
     """
-    from memgraph.providers._bounded import bound
+    pass  # merged
 
     handler = _module("litellm.llms.custom_httpx.http_handler").HTTPHandler()
     bound(handler.client, seconds)

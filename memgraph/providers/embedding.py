@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from memgraph.errors import (
@@ -34,7 +35,7 @@ class EmbeddingProvider(Protocol):
 
     @property
     def name(self) -> str:
-        """The name in the configuration: ``local``, ``litellm/<model>`` or ``fake``."""
+        """The name in the configuration: ``local``, ``onnx``, ``litellm/<model>`` or ``fake``."""
         ...
 
     @property
@@ -163,18 +164,23 @@ def embedding_provider(
     batch_size: int = DEFAULT_BATCH_SIZE,
     api_base: str | None = None,
     api_key: str | None = None,
+    model_folder: str = "",
+    model: str = "",
 ) -> EmbeddingProvider:
     """The provider with this configured name. Loads no model and opens no connection.
 
     Args:
-        name: ``local``, ``fake`` or ``litellm/<model>``, the model as litellm names it.
-        dimensions: needed for ``litellm/…``; ``local`` has 256 and takes no other; ``fake``
-            takes any, 64 by default.
+        name: ``local``, ``onnx``, ``fake`` or ``litellm/<model>``, the model as litellm names it.
+        dimensions: needed for ``litellm/…`` and ``onnx``; ``local`` has 256 and takes no other;
+            ``fake`` takes any, 64 by default.
         timeout_s: seconds for one request, > 0. This and what follows is for ``litellm/…`` alone.
         retries: further attempts after a failed one that is worth repeating, >= 0.
         batch_size: texts in one request, >= 1.
         api_base: the provider's address where it is not litellm's own.
         api_key: the key; without it litellm reads the provider's environment variable.
+        model_folder: for ``onnx``: the folder of the model, an absolute path.
+        model: for ``onnx``: a name that fastembed knows; ``model_folder`` is then its cache, or
+            empty.
 
     Raises:
         InvalidConfig: an unknown name or a value out of range; ``details['key']`` names it.
@@ -194,6 +200,13 @@ def embedding_provider(
         from memgraph.providers.fake import FakeEmbedding
 
         return FakeEmbedding() if dimensions is None else FakeEmbedding(dimensions=dimensions)
+    if name == "onnx":
+        from memgraph.providers.onnx_embedding import OnnxEmbedding
+
+        if dimensions is None:
+            raise InvalidConfig("'onnx' needs its dimensions configured.", key="dimensions")
+        folder = Path(model_folder) if model_folder else None
+        return OnnxEmbedding(folder, dimensions=dimensions, batch_size=batch_size, named=model)
     if name.startswith(LITELLM_PREFIX) and len(name) > len(LITELLM_PREFIX):
         from memgraph.providers.litellm_embedding import LitellmEmbedding
 
@@ -209,5 +222,6 @@ def embedding_provider(
             api_key=api_key,
         )
     raise InvalidConfig(
-        f"Unknown embedding provider {name!r}: use local, fake or litellm/<model>.", key="name"
+        f"Unknown embedding provider {name!r}: use local, onnx, fake or litellm/<model>.",
+        key="name",
     )

@@ -8,8 +8,10 @@ text costs microseconds and the same text gives the same bytes.
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 import time
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -17,13 +19,72 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from memgraph.errors import ProviderRejected
 from memgraph.providers.embedding import prepared
-from memgraph.providers.word_pieces import WordPieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
+    from tokenizers import Tokenizer
+
+
+# Token ids of texts, with the pieces of every word met kept: most words of a text are old ones.
+
+
+# Bounds what is kept to about 10 MB; what is over begins anew.
+_MOST_WORDS: Final = 50_000
+_LONGEST_KEPT: Final = 40
+# Few texts are tokenized one by one: a batch call starts the tokenizer's thread pool.
+_SINGLE_CALLS: Final = 8
+# Beside ASCII the punctuation of typeset text. Lower-casing changes letters alone, no count.
+_PLAIN = re.compile("[\t\n\r -~\u2013\u2014\u2018\u2019\u201c\u201d\u2026]*")
+_PART = re.compile(r"[0-9a-z]+|[^\s0-9a-z]")
+
+
+class WordPieces:
+    """Maps texts to token ids, the unknown token left out. Threads may share one."""
+
+    def __init__(self, tokenizer: Tokenizer, unknown_id: int) -> None:
+        self._tokenizer = tokenizer
+        self._unknown_id = unknown_id
+        self._known: dict[str, tuple[int, ...]] = {}
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of every text, in order."""
+        found: list[list[int] | None] = [self._plain(text) for text in texts]
+        others = iter(
+            self._cut([text for text, ids in zip(texts, found, strict=True) if ids is None])
+        )
+        return [next(others) if ids is None else ids for ids in found]
+
+    def _plain(self, text: str) -> list[int] | None:
+        """The ids of a text of plain characters, else None."""
+        if not _PLAIN.fullmatch(text):
+            return None
+        parts = _PART.findall(text.lower())
+        known = self._known
+        try:
+            return list(chain.from_iterable(map(known.__getitem__, parts)))
+        except KeyError:
+            return list(chain.from_iterable(self._learn(parts)))
+
+    def _learn(self, parts: Sequence[str]) -> Iterable[Sequence[int]]:
+        # Another thread may begin anew meanwhile; what is known here only grows.
+        known = self._known
+        new = [part for part in dict.fromkeys(parts) if part not in known]
+        pieces = dict(zip(new, map(tuple, self._cut(new)), strict=True))
+        if len(known) + len(new) > _MOST_WORDS:
+            self._known = {}
+        self._known |= {part: ids for part, ids in pieces.items() if len(part) <= _LONGEST_KEPT}
+        return [pieces[part] if part in pieces else known[part] for part in parts]
+
+    def _cut(self, texts: list[str]) -> list[list[int]]:
+        if len(texts) <= _SINGLE_CALLS:
+            cut = [self._tokenizer.encode(text, add_special_tokens=False) for text in texts]
+        else:
+            cut = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        return [[one for one in each.ids if one != self._unknown_id] for each in cut]
+
 
 MODEL_DIRECTORY: Final = Path(__file__).parent / "models" / "static-256"
 MODEL_FILES: Final = ("tokenizer.json", "vectors.npy", "scales.npy")
@@ -68,12 +129,14 @@ class LocalEmbedding:
         loaded = self._load()
         out = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for start, batch in _batches(texts):
+            if start:
+                # Another thread may have a message to store: it is not to wait for all texts. A
+                # query is one batch, and a recall goes on with it at once.
+                time.sleep(0)
             rows = out[start : start + len(batch)]
             _add_tokens(loaded, batch, rows)
             norms = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
             np.divide(rows, norms, out=rows, where=norms > 0.0)
-            # Another thread may have a message to store: it is not to wait for all texts.
-            time.sleep(0)
         return out
 
     def _load(self) -> _Loaded:

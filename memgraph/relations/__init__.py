@@ -1,6 +1,5 @@
-"""How two statements about one thing relate: the same, an update, or a contradiction."""
+"""How two statements about one thing relate: the same, an update, or a contradiction.
 
-from memgraph.relations.compare import Finding, compare, search_words
-from memgraph.relations.statement import Statement, quote
-
-__all__ = ["Finding", "Statement", "compare", "quote", "search_words"]
+``compare`` holds the rules. They are not imported here: who reads a quotation (``statement``), as
+every recall does, loads none of them.
+"""

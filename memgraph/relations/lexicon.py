@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from memgraph.policy.stemming import stem
+from memgraph.text.stemming import stem
 
 
 def words(text: str) -> frozenset[str]:
@@ -63,7 +63,7 @@ ALIASES: Final = {
         "run": "läuft laufen tourne ran corre",
         "begin": "beginnt beginnen commence commencent empieza comienza starts start started "
         "begun began begins kicks",
-        "end": "endet enden finit termina ends finishes finish ended",
+        "end": "endet enden finit termina ends finishes finish finished ended",
         "last": "dauert dauern dure dura takes_time",
         "open": "öffnet öffnen ouvre ouvrent abre abren opens geöffnet ouvert abierto",
         "close": "schließt schließen ferme ferment cierra shut shuts closes closed geschlossen "
@@ -116,7 +116,7 @@ ALIASES: Final = {
 FILLERS: Final = words(
     "the a an this that these those its his her their your just really very quite actually "
     "basically simply already currently please roughly about around approximately own exactly "
-    "still some any there here so too_ however hence therefore indeed well usually normally "
+    "still some any there here so too_ however hence therefore indeed usually normally "
     "generally typically both all it everyone's per se up out only_ sich auch_ et_ n ne se"
 )
 BE: Final = words(
@@ -150,11 +150,6 @@ SUBJECTLESS: Final = words("it this that these those they there he she one which
 ADDITIVE: Final = words(
     "also another additionally furthermore moreover besides other others additional "
     "alternatively either neither else second_ likewise again_"
-)
-BOUNDS: Final = words(
-    "least most minimum maximum min max minimal maximal limit limits cap fewer less more average "
-    "mean median peak typical recommended recommend recommends suggested total initial default_ "
-    "nearly almost half_ up_to"
 )
 CONDITIONS: Final = words(
     "if when whenever unless while where because although though except but so_that than whether "
@@ -284,8 +279,8 @@ _VERBS: Final = _stems(
     "come fit weigh measure reach exceed start schedule plan intend do clean water feed walk "
     "bring set turn put help enforce validate generate trigger invoke assign transfer pass "
     "betreuen nutzen verwenden lauschen utilise utilisent usa usan atiende atienden gehören "
-    "find supervise graduate resign repair rebuild install reopen thaw fix solve resolve unblock "
-    "fill adopt return "
+    "exist find supervise graduate resign repair rebuild install reopen thaw fix solve resolve "
+    "unblock fill adopt return "
     "stehen sitzen liegen have probt trainiert spielt fährt beträgt betragen betreut gehört"
 )
 
@@ -294,7 +289,7 @@ SINGLE: Final = _stems(
     "sit park deploy happen default point resolve listen bind publish track manage own "
     "lead maintain authenticate bank cost take_place hold train bear found place terminate house "
     "study_at work serve run_by schedule print render expire seat stand book bill commute come "
-    "depart arrive handle do be supply provide teach"
+    "depart arrive be supply provide teach"
 )
 """Verbs whose place or complement (with a preposition, or after a passive) is one at a time."""
 
@@ -314,16 +309,6 @@ HOLDER_WORDS: Final = _stems(
     "main winner"
 )
 
-ATTRIBUTES: Final = _stems(
-    "name surname nickname manager boss wife husband mother father birthplace hometown capital "
-    "employer owner landlord author ceo cto cfo director captain address birthday age nationality "
-    "password pin deadline passphrase email mail phone number colour color limit price fee rent "
-    "size height weight title version dentist gp hostname port url language licence license lead "
-    "maintainer head chair president secretary treasurer theme format timezone currency "
-    "supervisor mentor tutor therapist accountant solicitor lawyer priority venue location status "
-    "diet profession job headquarters jefe chef chefin"
-)
-"""Nouns of which a thing or a person has one."""
 
 KINDS: Final = _groups(
     "red green blue yellow black white brown grey gray orange purple pink beige",
@@ -374,12 +359,6 @@ _HOLD: Final = (
     "live reside stay be base locate run host store keep deploy sit meet hold take park happen "
 )
 _TOOL: Final = "use run host store be build write keep deploy track manage do pay supply get have "
-KIN: Final = _stems(
-    "wife husband partner sister brother mother father mum dad son daughter cousin uncle aunt "
-    "niece nephew friend boss colleague neighbour grandmother grandfather grandma grandpa "
-    "girlfriend boyfriend flatmate frau herr mr mrs ms dr"
-)
-OFFSPRING: Final = _stems("baby boy girl son daughter child twins little and")
 SEVERAL: Final = _stems(
     "sister brother son daughter cousin uncle aunt niece nephew friend colleague neighbour "
     "flatmate child hobby language skill pet"
@@ -387,7 +366,6 @@ SEVERAL: Final = _stems(
 TITLES: Final = _stems("team mr mrs ms dr frau herr company group squad the")
 EVENTS: Final = _stems("have go meet see travel fly visit attend")
 """Verbs whose day is that of one occasion among others."""
-ATTEMPTS: Final = _stems("try begin start want plan go come hope look need do get make keep think")
 ALIKE: Final = _groups(
     "have own keep hold employ count contain seat run operate serve",
     "cost charge be sell",
@@ -440,5 +418,3 @@ CIRCUMSTANCES: Final = _stems(
     "condition shape order use stock supply demand charge progress trouble danger debt mood favour"
 )
 """What something is in beside the place where it is: "in good condition"."""
-DONE: Final = _stems("finish complete settle find hire go solve close sign pass start join begin")
-"""Verbs of what is done, whatever it was."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from memgraph.policy.stemming import stem
 from memgraph.relations import lexicon, phrases
+from memgraph.text.stemming import stem
 
 MAX_TOKENS: Final = 40
 
@@ -52,7 +52,6 @@ class Sentence:
         deictic: the first word of a subject that only its context tells ("it", "this"); else "".
         will: True for what is said of the future by "will".
         plural: True where "we" or "our" is said.
-        bounds: words such as "at least" and "maximum"; what they bound is another attribute.
     """
 
     text: str
@@ -69,7 +68,6 @@ class Sentence:
     first: bool
     deictic: str
     will: bool
-    bounds: frozenset[str]
 
     @property
     def subject(self) -> tuple[Token, ...]:
@@ -96,16 +94,20 @@ _TOKEN: Final = re.compile(
     r"|(?P<code>[^\W\d]\w*(?:[._/-]\w+)*-\d\w*(?:[._/-]\w+)*|[^\W\d]\w*(?:[._/]\w+)+|"
     r"\w*_\w+(?:[._/-]\w+)*)"
     r"|(?P<word>[^\W\d_]+(?:-[^\W\d_]+)*(?:'s?)?|[c]\+\+|c#|['’](?:s|re|m|ve|ll)\b)"
-    r"|(?P<sign>[,;:()?!])",
+    r"|(?P<sign>[,;:()?!–—])",
     re.IGNORECASE,
 )
 _CLAUSE_OPENERS: Final = lexicon.words(
     "so but because since starting which who where as whereas then they we it he she i"
 )
+_BREAKS: Final = lexicon.words(", ; – — because although though until weil porque")
+_GOT: Final = lexicon.words("got gets")
 _AFTER_COMMAND: Final = lexicon.words(
     "the a an your my our this that these those it them and to in on at for with by us you all how"
 )
 _UNCHANGED: Final = lexicon.words("quit put cut set hit let split shut")
+_PRONOUNS: Final = lexicon.words("i we they he she")
+_ADVERBS: Final = lexicon.words("often sometimes ever even once then soon and or who as today")
 _PARTICLES: Final = frozenset({"on", "off", "up", "down", "out"})
 _MODALS: Final = lexicon.words(
     "may can must should shall forbid neednot cannot shouldnot never always not_any_more"
@@ -125,6 +127,72 @@ def read(text: str, speaker: str | None = None) -> Sentence:
     """Return a sentence read for comparison; "I" and "my" stand for ``speaker`` where known."""
     plain, claim = phrases.normalise(text)
     return _Reader(_words(phrases.rewrite(plain)), speaker, claim).read(plain.lower())
+
+
+@lru_cache(maxsize=16_384)
+def clauses(text: str, speaker: str | None = None) -> tuple[Sentence, ...]:
+    """Return the clauses of a compound sentence, each with its subject; of a simple one none.
+
+    "Jo left Oslo and lives in Rome" is read as "Jo left Oslo" and "Jo lives in Rome".
+    """
+    plain, claim = phrases.normalise(text)
+    words = _words(phrases.rewrite(plain))
+    found: list[Sentence] = []
+    subject: list[_Word] = []
+    start = 0
+    for at in range(1, len(words)):
+        if len(found) < _MOST_CLAUSES - 1 and words[at].low in _JOINS:
+            reader = _Reader([*subject, *words[start:at]], speaker, claim)
+            clause = reader.read(plain.lower())
+            opens = _opens_clause(words, at + 1, clause) if clause.verb >= 1 else 0
+            if opens:
+                found.append(clause)
+                carried = reader.subject_words or subject
+                start = at + opens
+                subject = [] if words[start].low in _OWN_SUBJECTS else carried
+                start += words[start].low in _SAME_SUBJECTS
+    if not found:
+        return ()
+    last = _Reader([*subject, *words[start:]], speaker, claim)
+    return (*found, last.read(plain.lower()))
+
+
+_MOST_CLAUSES: Final = 3
+_JOINS: Final = lexicon.words(", ; – — and but so und y et pero")
+_SAME_SUBJECTS: Final = lexicon.words("it he she they which who")
+_OWN_SUBJECTS: Final = lexicon.words("i we you the my our his her their")
+
+
+def _opens_clause(words: Sequence[_Word], at: int, before: Sentence) -> int:
+    """Return after how many words a new clause begins behind a comma or "and"; 0: none does."""
+    place = at
+    while place < len(words) - 1 and words[place].low in _LINKS:
+        place += 1
+    if place >= len(words) - 1:
+        return 0
+    low = words[place].low
+    verb = (
+        low in lexicon.BE
+        or low in lexicon.HAVE
+        or low in lexicon.DO
+        or low in _MODALS
+        or (
+            stem(lexicon.ALIASES.get(low, low)) in lexicon.VERBS
+            and (
+                is_past(low)
+                or low.endswith("s")
+                # "We swam, visit 2": a word behind a bare comma may as well be a noun.
+                or (
+                    (place > at or words[at - 1].low != ",") and before.tokens[0].key in ("i", "we")
+                )
+            )
+        )
+    )
+    opens = verb or low in _SAME_SUBJECTS or low in _OWN_SUBJECTS or words[at - 1].low == ";"
+    return place - at + 1 if opens else 0
+
+
+_LINKS: Final = lexicon.words("and but so then also that")
 
 
 class _Word(NamedTuple):
@@ -151,13 +219,15 @@ class _Reader:
         self.lows: list[str] = []
         self.mode = ""
         self.past = self.changed = self.passive = self.perfect = self.additive = False
+        self.over = False
         self.unsure = not claim or self._is_command()
         self.deictic = words[0].low if words and words[0].low in lexicon.SUBJECTLESS else ""
         self.will = any(word.low in ("will", "'ll", "shall") for word in words)
-        self.bounds: set[str] = set()
         self.verb = -1
         self.modal = -1
         self.plural = self.first = False
+        self.places: list[int] = []
+        self.subject_words: list[_Word] = []
 
     def read(self, text: str) -> Sentence:
         at = self._opening()
@@ -165,7 +235,9 @@ class _Reader:
             if self._ends_clause(at):
                 self._note_rest(at)
                 break
-            at += self._take(at)
+            taken = self._take(at)
+            self.places += [at] * (len(self.tokens) - len(self.places))
+            at += taken
         self._find_verb()
         return Sentence(
             text=text,
@@ -182,7 +254,6 @@ class _Reader:
             first=self.first,
             deictic=self.deictic,
             will=self.will,
-            bounds=frozenset(self.bounds),
         )
 
     def _is_command(self) -> bool:
@@ -204,10 +275,13 @@ class _Reader:
 
     def _ends_clause(self, at: int) -> bool:
         """True at the comma after a whole clause, where another one begins."""
-        if self.words[at].low not in (",", ";") or self._verb_place() < 0:
+        low = self.words[at].low
+        if low not in _BREAKS or self._verb_place() < 0:
             return False
         rest = self.words[at + 1 :]
-        if self.words[at].low == ";" or not rest:
+        if low == "until":
+            return bool(rest) and rest[0].low in _OWN_SUBJECTS | _SAME_SUBJECTS
+        if low != "," or not rest:
             return True
         return rest[0].low in _CLAUSE_OPENERS or any(
             word.low in lexicon.BE or word.low in lexicon.HAVE for word in rest
@@ -252,7 +326,7 @@ class _Reader:
             self.changed = self.changed or alias == "not_any_more"
             return True
         if alias == "formerly":
-            self.past = self.changed = True
+            self.over = self.past = self.changed = True
             self.modal = len(self.tokens)
             return True
         if alias == "now_does":
@@ -270,8 +344,6 @@ class _Reader:
             self.additive = True
         elif alias in lexicon.CONDITIONS or alias in lexicon.OPINIONS:
             self.unsure = True
-        elif alias in lexicon.BOUNDS:
-            self.bounds.add(alias)
         return alias in lexicon.FILLERS or alias in ("will", "to_", "would")
 
     def _month_at(self, at: int) -> bool:
@@ -488,15 +560,20 @@ class _Reader:
         at = self._verb_place()
         if at < 0:
             return
+        self.subject_words = [
+            word
+            for word in self.words[: self.places[at]]
+            if lexicon.ALIASES.get(word.low, word.low) not in _MODES.keys() | {"now", "formerly"}
+        ]
         low = self.lows[at]
         perfect = low in lexicon.HAVE or low in lexicon.DO
         self.perfect = low in ("has", "have", "'ve") and at + 1 < len(self.tokens)
         # "has been moved", "was moved", "is kept": the last of the chain is the verb.
         while at + 1 < len(self.tokens) and (
-            (low in lexicon.BE or low in lexicon.HAVE or low in lexicon.DO)
+            (low in lexicon.BE or low in lexicon.HAVE or low in lexicon.DO or low in _GOT)
             and (self.lows[at + 1] in lexicon.BE or self._is_verb_form(at + 1, low))
         ):
-            self.passive = self.passive or low in lexicon.BE
+            self.passive = self.passive or low in lexicon.BE or low in _GOT
             del self.tokens[at], self.lows[at]
             low = self.lows[at]
         self.verb = at
@@ -508,7 +585,7 @@ class _Reader:
             self.tokens[at] = Token(self.tokens[at].text, "have", "word")
         elif not perfect and not self.passive and is_past(low) and low not in _UNCHANGED:
             self.past = True
-        if perfect and self.past and low not in ("had", "did"):
+        if perfect and self.past and not self.over and low not in ("had", "did"):
             self.past = False
 
     def _verb_place(self) -> int:
@@ -523,6 +600,8 @@ class _Reader:
                 return at
             if at and self._is_finite(at):
                 return at
+            if at == 1 and self._follows_pronoun(low):
+                return at
         for at in range(1, len(self.lows) - 1):
             low = self.lows[at]
             if (
@@ -535,6 +614,16 @@ class _Reader:
             ):
                 return at
         return -1
+
+    def _follows_pronoun(self, low: str) -> bool:
+        """True for "subscribe" in "I subscribe to …": what follows a pronoun is its verb."""
+        return (
+            self.lows[0] in _PRONOUNS
+            and self.tokens[1].kind == "word"
+            and not low.endswith("ly")
+            and low not in _ADVERBS
+            and low not in lexicon.ADDITIVE
+        )
 
     def _is_finite(self, at: int) -> bool:
         """True for a word that is the verb of its sentence, by its form and its neighbours."""
@@ -588,6 +677,8 @@ class _Reader:
             return False
         if auxiliary in lexicon.DO:
             return True
+        if auxiliary in _GOT and not is_past(low):
+            return False
         if low.endswith(("ed", "ing")) and len(low) > 4:
             return True
         return (

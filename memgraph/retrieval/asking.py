@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from memgraph.errors import ProviderError
 from memgraph.model.recall import Degraded, RecallRequest, Then
-from memgraph.policy.scope import Viewer, narrow
 from memgraph.retrieval import query
 from memgraph.retrieval.legs import ACTIVE
-from memgraph.storage.narrowing import Narrowing
-from memgraph.storage.visibility import STANDING, View
+from memgraph.rules.scope import Viewer, narrow
+from memgraph.store.recall import Narrowing
+from memgraph.store.visibility import STANDING, View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,13 +43,22 @@ class Prepared:
 
 
 def prepared(
-    request: RecallRequest, *, embed: Embed | None, name_keys: NameKeys | None
+    request: RecallRequest,
+    now_ms: int,
+    *,
+    embed: Embed | None,
+    name_keys: NameKeys | None,
 ) -> Prepared:
-    """What `recall` does before it opens a snapshot; ``embed``, ``name_keys``: as there."""
+    """What `recall` does before it opens a snapshot; ``embed``, ``name_keys``: as there.
+
+    "Last week" is the one before ``now_ms``, or before the time that the request asks of.
+    """
     told: list[Degraded] = []
     vector = _query_vector(request.query, embed, told)
     keys = name_keys(request.query[: query.MAX_NAMING_CHARS]) if name_keys else ()
-    return Prepared(request, query.read(request.query), vector, keys, tuple(told))
+    asked_ms = now_ms if request.as_of is None else request.as_of
+    question = query.read(request.query, asked_ms)
+    return Prepared(request, question, vector, keys, tuple(told))
 
 
 def narrowed(

@@ -11,14 +11,14 @@ a logit) on conversations with marked evidence and tried on conversations left o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from memgraph.policy.stemming import stem, words
+from memgraph.clock import MS_PER_DAY
 from memgraph.retrieval.query import (
     ASSISTANT,
     BM25_B,
@@ -29,7 +29,8 @@ from memgraph.retrieval.query import (
     Terms,
 )
 from memgraph.retrieval.texts import Texts
-from memgraph.storage.recall_queries import Candidate
+from memgraph.store.recall import Candidate
+from memgraph.text.stemming import stem, words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 DISTANCE = 2
 """Turns before and after a candidate that are looked at."""
 
-WEIGHTS: Mapping[str, float] = {
+TALK_WEIGHTS: Mapping[str, float] = {
     "near_share": 2.6,
     "session_share": 0.7,
     "near_terms": 1.2,
@@ -57,6 +58,35 @@ WEIGHTS: Mapping[str, float] = {
     "number_asked": 1.0,
     "period": 8.0,
 }
+"""Of a turn of a talk between people."""
+CHAT_WEIGHTS: Mapping[str, float] = {
+    "near_share": 1.3,
+    "near_terms": 2.4,
+    "own_meaning": 3.3,
+    "feedback_meaning": 0.35,
+    "best_of_session": 0.5,
+    "speaker": 1.6,
+    "length": 0.4,
+    "asks": -1.5,
+    "time_asked": 1.1,
+    "number_asked": 1.4,
+    "period": 8.0,
+}
+"""Of a turn of a chat with an assistant, which is long and whose session tells less."""
+OWN_WEIGHTS: Mapping[str, float] = {
+    "near_terms": 4.5,
+    "own_cosine": 3.4,
+    "feedback_meaning": 0.9,
+    "length": 2.0,
+    "time_asked": 2.0,
+    "number_asked": 1.0,
+    "period": 8.0,
+}
+"""Of a memory that is no turn, as a fact or a document: nothing stands around it.
+
+The share of BM25 in the best of the pool, 0.75 x the cosine, 0.2 x the cosine to the best so far,
+times 4.5, so that the sum is a logit as that of a turn and both can stand in one order.
+"""
 # Which are the best so far, before meaning and session are known: the same by and large.
 _FIRST_WEIGHTS = {
     "near_share": 3.6,
@@ -68,6 +98,8 @@ _FIRST_WEIGHTS = {
     "speaker": 0.75,
     "length": 2.7,
 }
+_OTHER, _TALK, _CHAT = 0.0, 1.0, 2.0
+_FIRST_PERSON = " ".join(sorted(FIRST_PERSON))
 # What a speaker is called who has no name.
 _USERS = frozenset({"user", "human"})
 _HELPERS = frozenset({"assistant", "system", "tool", "agent", "ai", "bot"})
@@ -111,8 +143,7 @@ def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 def rank(pool: Pool, question: Question, terms: Terms) -> list[int]:
     """Keys of all candidates, best first, ties by key."""
-    scored = features(pool, question, terms)
-    score = _weighted(scored, WEIGHTS)
+    score = _weighted(features(pool, question, terms), TALK_WEIGHTS, CHAT_WEIGHTS)
     keys = np.array([each.pk for each in pool.candidates], dtype=np.int64)
     # Rounded, so that the last bits of a sum, which differ between machines, decide nothing.
     order = np.lexsort((keys, -np.round(score, 6)))
@@ -161,12 +192,20 @@ def _said(candidates: Sequence[Candidate], terms: Terms) -> NDArray[np.bool_]:
 def features(pool: Pool, question: Question, terms: Terms) -> dict[str, Floats]:
     """Every feature by name, one number per candidate."""
     layout = _Layout(pool.candidates)
+    roles = _Roles(pool.candidates)
     texts = Texts([each.content for each in pool.candidates])
-    found = _term_features(pool, question, terms, layout, texts)
-    found |= _plain_features(pool.candidates, question, layout, texts)
-    if pool.vectors is not None and pool.query_vector is not None:
-        found |= _meaning_features(pool.vectors, pool.query_vector, found, layout)
-    found["best_of_session"] = layout.best_of_session(_first_guess(found))
+    found = _term_features(pool, question, terms, layout, roles, texts)
+    found |= _plain_features(pool.candidates, question, layout, roles, texts)
+    if pool.vectors is None or pool.query_vector is None:
+        guess = _first_guess(found)
+    else:
+        # What all candidates share says nothing about which of them is meant.
+        centre = pool.vectors.mean(axis=0)
+        own = _unit(pool.vectors - centre)
+        found |= _meanings(pool.vectors, pool.query_vector, centre, own, layout)
+        guess = _first_guess(found)
+        found["feedback_meaning"] = _feedback(own, guess)
+    found["best_of_session"] = layout.best_of_session(guess)
     return found
 
 
@@ -175,21 +214,18 @@ class _Layout:
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self._n = len(candidates)
-        names: dict[str, int] = {}
+        groups: dict[str | int, int] = {}
         # A memory of no session is a session of its own.
-        self.session = np.array(
-            [
-                names.setdefault(each.session_id, len(names))
-                if each.session_id is not None and each.sequence is not None
-                else -1 - at
-                for at, each in enumerate(candidates)
-            ],
-            dtype=np.int64,
+        sessions = [
+            at if each.session_id is None or each.sequence is None else each.session_id
+            for at, each in enumerate(candidates)
+        ]
+        self.in_session = np.array([type(each) is str for each in sessions], dtype=np.bool_)
+        self.group = np.array(
+            [groups.setdefault(each, len(groups)) for each in sessions], dtype=np.intp
         )
-        self.in_session = self.session >= 0
         self._place = np.array([each.sequence or 0 for each in candidates], dtype=np.int64)
         self._known_pairs: dict[int, tuple[NDArray[np.intp], NDArray[np.intp]]] = {}
-        _, self.group = np.unique(self.session, return_inverse=True)
         self._by_group = np.argsort(self.group, kind="stable")
         self._first_of_group = np.flatnonzero(np.diff(self.group[self._by_group], prepend=-1))
 
@@ -198,12 +234,12 @@ class _Layout:
 
         Between neighbours in a pool lie turns that are no candidates, so places are compared.
         """
-        here, there = self._pairs(turns)
+        here, there = self.pairs(turns)
         out = np.zeros_like(values)
         out[here] = values[there]
         return out
 
-    def _pairs(self, turns: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def pairs(self, turns: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Rows, and for each the row of the candidate ``turns`` later."""
         if -turns in self._known_pairs:
             there, here = self._known_pairs[-turns]
@@ -211,7 +247,7 @@ class _Layout:
         if turns not in self._known_pairs:
             pairs = []
             for step in range(1, abs(turns) + 1):
-                same = (self.session[:-step] == self.session[step:]) & (
+                same = (self.group[:-step] == self.group[step:]) & (
                     self._place[step:] - self._place[:-step] == abs(turns)
                 )
                 before = np.flatnonzero(same)
@@ -229,33 +265,38 @@ class _Layout:
 
 
 def _term_features(
-    pool: Pool, question: Question, terms: Terms, layout: _Layout, texts: Texts
+    pool: Pool,
+    question: Question,
+    terms: Terms,
+    layout: _Layout,
+    roles: _Roles,
+    texts: Texts,
 ) -> dict[str, Floats]:
     counts, lengths = texts.counts(terms.stems), texts.lengths
-    roles = {each.source_role for each in pool.candidates if each.source_role}
-    speakers = {stem(name) for role in roles for name in _names(role)}
+    speakers = {stem(name) for role in roles.names for name in _names(role)}
     is_name = np.array([one in speakers for one in terms.stems], dtype=np.bool_)
     # Whoever is named in a question and takes part in the talk is seldom named by what answers.
     idf = np.array(terms.idf)
     if not is_name.all():
         idf = np.where(is_name, 0.0, idf)
-    damping = BM25_K1 * (1 - BM25_B + BM25_B * lengths / _USUAL_WORDS)
+    others = lengths[~layout.in_session]
+    usual = np.where(layout.in_session, _USUAL_WORDS, max(others.sum() / max(len(others), 1), 1.0))
+    damping = BM25_K1 * (1 - BM25_B + BM25_B * lengths / usual)
     weighted = counts * (BM25_K1 + 1) / (counts + damping[:, None]) * idf
     present = (counts > 0.0) * idf
     both = np.concatenate([weighted, present], axis=1)
     near = both.copy()
     for distance, share in _NEAR.items():
         for turns in (distance, -distance):
-            np.maximum(near, share * layout.shifted(both, turns), out=near)
+            here, there = layout.pairs(turns)
+            near[here] = np.maximum(near[here], share * both[there])
     places = {each.pk: at for at, each in enumerate(pool.candidates)}
     for one, other, weight in pool.links:
         row = near[places[one]]
         np.maximum(row, weight * both[places[other]], out=row)
     own = weighted.sum(axis=1)
     # The reply of an assistant echoes the question that it answers.
-    before = (layout.shifted(own, -1) + 0.5 * layout.shifted(own, -2)) * _are_no_replies(
-        pool.candidates
-    )
+    before = (layout.shifted(own, -1) + 0.5 * layout.shifted(own, -2)) * roles.are_no_replies
     session = layout.best_of_session(present).sum(axis=1)
     most = max(float(own.max(initial=0.0)), 1e-9)
     total = max(float(idf.sum()), 1e-9)
@@ -264,7 +305,9 @@ def _term_features(
         "session_share": session / total,
         "near_terms": near[:, : len(idf)].sum(axis=1) / most,
         "before_terms": before / most,
-        "speaker": _speaker(pool.candidates, question, roles, counts[:, is_name].sum(axis=1) > 0.0),
+        "speaker": _speaker(question, roles, counts[:, is_name].sum(axis=1) > 0.0),
+        # A turn of a talk, of a chat, or no turn.
+        "kind": np.where(layout.in_session, np.where(roles.are_of_chat, _CHAT, _TALK), _OTHER),
         "length": np.where(
             layout.in_session, 1.0 - np.exp(-lengths / _LENGTH_SCALE), _USUAL_LENGTH
         ),
@@ -272,49 +315,69 @@ def _term_features(
 
 
 def _plain_features(
-    candidates: Sequence[Candidate], question: Question, layout: _Layout, texts: Texts
+    candidates: Sequence[Candidate],
+    question: Question,
+    layout: _Layout,
+    roles: _Roles,
+    texts: Texts,
 ) -> dict[str, Floats]:
-    asks = np.array([each.content.rstrip()[-1:] == "?" for each in candidates], dtype=np.float64)
     found = {
         # A question that says something of whoever asks it is evidence as any other turn.
-        "asks": asks * (1.0 - texts.any_of(sorted(FIRST_PERSON))),
-        "answers": layout.shifted(asks, -1) * _are_no_replies(candidates),
+        "asks": texts.asks * (1.0 - texts.any_of(_FIRST_PERSON)),
+        "answers": layout.shifted(texts.asks, -1) * roles.are_no_replies,
     }
     if question.asks_when:
-        found["time_asked"] = np.maximum(texts.any_of(_TIME_WORDS.split()), texts.digits(4))
+        found["time_asked"] = np.maximum(texts.any_of(_TIME_WORDS), texts.digits(4))
     if question.asks_how_many:
-        found["number_asked"] = np.maximum(texts.any_of(_NUMBER_WORDS.split()), texts.digits(1))
+        found["number_asked"] = np.maximum(texts.any_of(_NUMBER_WORDS), texts.digits(1))
     if question.periods:
-        found["period"] = np.array(
-            [
-                max(period.agreement(_time_of(each)) for period in question.periods)
-                for each in candidates
-            ]
-        )
+        # A period agrees with days: those of a talk have few of them.
+        days = [_time_of(each) // MS_PER_DAY for each in candidates]
+        agreed = {
+            day: max(period.agreement(day * MS_PER_DAY) for period in question.periods)
+            for day in set(days)
+        }
+        found["period"] = np.array([agreed[day] for day in days], dtype=np.float64)
     return found
 
 
-def _speaker(
-    candidates: Sequence[Candidate],
-    question: Question,
-    roles: Collection[str],
-    names_one: Iterable[bool],
-) -> Floats:
+class _Roles:
+    """The roles of the speakers, and which of them each candidate has."""
+
+    def __init__(self, candidates: Sequence[Candidate]) -> None:
+        places: dict[str, int] = {}
+        self._whose = np.array(
+            [places.setdefault(each.source_role or "", len(places)) for each in candidates],
+            dtype=np.intp,
+        )
+        self.names = tuple(places)
+        folded = [role.casefold() for role in places]
+        # What an assistant, a tool or the system said replies.
+        self.are_no_replies = self.of_each([role not in _HELPERS for role in folded])
+        self.are_of_chat = self.of_each([role in _USERS | _HELPERS for role in folded]) > 0.0
+
+    def of_each(self, values: Sequence[float]) -> Floats:
+        """Return for each candidate the value of its role; ``values``: in the order of names."""
+        return np.array(values, dtype=np.float64)[self._whose]
+
+
+def _speaker(question: Question, roles: _Roles, names_one: NDArray[np.bool_]) -> Floats:
     """Return 1 where the speaker, or the speaker's role, is the one that the question asks about.
 
     All 0 where that distinguishes nobody. What nobody in particular said counts as that of the
     speaker whom it names.
     """
-    asked = {role: not question.names.isdisjoint(_names(role)) for role in roles if _names(role)}
     wanted = _ROLES.get(question.speaker or "", frozenset())
-    asked |= {role: True for role in roles if role.casefold() in wanted}
-    flags = np.array(
-        [
-            asked.get(each.source_role or "", bool(named))
-            for each, named in zip(candidates, names_one, strict=True)
-        ],
-        dtype=np.float64,
-    )
+    asked = [
+        1.0
+        if role.casefold() in wanted
+        else float(not question.names.isdisjoint(_names(role)))
+        if _names(role)
+        else np.nan
+        for role in roles.names
+    ]
+    flags = roles.of_each(asked)
+    flags = np.where(np.isnan(flags), names_one, flags)
     return flags if flags.min(initial=1.0) == 0.0 else np.zeros_like(flags)
 
 
@@ -323,46 +386,49 @@ def _names(role: str) -> frozenset[str]:
     return frozenset(words(role)) - _USERS - _HELPERS
 
 
-def _are_no_replies(candidates: Sequence[Candidate]) -> Floats:
-    """Return 0 for what an assistant, a tool or the system said, else 1."""
-    return np.array(
-        [(each.source_role or "").casefold() not in _HELPERS for each in candidates],
-        dtype=np.float64,
-    )
-
-
-def _meaning_features(
+def _meanings(
     stored: NDArray[np.float32],
     asked: NDArray[np.float32],
-    found: Mapping[str, Floats],
+    centre: NDArray[np.float32],
+    own: NDArray[np.float32],
     layout: _Layout,
 ) -> dict[str, Floats]:
-    # What all candidates share says nothing about which of them is meant.
-    centre = stored.mean(axis=0)
-    own = _unit(stored - centre)
     query = _unit(asked - centre)
     near = _unit(own + 0.5 * (layout.shifted(own, 1) + layout.shifted(own, -1)))
-    meaning = {
+    return {
         # Not the product of a library that starts threads for it: it is small.
         "own_meaning": np.vecdot(own, query).astype(np.float64),
+        "own_cosine": np.vecdot(stored, asked).astype(np.float64),
         "near_meaning": np.vecdot(near, query).astype(np.float64),
     }
-    top = np.argsort(-_first_guess({**found, **meaning}), kind="stable")[:_FEEDBACK_TOP]
-    # Pseudo relevance feedback: the best so far say better than the question what is meant.
-    feedback = _unit(own[top].mean(axis=0))
-    meaning["feedback_meaning"] = np.vecdot(own, feedback).astype(np.float64)
-    return meaning
+
+
+def _feedback(own: NDArray[np.float32], guess: Floats) -> Floats:
+    """Return pseudo relevance feedback: the best so far say better than the question what is
+    meant."""
+    top = np.argsort(-guess, kind="stable")[:_FEEDBACK_TOP]
+    feedback: Floats = np.vecdot(own, _unit(own[top].mean(axis=0))).astype(np.float64)
+    return feedback
 
 
 def _first_guess(found: Mapping[str, Floats]) -> Floats:
-    return _weighted(found, _FIRST_WEIGHTS)
+    return _weighted(found, _FIRST_WEIGHTS, _FIRST_WEIGHTS)
 
 
-def _weighted(found: Mapping[str, Floats], weights: Mapping[str, float]) -> Floats:
-    total = np.zeros_like(found["length"])
-    for name, weight in weights.items():
-        if name in found:
-            total += weight * found[name]
+def _weighted(
+    found: Mapping[str, Floats], of_talks: Mapping[str, float], of_chats: Mapping[str, float]
+) -> Floats:
+    """Return the score of each candidate by the weights of its kind."""
+    kind = found["kind"]
+    total = np.zeros_like(kind)
+    for one, weights in ((_TALK, of_talks), (_CHAT, of_chats), (_OTHER, OWN_WEIGHTS)):
+        chosen = kind == one
+        if chosen.any():
+            sums = np.zeros_like(kind)
+            for name, weight in weights.items():
+                if name in found:
+                    sums += weight * found[name]
+            total = np.where(chosen, sums, total)
     return total
 
 

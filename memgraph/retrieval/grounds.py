@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-import sqlalchemy as sa
-
 from memgraph.model.enums import EdgeType
-from memgraph.policy.conflicts import Conflicts
-from memgraph.policy.premises import BASIS_EDGES
-from memgraph.storage import graph_queries, premise_queries, recall_graph
-from memgraph.storage.graph_queries import Direction
-from memgraph.storage.recall_graph import Ties
-from memgraph.storage.visibility import View
+from memgraph.rules.contradictions import Conflicts
+from memgraph.rules.evidence import BASIS_EDGES
+from memgraph.store import evidence, graph
+from memgraph.store.graph import Direction
+from memgraph.store.recall import Ties
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 MAX_LINKS = 2_000
 
@@ -41,9 +40,7 @@ class Standing:
         )
 
 
-def standing(
-    connection: sa.Connection, memory_ids: Collection[str], view: View, ties: Ties
-) -> Standing:
+def standing(snapshot: Snapshot, memory_ids: Collection[str], view: View, ties: Ties) -> Standing:
     """Looks one step around the candidates, and down to their grounds; hidden ones do not count.
 
     Args:
@@ -53,22 +50,18 @@ def standing(
     stale: Collection[str] = ()
     amended: dict[str, tuple[str, ...]] = {}
     if EdgeType.CONTRADICTS in ties.edge_types:
-        conflicts = Conflicts.of(
-            recall_graph.open_contradictions(connection, memory_ids, view, MAX_LINKS)
-        )
+        conflicts = Conflicts.of(graph.open_contradictions(snapshot, memory_ids, view, MAX_LINKS))
     if ties.derivations or not BASIS_EDGES.isdisjoint(ties.edge_types):
-        stale = premise_queries.broken(connection, memory_ids, view)
+        stale = evidence.broken(snapshot, memory_ids, view)
     if EdgeType.UPDATES in ties.edge_types:
-        amended = _amended(connection, memory_ids, view)
+        amended = _amended(snapshot, memory_ids, view)
     return Standing(conflicts, frozenset(stale), amended)
 
 
 def _amended(
-    connection: sa.Connection, memory_ids: Collection[str], view: View
+    snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, tuple[str, ...]]:
-    steps = graph_queries.linked(
-        connection, memory_ids, view, [EdgeType.UPDATES], Direction.IN, MAX_LINKS
-    )
+    steps = graph.linked(snapshot, memory_ids, view, [EdgeType.UPDATES], Direction.IN, MAX_LINKS)
     found: dict[str, list[str]] = {}
     for step in reversed(steps):
         # A classifier's guess weighs less, and moves nothing.

@@ -3,50 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import pysqlite3.dbapi2 as sqlite
-import sqlalchemy as sa
 
 from memgraph.config.schema import RetrievalSettings
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import Degraded
-from memgraph.policy.ranking import reciprocal_rank_fusion
 from memgraph.retrieval import context
-from memgraph.retrieval.many_matches import best_of_many
-from memgraph.retrieval.query import (
-    MAX_TERMS,
-    RANKED_AT_ONCE,
-    Question,
-    Terms,
-    choose_terms,
-    most_matching_rows,
-)
+from memgraph.retrieval.query import Question, Terms, choose_terms
 from memgraph.retrieval.timing import Timed, untimed
-from memgraph.storage import graph_queries, recall_graph, recall_queries
-from memgraph.storage.narrowing import Narrowing
-from memgraph.storage.recall_queries import Candidate
-from memgraph.storage.vector_cache import HeldVectors
-from memgraph.storage.vector_search import FEW_OF_MANY, Vectors
-from memgraph.storage.visibility import STANDING
+from memgraph.rules.ranking import reciprocal_rank_fusion
+from memgraph.store import embeddings, graph, recall, text_index
+from memgraph.store.ports import VectorIndex
+from memgraph.store.recall import Candidate, Narrowing
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import STANDING
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memgraph.store.ports import TextMatches
+    from memgraph.store.sqlite.vector_cache import HeldVectors
+
 ACTIVE = frozenset({MemoryStatus.ACTIVE})
 # An entity that is named everywhere tells little, and walking all its memories costs much.
 MAX_MENTIONS = 5_000
+# A replaced memory speaks for its successor where it holds a word of the question, or is so near.
+NEAREST_THAT_SPEAK = 3
 MAX_SUCCESSION_STEPS = 5
 NO_DEADLINE_MS = 86_400_000
 TOP_K_ENTITY = 50
 MAX_STEPS = 1_000
-# Where the words stand in so many, matches are cut down to what is seen, if that is little.
-MANY_ROWS = 2_000
 # The neighbours of so many of each leg are looked at.
 NEIGHBOURED = 10
 SEEDS = 15
@@ -60,27 +53,46 @@ class Legs:
     """What the legs found: candidates by key, and the ranked keys of every leg.
 
     Attributes:
+        first: what every leg found best, be it a superseded memory.
         replaced: superseded memories that were found; they speak for their successors.
         successors: what replaced each of them and holds now, by key.
         links: (one, other, weight) by key, see ``context.Pool``.
         match: the words searched for, as an FTS5 expression; empty: none.
         relevance: 0..1 by key, where it was asked for.
+        pool, terms: what was ranked by what stands around it, and what it was asked for.
     """
 
     candidates: dict[int, Candidate] = field(default_factory=dict)
     ranked: dict[str, list[int]] = field(default_factory=dict)
     degraded: list[Degraded] = field(default_factory=list)
+    first: dict[str, int] = field(default_factory=dict)
     replaced: dict[int, Candidate] = field(default_factory=dict)
     successors: dict[int, list[int]] = field(default_factory=dict)
     links: list[tuple[int, int, float]] = field(default_factory=list)
     match: str = ""
     relevance: dict[int, float] = field(default_factory=dict)
+    pool: context.Pool | None = None
+    terms: Terms | None = None
+
+    def judge(self) -> Mapping[int, float]:
+        """Return how relevant each candidate is, 0..1 by key; empty where none was ranked."""
+        if not self.relevance and self.pool is not None and self.terms is not None:
+            judged = context.relevance(self.pool, self.terms)
+            both = zip(self.pool.candidates, judged, strict=True)
+            self.relevance = {each.pk: float(one) for each, one in both}
+        return self.relevance
 
     def put(self, name: str, found: Sequence[Candidate]) -> None:
         """A leg's candidates, best first; a leg that found nothing is left out."""
         if found:
             self.candidates.update((each.pk, each) for each in found)
             self.ranked[name] = [each.pk for each in found]
+
+    @property
+    def agreed(self) -> int | None:
+        """The key of what is first by text and by vectors, replaced memories counted too."""
+        text = self.first.get("text")
+        return text if text == self.first.get("vector") else None
 
     def displaced_by(self, pk: int) -> list[str]:
         """Ids of what a memory replaced, the newest first, as far as it is to be shown."""
@@ -108,7 +120,7 @@ class Search:
         judged: tell the relevance of what is found.
     """
 
-    connection: sa.Connection
+    snapshot: Snapshot
     narrowing: Narrowing
     settings: RetrievalSettings
     with_replaced: bool
@@ -127,13 +139,12 @@ class Search:
     ) -> Legs:
         """Run all legs that weigh anything; one of weight 0 brings no candidates either."""
         legs = Legs()
-        terms = self._terms(question, legs)
+        matches = self._matches(question, legs)
+        terms = self._terms(question, matches)
         if terms.stems:
             legs.match = terms.match
         if terms.stems and self._weighs("text"):
-            if terms.rows > RANKED_AT_ONCE and (terms.after or terms.searched == 1):
-                legs.tell("text.newest", "the words stand in very many memories, the newest count")
-            self._leg(legs, "text", lambda limit, by: self._text(terms, limit, by))
+            self._leg(legs, "text", lambda limit, by: self._text(matches, terms, limit, by))
         if query_vector is not None and self._weighs("vector"):
             self._leg(legs, "vector", lambda limit, by: self._vector(query_vector, limit, by))
         if name_keys and self._weighs("entity"):
@@ -145,9 +156,7 @@ class Search:
             self._within(legs, "graph", self._graph)
         if legs.candidates and self._weighs("context"):
             with self.timed("context"):
-                around = recall_queries.neighbours(
-                    self.connection, found, self.narrowing, context.DISTANCE
-                )
+                around = recall.neighbours(self.snapshot, found, self.narrowing, context.DISTANCE)
                 self._context(legs, around, question, terms, query_vector)
         return legs
 
@@ -155,8 +164,8 @@ class Search:
         """What is joined by edges to the best candidates so far: the sum of weight / (k + rank)."""
         fused = reciprocal_rank_fusion(legs.ranked, self.settings.rrf_k)[:SEEDS]
         seeds = {legs.candidates[each.id].memory_id: each.id for each in fused}
-        steps = graph_queries.strongest_neighbours(
-            self.connection, list(seeds), self.narrowing.view, None, EDGES_PER_SEED
+        steps = graph.strongest_neighbours(
+            self.snapshot, list(seeds), self.narrowing.view, None, EDGES_PER_SEED
         )
         places = {one: rank for rank, one in enumerate(seeds, start=1)}
         gains: dict[str, list[float]] = {}
@@ -165,7 +174,7 @@ class Search:
             gains.setdefault(step.memory_id, []).append(gain)
         score = {one: math.fsum(each) for one, each in gains.items()}
         order = sorted(score, key=lambda one: (-score[one], one))[: self.settings.top_k_text]
-        joined = recall_queries.candidates_by_id(self.connection, order, self.narrowing)
+        joined = recall.candidates_by_id(self.snapshot, order, self.narrowing)
         legs.put("graph", joined)
         keys = {each.memory_id: each.pk for each in joined}
         for step in steps:
@@ -173,22 +182,21 @@ class Search:
                 one, other = keys[step.memory_id], seeds[step.origin_id]
                 legs.links.append((one, other, LINK_SHARE * step.weight))
 
-    def _terms(self, question: Question, legs: Legs) -> Terms:
+    def _matches(self, question: Question, legs: Legs) -> TextMatches | None:
+        """Return what holds the words of a question; None: it took too long."""
         if question.cut:
             legs.tell("query.cut", "the query is very long; its beginning was searched for")
-        frequencies: dict[str, int] = {}
-        with recall_queries.deadline(
-            self.connection, self._deadline_ms, recall_queries.STEPS_OF_VOCABULARY
-        ):
+        with self.timed("words"), recall.deadline(self.snapshot, self._deadline_ms):
             try:
-                frequencies = recall_queries.document_frequencies(
-                    self.connection, question.words.keys()
-                )
+                return text_index.INDEX.search(self.snapshot, question.words.keys())
             except sqlite.Error as error:
                 self._expired_or_raise(error, "text", legs)
-        documents = recall_queries.document_count(self.connection)
-        most = documents * MAX_TERMS if self.exact else most_matching_rows(documents)
-        return choose_terms(question, frequencies, documents, most)
+        return None
+
+    def _terms(self, question: Question, matches: TextMatches | None) -> Terms:
+        if matches is None:
+            return choose_terms(question, {}, 0)
+        return choose_terms(question, matches.frequencies, matches.documents)
 
     def _leg(
         self,
@@ -198,14 +206,17 @@ class Search:
     ) -> None:
         limit = self._limit(name)
         found: list[Candidate] = []
+        first: list[Candidate] = []
         starved = False
-        with self.timed(name), recall_queries.deadline(self.connection, self._deadline_ms):
+        with self.timed(name), recall.deadline(self.snapshot, self._deadline_ms):
             try:
                 if self._looks_at_replaced:
                     wide = limit + limit // 2
                     both = run(wide, self.narrowing.with_statuses(STANDING))
                     found = [each for each in both if self._is_shown(each)]
-                    gone = (each for each in both if each.status != MemoryStatus.ACTIVE.value)
+                    first = both[:1]
+                    speak = both[:NEAREST_THAT_SPEAK] if name == "vector" else both
+                    gone = (each for each in speak if each.status != MemoryStatus.ACTIVE.value)
                     legs.replaced.update((each.pk, each) for each in gone)
                     starved = len(found) < limit and len(both) == wide
                 if not self._looks_at_replaced or starved:
@@ -213,18 +224,18 @@ class Search:
             except sqlite.Error as error:
                 self._expired_or_raise(error, name, legs)
         legs.put(name, found[:limit])
+        legs.first.update((name, each.pk) for each in first or found[:1])
 
     def _within(self, legs: Legs, name: str, run: Callable[[Legs], None]) -> None:
-        with self.timed(name), recall_queries.deadline(self.connection, self._deadline_ms):
+        with self.timed(name), recall.deadline(self.snapshot, self._deadline_ms):
             try:
                 run(legs)
             except sqlite.Error as error:
                 self._expired_or_raise(error, name, legs)
 
     @cached_property
-    def _read(self) -> Vectors:
-        # The context leg compares what the vector leg has read, and some more.
-        return Vectors(self.connection, None if self.exact else self.held)
+    def _vectors(self) -> VectorIndex:
+        return embeddings.index(self.snapshot, None if self.exact else self.held)
 
     def _is_shown(self, found: Candidate) -> bool:
         statuses = self.narrowing.view.statuses
@@ -248,42 +259,27 @@ class Search:
         return self.settings.top_k_vector if name == "vector" else TOP_K_ENTITY
 
     def _expired_or_raise(self, error: sqlite.Error, leg: str, legs: Legs) -> None:
-        if not recall_queries.expired(error):
+        if not recall.expired(error):
             raise error
         legs.tell(
             f"{leg}.deadline",
             f"the {leg} leg took longer than {self.settings.deadline_ms} ms and was given up",
         )
 
-    def _text(self, terms: Terms, limit: int, narrowing: Narrowing) -> list[Candidate]:
-        few = self._few(terms, narrowing)
-        if few is not None or (terms.rows > RANKED_AT_ONCE and not self.exact):
-            documents = recall_queries.document_count(self.connection)
-            return best_of_many(self.connection, terms, documents, narrowing, limit, few)
-        return recall_queries.by_text(self.connection, terms.match, narrowing, limit)
-
-    def _few(self, terms: Terms, narrowing: Narrowing) -> NDArray[np.int64] | None:
-        """What a reader sees who sees little of much, where many memories hold the words."""
-        if self.exact or terms.rows < MANY_ROWS or narrowing.view.as_of is not None:
-            return None
-        most = int(FEW_OF_MANY * recall_queries.document_count(self.connection))
-        return recall_queries.seen_by(self.connection, narrowing, self._read, most)
+    def _text(
+        self, matches: TextMatches | None, terms: Terms, limit: int, narrowing: Narrowing
+    ) -> list[Candidate]:
+        if matches is None:
+            return []
+        return recall.by_text(self.snapshot, matches, terms.stems, narrowing, limit)
 
     def _vector(
         self, query: NDArray[np.float32], limit: int, narrowing: Narrowing
     ) -> list[Candidate]:
-        return recall_queries.by_vector(
-            self.connection, query, narrowing, limit, compare_all=self.exact, read=self._read
-        )
+        return recall.by_vector(self.snapshot, query, narrowing, limit, index=self._vectors)
 
     def _entity(self, keys: Collection[str], limit: int, narrowing: Narrowing) -> list[Candidate]:
-        known = recall_queries.entities_named(self.connection, keys)
-        weights = {
-            pk: 1.0 / math.log2(2 + mentions)
-            for pk, mentions in known.items()
-            if mentions <= MAX_MENTIONS
-        }
-        return recall_queries.by_entities(self.connection, weights, narrowing, limit)
+        return recall.by_entities(self.snapshot, keys, MAX_MENTIONS, narrowing, limit)
 
     def _succession(self, legs: Legs) -> None:
         """What replaced the superseded ones that were found, in their order."""
@@ -291,9 +287,7 @@ class Search:
         wanted = dict.fromkeys(one for at in ends.values() for one in at)
         found = [
             each
-            for each in recall_queries.candidates_by_id(
-                self.connection, list(wanted), self.narrowing
-            )
+            for each in recall.candidates_by_id(self.snapshot, list(wanted), self.narrowing)
             if each.status == MemoryStatus.ACTIVE.value
         ]
         legs.put("succession", found)
@@ -309,9 +303,7 @@ class Search:
         frontier = set(ends)
         for _ in range(MAX_SUCCESSION_STEPS):
             following: dict[str, list[str]] = {}
-            for old, new in recall_graph.replacements(
-                self.connection, sorted(frontier), view, MAX_STEPS
-            ):
+            for old, new in graph.replacements(self.snapshot, sorted(frontier), view, MAX_STEPS):
                 following.setdefault(old, []).append(new)
             if not following:
                 break
@@ -332,12 +324,14 @@ class Search:
     ) -> None:
         members = {**legs.replaced, **legs.candidates, **{each.pk: each for each in around}}
         pool = context.in_order(list(members.values()))
-        stored = None if query_vector is None else self._read.of([each.pk for each in pool])
+        stored = None
+        if query_vector is not None:
+            stored = self._vectors.vectors([each.pk for each in pool])
         found = context.Pool(pool, legs.links, stored, query_vector)
         order = context.rank(found, question, terms)
+        legs.pool, legs.terms = found, terms
         if self.judged:
-            judged = context.relevance(found, terms)
-            legs.relevance = {each.pk: float(one) for each, one in zip(pool, judged, strict=True)}
+            legs.judge()
         # What replaced a memory stands where that one would: its own words may hardly fit.
         places = dict.fromkeys(one for pk in order for one in (*legs.successors.get(pk, ()), pk))
         shown = (members[pk] for pk in places if self._is_shown(members[pk]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -10,16 +10,19 @@ from typing import NamedTuple
 from memgraph.config.schema import MemorySettings, ModifierGroup
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import AS_STORED, Accesses
-from memgraph.policy.decay import days_idle, effective_confidence
-from memgraph.policy.ranking import Modified, ModifierSettings, RankFacts, apply_modifiers
 from memgraph.retrieval.grounds import Standing
-from memgraph.storage.recall_queries import Candidate
-from memgraph.storage.rows import unreadable
+from memgraph.rules.decay import days_idle, effective_confidence
+from memgraph.rules.ranking import Modified, ModifierSettings, RankFacts, apply_modifiers
+from memgraph.rules.trust import LOW_TRUST
+from memgraph.store.recall import Candidate
+from memgraph.store.rows import unreadable
 
 TURN_PLACE = 2
 """The place, from 0, that a turn has at worst which is first by text and by vectors."""
 AGREED = 1.000001
 """What is moved up scores so much more than what it passes."""
+AGREEMENT = "agreement"
+"""What that factor is called among the modifiers."""
 _STATUSES = {status.value: status for status in MemoryStatus}
 
 
@@ -86,18 +89,16 @@ class Rating:
         return Rated(candidate, legs, modified, confidence, brought_by)
 
 
-def lift_agreed(ranked: list[Rated]) -> None:
+def lift_agreed(ranked: list[Rated], agreed: int | None) -> None:
     """Move the active memory that is first by text and by vectors up, in place.
 
     A turn of a conversation may be outweighed by what was said around it: it comes third at worst.
-    Any other memory comes first. The factor ``agreement`` says so among the modifiers.
+    Any other memory comes first. The factor `AGREEMENT` says so among the modifiers.
+
+    Args:
+        agreed: its key; None: there is none.
     """
-    agreed = (
-        at
-        for at, each in enumerate(ranked)
-        if each.legs.get("text") == each.legs.get("vector") == 1
-    )
-    at = next(agreed, None)
+    at = next((at for at, each in enumerate(ranked) if each.candidate.pk == agreed), None)
     if at is None:
         return
     each = ranked[at]
@@ -105,11 +106,31 @@ def lift_agreed(ranked: list[Rated]) -> None:
     if at <= place or each.candidate.status != MemoryStatus.ACTIVE.value:
         return
     factor = ranked[place].modified.score / each.modified.score * AGREED
-    factors = each.modified.factors | {"agreement": factor}
+    factors = each.modified.factors | {AGREEMENT: factor}
     ranked.insert(
         place,
         ranked.pop(at)._replace(modified=Modified(each.modified.score * factor, factors)),
     )
+
+
+def distrusted(each: Rated) -> Rated:
+    """Return a candidate whose source is of low trust, with the factor ``trust``."""
+    factors = each.modified.factors | {"trust": LOW_TRUST}
+    return each._replace(modified=Modified(each.modified.score * LOW_TRUST, factors))
+
+
+def in_order(ranked: Sequence[Rated]) -> list[Rated]:
+    """Return candidates with scores that fall in their order: who gave way has ``source_share``."""
+    found: list[Rated] = []
+    for each in ranked:
+        score = each.modified.score
+        if found and score >= found[-1].modified.score > 0:
+            # One that went before a better one is not lifted; the better one is lowered to it.
+            factor = found[-1].modified.score / score / AGREED
+            factors = each.modified.factors | {"source_share": factor}
+            each = each._replace(modified=Modified(score * factor, factors))
+        found.append(each)
+    return found
 
 
 def rating(

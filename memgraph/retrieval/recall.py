@@ -6,18 +6,15 @@ the legs, their fusion, the modifiers, the pairs of contradictions, the edges an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
-
-import sqlalchemy as sa
 
 from memgraph.clock import iso
 from memgraph.config.schema import MemorySettings
 from memgraph.ids import IdSource, short_id
-from memgraph.model.enums import MemoryStatus
+from memgraph.model.enums import MemoryStatus, TrustTier
 from memgraph.model.recall import (
     AS_STORED,
     Accesses,
@@ -29,28 +26,38 @@ from memgraph.model.recall import (
     Then,
 )
 from memgraph.model.values import Memory, StoredSource
-from memgraph.policy.budget import select_within
-from memgraph.policy.placing import MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED, placed
-from memgraph.policy.ranking import Fused, reciprocal_rank_fusion
-from memgraph.policy.scope import Viewer
 from memgraph.retrieval import grounds
 from memgraph.retrieval.asking import Embed, NameKeys, Prepared, narrowed, prepared
 from memgraph.retrieval.citation import citation
 from memgraph.retrieval.grounds import Standing
 from memgraph.retrieval.legs import Legs, Search
-from memgraph.retrieval.rating import Rated, lift_agreed, rating
+from memgraph.retrieval.rating import Rated, distrusted, in_order, lift_agreed, rating
 from memgraph.retrieval.timing import Timed, untimed
-from memgraph.storage import graph_queries, journal, recall_graph, recall_queries
-from memgraph.storage.database import Database
-from memgraph.storage.narrowing import Narrowing
-from memgraph.storage.recall_graph import Ties
-from memgraph.storage.recall_queries import Candidate
-from memgraph.storage.vector_cache import HeldVectors
-from memgraph.storage.visibility import STANDING, View
+from memgraph.rules.budget import select_within
+from memgraph.rules.ranking import (
+    MOST_BEFORE,
+    MOST_OTHER_SIDES,
+    MOST_REPLACED,
+    Fused,
+    placed,
+    reciprocal_rank_fusion,
+)
+from memgraph.rules.scope import Viewer
+from memgraph.rules.trust import Claim, Named, Trust, contested, crowding, flooding, most_of, shared
+from memgraph.store import graph
+from memgraph.store import recall as recall_rows
+from memgraph.store import trust as trust_rows
+from memgraph.store.database import Database
+from memgraph.store.recall import Candidate, Narrowing, StoreState
+from memgraph.store.rows import built
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import STANDING, View
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from memgraph.store.sqlite.vector_cache import HeldVectors
 
 RECEIPT_PREFIX = "rcl_"
 ALWAYS: Final = nullcontext()
@@ -82,7 +89,7 @@ def recall(
     now_ms: int,
     ids: IdSource,
     clock: Callable[[], int] | None = None,
-    model_changed: Callable[[sa.Connection], bool] | None = None,
+    model_changed: Callable[[StoreState], bool] | None = None,
     exact: bool = False,
     held: HeldVectors | None = None,
     timed: Timed = untimed,
@@ -97,7 +104,7 @@ def recall(
         name_keys: the canonical names in a text, as the entities of the database are keyed.
         now_ms: the time of the recall, for decay and recency.
         clock: read instead once the snapshot stands, so that the answer holds nothing of later.
-        model_changed: whether the vectors come from another model than ``embed``'s.
+        model_changed: whether the vectors of a state come from another model than ``embed``'s.
         exact: leave no term out and compare every vector, whatever it costs; for measuring.
         held: the vectors of this database that the process keeps.
         timed: told how long each part takes.
@@ -110,37 +117,39 @@ def recall(
     """
     narrowing = narrowed(request, viewer, now_ms, then)
     with timed("prepare"):
-        asked = prepared(request, embed=embed, name_keys=name_keys)
-    with turn, database.read() as connection:
-        seq, _ = journal.head(connection)
+        asked_ms = now_ms if then is None else then.at
+        asked = prepared(request, asked_ms, embed=embed, name_keys=name_keys)
+    with turn, database.read() as snapshot:
+        state = recall_rows.read(snapshot)
         if then is not None:
             now_ms = then.at
         elif clock is not None:
             now_ms = clock()
             narrowing = narrowed(request, viewer, now_ms)
         return _Answer(
-            connection,
+            snapshot,
             asked,
             settings,
             narrowing,
             now_ms,
             exact,
             held,
-            _model_has_changed(connection, model_changed),
+            _model_has_changed(state, model_changed),
             timed,
             then,
-            seq,
+            state,
         ).bundle(ids.new(RECEIPT_PREFIX))
 
 
 def recalled(
-    connection: sa.Connection,
+    snapshot: Snapshot,
     asked: Prepared,
     narrowing: Narrowing,
+    state: StoreState,
     *,
     settings: MemorySettings,
     now_ms: int,
-    model_changed: Callable[[sa.Connection], bool] | None = None,
+    model_changed: Callable[[StoreState], bool] | None = None,
     held: HeldVectors | None = None,
     timed: Timed = untimed,
     then: Then | None = None,
@@ -150,19 +159,18 @@ def recalled(
 
     Args: as of `recall`.
     """
-    changed = _model_has_changed(connection, model_changed)
-    seq, _ = journal.head(connection)
+    changed = _model_has_changed(state, model_changed)
     answer = _Answer(
-        connection, asked, settings, narrowing, now_ms, False, held, changed, timed, then, seq
+        snapshot, asked, settings, narrowing, now_ms, False, held, changed, timed, then, state
     )
     found = answer.found()
     return tuple(found.items), found.degraded, found.account
 
 
 def _model_has_changed(
-    connection: sa.Connection, model_changed: Callable[[sa.Connection], bool] | None
+    state: StoreState, model_changed: Callable[[StoreState], bool] | None
 ) -> bool:
-    return model_changed is not None and model_changed(connection)
+    return model_changed is not None and model_changed(state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +185,7 @@ class _Found:
 class _Answer:
     """One recall on one snapshot."""
 
-    connection: sa.Connection
+    snapshot: Snapshot
     asked: Prepared
     settings: MemorySettings
     narrowing: Narrowing
@@ -187,20 +195,18 @@ class _Answer:
     model_changed: bool
     timed: Timed
     then: Then | None
-    seq: int
+    state: StoreState
 
     def bundle(self, receipt_id: str) -> Bundle:
         found = self.found()
         items, reasons = found.items, found.cut_reasons
         edges = []
-        if self._ties and items:
+        if self.state.ties and items:
             most = MAX_EDGES_PER_ITEM * len(items)
             names = [item.memory.memory_id for item in items]
             view = self.narrowing.view
             around = View(view.viewer, view.as_of, STANDING)
-            edges = recall_graph.edges_around(
-                self.connection, names, around, EDGES_PER_MEMORY, most + 1
-            )
+            edges = graph.edges_around(self.snapshot, names, around, EDGES_PER_MEMORY, most + 1)
             if len(edges) > most:
                 reasons.add("max_edges")
             edges = edges[:most]
@@ -229,7 +235,7 @@ class _Answer:
         if self._asks_of_earlier:
             told.append(_WEIGHED_TODAY)
         legs = self._legs()
-        if self._vector is not None and recall_queries.has_pending(self.connection):
+        if self._vector is not None and self.state.has_pending:
             told.append(
                 Degraded(
                     code="vector.pending",
@@ -242,15 +248,17 @@ class _Answer:
             fused = [each for each in fused if legs.relevance.get(each.id, 0.0) >= floor]
         top_n = self._top_n
         # A replaced memory, shown on demand, is worth half: it may let anyone pass.
-        considered = fused if self.request.include_superseded else fused[: top_n + MODIFIED_SURPLUS]
+        most = len(fused) if self.request.include_superseded else top_n + MODIFIED_SURPLUS
+        considered = [*fused[:most], *(each for each in fused[most:] if each.id == legs.agreed)]
         stand = Standing()
-        if self._ties:
+        if self.state.ties:
             names = [legs.candidates[each.id].memory_id for each in considered]
-            stand = grounds.standing(self.connection, names, self.narrowing.view, self._ties)
+            stand = grounds.standing(self.snapshot, names, self.narrowing.view, self.state.ties)
         rate = rating(self.narrowing.at, self.settings, stand, self._accessed).rated
         ranked = [rate(legs.candidates[each.id], each.score, each.ranks) for each in considered]
         ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
-        lift_agreed(ranked)
+        lift_agreed(ranked, legs.agreed)
+        ranked = self._with_shares(ranked, legs, top_n)
         chosen, stand = self._with_other_sides(ranked, legs, stand, top_n)
         shown = {each.candidate.pk for each in chosen}
         items, over_budget = self._items(chosen, stand, legs)
@@ -261,8 +269,89 @@ class _Answer:
         }
         reasons_of = {"top_n": "top_n", "budget": "token_budget"}
         reasons = {named for one, named in reasons_of.items() if left_out[one]}
-        account = Account(self.seq, left_out, legs.match)
+        account = Account(self.state.change_seq, left_out, legs.match)
         return _Found(items, reasons, (*told, *legs.degraded), account)
+
+    def _with_shares(self, ranked: list[Rated], legs: Legs, top_n: int) -> list[Rated]:
+        """Return the ranked with a share of the places for each source, and each source's trust.
+
+        Where one source crowds the others out of all candidates, they are searched for without it.
+        """
+        trust = Trust.of(self.settings.trust)
+        if self.state.has_trusted:
+            trust = trust_rows.with_told(self.snapshot, trust)
+        most = most_of(self.settings.retrieval.source_share, top_n)
+        asked = self.request
+        named = asked.conversation_id or asked.session_id or asked.source_path
+        if trust.uniform and (named or len(ranked) <= most):
+            return ranked
+        # Where every source is trusted alike, only what comes first has to be looked at.
+        looked_at = ranked[:top_n] if trust.uniform else ranked
+        origins = trust_rows.origins_by_pk(self.snapshot, [one.candidate.pk for one in looked_at])
+        low = {pk for pk, one in origins.items() if trust.tier(one) is TrustTier.LOW}
+        if low:
+            ranked = [distrusted(one) if one.candidate.pk in low else one for one in ranked]
+            ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
+        if named or most >= top_n:
+            return ranked
+
+        def claims(
+            some: Sequence[Rated], relevance: Mapping[int, float], turns: bool
+        ) -> list[Claim]:
+            return [
+                Claim(
+                    origins[each.candidate.pk].names,
+                    relevance.get(each.candidate.pk, 0.0),
+                    turns or each.candidate.sequence is None or each.candidate.pk in low,
+                )
+                for each in some
+            ]
+
+        first = ranked[:top_n]
+        crowd = crowding(claims(first, {}, True), most)
+        if not crowd:
+            return ranked
+        turns_alone = not crowding(claims(first, {}, False), most)
+        # Most questions end here: a flood holds over half of what comes first, too.
+        flooded = (
+            bool(crowding(claims(first, {}, True), top_n // 2))
+            and trust_rows.has_other_talks(self.snapshot, crowd)
+            and self._is_flooded(legs, crowd)
+        )
+        if turns_alone and not flooded:
+            return ranked
+        rest = [each.candidate.pk for each in ranked if each.candidate.pk not in origins]
+        origins |= trust_rows.origins_by_pk(self.snapshot, rest)
+        others = sum(not (crowd & origins[each.candidate.pk].names) for each in ranked)
+        wanting = others < top_n - most
+        before = ranked
+        relevance = dict(legs.judge())
+        if wanting:
+            more = self._legs(self.narrowing.without_sources(crowd))
+            known = {each.candidate.pk for each in ranked}
+            rate = rating(self.narrowing.at, self.settings, Standing(), self._accessed).rated
+            ranked = ranked + [
+                rate(more.candidates[one.id], one.score, one.ranks)
+                for one in self._fused(more)[:top_n]
+                if one.id not in known
+            ]
+            ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
+            legs.candidates.update(more.candidates)
+            relevance = dict(more.judge()) | relevance
+            fresh = [one.candidate.pk for one in ranked if one.candidate.pk not in known]
+            origins |= trust_rows.origins_by_pk(self.snapshot, fresh)
+        turns = flooded and contested(claims(ranked, relevance, True), crowd)
+        if turns_alone and not turns:
+            return before
+        return in_order(
+            [ranked[at] for at in shared(claims(ranked, relevance, turns), top_n, most)]
+        )
+
+    def _is_flooded(self, legs: Legs, crowd: Collection[Named]) -> bool:
+        """Return whether one source of a crowd holds most of what words and vectors found."""
+        found = [pk for leg in ("text", "vector") for pk in legs.ranked.get(leg, ())]
+        origins = trust_rows.origins_by_pk(self.snapshot, set(found))
+        return flooding([origins[pk].names for pk in found], crowd)
 
     @property
     def request(self) -> RecallRequest:
@@ -271,10 +360,6 @@ class _Answer:
     @property
     def _vector(self) -> NDArray[np.float32] | None:
         return None if self.model_changed else self.asked.vector
-
-    @cached_property
-    def _ties(self) -> Ties:
-        return recall_graph.ties(self.connection)
 
     @property
     def _asks_of_earlier(self) -> bool:
@@ -290,15 +375,17 @@ class _Answer:
     def _top_n(self) -> int:
         return self.request.top_n or self.settings.retrieval.top_n
 
-    def _legs(self) -> Legs:
+    def _legs(self, narrowing: Narrowing | None = None) -> Legs:
+        """Search, within ``narrowing`` instead of the answer's own where one is given."""
+        narrowing = narrowing or self.narrowing
         retrieval = self.settings.retrieval
-        with_replaced = self.request.as_of is not None or recall_graph.has_replaced(self.connection)
+        with_replaced = self.request.as_of is not None or self.state.has_replaced
         search = Search(
-            self.connection,
-            self.narrowing,
+            self.snapshot,
+            narrowing,
             retrieval,
             with_replaced,
-            bool(self._ties),
+            bool(self.state.ties),
             self._top_n + CONTEXT_SURPLUS,
             self.exact,
             # Without the model of the index nobody knows whether it tells of all that is seen.
@@ -311,7 +398,7 @@ class _Answer:
             legs = Legs()
             legs.put(
                 "filter",
-                recall_queries.by_filters(self.connection, self.narrowing, retrieval.top_k_text),
+                recall_rows.by_filters(self.snapshot, narrowing, retrieval.top_k_text),
             )
             return legs
         return search.gather(question, vector, self.asked.name_keys)
@@ -344,13 +431,13 @@ class _Answer:
         ]
         outside = {}
         if lacking:
-            fetched = recall_queries.candidates_by_id(
-                self.connection, list(dict.fromkeys(lacking)), self.narrowing
+            fetched = recall_rows.candidates_by_id(
+                self.snapshot, list(dict.fromkeys(lacking)), self.narrowing
             )
             outside = {each.memory_id: each for each in fetched}
         if outside:
             stand |= grounds.standing(
-                self.connection, list(outside), self.narrowing.view, self._ties
+                self.snapshot, list(outside), self.narrowing.view, self.state.ties
             )
         before = {
             one: (*stand.conflicts.later(one)[:MOST_OTHER_SIDES], *amended_by.get(one, ()))
@@ -375,26 +462,19 @@ class _Answer:
         self, chosen: Sequence[Rated], stand: Standing, legs: Legs
     ) -> tuple[list[RecallItem], int]:
         """The chosen as they are handed out, as far as the token budget goes; how many it left."""
-        wide = self.narrowing
-        memories = recall_queries.memories_of(
-            self.connection, [each.candidate.pk for each in chosen], wide
+        found = recall_rows.items(
+            self.snapshot, [each.candidate.pk for each in chosen], self.narrowing
         )
         left_out: tuple[str, ...] = ()
         budget = self.request.token_budget
         if budget is not None:
-            found = [memories[each.candidate.pk] for each in chosen]
-            costs = [(one.memory_id, one.token_cost) for one in found]
+            costs = [(one.memory_id, one.token_cost) for one, _ in found.values()]
             sides = {one: stand.conflicts.opponents(one) for one, _ in costs}
             left_out = select_within(costs, budget, sides).left_out
-        sources = {
-            each.source_id: each
-            for each in graph_queries.sources_of(self.connection, list(memories.values()))
-        }
         items = [
             _item(
                 each,
-                memories[each.candidate.pk],
-                sources,
+                *found[each.candidate.pk],
                 stand,
                 _replaced_by(each.candidate, legs)
                 or stand.conflicts.mark(each.candidate.memory_id),
@@ -422,20 +502,22 @@ def _time_of(each: Candidate) -> int:
 def _item(
     each: Rated,
     memory: Memory,
-    sources: Mapping[str, StoredSource],
+    source: StoredSource,
     stand: Standing,
     mark: str,
 ) -> RecallItem:
-    source = sources[memory.source_id]
-    return RecallItem(
-        memory=memory,
-        source=source,
-        score=each.modified.score,
-        legs=dict(each.legs),
-        modifiers=each.modified.factors,
-        effective_confidence=each.effective_confidence,
-        citation=citation(memory, source),
-        contradicted_by=stand.conflicts.opponents(memory.memory_id),
-        brought_by=each.brought_by,
-        mark=mark,
+    return built(
+        RecallItem,
+        {
+            "memory": memory,
+            "source": source,
+            "score": each.modified.score,
+            "legs": dict(each.legs),
+            "modifiers": each.modified.factors,
+            "effective_confidence": each.effective_confidence,
+            "citation": citation(memory, source),
+            "contradicted_by": stand.conflicts.opponents(memory.memory_id),
+            "brought_by": each.brought_by,
+            "mark": mark,
+        },
     )

@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from memgraph.model.enums import EdgeType, Sensitivity
+from memgraph.model.enums import EdgeType, Sensitivity, SourceType
 from memgraph.model.recall import MAX_TOP_N, Bundle, Degraded, RecallItem, RecallRequest
 from memgraph.model.values import Edge, StoredSource
-from memgraph.policy.budget import select_within
-from memgraph.policy.conflicts import Conflicts, Side
-from memgraph.policy.placing import MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED, placed
+from memgraph.retrieval.rating import AGREEMENT
 from memgraph.retrieval.recall import EDGES_PER_MEMORY, MAX_EDGES_PER_ITEM
+from memgraph.rules.budget import select_within
+from memgraph.rules.contradictions import UNDATED, Conflicts, Side
+from memgraph.rules.ranking import MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED, placed
 
 LEG = "rerank"
 FILTER_LEG = "filter"
@@ -64,8 +65,8 @@ def reranked(
 ) -> Bundle:
     """The answer out of a wide bundle and a reranker's order.
 
-    A score becomes product of modifiers x (sum over legs + weight / (rrf_k + rank in ``order``)),
-    which is reciprocal rank fusion with one leg more.
+    A lift by `AGREEMENT` is undone. A score becomes product of modifiers x (sum over legs +
+    weight / (rrf_k + rank in ``order``)), which is reciprocal rank fusion with one leg more.
 
     Args:
         bundle: as recalled for ``widened``.
@@ -143,8 +144,13 @@ def _place(item: RecallItem) -> tuple[float, str]:
 def _with_leg(item: RecallItem, rank: int | None, rrf_k: int, weight: float) -> RecallItem:
     if rank is None:
         return item
-    gained = math.prod(item.modifiers.values()) * weight / (rrf_k + rank)
-    return item.model_copy(update={"score": item.score + gained, "legs": {**item.legs, LEG: rank}})
+    score, modifiers = item.score, dict(item.modifiers)
+    if weight > 0.0:
+        # A model has read the text: it need not be lifted for what text and vectors agree on.
+        score /= modifiers.pop(AGREEMENT, 1.0)
+    score += math.prod(modifiers.values()) * weight / (rrf_k + rank)
+    legs = {**item.legs, LEG: rank}
+    return item.model_copy(update={"score": score, "modifiers": modifiers, "legs": legs})
 
 
 def _with_companions(ranked: Sequence[RecallItem], bundle: Bundle, top_n: int) -> list[RecallItem]:
@@ -177,15 +183,18 @@ def _with_companions(ranked: Sequence[RecallItem], bundle: Bundle, top_n: int) -
     return chosen
 
 
+def _moment(item: RecallItem) -> int:
+    """Return the time of a side, as ``storage.bulletin_queries.moment`` has it."""
+    memory, source = item.memory, item.source
+    if memory.event_time is not None:
+        return memory.event_time
+    of_file = source.source_path is not None or source.source_type is SourceType.INGEST_FILE
+    return UNDATED if of_file else memory.created_at
+
+
 def _conflicts(there: Mapping[str, RecallItem]) -> Conflicts:
     """Return the open contradictions among some items."""
-    sides = {
-        one: Side(
-            item.memory.created_at if item.memory.event_time is None else item.memory.event_time,
-            one,
-        )
-        for one, item in there.items()
-    }
+    sides = {one: Side(_moment(item), one) for one, item in there.items()}
     return Conflicts.of(
         (sides[one], sides[other])
         for one, item in there.items()

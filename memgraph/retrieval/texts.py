@@ -1,105 +1,152 @@
-"""The words of a question's candidates, all texts in one string of bytes."""
+"""The words of a question's candidates; those of a text are read once and kept for a while."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memgraph.policy.stemming import fold, head, stem
+from memgraph.text.stemming import fold, stem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-# Between two texts: a character that stands in no word.
-_END = "\x02"
+MOST_KEPT = 8_192
+"""So many texts, and as many that were met before them, are kept by a process."""
+_KEPT_CHARS = 2_000
 # Every ASCII byte that belongs to no word becomes a blank, capitals become small; bytes of other
 # characters stay, `_Plain` has seen to those.
 _BLANKED = bytes(
-    code
-    if code >= 128 or chr(code) == _END
-    else ord(chr(code).lower() if chr(code).isalnum() else " ")
+    code if code >= 128 else ord(chr(code).lower() if chr(code).isalnum() else " ")
     for code in range(256)
 )
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
-class Texts:
-    """The words of all candidates in one string of bytes, every one between blanks.
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What is known of one text.
 
-    To take every word of a few hundred texts into the hand would take ten times as long: only
-    those are looked at that may be among the wanted.
+    Attributes:
+        words: its words, folded, each between blanks, in UTF-8.
+        stems: their stems in the same form.
+        length: how many words it has.
+        asks: whether it ends with a question mark.
+        holds: whether it holds one of some words, or a run of so many digits, as it was asked.
     """
+
+    words: bytes
+    stems: bytes
+    length: int
+    asks: bool
+    holds: dict[str | int, bool] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, content: str) -> _Text:
+        plain = content if content.isascii() else _NOT_ASCII.sub(_plain, content)
+        words = plain.encode("utf-8", "surrogatepass").translate(_BLANKED).split()
+        stems = [stem(word.decode("utf-8", "surrogatepass")) for word in words]
+        return cls(
+            _spaced(words),
+            _spaced([one.encode("utf-8", "surrogatepass") for one in stems]),
+            len(words),
+            content.rstrip()[-1:] == "?",
+        )
+
+    def look_for(self, asked: str | int) -> None:
+        """Note in ``holds`` whether it holds one of some words, or so many digits on end."""
+        if isinstance(asked, str):
+            there = any(_spaced([word]) in self.words for word in asked.encode().split())
+        else:
+            there = re.search(rb"[0-9]{%d}" % asked, self.words) is not None
+        self.holds[asked] = there
+
+
+class _Kept:
+    """The texts that were met last. Safe from several threads: what is lost is read again."""
+
+    def __init__(self) -> None:
+        self._new: dict[str, _Text] = {}
+        self._old: dict[str, _Text] = {}
+
+    def get(self, content: str) -> _Text:
+        found = self._new.get(content)
+        if found is not None:
+            return found
+        found = self._old.get(content) or _Text.read(content)
+        if len(content) <= _KEPT_CHARS:
+            if len(self._new) >= MOST_KEPT:
+                self._old, self._new = self._new, {}
+            self._new[content] = found
+        return found
+
+    def forget(self) -> None:
+        self._new, self._old = {}, {}
+
+
+_KEPT = _Kept()
+
+
+def forget() -> None:
+    """Forget the texts that the process keeps; after some were erased."""
+    _KEPT.forget()
+
+
+class Texts:
+    """The words of some texts."""
 
     def __init__(self, contents: Sequence[str]) -> None:
         self._contents = contents
-        joined = "".join([f" {_without(each)} {_END}" for each in contents])
-        self._text = joined.encode("utf-8", "surrogatepass").translate(_BLANKED)
-        self._codes = np.frombuffer(self._text, dtype=np.uint8)
-        blank = self._codes <= ord(" ")
-        self._ends = np.flatnonzero(self._codes == ord(_END))
-        self._starts = np.flatnonzero(blank[:-1] & ~blank[1:])
-        self._blank = blank
-        self.lengths: Floats = np.diff(np.searchsorted(self._starts, self._ends), prepend=0).astype(
-            np.float64
-        )
+        self._texts = [_KEPT.get(each) for each in contents]
+        self.lengths: Floats = np.array([each.length for each in self._texts], dtype=np.float64)
+        # 1 for those that end with a question mark.
+        self.asks: Floats = np.array([each.asks for each in self._texts], dtype=np.float64)
 
     def counts(self, stems: Sequence[str]) -> Floats:
-        """How often each stem stands in each candidate."""
+        """Return how often each stem stands in each text: shape (texts, stems)."""
+        joined = b"".join([each.stems for each in self._texts])
+        ends = np.cumsum([len(each.stems) for each in self._texts])
         counts = np.zeros((len(self._contents), len(stems)))
-        found = list(self._occurrences(stems))
-        if found:
-            at, columns = np.array(found, dtype=np.intp).T
-            np.add.at(counts, (self._owners(at), columns), 1.0)
-        for column, gram in enumerate(stems):
-            if len(gram) <= 2 and not gram.isascii():
-                counts[:, column] = [each.count(gram) for each in self._contents]
+        for column, one in enumerate(stems):
+            if len(one) <= 2 and not one.isascii():
+                counts[:, column] = [each.count(one) for each in self._contents]
+                continue
+            places = list(_places(joined, _spaced([one.encode("utf-8", "surrogatepass")])))
+            if places:
+                owners = np.searchsorted(ends, places, side="right")
+                counts[:, column] = np.bincount(owners, minlength=len(counts))
         return counts
 
-    def any_of(self, folded: Sequence[str]) -> Floats:
-        """1 for the candidates that hold one of these words."""
-        flags = np.zeros(len(self._contents))
-        found = [at for each in folded for at in self._places(f" {each} ".encode())]
-        flags[self._owners(np.array(found, dtype=np.intp))] = 1.0
-        return flags
+    def any_of(self, folded: str) -> Floats:
+        """Return 1 for the texts that hold one of the words, which are parted by blanks."""
+        return self._holding(folded)
 
     def digits(self, least: int) -> Floats:
-        """1 for the candidates that hold a run of so many digits."""
-        is_digit = (self._codes >= ord("0")) & (self._codes <= ord("9"))
-        run = is_digit
-        for _ in range(least - 1):
-            run = run[:-1] & is_digit[len(is_digit) - len(run) + 1 :]
-        flags = np.zeros(len(self._contents))
-        flags[self._owners(np.flatnonzero(run))] = 1.0
-        return flags
+        """Return 1 for the texts that hold a run of so many digits."""
+        return self._holding(least)
 
-    def _owners(self, offsets: NDArray[np.intp]) -> NDArray[np.intp]:
-        return np.searchsorted(self._ends, offsets)
+    def _holding(self, asked: str | int) -> Floats:
+        for each in self._texts:
+            if asked not in each.holds:
+                each.look_for(asked)
+        return np.array([each.holds[asked] for each in self._texts], dtype=np.float64)
 
-    def _places(self, wanted: bytes) -> Iterator[int]:
-        at = self._text.find(wanted)
-        while at >= 0:
-            yield at
-            at = self._text.find(wanted, at + 1)
 
-    def _occurrences(self, stems: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """(offset, place in ``stems``) of every word that has one of the stems."""
-        places = {each: at for at, each in enumerate(stems)}
-        heads: list[str] = []
-        for one in sorted({head(each) for each in stems}):
-            if not heads or not one.startswith(heads[-1]):
-                heads.append(one)
-        for one in heads:
-            for start in self._places(f" {one}".encode("utf-8", "surrogatepass")):
-                end = self._text.find(b" ", start + 1)
-                word = self._text[start + 1 : end].decode("utf-8", "surrogatepass")
-                place = places.get(stem(word))
-                if place is not None:
-                    yield start, place
+def _spaced(words: Sequence[bytes]) -> bytes:
+    return b" " + b" ".join(words) + b" "
+
+
+def _places(text: bytes, wanted: bytes) -> Iterator[int]:
+    at = text.find(wanted)
+    while at >= 0:
+        yield at
+        # The blank behind one word is the blank before the next.
+        at = text.find(wanted, at + 1)
 
 
 class _Plain(dict[int, str]):
@@ -112,12 +159,6 @@ class _Plain(dict[int, str]):
 
 
 _PLAIN = _Plain()
-
-
-def _without(text: str) -> str:
-    """The text with its characters beyond ASCII folded, and no ``_END``."""
-    plain = text if text.isascii() else _NOT_ASCII.sub(_plain, text)
-    return plain.replace(_END, " ")
 
 
 def _plain(found: re.Match[str]) -> str:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-import sqlalchemy as sa
-
 from memgraph.errors import AccessDenied, Conflict, InvalidInput
 from memgraph.model.enums import (
     CapturedBy,
@@ -20,14 +18,15 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.policy.echo import is_agent
-from memgraph.storage import echo_queries, graph_queries, memories
+from memgraph.rules.echo import is_agent
+from memgraph.store import echoes, graph, memories
+from memgraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from memgraph.model.values import Memory
-    from memgraph.policy.scope import Viewer
-    from memgraph.storage.echo_queries import StandingText
-    from memgraph.storage.visibility import View
+    from memgraph.rules.scope import Viewer
+    from memgraph.store.echoes import StandingText
+    from memgraph.store.visibility import View
 
 
 class Place(NamedTuple):
@@ -98,7 +97,7 @@ def sensitivity_of(least: Sensitivity, repeated: Iterable[StandingText]) -> Sens
     return max(levels, key=lambda each: each.level)
 
 
-def require_correctable(connection: sa.Connection, memory_id: str, view: View) -> Memory:
+def require_correctable(snapshot: Snapshot, memory_id: str, view: View) -> Memory:
     """The fact that a model may replace.
 
     Raises:
@@ -108,8 +107,8 @@ def require_correctable(connection: sa.Connection, memory_id: str, view: View) -
     """
     from memgraph.consolidation.lookup import is_protected
 
-    memory = _fact(connection, memory_id, view)
-    if memory.type is MemoryType.IDENTITY or is_protected(_standing(connection, memory)):
+    memory = _fact(snapshot, memory_id, view)
+    if memory.type is MemoryType.IDENTITY or is_protected(_standing(snapshot, memory)):
         raise AccessDenied(
             "a person told or confirmed it, and only a person corrects it; remember the new"
             " statement instead",
@@ -118,7 +117,7 @@ def require_correctable(connection: sa.Connection, memory_id: str, view: View) -
     return memory
 
 
-def require_replaceable(connection: sa.Connection, new_id: str, old_id: str, view: View) -> None:
+def require_replaceable(snapshot: Snapshot, new_id: str, old_id: str, view: View) -> None:
     """See that one fact may take the place of another because a model says so.
 
     Raises:
@@ -126,8 +125,8 @@ def require_replaceable(connection: sa.Connection, new_id: str, old_id: str, vie
             one would be left without either.
         Conflict: the new one is not in force itself.
     """
-    old = require_correctable(connection, old_id, view)
-    new = _fact(connection, new_id, view)
+    old = require_correctable(snapshot, old_id, view)
+    new = _fact(snapshot, new_id, view)
     if new.status is not MemoryStatus.ACTIVE:
         raise Conflict("what replaces a fact is in force itself", memory_id=new_id)
     same_place = (new.scope, new.scope_id) == (old.scope, old.scope_id)
@@ -141,7 +140,7 @@ def require_replaceable(connection: sa.Connection, new_id: str, old_id: str, vie
         )
 
 
-def require_confirmable(connection: sa.Connection, memory_id: str, view: View) -> None:
+def require_confirmable(snapshot: Snapshot, memory_id: str, view: View) -> None:
     """See that a fact is not a machine's word alone.
 
     Raises:
@@ -149,23 +148,23 @@ def require_confirmable(connection: sa.Connection, memory_id: str, view: View) -
         InvalidInput: it is no fact.
         AccessDenied: a model remembered it, or it comes from an agent's turns alone.
     """
-    memory = _fact(connection, memory_id, view)
-    standing = _standing(connection, memory)
+    memory = _fact(snapshot, memory_id, view)
+    standing = _standing(snapshot, memory)
     by_a_model = standing[:2] == (CapturedBy.EXTRACTOR, SourceType.MANUAL)
-    speakers = echo_queries.speakers(connection, memory_id)
+    speakers = echoes.speakers(snapshot, memory_id)
     if by_a_model or (speakers and all(is_agent(each) for each in speakers)):
         raise AccessDenied(
             "only a model or an agent said it: only a person confirms it", memory_id=memory_id
         )
 
 
-def _fact(connection: sa.Connection, memory_id: str, view: View) -> Memory:
-    memory = memories.get(connection, memory_id, view)
+def _fact(snapshot: Snapshot, memory_id: str, view: View) -> Memory:
+    memory = memories.get(snapshot, memory_id, view)
     if memory.kind is not MemoryKind.FACT:
         raise InvalidInput("only a fact can be corrected or confirmed", field="memory_id")
     return memory
 
 
-def _standing(connection: sa.Connection, memory: Memory) -> _Standing:
-    [source] = graph_queries.sources_of(connection, [memory])
+def _standing(snapshot: Snapshot, memory: Memory) -> _Standing:
+    [source] = graph.sources_of(snapshot, [memory])
     return _Standing(source.captured_by, source.source_type, memory.confidence)

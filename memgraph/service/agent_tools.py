@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from memgraph.errors import AccessDenied, InvalidInput, MemgraphError, without_kind
 from memgraph.model.values import Name, Text
-from memgraph.policy.proposals import MAX_CONFIDENCE, MAX_CONTENT_CHARS
+from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_CONTENT_CHARS
 from memgraph.service.agent_work import (
     Kind,
     confirm_fact,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from memgraph.clock import iso
 from memgraph.errors import Conflict
 from memgraph.model.enums import JobName, JobState, MemoryStatus
-from memgraph.policy.proposals import MAX_CONFIDENCE
 from memgraph.retrieval.citation import short_citation
+from memgraph.rules.proposals import MAX_CONFIDENCE
 
 if TYPE_CHECKING:
     from memgraph.model.recall import Bundle, RecallItem
@@ -26,7 +26,7 @@ MAX_LIST_CHARS: Final = 1_500
 PAUSE_MS: Final = 15 * 60_000
 """Between two maintenances, by the record of the jobs."""
 CUT: Final = " […]"
-_FOUND: Final = {"updates", "updated_by", "contradicts", "reasons"}
+_FOUND: Final = {"updates", "updated_by", "contradicts", "reasons", "comparison"}
 
 Item = TypeVar("Item")
 Kind = Literal["episode", "fact", "reflection"]
@@ -63,7 +63,8 @@ def remember_fact(
 ) -> dict[str, Any]:
     """Store a fact: ``{"outcome": "stored" | "duplicate" | "known", "memory_id": …}``.
 
-    Where it stands against others: ``updates``, ``contradicts`` and ``reasons``.
+    Where it stands against others: ``updates``, ``contradicts`` and ``reasons``; ``comparison`` is
+    ``pending`` where more may be found.
     """
     done = handle.propose_fact(
         content,

@@ -12,6 +12,36 @@ Chore = Callable[[Callable[[], bool]], object]
 """Takes a function that says whether to stop, and returns when nothing is left to do."""
 
 
+class InFlight:
+    """Counts the calls that are being answered. Safe from several threads."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._lock = threading.Lock()
+        self._none = threading.Event()
+        self._none.set()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._count += 1
+            self._none.clear()
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._count -= 1
+            if not self._count:
+                self._none.set()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until there is none, for a time at most; return whether there is none."""
+        until = time.monotonic() + timeout_s
+        while self._none.wait(max(until - time.monotonic(), 0.0)):
+            # By the time that this thread has its turn the next call may have begun.
+            if not self._count:
+                return True
+        return False
+
+
 class Background:
     """Does its chores when it is woken, and from time to time for what was put off.
 

@@ -8,46 +8,46 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import sqlalchemy as sa
-
 from memgraph.audit.journal import Entry
 from memgraph.errors import Conflict, NotFound
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge
-from memgraph.policy.endings import QUIET, lost_to, reason_of
-from memgraph.policy.lifecycle import (
+from memgraph.rules.evidence import strengthened, support_of
+from memgraph.rules.lifecycle import (
+    QUIET,
     Action,
     MemoryChange,
     MemoryState,
     ResolutionRecord,
     dismissal,
     is_dismissed,
+    lost_to,
     next_status,
     plan_reopening,
     plan_resolution,
+    reason_of,
 )
-from memgraph.policy.support import strengthened, support_of
-from memgraph.service.joining import state_of
-from memgraph.storage import consolidation_queries, edges, memories, supports
-from memgraph.storage.endings import last_retractions
-from memgraph.storage.visibility import View
+from memgraph.store import edges, memories, sessions, trust
+from memgraph.store.evidence import last_retractions
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.visibility import View
 
 
-def confirm(connection: sa.Connection, memory_id: str, *, at: int, view: View) -> list[Entry]:
+def confirm(transaction: Transaction, memory_id: str, *, at: int, view: View) -> list[Entry]:
     """Protect a memory: full confidence, no decay. Only an active one can be confirmed."""
-    memory = memories.get(connection, memory_id, view)
+    memory = memories.get(transaction, memory_id, view)
     if memory.status is not MemoryStatus.ACTIVE:
         raise Conflict(
             f"only an active memory can be confirmed; this one is {memory.status.value}",
             memory_id=memory_id,
         )
-    memories.update(connection, memory_id, confidence=1.0, decay_rate=0.0, updated_at=at)
+    memories.update(transaction, memory_id, confidence=1.0, decay_rate=0.0, updated_at=at)
     before = {"confidence": memory.confidence, "decay_rate": memory.decay_rate}
     return [Entry("confirm", memory_id, {"before": before})]
 
 
 def strengthen(
-    connection: sa.Connection,
+    transaction: Transaction,
     memory_id: str,
     *,
     source_id: str,
@@ -60,21 +60,21 @@ def strengthen(
         source_id: of a source that is stored.
         evidence: ids of the turns in which it was said.
     """
-    grounds = consolidation_queries.derived_from(connection, memory_id) if evidence else set()
+    grounds = sessions.derived_from(transaction, memory_id) if evidence else set()
     further = [one for one in evidence if one not in grounds]
-    before = support_of(*supports.origins(connection, memory_id))
-    added = supports.add(connection, memory_id, source_id, at=at)
+    before = support_of(*trust.origins(transaction, memory_id))
+    added = trust.add(transaction, memory_id, source_id, at=at)
     if not further and not added:
         return []
-    memories.insert_derivations(connection, [(memory_id, one) for one in further], added_at=at)
-    [memory] = memories.get_many(connection, [memory_id])
-    after = support_of(*supports.origins(connection, memory_id))
+    memories.insert_derivations(transaction, [(memory_id, one) for one in further], added_at=at)
+    [memory] = memories.get_many(transaction, [memory_id])
+    after = support_of(*trust.origins(transaction, memory_id))
     gained = strengthened(memory.confidence, before, after)
     confidence = round(max(gained, memory.confidence), 6)
     # Said again is as good as asked for: what people keep talking about does not expire.
     used = max(at, memory.last_accessed_at or 0)
     memories.update(
-        connection, memory_id, confidence=confidence, last_accessed_at=used, updated_at=at
+        transaction, memory_id, confidence=confidence, last_accessed_at=used, updated_at=at
     )
     details = {
         "source_id": source_id,
@@ -87,17 +87,17 @@ def strengthen(
 
 
 def retract(
-    connection: sa.Connection, memory_id: str, *, reason: str, at: int, actor: str, view: View
+    transaction: Transaction, memory_id: str, *, reason: str, at: int, actor: str, view: View
 ) -> list[Entry]:
     """Take a memory back. It stays, with its history, and is no longer recalled."""
-    before = memories.get(connection, memory_id, view).status
+    before = memories.get(transaction, memory_id, view).status
     status, reason = next_status(before, Action.RETRACT), reason_of(before, reason)
-    memories.set_status(connection, memory_id, status, at=at, actor=actor, reason=reason)
+    memories.set_status(transaction, memory_id, status, at=at, actor=actor, reason=reason)
     return [Entry("retract", memory_id, {"reason": reason})]
 
 
 def restore(
-    connection: sa.Connection,
+    transaction: Transaction,
     memory_id: str,
     *,
     reason: str,
@@ -112,27 +112,27 @@ def restore(
 
     ``view`` None: nobody's request, whoever may see the memory.
     """
-    memory = memories.get(connection, memory_id, view)
+    memory = memories.get(transaction, memory_id, view)
     if not memory.content:
         raise Conflict("an erased memory cannot be restored", memory_id=memory_id)
-    replaced = bool(edges.still_replaced(connection, [memory_id]))
+    replaced = bool(edges.still_replaced(transaction, [memory_id]))
     if memory.status is MemoryStatus.SUPERSEDED and not replaced:
-        if lost := [edge.edge_id for edge, _ in _lost(connection, memory_id)]:
+        if lost := [edge.edge_id for edge, _ in _lost(transaction, memory_id)]:
             raise Conflict(f"it lost a contradiction: reopen {lost[0]}", edge_ids=lost)
         status = next_status(memory.status, Action.REACTIVATE)
     else:
         status = next_status(memory.status, Action.RESTORE)
     if replaced:
         status = next_status(status, Action.SUPERSEDE)
-    memories.set_status(connection, memory_id, status, at=at, actor=actor, reason=reason)
+    memories.set_status(transaction, memory_id, status, at=at, actor=actor, reason=reason)
     return [
         Entry("restore", memory_id, {"reason": reason}),
-        *replace_again(connection, [memory_id], at=at, actor=actor, view=view),
+        *replace_again(transaction, [memory_id], at=at, actor=actor, view=view),
     ]
 
 
 def replace_again(
-    connection: sa.Connection,
+    transaction: Transaction,
     memory_ids: Collection[str],
     *,
     at: int,
@@ -141,16 +141,16 @@ def replace_again(
 ) -> list[Entry]:
     """What memories that are back had replaced as a whole does not stand beside them."""
     entries = []
-    for old, new in edges.replaced_and_active(connection, memory_ids, view).items():
+    for old, new in edges.replaced_and_active(transaction, memory_ids, view).items():
         status = next_status(MemoryStatus.ACTIVE, Action.SUPERSEDE)
         reason = f"replaced by {new}"
-        memories.set_status(connection, old, status, at=at, actor=actor, reason=reason)
+        memories.set_status(transaction, old, status, at=at, actor=actor, reason=reason)
         entries.append(Entry("supersede", old, {"by": new}))
     return entries
 
 
 def reinstate(
-    connection: sa.Connection,
+    transaction: Transaction,
     memory_id: str,
     by: Collection[str],
     *,
@@ -163,20 +163,20 @@ def reinstate(
     The contradictions that it lost to memories of ``by`` are open again.
     """
     entries = []
-    for edge, record in _lost(connection, memory_id):
+    for edge, record in _lost(transaction, memory_id):
         if record.winner_id in by:
-            entries += reopen(connection, edge, reason=told, at=at, actor=actor)
-    if memories.get(connection, memory_id).status is MemoryStatus.SUPERSEDED:
+            entries += reopen(transaction, edge, reason=told, at=at, actor=actor)
+    if memories.get(transaction, memory_id).status is MemoryStatus.SUPERSEDED:
         status = next_status(MemoryStatus.SUPERSEDED, Action.REACTIVATE)
-        memories.set_status(connection, memory_id, status, at=at, actor=actor, reason=told)
+        memories.set_status(transaction, memory_id, status, at=at, actor=actor, reason=told)
         entries.append(Entry("restore", memory_id, {"reason": told}))
     return entries
 
 
-def contradiction(connection: sa.Connection, edge_id: str, view: View) -> Edge:
+def contradiction(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
     """The Contradicts edge with this id. Raises NotFound: there is none with both ends visible."""
-    edge = edges.get(connection, edge_id)
-    if len(memories.existing_ids(connection, [edge.from_id, edge.to_id], view)) < 2:
+    edge = edges.get(snapshot, edge_id)
+    if len(memories.existing_ids(snapshot, [edge.from_id, edge.to_id], view)) < 2:
         raise edges.missing(edge_id)
     if edge.edge_type is not EdgeType.CONTRADICTS:
         told = f"{edge_id} is a {edge.edge_type.value} edge, no contradiction"
@@ -185,7 +185,7 @@ def contradiction(connection: sa.Connection, edge_id: str, view: View) -> Edge:
 
 
 def resolve(
-    connection: sa.Connection, edge: Edge, *, winner_id: str, reason: str, at: int, actor: str
+    transaction: Transaction, edge: Edge, *, winner_id: str, reason: str, at: int, actor: str
 ) -> list[Entry]:
     """Decide an open contradiction: the loser is superseded, nothing is deleted.
 
@@ -201,26 +201,26 @@ def resolve(
         )
     loser_id = edge.to_id if winner_id == edge.from_id else edge.from_id
     plan = plan_resolution(
-        state_of(connection, winner_id),
-        state_of(connection, loser_id),
+        state_of(transaction, winner_id),
+        state_of(transaction, loser_id),
         already_resolved=edge.resolved_at is not None,
-        standing=_standing(connection, loser_id, edge.edge_id),
+        standing=_standing(transaction, loser_id, edge.edge_id),
     )
     because = lost_to(winner_id, reason)
     for change in plan.changes:
-        apply(connection, change, at=at, actor=actor, reason=because)
-    if set(last_retractions(connection, loser_id)[:1]) & QUIET:
+        apply(transaction, change, at=at, actor=actor, reason=because)
+    if set(last_retractions(transaction, loser_id)[:1]) & QUIET:
         # Nobody had said anything against it: from now on somebody has.
         status = MemoryStatus.RETRACTED
-        memories.set_status(connection, loser_id, status, at=at, actor=actor, reason=because)
+        memories.set_status(transaction, loser_id, status, at=at, actor=actor, reason=because)
     resolution = plan.record.as_dict() | {"reason": reason, "actor": actor}
-    edges.set_resolution(connection, edge.edge_id, at, resolution)
-    details = {"edge_id": edge.edge_id, **resolution, **_left_with(connection, loser_id)}
+    edges.set_resolution(transaction, edge.edge_id, at, resolution)
+    details = {"edge_id": edge.edge_id, **resolution, **_left_with(transaction, loser_id)}
     return [Entry("resolve", winner_id, details)]
 
 
 def dismiss(
-    connection: sa.Connection, edge: Edge, *, reason: str, at: int, actor: str
+    transaction: Transaction, edge: Edge, *, reason: str, at: int, actor: str
 ) -> list[Entry]:
     """Say that an open contradiction is none: both sides hold, and the two are not joined so again.
 
@@ -232,12 +232,12 @@ def dismiss(
             "this contradiction is not open; reopen it before dismissing it", edge_id=edge.edge_id
         )
     resolution = dismissal(reason=reason, actor=actor)
-    edges.set_resolution(connection, edge.edge_id, at, resolution)
+    edges.set_resolution(transaction, edge.edge_id, at, resolution)
     return [Entry("dismiss", edge.from_id, {"edge_id": edge.edge_id, **resolution})]
 
 
 def reopen(
-    connection: sa.Connection, edge: Edge, *, reason: str, at: int, actor: str
+    transaction: Transaction, edge: Edge, *, reason: str, at: int, actor: str
 ) -> list[Entry]:
     """Take a resolution or a dismissal back; a loser returns unless something else stands against
     it.
@@ -248,39 +248,39 @@ def reopen(
     if edge.resolution is None:
         raise Conflict("this contradiction is open", edge_id=edge.edge_id)
     if is_dismissed(edge.resolution):
-        edges.set_resolution(connection, edge.edge_id, at, None)
+        edges.set_resolution(transaction, edge.edge_id, at, None)
         nobody = {"loser_id": None}
         return [Entry("reopen", edge.from_id, {"edge_id": edge.edge_id, "reason": reason} | nobody)]
     record = ResolutionRecord.from_dict(edge.resolution)
     plan = plan_reopening(
         record,
-        winner=_state_or_none(connection, record.winner_id),
-        loser=_state_or_none(connection, record.loser_id),
-        replaced=bool(edges.still_replaced(connection, [record.loser_id], but=edge.edge_id)),
+        winner=_state_or_none(transaction, record.winner_id),
+        loser=_state_or_none(transaction, record.loser_id),
+        replaced=bool(edges.still_replaced(transaction, [record.loser_id], but=edge.edge_id)),
     )
     for change in plan.changes:
-        apply(connection, change, at=at, actor=actor, reason=f"contradiction reopened: {reason}")
-    edges.set_resolution(connection, edge.edge_id, at, None)
-    _retract_quietly(connection, record.loser_id, at=at, actor=actor)
+        apply(transaction, change, at=at, actor=actor, reason=f"contradiction reopened: {reason}")
+    edges.set_resolution(transaction, edge.edge_id, at, None)
+    _retract_quietly(transaction, record.loser_id, at=at, actor=actor)
     told = {"edge_id": edge.edge_id, "reason": reason, "loser_id": record.loser_id}
-    return [Entry("reopen", record.winner_id, told | _left_with(connection, record.loser_id))]
+    return [Entry("reopen", record.winner_id, told | _left_with(transaction, record.loser_id))]
 
 
-def _retract_quietly(connection: sa.Connection, memory_id: str, *, at: int, actor: str) -> None:
+def _retract_quietly(transaction: Transaction, memory_id: str, *, at: int, actor: str) -> None:
     """What housekeeping had retracted before it lost is refuted no more, where it lost no other."""
-    reasons = last_retractions(connection, memory_id)
-    if len(reasons) == 2 and reasons[1] in QUIET and not _lost(connection, memory_id):
+    reasons = last_retractions(transaction, memory_id)
+    if len(reasons) == 2 and reasons[1] in QUIET and not _lost(transaction, memory_id):
         status = MemoryStatus.RETRACTED
-        memories.set_status(connection, memory_id, status, at=at, actor=actor, reason=reasons[1])
+        memories.set_status(transaction, memory_id, status, at=at, actor=actor, reason=reasons[1])
 
 
 def apply(
-    connection: sa.Connection, change: MemoryChange, *, at: int, actor: str, reason: str
+    transaction: Transaction, change: MemoryChange, *, at: int, actor: str, reason: str
 ) -> None:
     """Write one planned change."""
     if change.status is not None:
         memories.set_status(
-            connection,
+            transaction,
             change.memory_id,
             change.status,
             at=at,
@@ -291,32 +291,32 @@ def apply(
     if change.confidence is not None:
         values["confidence"] = change.confidence
     if change.supersedes is not None:
-        attributes = memories.get(connection, change.memory_id).attributes
+        attributes = memories.get(transaction, change.memory_id).attributes
         attributes = {key: each for key, each in attributes.items() if key != "supersedes"}
         if change.supersedes:
             attributes["supersedes"] = list(change.supersedes)
         values["attributes"] = attributes
     if values:
-        memories.update(connection, change.memory_id, updated_at=at, **values)
+        memories.update(transaction, change.memory_id, updated_at=at, **values)
 
 
-def _left_with(connection: sa.Connection, loser_id: str) -> dict[str, float]:
+def _left_with(snapshot: Snapshot, loser_id: str) -> dict[str, float]:
     """What the journal tells of the loser's confidence now, for an audit to compare."""
-    state = _state_or_none(connection, loser_id)
+    state = _state_or_none(snapshot, loser_id)
     return {} if state is None else {"loser_confidence": state.confidence}
 
 
-def _state_or_none(connection: sa.Connection, memory_id: str) -> MemoryState | None:
+def _state_or_none(snapshot: Snapshot, memory_id: str) -> MemoryState | None:
     try:
-        return state_of(connection, memory_id)
+        return state_of(snapshot, memory_id)
     except NotFound:
         return None
 
 
-def _lost(connection: sa.Connection, loser_id: str) -> list[tuple[Edge, ResolutionRecord]]:
+def _lost(snapshot: Snapshot, loser_id: str) -> list[tuple[Edge, ResolutionRecord]]:
     """The contradictions that were decided against a memory, and how, oldest first."""
     found = []
-    for edge in edges.of_memory(connection, loser_id, [EdgeType.CONTRADICTS]):
+    for edge in edges.of_memory(snapshot, loser_id, [EdgeType.CONTRADICTS]):
         if edge.resolution is None or is_dismissed(edge.resolution):
             continue
         record = ResolutionRecord.from_dict(edge.resolution)
@@ -325,6 +325,18 @@ def _lost(connection: sa.Connection, loser_id: str) -> list[tuple[Edge, Resoluti
     return found
 
 
-def _standing(connection: sa.Connection, loser_id: str, but: str) -> ResolutionRecord | None:
-    others = (record for edge, record in _lost(connection, loser_id) if edge.edge_id != but)
+def _standing(snapshot: Snapshot, loser_id: str, but: str) -> ResolutionRecord | None:
+    others = (record for edge, record in _lost(snapshot, loser_id) if edge.edge_id != but)
     return next(others, None)
+
+
+def state_of(snapshot: Snapshot, memory_id: str) -> MemoryState:
+    """What the rules of the life of a memory look at. Raises NotFound."""
+    memory = memories.get(snapshot, memory_id)
+    won = memory.attributes.get("supersedes", [])
+    return MemoryState(
+        memory_id=memory_id,
+        status=memory.status,
+        confidence=memory.confidence,
+        supersedes=tuple(str(one) for one in won) if isinstance(won, list) else (),
+    )

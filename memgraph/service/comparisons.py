@@ -1,7 +1,7 @@
 """What a write makes of the stored facts that a new one repeats, updates or contradicts.
 
-Within one author's statements the later replaces the earlier. Between two authors it is an open
-contradiction, which waits for a decision.
+Within one author's statements, stored by one actor, the later replaces the earlier. Between two it
+is an open contradiction, which waits for a decision.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import sqlalchemy as sa
-
 from memgraph.consolidation.comparing import (
+    IN_LINE_CANDIDATES,
     Author,
     Match,
     NewStatement,
@@ -37,20 +36,22 @@ from memgraph.model.enums import (
 )
 from memgraph.model.events import ContradictionFound, Event
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
-from memgraph.policy.namespaces import is_item
-from memgraph.policy.trust import LESS_TRUSTED
-from memgraph.relations import Statement
+from memgraph.relations.statement import Statement
+from memgraph.rules.namespaces import is_item
+from memgraph.rules.trust import KEPT_APART
 from memgraph.service.embedding import MAX_REFUSALS, pause_ms
 from memgraph.service.joining import Joiner, Written
-from memgraph.storage import comparisons, consolidation_queries, events
-from memgraph.storage.comparisons import ComparedFact, WaitingFact
-from memgraph.storage.consolidation_queries import Place
+from memgraph.store import comparisons, embeddings, events, sessions
+from memgraph.store.comparisons import ComparedFact, WaitingFact
+from memgraph.store.sessions import Place
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
     from memgraph.consolidation.conflict_judge import Judgement
     from memgraph.service.embedding import Drained
     from memgraph.service.life.models import LanguageModel
-    from memgraph.service.opened import Opened, Transaction
+    from memgraph.service.opened import JournalledTransaction, Opened
 
 ACTOR: Final = "comparison"
 """Whom the journal names for what the outbox brings about."""
@@ -153,7 +154,7 @@ class Comparison:
 
 
 def write_edges(
-    connection: sa.Connection,
+    transaction: Transaction,
     joiner: Joiner,
     memory_id: str,
     matches: Sequence[Match],
@@ -165,7 +166,7 @@ def write_edges(
     """Join a stored memory with what it relates to, in the transaction of the caller.
 
     Args:
-        joiner: of whoever may see everything beside the memory's place.
+        joiner: the writer's ``comparer``.
         written: takes the journal entries, and the outcomes of edges that are new.
     """
     comparison = Comparison()
@@ -173,11 +174,11 @@ def write_edges(
     joined = Written()
     for match in matches[:MAX_EDGES]:
         link = _edge(memory_id, match)
-        [outcome] = joiner.join_all(connection, [link], joined, at=at, actor=actor)
+        [outcome] = joiner.join_all(transaction, [link], joined, at=at, actor=actor)
         if outcome.outcome != "stored" or outcome.edge_id is None:
             continue
         sides = None
-        if link.edge_type is EdgeType.CONTRADICTS or outcome.code == LESS_TRUSTED:
+        if link.edge_type is EdgeType.CONTRADICTS or outcome.code in KEPT_APART:
             ends = {"from_id": link.from_id, "to_id": link.to_id}
             found.append(ContradictionFound(edge_id=outcome.edge_id, **ends))
             sides = comparison.contradicts
@@ -187,7 +188,7 @@ def write_edges(
             comparison.reasons[match.memory_id] = match.finding.reason
             if sides is not None:
                 sides.append(match.memory_id)
-    events.append(connection, at, found)
+    events.append(transaction, at, found)
     written.entries += joined.entries
     written.edges += [each for each in joined.edges if each.outcome == "stored"]
     return comparison
@@ -270,12 +271,12 @@ class ComparisonWorker:
         with self._one_at_a_time:
             while not stop() and (limit is None or done.compared < limit):
                 at = self._opened.clock.now_ms()
-                with self._opened.database.read() as connection:
-                    facts = comparisons.due(connection, [_RULES], at=at, limit=COMPARED_AT_ONCE)
-                    found = find_matches(connection, [_waiting(fact) for fact in facts], at=at)
+                with self._opened.database.read() as snapshot:
+                    facts = comparisons.due(snapshot, [_RULES], at=at, limit=COMPARED_AT_ONCE)
+                    found = find_matches(snapshot, [_waiting(fact) for fact in facts], at=at)
                 if not facts:
                     return done
-                self._write(facts, found, done)
+                self._write(facts, [matches.found for matches in found], done)
                 time.sleep(GIVE_WAY_S)
         return done
 
@@ -288,28 +289,20 @@ class ComparisonWorker:
         pks = [fact.pk for fact in facts]
         if not any(found):
             # Until it is on the disk they may have to be compared again, nothing else.
-            with self._opened.database.write(durable=False) as connection:
-                self._end_rules(connection, pks)
+            with self._opened.database.write(durable=False) as transaction:
+                end_rules(transaction, pks, asks_model=self._opened.llm is not None)
             done.compared += len(facts)
             return
         with self._opened.transaction(ACTOR, claimed=False) as transaction:
-            connection = transaction.connection
-            left = comparisons.still_waiting(connection, pks, _RULES)
+            left = comparisons.still_waiting(transaction, pks, _RULES)
             written = Written()
             for fact, matches in zip(facts, found, strict=True):
                 if fact.pk in left:
                     self._join(transaction, fact, matches, written)
-            self._end_rules(connection, sorted(left))
+            end_rules(transaction, sorted(left), asks_model=self._opened.llm is not None)
             transaction.tell(written.entries)
         done.compared += len(left)
         done.edges += len(written.edges)
-
-    def _end_rules(self, connection: sa.Connection, pks: Sequence[int]) -> None:
-        """Let facts wait for the model; where none is configured they are done."""
-        if self._opened.llm is None:
-            comparisons.remove(connection, pks)
-        else:
-            comparisons.move_on(connection, pks, _MODEL)
 
     def judge(
         self,
@@ -331,9 +324,9 @@ class ComparisonWorker:
         with self._judging:
             while not stop() and not budget.exhausted and (limit is None or done.judged < limit):
                 at = self._opened.clock.now_ms()
-                with self._opened.database.read() as connection:
-                    due = comparisons.due(connection, [_MODEL], at=at, limit=1)
-                    questions = [self._question(connection, fact, at) for fact in due]
+                with self._opened.database.read() as snapshot:
+                    due = comparisons.due(snapshot, [_MODEL], at=at, limit=1)
+                    questions = [self._question(snapshot, fact, at) for fact in due]
                 for question in questions:
                     self._judge(question, budget, done)
                 if not questions or done.error_code is not None:
@@ -342,37 +335,34 @@ class ComparisonWorker:
             self._opened.log.warning("comparison.refused", codes=dict(done.refused))
         return done
 
-    def _question(self, connection: sa.Connection, fact: WaitingFact, at: int) -> _Question:
+    def _question(self, snapshot: Snapshot, fact: WaitingFact, at: int) -> _Question:
         """Return a fact with the stored facts that the model is to compare with it."""
         from memgraph.consolidation.conflict_judge import MAX_CANDIDATES
 
         model, new = self._opened.llm, _waiting(fact)
         if model is None or not fact.active or not model.may_read(Sensitivity(fact.sensitivity)):
             return _Question(fact, new, ())
-        new = new._replace(near=self._near(connection, fact))
+        new = new._replace(near=self._near(snapshot, fact))
         # None of them is more sensitive than the fact itself.
-        [facts] = find_candidates(connection, [new], at=at, limit=MAX_CANDIDATES)
+        [(facts, _)] = find_candidates(snapshot, [new], at=at, limit=MAX_CANDIDATES)
         ids = [each.memory_id for each in facts]
-        joined = comparisons.joined_ids(connection, fact.memory_id, ids)
+        joined = comparisons.joined_ids(snapshot, fact.memory_id, ids)
         return _Question(fact, new, [each for each in facts if each.memory_id not in joined])
 
-    def _near(self, connection: sa.Connection, fact: WaitingFact) -> tuple[int, ...]:
+    def _near(self, snapshot: Snapshot, fact: WaitingFact) -> tuple[int, ...]:
         """Return keys of active memories of the fact's scope whose vectors are near its own."""
         if self._opened.embedding is None or self._opened.other_model is not None:
             return ()
-        from memgraph.storage.vector_search import Vectors
-        from memgraph.storage.vectors import visibility
-
-        vectors = Vectors(connection)
-        [vector] = vectors.of([fact.pk])
+        index = embeddings.index(snapshot, self._opened.held_vectors)
+        [vector] = index.vectors([fact.pk])
         if not vector.any():
             return ()
         seen = [
-            visibility(fact.scope, fact.scope_id, MemoryStatus.ACTIVE.value, each.value)
+            embeddings.visibility(fact.scope, fact.scope_id, MemoryStatus.ACTIVE.value, each.value)
             for each in Sensitivity
             if each.level <= Sensitivity(fact.sensitivity).level
         ]
-        return tuple(vectors.nearest(vector, NEAR, visibilities=seen)[:NEAR])
+        return tuple(index.search(vector, NEAR, visibilities=seen))
 
     def _judge(self, question: _Question, budget: Budget, done: Compared) -> None:
         """Ask about one fact, and write what was found."""
@@ -380,8 +370,8 @@ class ComparisonWorker:
 
         model, fact = self._opened.llm, question.fact
         if model is None or not question.candidates:
-            with self._opened.database.write(durable=False) as connection:
-                comparisons.remove(connection, [fact.pk])
+            with self._opened.database.write(durable=False) as transaction:
+                comparisons.remove(transaction, [fact.pk])
             done.judged += 1
             return
         offered = [
@@ -397,8 +387,8 @@ class ComparisonWorker:
                 done.refused[error.code] += 1
             if not unreadable or fact.attempts + 1 < MAX_REFUSALS:
                 until = self._opened.clock.now_ms() + pause_ms(fact.attempts)
-                with self._opened.database.write() as connection:
-                    comparisons.put_off(connection, [fact.pk], until, error.code)
+                with self._opened.database.write() as transaction:
+                    comparisons.put_off(transaction, [fact.pk], until, error.code)
                 done.put_off += 1
                 # Another fact may well get an answer that can be read.
                 done.error_code = None if unreadable else error.code
@@ -413,44 +403,78 @@ class ComparisonWorker:
         fact = question.fact
         written = Written()
         with self._opened.transaction(f"{ACTOR}:{model.name}", claimed=False) as transaction:
-            connection = transaction.connection
-            if comparisons.still_waiting(connection, [fact.pk], _MODEL):
+            if comparisons.still_waiting(transaction, [fact.pk], _MODEL):
                 facts = {each.memory_id: each for each in question.candidates}
                 # Somebody may have joined them while the model was asked.
-                joined = comparisons.joined_ids(connection, fact.memory_id, facts)
+                joined = comparisons.joined_ids(transaction, fact.memory_id, facts)
                 found = [
                     (question.candidates[place], finding)
                     for place, finding in judgement.findings.items()
                     if question.candidates[place].memory_id not in joined
                 ]
-                matches = matches_of(connection, question.new, found, by_model=True)
+                matches = matches_of(transaction, question.new, found, by_model=True)
                 self._join(transaction, fact, matches, written)
-                comparisons.remove(connection, [fact.pk])
+                comparisons.remove(transaction, [fact.pk])
                 transaction.tell(written.entries)
         done.judged += 1
         done.edges += len(written.edges)
 
     def _join(
         self,
-        transaction: Transaction,
+        transaction: JournalledTransaction,
         fact: WaitingFact,
         matches: Sequence[Match],
         written: Written,
     ) -> None:
         """Write the edges of one fact to what is active still, if it is so itself."""
-        connection = transaction.connection
         ids = {fact.memory_id, *(match.memory_id for match in matches)}
-        active = consolidation_queries.active_ids(connection, ids)
+        active = sessions.active_ids(transaction, ids)
         if fact.memory_id in active:
             write_edges(
-                connection,
-                self._opened.writer.joiner,
+                transaction,
+                self._opened.writer.comparer,
                 fact.memory_id,
                 [match for match in matches if match.memory_id in active],
                 written,
                 at=transaction.at,
                 actor=transaction.actor,
             )
+
+
+def compare_waiting(
+    transaction: Transaction,
+    joiner: Joiner,
+    fact: WaitingFact,
+    written: Written,
+    *,
+    at: int,
+    actor: str,
+    view: View | None,
+) -> tuple[Comparison, bool]:
+    """Compare a stored fact in line, and join it with what it relates to.
+
+    Args:
+        joiner: see ``write_edges``.
+        view: what the writer may see.
+
+    Returns:
+        What was found, and whether the outbox is to go on with it.
+    """
+    [matches] = find_matches(
+        transaction, [_waiting(fact)], at=at, view=view, limit=IN_LINE_CANDIDATES
+    )
+    comparison = write_edges(
+        transaction, joiner, fact.memory_id, matches.found, written, at=at, actor=actor
+    )
+    return comparison, matches.more
+
+
+def end_rules(transaction: Transaction, pks: Sequence[int], *, asks_model: bool) -> None:
+    """Let facts wait for the model; where none is configured they are done."""
+    if asks_model:
+        comparisons.move_on(transaction, pks, _MODEL)
+    else:
+        comparisons.remove(transaction, pks)
 
 
 def _waiting(fact: WaitingFact) -> NewStatement:

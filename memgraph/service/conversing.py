@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import sqlalchemy as sa
-
 from memgraph.model.conversation import AgentTurn, UserTurn, turn_event
 from memgraph.model.events import Event, SessionCompleted
 from memgraph.model.speaking import TOLD_AS, voice_of
 from memgraph.model.values import EpisodeInput, MemoryInput
-from memgraph.policy.conversations import follow, taken_over
-from memgraph.storage import events, sessions
-from memgraph.storage.sessions import Known, Seen
-from memgraph.storage.visibility import View
+from memgraph.rules.conversations import follow, taken_over
+from memgraph.store import events, sessions
+from memgraph.store.sessions import Known, Seen
+from memgraph.store.snapshot import Transaction
+from memgraph.store.visibility import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ def attributes_of(given: MemoryInput) -> dict[str, Any]:
 
 
 def note(
-    connection: sa.Connection,
+    transaction: Transaction,
     turns: Sequence[StoredTurn],
     following: Mapping[str, int],
     known: Mapping[str, Known],
@@ -67,13 +66,13 @@ def note(
         return
     if live:
         ending = view if view is not None and view.viewer.confined else None
-        _as_said(connection, turns, following, known, at, ending)
+        _as_said(transaction, turns, following, known, at, ending)
     else:
-        _taken_over(connection, turns, following, known, at)
+        _taken_over(transaction, turns, following, known, at)
 
 
 def _as_said(
-    connection: sa.Connection,
+    transaction: Transaction,
     turns: Sequence[StoredTurn],
     following: Mapping[str, int],
     known: Mapping[str, Known],
@@ -81,24 +80,24 @@ def _as_said(
     ending: View | None,
 ) -> None:
     begins = any(one not in known for one in following)
-    open_now = sessions.open_ids(connection, ending) if begins else ()
+    open_now = sessions.open_ids(transaction, ending) if begins else ()
     course = follow([turn.session_id for turn in turns], known, open_now)
     told: list[Event] = []
     for turn, over in zip(turns, course.completes, strict=True):
         told.extend(SessionCompleted(session_id=one) for one in over)
         if isinstance(turn.given, EpisodeInput):
             told.append(turn_event(turn.given, turn.memory_id))
-    sessions.complete(connection, course.done - following.keys(), at=at)
+    sessions.complete(transaction, course.done - following.keys(), at=at)
     sessions.seen(
-        connection,
+        transaction,
         [Seen(one, place, None if one in course.open else at) for one, place in following.items()],
         at=at,
     )
-    events.append(connection, at, told)
+    events.append(transaction, at, told)
 
 
 def _taken_over(
-    connection: sa.Connection,
+    transaction: Transaction,
     turns: Sequence[StoredTurn],
     following: Mapping[str, int],
     known: Mapping[str, Known],
@@ -109,6 +108,6 @@ def _taken_over(
     )
     ends = {one: session.completed_at for one, session in known.items()} | dict.fromkeys(over, at)
     sessions.seen(
-        connection, [Seen(one, place, ends[one]) for one, place in following.items()], at=at
+        transaction, [Seen(one, place, ends[one]) for one, place in following.items()], at=at
     )
-    events.append(connection, at, [SessionCompleted(session_id=one) for one in over])
+    events.append(transaction, at, [SessionCompleted(session_id=one) for one in over])

@@ -10,9 +10,10 @@ from memgraph.audit import anchor
 from memgraph.audit import verify as audit
 from memgraph.audit.findings import Code, VerifyReport
 from memgraph.audit.journal import Head
+from memgraph.audit.redactions import Proofs
 from memgraph.clock import iso
 from memgraph.errors import DatabaseCorrupt, JournalBroken
-from memgraph.storage import integrity
+from memgraph.store import integrity
 
 BACKUP_KEY = "backup"
 # What an audit of a copy may never find, whoever accepts the rest.
@@ -26,18 +27,27 @@ COMPARED = frozenset(
         Code.STATUS_EDITED,
         Code.EDGE_EDITED,
         Code.EDGE_UNJOURNALLED,
+        Code.TABLE_EDITED,
+        Code.TABLE_UNSEALED,
     }
 )
 
 
-def checked_copy(draft: Path, anchored: Head | None, accept: bool, what: str) -> VerifyReport:
-    """The audit of a copy that is to be used.
+def checked_copy(
+    draft: Path,
+    anchored: Head | None,
+    accept: bool,
+    what: str,
+    proofs: Proofs | None = None,
+    key: bytes | None = None,
+) -> VerifyReport:
+    """The audit of a copy that is to be used; ``proofs``: of redactions, None: not asked.
 
     Raises:
         DatabaseCorrupt, JournalBroken: it found something that is not to be accepted.
     """
-    with integrity.snapshot(draft) as connection:
-        report = audit.check_copy(connection, anchored)
+    with integrity.snapshot(draft) as snapshot:
+        report = audit.check_copy(snapshot, anchored, proofs=proofs, key=key)
     # What can be made anew does not stand in the way of a copy.
     if report.rebuildable or (accept and not UNUSABLE & set(report.totals)):
         return report

@@ -14,7 +14,7 @@ from memgraph.audit.journal import Entry
 from memgraph.errors import AccessDenied, MemgraphError
 
 if TYPE_CHECKING:
-    from memgraph.service.opened import Opened, Transaction
+    from memgraph.service.opened import JournalledTransaction, Opened
 
 ACTION: Final = "deny"
 WINDOW_MS: Final = 60_000
@@ -77,7 +77,9 @@ class DenialBook:
         transaction: a change of the orchestrator by an actor.
     """
 
-    def __init__(self, transaction: Callable[[str], AbstractContextManager[Transaction]]) -> None:
+    def __init__(
+        self, transaction: Callable[[str], AbstractContextManager[JournalledTransaction]]
+    ) -> None:
         self._transaction = transaction
         self._windows: dict[_Refusal, _Window] = {}
         self._lock = threading.Lock()

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import sqlalchemy as sa
 
 from memgraph.clock import Clock
 from memgraph.errors import (
@@ -18,9 +16,10 @@ from memgraph.errors import (
     ProviderUnavailable,
 )
 from memgraph.providers.embedding import EmbeddingProvider
-from memgraph.storage import embeddings, metadata, vectors
-from memgraph.storage.database import Database
-from memgraph.storage.embeddings import DueEmbedding
+from memgraph.store import embeddings, metadata
+from memgraph.store.database import Database
+from memgraph.store.embeddings import DueEmbedding
+from memgraph.store.snapshot import Snapshot, Transaction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +55,7 @@ def pause_ms(attempts: int) -> int:
     return min(FIRST_PAUSE_MS << min(attempts, 12), LONGEST_PAUSE_MS)
 
 
-def model_mismatch(connection: sa.Connection, provider: EmbeddingProvider | None) -> str | None:
+def model_mismatch(snapshot: Snapshot, provider: EmbeddingProvider | None) -> str | None:
     """The model that the stored vectors come from, when it is not the provider's; else None.
 
     Without a provider nothing is compared: there is nothing to embed with.
@@ -65,21 +64,30 @@ def model_mismatch(connection: sa.Connection, provider: EmbeddingProvider | None
     """
     if provider is None:
         return None
-    model = metadata.get(connection, MODEL_KEY)
-    dimensions = metadata.get(connection, DIMENSIONS_KEY)
+    model = metadata.get(snapshot, MODEL_KEY)
+    dimensions = metadata.get(snapshot, DIMENSIONS_KEY)
+    return other_model(provider, model, None if dimensions is None else int(dimensions))
+
+
+def other_model(
+    provider: EmbeddingProvider | None, model: str | None, dimensions: int | None
+) -> str | None:
+    """Return ``model``, that of stored vectors, when it is not the provider's; else None."""
+    if provider is None:
+        return None
     if model is not None and model != provider.model:
         return model
-    if dimensions is not None and int(dimensions) != provider.dimensions:
+    if dimensions is not None and dimensions != provider.dimensions:
         return f"{model or 'unknown'} with {dimensions} dimensions"
     return None
 
 
-def claim_model(connection: sa.Connection, provider: EmbeddingProvider) -> bool:
+def claim_model(transaction: Transaction, provider: EmbeddingProvider) -> bool:
     """Whether vectors of this provider may be stored; the first that are say whose all are."""
-    if model_mismatch(connection, provider) is not None:
+    if model_mismatch(transaction, provider) is not None:
         return False
-    if metadata.get(connection, MODEL_KEY) is None:
-        metadata.put(connection, MODEL_KEY, provider.model)
+    if metadata.get(transaction, MODEL_KEY) is None:
+        metadata.put(transaction, MODEL_KEY, provider.model)
     return True
 
 
@@ -112,11 +120,11 @@ class EmbeddingWorker:
             return told
         with self._one_at_a_time:
             while not stop() and (limit is None or told.ready + told.failed < limit):
-                with self._database.read() as connection:
-                    if model_mismatch(connection, provider) is not None:
+                with self._database.read() as snapshot:
+                    if model_mismatch(snapshot, provider) is not None:
                         told.error_code = MODEL_CHANGED
                         return told
-                    batch = embeddings.due(connection, self._clock.now_ms(), BATCH)
+                    batch = embeddings.due(snapshot, self._clock.now_ms(), BATCH)
                 if not batch:
                     return told
                 done = told.ready + told.failed
@@ -156,15 +164,15 @@ class EmbeddingWorker:
         if batch[0].attempts + 1 < MAX_REFUSALS:
             self._put_off(batch, error, told)
             return
-        with self._database.write() as connection:
-            embeddings.mark_failed(connection, [batch[0].memory_pk], error.code)
+        with self._database.write() as transaction:
+            embeddings.mark_failed(transaction, [batch[0].memory_pk], error.code)
         told.failed += 1
 
     def _put_off(self, batch: Sequence[DueEmbedding], error: ProviderError, told: Drained) -> None:
         attempts = max(each.attempts for each in batch)
         until = self._clock.now_ms() + pause_ms(attempts)
-        with self._database.write() as connection:
-            embeddings.put_off(connection, [each.memory_pk for each in batch], until, error.code)
+        with self._database.write() as transaction:
+            embeddings.put_off(transaction, [each.memory_pk for each in batch], until, error.code)
         told.put_off += len(batch)
         told.error_code = error.code
 
@@ -175,15 +183,11 @@ class EmbeddingWorker:
         found: NDArray[np.float32],
         told: Drained,
     ) -> None:
-        blobs = {
-            each.memory_pk: vector.astype("<f4").tobytes()
-            for each, vector in zip(batch, found, strict=True)
-            if vector.any()
-        }
         for start in range(0, len(batch), WRITTEN_AT_ONCE):
             if start:
                 time.sleep(GIVE_WAY_S)
-            self._write_some(provider, batch[start : start + WRITTEN_AT_ONCE], blobs, told)
+            part = slice(start, start + WRITTEN_AT_ONCE)
+            self._write_some(provider, batch[part], found[part], told)
             if told.error_code is not None:
                 return
 
@@ -191,20 +195,24 @@ class EmbeddingWorker:
         self,
         provider: EmbeddingProvider,
         batch: Sequence[DueEmbedding],
-        blobs: Mapping[int, bytes],
+        found: NDArray[np.float32],
         told: Drained,
     ) -> None:
         # Until it is on the disk the memory may have to be embedded again, nothing else.
-        with self._database.write(durable=False) as connection:
+        with self._database.write(durable=False) as transaction:
             # A rebuild for another model may have begun while this batch was embedded.
-            if not claim_model(connection, provider):
+            if not claim_model(transaction, provider):
                 told.error_code = MODEL_CHANGED
                 return
-            pending = embeddings.still_pending(connection, [each.memory_pk for each in batch])
-            ready = {pk: blobs[pk] for pk in sorted(pending & blobs.keys())}
-            empty = sorted(pending - set(ready))
-            embeddings.mark_ready(connection, ready, provider.model, provider.dimensions)
-            vectors.add(connection, list(ready.items()))
-            embeddings.mark_failed(connection, empty, NOTHING_TO_EMBED)
+            pending = embeddings.still_pending(transaction, [each.memory_pk for each in batch])
+            ready = [
+                place
+                for place, each in enumerate(batch)
+                if each.memory_pk in pending and found[place].any()
+            ]
+            pks = [batch[place].memory_pk for place in ready]
+            empty = sorted(pending - set(pks))
+            embeddings.index(transaction).add(pks, found[ready], provider.model)
+            embeddings.mark_failed(transaction, empty, NOTHING_TO_EMBED)
         told.ready += len(ready)
         told.failed += len(empty)

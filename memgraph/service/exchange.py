@@ -12,15 +12,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-
 from memgraph.clock import iso
 from memgraph.errors import Conflict, DatabaseCorrupt, StorageError
 from memgraph.service.embedding import MODEL_KEY
 from memgraph.service.exchange_records import RECORDS, encode
 from memgraph.service.opened import Opened
-from memgraph.storage import backup as copying
-from memgraph.storage import integrity, metadata, provisioning, vectors
+from memgraph.store import backup as copying
+from memgraph.store import embeddings, integrity, metadata, provisioning
+from memgraph.store.snapshot import Snapshot
 
 FORMAT = "memgraph-export"
 VERSION = 1
@@ -54,10 +53,10 @@ def export_lines(opened: Opened, *, with_vectors: bool = False) -> Iterator[byte
     if any(opened.paths.erasing.glob("*.json")):
         raise Conflict("an erasure is not finished; run the same erasure again, then export")
     _complete_records(opened)
-    with opened.database.read() as connection:
-        yield _line(_header(opened, connection, with_vectors))
+    with opened.database.read() as snapshot:
+        yield _line(_header(opened, snapshot, with_vectors))
         digest, number = hashlib.sha256(), 0
-        for line in _records(connection, with_vectors):
+        for line in _records(snapshot, with_vectors):
             digest.update(line)
             number += 1
             yield line
@@ -112,9 +111,9 @@ def _complete_records(opened: Opened) -> None:
         opened.log.failure("export.receipts", error)
 
 
-def _header(opened: Opened, connection: sa.Connection, with_vectors: bool) -> dict[str, Any]:
-    model = metadata.get(connection, MODEL_KEY)
-    dimensions = vectors.indexed_dimensions(connection)
+def _header(opened: Opened, snapshot: Snapshot, with_vectors: bool) -> dict[str, Any]:
+    model = metadata.get(snapshot, MODEL_KEY)
+    dimensions = embeddings.index(snapshot).dimensions
     embedding = {"model": model, "dimensions": dimensions} if with_vectors else None
     return {
         "record": "header",
@@ -127,11 +126,11 @@ def _header(opened: Opened, connection: sa.Connection, with_vectors: bool) -> di
     }
 
 
-def _records(connection: sa.Connection, with_vectors: bool) -> Iterator[bytes]:
+def _records(snapshot: Snapshot, with_vectors: bool) -> Iterator[bytes]:
     for record in RECORDS:
         if record.name == "embedding" and not with_vectors:
             continue
-        for row in integrity.rows(connection, record.select):
+        for row in integrity.rows(snapshot, record.select):
             try:
                 yield record.write(row)
             except ValueError as error:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from memgraph.clock import MAX_MS, MIN_MS
 from memgraph.errors import ImportRejected
-from memgraph.storage.encoding import json_text
+from memgraph.store.rows import json_text
 
 MAX_DEPTH: Final = 64
 MAX_INTEGER: Final = 2**63 - 1

@@ -28,7 +28,7 @@ from memgraph.service.exchange_checks import (
     time_check,
     type_check,
 )
-from memgraph.storage.encoding import json_text
+from memgraph.store.rows import json_text
 
 encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -75,6 +75,7 @@ _ADDED: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "recall": dict.fromkeys((*ASKED_FOR, *OF_RECEIPT)),
     },
     "0009": {"entity": {"type_provider": None, "type_confidence": None}},
+    "0013": {"journal": {"state": None}},
 }
 
 _CHECKS: dict[tuple[str, str], Check] = {}
@@ -293,7 +294,7 @@ RECORDS: Final[tuple[Record, ...]] = (
         "embedding",
         "memory_embeddings",
         "t.memory_pk",
-        without=("attempts", "next_attempt_at", "error_code"),
+        without=("attempts", "next_attempt_at", "error_code", "visibility"),
         refers={"memory_pk": "memory_id"},
         where="t.state = 'ready'",
         extra={"state": "'ready'"},

@@ -10,10 +10,10 @@ from math import ceil
 
 from memgraph.config import Settings
 from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderRejected
-from memgraph.policy.dedup import JACCARD_THRESHOLD, Sameness, compare, word_set
-from memgraph.policy.proposals import ANSWER_SCHEMA, Proposal, RejectedProposal, judge
 from memgraph.providers.completion import CompletionProvider, completion_provider
 from memgraph.providers.fencing import fenced
+from memgraph.rules.dedup import JACCARD_THRESHOLD, Sameness, compare, word_set
+from memgraph.rules.proposals import ANSWER_SCHEMA, Proposal, RejectedProposal, judge
 
 __all__ = ["Proposal", "Proposals", "Sayings", "configured_extractor", "fenced", "propose"]
 

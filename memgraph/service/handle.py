@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.values import Change, MemoryInput, validated
 from memgraph.paths import SOURCE_FIELD
-from memgraph.policy.scope import Viewer
-from memgraph.policy.viewers import viewer_fields
+from memgraph.rules.scope import Viewer
+from memgraph.rules.viewers import viewer_fields
 from memgraph.service.denials import Denial, tell_denial
-from memgraph.service.opened import Opened, Transaction
+from memgraph.service.opened import JournalledTransaction, Opened
 from memgraph.service.provenance import with_canonical_source
 from memgraph.service.receipts import NOTHING, Behind
-from memgraph.storage import memories
-from memgraph.storage.visibility import View
+from memgraph.store import memories
+from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
     from memgraph.model.receipts import Receipt
@@ -85,11 +85,11 @@ class Handle:
         """The ids that short ones of a prompt stand for, in order; any other texts as they are."""
         if not any(memories.is_short(one) for one in given):
             return list(given)
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            return memories.whole_ids(connection, given, self._view)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return memories.whole_ids(snapshot, given, self._view)
 
     @contextmanager
-    def _write(self) -> Iterator[tuple[Opened, Transaction]]:
+    def _write(self) -> Iterator[tuple[Opened, JournalledTransaction]]:
         with (
             self._service.opened(self.name) as opened,
             opened.transaction(self.actor) as transaction,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from memgraph.classification.types import TypeClassifier
 from memgraph.errors import Conflict
 from memgraph.model.enums import (
     CapturedBy,
@@ -20,8 +22,9 @@ from memgraph.model.enums import (
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome, Source, validated
-from memgraph.policy.echo import normal_form
-from memgraph.policy.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
+from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
+from memgraph.rules.echo import normal_form
+from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.service import changes
 from memgraph.service.agent_rules import (
     Place,
@@ -34,15 +37,34 @@ from memgraph.service.agent_rules import (
 )
 from memgraph.service.handle_reading import ReadingHandle
 from memgraph.service.handle_writing import WritingHandle
-from memgraph.service.joining import Compare
 from memgraph.service.recalling import answer
 from memgraph.service.receipts import behind as behind_of
-from memgraph.storage import job_runs, memories
-from memgraph.storage.entities import ENTITY_NAMES
+from memgraph.store import jobs, memories
+from memgraph.store.entities import ENTITY_NAMES
 
 if TYPE_CHECKING:
     from memgraph.consolidation.echo_filter import Repeated
     from memgraph.service.opened import Opened
+
+
+# The classifiers, joined with the model their weights were learned on.
+
+
+@cache
+def local_embedding() -> EmbeddingProvider:
+    """The shipped model; one for the process."""
+    return embedding_provider("local")
+
+
+@cache
+def type_classifier() -> TypeClassifier:
+    return TypeClassifier(local_embedding().embed)
+
+
+def classify_types(texts: Sequence[str]) -> list[tuple[MemoryType | None, float]]:
+    """For each text what it is worth remembering as (None: nothing), and how likely, 0..1."""
+    return [(guess.type, guess.probability) for guess in type_classifier().classify(texts)]
+
 
 MAX_NAMES: Final = 20
 _RUNS_LOOKED_AT: Final = 500
@@ -123,15 +145,16 @@ class AgentsHandle(WritingHandle, ReadingHandle):
 
     def _says_the_same(self, opened: Opened, given: MemoryInput) -> str | None:
         """Return the id of a fact that says the same, whoever said it; None: there is none."""
-        from memgraph.consolidation.comparing import find_matches
+        from memgraph.consolidation.comparing import IN_LINE_CANDIDATES, find_matches
         from memgraph.service import comparisons
 
         at = opened.clock.now_ms()
-        with opened.database.read() as connection:
+        with opened.database.read() as snapshot:
+            new = comparisons.statement_of(given, at)
             [matches] = find_matches(
-                connection, [comparisons.statement_of(given, at)], at=at, view=self._view
+                snapshot, [new], at=at, view=self._view, limit=IN_LINE_CANDIDATES
             )
-        for match in matches:
+        for match in matches.found:
             if match.finding.relation is Relation.DUPLICATE and match.fact.seen:
                 return match.memory_id
         return None
@@ -171,12 +194,12 @@ class AgentsHandle(WritingHandle, ReadingHandle):
                 reason="corrected by a model",
             )
             with opened.transaction(self.actor) as transaction:
-                old = require_correctable(transaction.connection, memory_id, self._view)
+                old = require_correctable(transaction, memory_id, self._view)
                 if prepared.content_hash == old.content_hash:
                     raise Conflict("the new text is the old one", memory_id=memory_id)
                 require_no_wider(Place(old.scope, old.scope_id, old.agent_id), others)
                 written = opened.writer.store(
-                    transaction.connection,
+                    transaction,
                     [prepared],
                     [link],
                     at=transaction.at,
@@ -201,11 +224,9 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         """
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
-            require_confirmable(transaction.connection, memory_id, self._view)
+            require_confirmable(transaction, memory_id, self._view)
             transaction.tell(
-                changes.confirm(
-                    transaction.connection, memory_id, at=transaction.at, view=self._view
-                )
+                changes.confirm(transaction, memory_id, at=transaction.at, view=self._view)
             )
 
     def propose_relation(
@@ -226,9 +247,9 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         link = self._edge_input({**fields, "weight": MAX_CONFIDENCE})
         with self._service.opened(self.name) as opened, opened.transaction(self.actor) as writing:
             if link.edge_type is EdgeType.UPDATES:
-                require_replaceable(writing.connection, link.from_id, link.to_id, self._view)
+                require_replaceable(writing, link.from_id, link.to_id, self._view)
             written = opened.writer.store(
-                writing.connection,
+                writing,
                 [],
                 [link],
                 at=writing.at,
@@ -260,13 +281,13 @@ class AgentsHandle(WritingHandle, ReadingHandle):
 
     def visible_counts(self) -> dict[str, dict[str, int]]:
         """How many memories this handle sees, of each kind, type and status."""
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            return memories.counts(connection, self._view)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return memories.counts(snapshot, self._view)
 
     def maintained_since(self, pause_ms: int) -> bool:
         """Whether a consolidation of the whole was begun within the last ``pause_ms``."""
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            runs = job_runs.latest(connection, _RUNS_LOOKED_AT)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            runs = jobs.latest(snapshot, _RUNS_LOOKED_AT)
             since = opened.clock.now_ms() - pause_ms
         return any(
             each.job is JobName.CONSOLIDATION
@@ -291,8 +312,8 @@ class AgentsHandle(WritingHandle, ReadingHandle):
 
         opened.receipts.flush()
         at = opened.clock.now_ms() + 1
-        with opened.database.read() as connection:
-            return repeated(connection, content, at_ms=at, view=self._view, session_id=session_id)
+        with opened.database.read() as snapshot:
+            return repeated(snapshot, content, at_ms=at, view=self._view, session_id=session_id)
 
     def _store_fact(
         self,
@@ -300,6 +321,8 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         given: MemoryInput,
         entity_names: Sequence[str],
     ) -> Outcome:
+        from memgraph.service.joining import Compare
+
         if entity_names:
             # A rebuild of the links reads them there.
             attributes = {**given.attributes, ENTITY_NAMES: list(entity_names[:MAX_NAMES])}
@@ -307,7 +330,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         prepared = opened.writer.prepare(given)
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(
-                transaction.connection,
+                transaction,
                 [prepared],
                 [],
                 at=transaction.at,
@@ -335,7 +358,7 @@ def _told_by_a_model(session_id: str | None) -> Source:
 
 
 def _type_of(content: str) -> MemoryType:
-    from memgraph.service.classifiers import classify_types
+    pass  # merged
 
     [(guessed, _)] = classify_types([content])
     return MemoryType.FACT if guessed in (None, MemoryType.IDENTITY) else guessed

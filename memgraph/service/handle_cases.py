@@ -30,7 +30,7 @@ class CasesHandle(Handle):
             NotFound: no such contradiction, or one of its sides is not to be seen.
         """
         from memgraph.graph.cases import read_case
-        from memgraph.policy.trust import Trust
+        from memgraph.rules.trust import Trust
 
         with self._service.opened(self.name) as opened:
             memory = opened.settings.memory
@@ -108,9 +108,9 @@ class CasesHandle(Handle):
 
         because = self._because(reason)
         with self._write() as (_, transaction):
-            edge = changes.contradiction(transaction.connection, edge_id, self._view)
+            edge = changes.contradiction(transaction, edge_id, self._view)
             entries = decide(
-                transaction.connection,
+                transaction,
                 edge,
                 reason=because,
                 at=transaction.at,

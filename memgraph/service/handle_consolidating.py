@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memgraph.errors import NotFound
 from memgraph.service.handle import Handle
-from memgraph.storage import memories, sessions
+from memgraph.store import memories, sessions
 
 if TYPE_CHECKING:
     from memgraph.consolidation.ports import Budget, Extractor
@@ -81,15 +81,15 @@ class ConsolidatingHandle(Handle):
         return told
 
     def _require_session(self, opened: Opened, session_id: str) -> None:
-        with opened.database.read() as connection:
-            if sessions.visible(connection, self._view, session_id) is None:
+        with opened.database.read() as snapshot:
+            if sessions.visible(snapshot, self._view, session_id) is None:
                 raise NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
 
     def _as_seen(self, opened: Opened, report: SessionReport) -> SessionReport:
         """The report without what rests on turns that may not be seen."""
         turns = {one for fact in report.facts for one in fact.evidence}
-        with opened.database.read() as connection:
-            seen = memories.existing_ids(connection, sorted(turns), self._view)
+        with opened.database.read() as snapshot:
+            seen = memories.existing_ids(snapshot, sorted(turns), self._view)
         facts = [fact for fact in report.facts if seen.issuperset(fact.evidence)]
         if len(facts) == len(report.facts):
             return report

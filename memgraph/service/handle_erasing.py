@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from memgraph.model.enums import SourceName
 from memgraph.model.erasing import Erasable, ErasureTarget, erasure_target
+from memgraph.paths import naming_full_disk
 from memgraph.service.handle import Handle
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ class ErasingHandle(Handle):
             named = named_of(self._service.paths(self.name), SourceName.PATH, target.value)
             target = target.model_copy(update={"value": named.name})
         because = self._because(reason)
-        with self._service.opened(self.name) as opened:
+        folder = self._service.paths(self.name).memory
+        with self._service.opened(self.name) as opened, naming_full_disk(folder):
             return erase(
                 opened,
                 target,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput
 from memgraph.service.handle import Handle
-from memgraph.storage.item_queries import is_id
+from memgraph.store.items import is_id
 
 if TYPE_CHECKING:
     from memgraph.model.influence import Grounds, Impact, SourceLines

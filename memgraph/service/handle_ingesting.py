@@ -69,9 +69,14 @@ class IngestingHandle(Handle):
         reader = self._file_reader(everything)
         with self._service.opened(self.name) as opened:
             found = seen_file(opened, sha256, reader)
-        if found is not None:
-            return found
-        sender = uploads().waiting(self.paths.ingest, sha256) if _is_digest(sha256) else None
+            if found is not None:
+                return found
+            sender = uploads().waiting(self.paths.ingest, sha256) if _is_digest(sha256) else None
+            if sender is None:
+                # It may have been waiting above, and have been processed since.
+                found = seen_file(opened, sha256, reader)
+                if found is not None:
+                    return found
         if sender is None or not (reader.everything or sender["actor"] == self.actor):
             raise no_file(sha256)
         return IngestedFile(sha256=sha256, status="waiting", at=None, manifest=None)

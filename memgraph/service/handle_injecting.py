@@ -10,7 +10,7 @@ from memgraph.model.context import BlockFormat, ContextBlock, ContextPackage, Co
 from memgraph.model.enums import MemoryKind
 from memgraph.model.recall import RecallRequest
 from memgraph.model.values import validated
-from memgraph.policy.scope import narrow
+from memgraph.rules.scope import narrow
 from memgraph.service.handle_reading import ReadingHandle
 from memgraph.service.reading import members
 

@@ -12,7 +12,8 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import JobName
 from memgraph.model.jobs import JobPlan, JobRun
 from memgraph.service.handle import Handle
-from memgraph.storage import job_runs, sessions
+from memgraph.store import jobs as jobs_rows
+from memgraph.store import sessions
 
 if TYPE_CHECKING:
     from memgraph.service.life.jobs import Asked
@@ -39,9 +40,9 @@ class JobsHandle(Handle):
 
         if not 1 <= limit <= MAX_RUNS:
             raise InvalidInput(f"limit is 1 to {MAX_RUNS}", field="limit")
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return [
-                as_seen(connection, self._view, each) for each in job_runs.latest(connection, limit)
+                as_seen(snapshot, self._view, each) for each in jobs_rows.latest(snapshot, limit)
             ]
 
     def job_plans(self) -> Sequence[JobPlan]:
@@ -131,8 +132,8 @@ class JobsHandle(Handle):
         return ended
 
     def _require_session(self, opened: Opened, session_id: str) -> None:
-        with opened.database.read() as connection:
-            if sessions.visible(connection, self._view, session_id) is None:
+        with opened.database.read() as snapshot:
+            if sessions.visible(snapshot, self._view, session_id) is None:
                 raise NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from memgraph.service.embedding import Drained
 from memgraph.service.handle import Handle
-from memgraph.storage import comparisons, embeddings
+from memgraph.store import comparisons, embeddings
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import Progress, VerifyReport
     from memgraph.service.comparisons import Compared, Settled
     from memgraph.service.exchange import ExportReport
-    from memgraph.service.maintenance import BackupReport
+    from memgraph.service.maintenance import BackupReport, JournalState
     from memgraph.service.rebuilding import EmbeddingsStatus
 
 Told = Callable[[str, int, int], None]
@@ -60,18 +60,18 @@ class MaintainingHandle(Handle):
 
     def pending_comparisons(self) -> int:
         """Return how many facts wait to be compared with what is stored; cheap."""
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            return comparisons.waiting(connection)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return comparisons.waiting(snapshot)
 
     def pending_embeddings(self) -> int:
         """How many memories wait to be embedded; cheap, whatever the size of the database."""
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            return embeddings.pending_count(connection)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return embeddings.pending_count(snapshot)
 
     def embedding_states(self) -> dict[str, int]:
         """How many memories are pending, ready and failed to be embedded."""
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            return embeddings.state_counts(connection)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return embeddings.state_counts(snapshot)
 
     def embeddings_status(self) -> EmbeddingsStatus:
         """How embedding stands: states, models, whether they differ, what failed and why."""
@@ -124,6 +124,13 @@ class MaintainingHandle(Handle):
 
         with self._service.opened(self.name) as opened:
             return verify(opened, progress)
+
+    def journal_state(self) -> JournalState:
+        """The journal's head beside what its anchor remembers; for a ledger of one's own, too."""
+        from memgraph.service.maintenance import journal_state
+
+        with self._service.opened(self.name) as opened:
+            return journal_state(opened)
 
     def accept_journal(self, *, reason: str) -> None:
         """Anchor the journal as it is, for an operator who knows why it differs; journalled."""

@@ -22,7 +22,7 @@ from memgraph.service import reading, receipts
 from memgraph.service.handle import Handle
 from memgraph.service.recalling import answer
 from memgraph.service.receipts import Behind
-from memgraph.storage.receipts import BULLETIN
+from memgraph.store.receipts import BULLETIN
 
 if TYPE_CHECKING:
     from memgraph.model.bulletin import Issued
@@ -131,7 +131,7 @@ class ReadingHandle(Handle):
             InvalidInput: a bound out of range.
         """
         from memgraph.graph.subgraph import subgraph
-        from memgraph.storage.visibility import STANDING
+        from memgraph.store.visibility import STANDING
 
         if isinstance(ids, str):
             raise InvalidInput("ids is a list of memory ids", field="ids")
@@ -232,8 +232,8 @@ class ReadingHandle(Handle):
 
         with self._service.opened(self.name) as opened:
             settings = opened.settings.memory.bulletin
-            with opened.database.read() as connection:
-                return Issued(generate_in(connection, self.viewer, settings, as_of))
+            with opened.database.read() as snapshot:
+                return Issued(generate_in(snapshot, self.viewer, settings, as_of))
 
     def _noted(self, opened: Opened, issued: Issued, at: int, *, enough: bool) -> Issued:
         """The bulletin with its receipt; what stands in that is found out when it is written."""

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.events import SessionCompleted
-from memgraph.policy.conversations import SessionState
+from memgraph.rules.conversations import SessionState
 from memgraph.service.handle_writing import WritingHandle
-from memgraph.storage import events, sessions
+from memgraph.store import events, sessions
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
-
     from memgraph.model.conversation import AgentTurn, SessionInfo, SessionPlace, UserTurn
     from memgraph.model.events import EventFailure, Handler
     from memgraph.service.life.events import Delivery, Subscriber
+    from memgraph.store.snapshot import Snapshot
 
 MOST_SESSIONS = 1_000
 MOST_FAILURES = 1_000
@@ -62,15 +61,15 @@ class SessionsHandle(WritingHandle):
         """
         if not 1 <= limit <= MOST_SESSIONS:
             raise InvalidInput(f"limit: 1 to {MOST_SESSIONS:,}", field="limit")
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             if isinstance(before, str):
-                before = self._place(connection, before)
+                before = self._place(snapshot, before)
             return sessions.select(
-                connection, self._view, pending=pending, before=before, limit=limit
+                snapshot, self._view, pending=pending, before=before, limit=limit
             )
 
-    def _place(self, connection: sa.Connection, session_id: str) -> SessionPlace:
-        found = sessions.place(connection, self._view, session_id)
+    def _place(self, snapshot: Snapshot, session_id: str) -> SessionPlace:
+        found = sessions.place(snapshot, self._view, session_id)
         if found is None:
             raise _no_session(session_id)
         return found
@@ -85,14 +84,13 @@ class SessionsHandle(WritingHandle):
             NotFound: no such session, or none of its turns is to be seen.
         """
         with self._write() as (opened, transaction):
-            connection = transaction.connection
-            known = sessions.visible(connection, self._view, session_id)
+            known = sessions.visible(transaction, self._view, session_id)
             if known is None:
                 raise _no_session(session_id)
             if known.state is not SessionState.OPEN:
                 return False
-            sessions.complete(connection, [session_id], at=transaction.at)
-            events.append(connection, transaction.at, [SessionCompleted(session_id=session_id)])
+            sessions.complete(transaction, [session_id], at=transaction.at)
+            events.append(transaction, transaction.at, [SessionCompleted(session_id=session_id)])
         self._tell_soon(opened)
         return True
 
@@ -139,8 +137,8 @@ class SessionsHandle(WritingHandle):
     def subscribe_as(self, given: Subscriber, *, from_start: bool) -> None:
         """``subscribe`` with a subscriber that is checked already. Raises Conflict."""
         with self._service.opened(self.name) as opened:
-            with opened.database.write() as connection:
-                events.register(connection, given.name, from_start=from_start)
+            with opened.database.write() as transaction:
+                events.register(transaction, given.name, from_start=from_start)
             opened.subscribers.add(given)
             self._tell_soon(opened)
 
@@ -155,8 +153,8 @@ class SessionsHandle(WritingHandle):
             found = opened.subscribers.remove(name)
             opened.events.failing.discard(name)
             if forget:
-                with opened.database.write() as connection:
-                    events.forget(connection, name)
+                with opened.database.write() as transaction:
+                    events.forget(transaction, name)
         return found
 
     def deliver_events(self) -> Delivery:
@@ -180,8 +178,8 @@ class SessionsHandle(WritingHandle):
         """
         if not 1 <= limit <= MOST_FAILURES:
             raise InvalidInput(f"limit: 1 to {MOST_FAILURES:,}", field="limit")
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            return events.failures(connection, limit, self._view)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return events.failures(snapshot, limit, self._view)
 
     def retry_events(self) -> int:
         """Hand subscribers of this process what was put aside, once; gives how many they took.

@@ -8,14 +8,13 @@ from memgraph.audit.journal import Entry
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import SourceName, TrustTier
 from memgraph.model.values import validated
-from memgraph.policy.trust import Named, Trust, Trusted
+from memgraph.rules.trust import Named, Trust, Trusted
 from memgraph.service.handle import Handle
-from memgraph.storage import source_queries, trust_queries
-from memgraph.storage.trust_queries import TrustRow
+from memgraph.store import sources as sources_rows
+from memgraph.store import trust as trust_rows
+from memgraph.store.trust import TrustRow
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
-
     from memgraph.model.sources import (
         SourceInfo,
         SourcePage,
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
         TrustedSource,
     )
     from memgraph.service.opened import Opened
+    from memgraph.store.snapshot import Snapshot
 
 
 class SourcesHandle(Handle):
@@ -40,6 +40,7 @@ class SourcesHandle(Handle):
         kind: SourceName | str | None = None,
         limit: int = 50,
         after: str | None = None,
+        sender: str | None = None,
     ) -> SourcePage:
         """Sources of which this handle sees something, by kind and name.
 
@@ -47,6 +48,8 @@ class SourcesHandle(Handle):
             kind: None: paths, conversations and runs.
             limit: 1..500 sources.
             after: ``next_after`` of the page before.
+            sender: only sources of which somebody of this name said something, or this actor, such
+                as ``key:…``, stored something.
 
         Raises:
             InvalidInput: one of them is none.
@@ -54,10 +57,16 @@ class SourcesHandle(Handle):
         from memgraph.service import sources
 
         chosen = None if kind is None else sources.kind_of(kind)
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            trust = trust_queries.with_told(connection, _defaults(opened))
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            trust = trust_rows.with_told(snapshot, _defaults(opened))
             return sources.listing(
-                connection, trust, self._view, kind=chosen, limit=limit, after=after
+                snapshot,
+                trust,
+                self._view,
+                kind=chosen,
+                limit=limit,
+                after=after,
+                sender=sender,
             )
 
     def source(self, kind: SourceName | str, name: str) -> SourceInfo:
@@ -70,9 +79,9 @@ class SourcesHandle(Handle):
         from memgraph.service import sources
 
         named = self._named(kind, name)
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            trust = trust_queries.with_told(connection, _defaults(opened))
-            found = sources.info_of(connection, trust, named, self._view)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            trust = trust_rows.with_told(snapshot, _defaults(opened))
+            found = sources.info_of(snapshot, trust, named, self._view)
         if found is None:
             raise sources.no_source(named)
         return found
@@ -85,11 +94,11 @@ class SourcesHandle(Handle):
         """
         from memgraph.service import sources
 
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return [
                 each
-                for each in sources.trusted(connection)
-                if self._may_tell_of(connection, Named(each.kind, each.name), each)
+                for each in sources.trusted(snapshot)
+                if self._may_tell_of(snapshot, Named(each.kind, each.name), each)
             ]
 
     def trust(
@@ -126,12 +135,12 @@ class SourcesHandle(Handle):
             told = {"kind": named.kind, "name": named.name, "reason": because, **said}
             who = {"set_at": transaction.at, "actor": self.actor}
             given = validated(TrustedSource, told | who)
-            before = sources.told_of(transaction.connection, named)
-            if not self._may_tell_of(transaction.connection, named, before):
+            before = sources.told_of(transaction, named)
+            if not self._may_tell_of(transaction, named, before):
                 raise sources.no_source(named)
             trusted = Trusted(given.tier, given.max_memories)
             row = TrustRow(named, trusted, transaction.at, self.actor, because)
-            trust_queries.tell(transaction.connection, row)
+            trust_rows.tell(transaction, row)
             told = given.model_dump(mode="json", exclude={"set_at", "actor"})
             transaction.tell([Entry("trust", None, told)])
         return sources.trusted_from_row(row)
@@ -148,11 +157,10 @@ class SourcesHandle(Handle):
         named = self._named(kind, name)
         because = self._because(reason)
         with self._write() as (_, transaction):
-            connection = transaction.connection
-            told_of = sources.told_of(connection, named)
-            if told_of is None or not self._may_tell_of(connection, named, told_of):
+            told_of = sources.told_of(transaction, named)
+            if told_of is None or not self._may_tell_of(transaction, named, told_of):
                 raise NotFound("nothing was said of this source", name=named.name[:80])
-            trust_queries.untell(connection, named)
+            trust_rows.untell(transaction, named)
             told = {"kind": named.kind.value, "name": named.name, "reason": because}
             transaction.tell([Entry("distrust", None, told)])
 
@@ -187,12 +195,12 @@ class SourcesHandle(Handle):
         named = self._one_of(path, conversation_id, workflow_run_id, content_sha256)
         because = self._because(reason)
         if dry_run:
-            with self._service.opened(self.name) as opened, opened.database.read() as connection:
-                found = source_retracting.plan(connection, named, self._view)
-                return source_retracting.report(connection, named, found, dry_run=True)
+            with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+                found = source_retracting.plan(snapshot, named, self._view)
+                return source_retracting.report(snapshot, named, found, dry_run=True)
         with self._write() as (_, transaction):
-            found = source_retracting.plan(transaction.connection, named, self._view)
-            told = source_retracting.report(transaction.connection, named, found, dry_run=False)
+            found = source_retracting.plan(transaction, named, self._view)
+            told = source_retracting.report(transaction, named, found, dry_run=False)
             source_retracting.retract(transaction, named, found, reason=because)
         return told
 
@@ -225,12 +233,12 @@ class SourcesHandle(Handle):
         named = self._one_of(path, conversation_id, workflow_run_id, content_sha256)
         because = self._because(reason)
         if dry_run:
-            with self._service.opened(self.name) as opened, opened.database.read() as connection:
-                found = source_restoring.plan(connection, named, self._view)
-                return source_restoring.report(connection, named, found, dry_run=True)
+            with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+                found = source_restoring.plan(snapshot, named, self._view)
+                return source_restoring.report(snapshot, named, found, dry_run=True)
         with self._write() as (_, transaction):
-            found = source_restoring.plan(transaction.connection, named, self._view)
-            told = source_restoring.report(transaction.connection, named, found, dry_run=False)
+            found = source_restoring.plan(transaction, named, self._view)
+            told = source_restoring.report(transaction, named, found, dry_run=False)
             source_restoring.restore(transaction, named, found, reason=because, view=self._view)
         return told
 
@@ -252,13 +260,11 @@ class SourcesHandle(Handle):
             raise InvalidInput("name one source: a path, a conversation, a run or a content")
         return self._named(*chosen[0])
 
-    def _may_tell_of(
-        self, connection: sa.Connection, named: Named, told: TrustedSource | None
-    ) -> bool:
+    def _may_tell_of(self, snapshot: Snapshot, named: Named, told: TrustedSource | None) -> bool:
         """Whether this handle may know what was ``told`` of a source, and say something of it."""
         if not self.viewer.confined or (told is not None and told.actor == self.actor):
             return True
-        return source_queries.is_seen(connection, named, self._view)
+        return sources_rows.is_seen(snapshot, named, self._view)
 
     def _named(self, kind: SourceName | str, name: str) -> Named:
         from memgraph.service import sources

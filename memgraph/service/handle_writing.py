@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memgraph.errors import Conflict, MemgraphError
+from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.enums import EdgeType
+from memgraph.model.remote import MAX_BATCH, Forgotten
 from memgraph.model.values import (
     EdgeInput,
     EpisodeInput,
@@ -14,14 +15,68 @@ from memgraph.model.values import (
     Outcome,
     validated,
 )
-from memgraph.policy.dedup import content_hash
-from memgraph.service import reading
+from memgraph.rules.dedup import content_hash
+from memgraph.service import changes, reading
 from memgraph.service.handle import Handle
-from memgraph.service.opened import Opened
+from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
     from memgraph.model.remote import Forgotten
     from memgraph.service.joining import Written
+
+
+# Taking many memories back at once: each by itself, all in one transaction.
+
+
+def within_batch(memory_ids: Sequence[str]) -> Sequence[str]:
+    """The same ids. Raises InvalidInput: none, or more than a thousand, or one text."""
+    if isinstance(memory_ids, str) or not 1 <= len(memory_ids) <= MAX_BATCH:
+        raise InvalidInput(f"memory_ids: 1 to {MAX_BATCH:,} ids", field="memory_ids")
+    return memory_ids
+
+
+def forgotten(
+    transaction: JournalledTransaction,
+    memory_ids: Sequence[str],
+    reason: str,
+    view: View,
+    refused: Callable[[MemgraphError], None],
+) -> list[Forgotten]:
+    """Retract each; one that cannot be is told, and changes nothing.
+
+    Args:
+        refused: called with the error of each that cannot be.
+    """
+    outcomes = []
+    for memory_id in memory_ids:
+        error = _refusal(transaction, memory_id, reason, view)
+        if error is None:
+            outcomes.append(Forgotten(memory_id=memory_id, outcome="retracted"))
+            continue
+        refused(error)
+        told = {"code": error.code, "message": error.message}
+        outcomes.append(Forgotten(memory_id=memory_id, outcome="rejected", **told))
+    return outcomes
+
+
+def _refusal(
+    transaction: JournalledTransaction, memory_id: str, reason: str, view: View
+) -> MemgraphError | None:
+    try:
+        entries = changes.retract(
+            transaction,
+            memory_id,
+            reason=reason,
+            at=transaction.at,
+            actor=transaction.actor,
+            view=view,
+        )
+    except (NotFound, Conflict) as error:
+        return error
+    transaction.tell(entries)
+    return None
+
 
 _KEPT_BY_A_CORRECTION = (
     "kind",
@@ -168,9 +223,7 @@ class WritingHandle(Handle):
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
             transaction.tell(
-                changes.confirm(
-                    transaction.connection, memory_id, at=transaction.at, view=self._view
-                )
+                changes.confirm(transaction, memory_id, at=transaction.at, view=self._view)
             )
 
     def retract(self, memory_id: str, *, reason: str) -> None:
@@ -182,7 +235,7 @@ class WritingHandle(Handle):
         with self._write() as (_, transaction):
             transaction.tell(
                 changes.retract(
-                    transaction.connection,
+                    transaction,
                     memory_id,
                     reason=because,
                     at=transaction.at,
@@ -202,7 +255,7 @@ class WritingHandle(Handle):
         Raises:
             InvalidInput: too many or too few, or a reason that is none.
         """
-        from memgraph.service.forgetting import forgotten, within_batch
+        pass  # merged
 
         because = self._because(reason)
         ids = self._whole_ids(within_batch(memory_ids))
@@ -229,7 +282,7 @@ class WritingHandle(Handle):
         with self._write() as (_, transaction):
             transaction.tell(
                 changes.restore(
-                    transaction.connection,
+                    transaction,
                     memory_id,
                     reason=because,
                     at=transaction.at,
@@ -298,7 +351,7 @@ class WritingHandle(Handle):
         prepared = [opened.writer.prepare(self._canonical(opened, each)) for each in given]
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(
-                transaction.connection,
+                transaction,
                 prepared,
                 links,
                 at=transaction.at,

@@ -21,10 +21,11 @@ from memgraph.paths import Stamp, stamp_of
 from memgraph.service.handle import Handle
 from memgraph.service.outward import below
 from memgraph.service.seen_runs import as_seen
-from memgraph.storage import edges, job_runs
+from memgraph.store import edges
+from memgraph.store import jobs as jobs_rows
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
+    from memgraph.store.snapshot import Snapshot
 
 JOB_ENDED: Final = "job.ended"
 PAGE: Final = 64
@@ -73,11 +74,11 @@ class Lookout(Handle):
         # Where none was seen, all that are seen came later.
         self._place = 0
         self._edge_id, self._run_id = (None, "") if position is None else _read(position)
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             if position is None:
-                self._begin_now(connection)
+                self._begin_now(snapshot)
             elif self._edge_id is not None:
-                last = edges.last_contradiction(connection, self._view, self._edge_id)
+                last = edges.last_contradiction(snapshot, self._view, self._edge_id)
                 self._place = 0 if last is None else last.place
 
     @property
@@ -98,43 +99,43 @@ class Lookout(Handle):
         stamp = self._stamp_of_files()
         if stamp == self._stamp and not thoroughly:
             return ()
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            found = [*self._contradictions(connection), *self._runs(connection)]
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            found = [*self._contradictions(snapshot), *self._runs(snapshot)]
         # A full page says that there may be more, and what was written a moment ago may be on its
         # way to the disk, and not to be read yet: the next look does not wait for a change.
         self._stamp = None if len(found) >= PAGE or _is_fresh(stamp) else stamp
         return found
 
-    def _begin_now(self, connection: sa.Connection) -> None:
-        self._place = edges.last_place(connection)
-        newest = edges.last_contradiction(connection, self._view)
+    def _begin_now(self, snapshot: Snapshot) -> None:
+        self._place = edges.last_place(snapshot)
+        newest = edges.last_contradiction(snapshot, self._view)
         self._edge_id = None if newest is None else newest.edge_id
         if self._jobs:
-            self._run_id = job_runs.settled(connection)
-            later = job_runs.ended_since(connection, self._run_id, MAX_RUNS)
+            self._run_id = jobs_rows.settled(snapshot)
+            later = jobs_rows.ended_since(snapshot, self._run_id, MAX_RUNS)
             self._told = {each.run_id for each in later}
 
-    def _contradictions(self, connection: sa.Connection) -> list[Happening]:
+    def _contradictions(self, snapshot: Snapshot) -> list[Happening]:
         found = []
-        for each in edges.open_contradictions(connection, self._view, self._place, PAGE):
+        for each in edges.open_contradictions(snapshot, self._view, self._place, PAGE):
             self._place, self._edge_id = each.place, each.edge_id
             data = {"at": iso(each.created_at), "edge_id": each.edge_id}
             ends = {"from_id": each.from_id, "to_id": each.to_id}
             found.append(self._happening(ContradictionFound.topic, data | ends))
         return found
 
-    def _runs(self, connection: sa.Connection) -> list[Happening]:
+    def _runs(self, snapshot: Snapshot) -> list[Happening]:
         if not self._jobs:
             return []
         found = []
-        settled = job_runs.settled(connection)
-        for each in job_runs.ended_since(connection, self._run_id, PAGE + len(self._told)):
+        settled = jobs_rows.settled(snapshot)
+        for each in jobs_rows.ended_since(snapshot, self._run_id, PAGE + len(self._told)):
             # What ended after one that still runs is told before it is passed by.
             if each.run_id <= settled:
                 self._run_id = each.run_id
             if each.run_id not in self._told:
                 self._told.add(each.run_id)
-                seen = as_seen(connection, self._view, each)
+                seen = as_seen(snapshot, self._view, each)
                 told = below(seen.model_dump(mode="json"), self._service.root)
                 found.append(self._happening(JOB_ENDED, told))
         self._told = {each for each in self._told if each > self._run_id}

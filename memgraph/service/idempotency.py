@@ -15,16 +15,15 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Final
 
-import sqlalchemy as sa
-
 from memgraph.audit.journal import Entry
 from memgraph.clock import Clock
 from memgraph.errors import InvalidInput, KeyReused
-from memgraph.storage import idempotency
-from memgraph.storage.database import Database
-from memgraph.storage.erasing import erased_through
-from memgraph.storage.graph_queries import visible_memories
-from memgraph.storage.visibility import View
+from memgraph.store import idempotency
+from memgraph.store.database import Database
+from memgraph.store.erasure import erased_through
+from memgraph.store.graph import visible_memories
+from memgraph.store.snapshot import Transaction
+from memgraph.store.visibility import View
 
 KEPT_MS: Final = 24 * 60 * 60 * 1_000
 Committed = Callable[[], None]
@@ -104,7 +103,7 @@ def claiming(claim: Claim) -> Iterator[None]:
         _CLAIM.reset(token)
 
 
-def note(connection: sa.Connection, claim: Claim, entries: Iterable[Entry], at: int) -> Committed:
+def note(transaction: Transaction, claim: Claim, entries: Iterable[Entry], at: int) -> Committed:
     """Note in a transaction, as the last thing, that it is the claim's.
 
     Returns:
@@ -116,12 +115,14 @@ def note(connection: sa.Connection, claim: Claim, entries: Iterable[Entry], at: 
     subjects = [each.subject for each in entries if each.subject is not None]
     memory_ids = tuple(dict.fromkeys((*claim.memory_ids, *subjects)))[:MOST_IDS]
     if claim.made:
-        idempotency.extend(connection, claim.key_sha256, memory_ids)
+        idempotency.extend(transaction, claim.key_sha256, memory_ids)
     else:
         # A job may run as if it were another time; for how long a key counts, it is no other.
         at = at if claim.at is None else claim.at
         key, request = claim.key_sha256, claim.request_sha256
-        if not idempotency.claim(connection, key, request, memory_ids, at=at, expired=at - KEPT_MS):
+        if not idempotency.claim(
+            transaction, key, request, memory_ids, at=at, expired=at - KEPT_MS
+        ):
             raise ClaimTaken(claim)
 
     def committed() -> None:
@@ -158,12 +159,12 @@ class Answers:
         if waiting is not None:
             _require_same(claim, waiting.request_sha256)
             return Kept(waiting.status, waiting.text)
-        with self._database.read() as connection:
+        with self._database.read() as snapshot:
             found = idempotency.find(
-                connection, claim.key_sha256, expired=self._clock.now_ms() - KEPT_MS
+                snapshot, claim.key_sha256, expired=self._clock.now_ms() - KEPT_MS
             )
             if view is not None and found is not None and found.status is None:
-                seen = visible_memories(connection, found.memory_ids, view)
+                seen = visible_memories(snapshot, found.memory_ids, view)
                 found = replace(found, memory_ids=tuple(seen))
         if found is None:
             return None
@@ -189,11 +190,11 @@ class Answers:
             due = list(self._waiting.values())
         if not due:
             return
-        with self._database.write(durable=False) as connection:
-            through = erased_through(connection)
+        with self._database.write(durable=False) as transaction:
+            through = erased_through(transaction)
             # An answer of before an erasure may hold what it took; its claim stays.
             if through == self.erased_through:
-                idempotency.keep(connection, due, kept_ms=KEPT_MS)
+                idempotency.keep(transaction, due, kept_ms=KEPT_MS)
         with self._lock:
             for each in due:
                 if self._waiting.get(each.key_sha256) is each:

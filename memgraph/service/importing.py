@@ -15,42 +15,45 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 import pysqlite3.dbapi2 as driver
-import sqlalchemy as sa
 
 from memgraph.audit import anchor, journal
-from memgraph.audit.journal import Entry, Head, chain_hash
-from memgraph.audit.vectors import damaged
+from memgraph.audit.journal import Entry, Head
 from memgraph.audit.verify import check_copy
 from memgraph.clock import Clock, iso
 from memgraph.errors import Conflict, ImportRejected, InvalidInput
 from memgraph.paths import OrchestratorPaths, check_orchestrator_name
-from memgraph.policy.dedup import content_hash
-from memgraph.policy.erasure import is_redacted
+from memgraph.rules.dedup import content_hash
+from memgraph.rules.erasure import is_redacted
 from memgraph.service.embedding import MODEL_KEY
+from memgraph.service.erasing.proofs import accept_redactions
 from memgraph.service.exchange import FORMAT, VERSION
 from memgraph.service.exchange_checks import loads, refused
 from memgraph.service.exchange_records import RECORDS, Record
 from memgraph.service.opened import Opened
-from memgraph.storage import backup as copying
-from memgraph.storage import (
+from memgraph.store import backup as copying
+from memgraph.store import (
     embeddings,
     integrity,
+    memories,
     metadata,
     migrating,
-    past_values,
     provisioning,
     sqlite,
-    vectors,
+    table_digests,
+    text_index,
 )
-from memgraph.storage.encoding import compact_json
-from memgraph.storage.journal import head as journal_head
-from memgraph.storage.text_index import search_terms
+from memgraph.store.journal import append_seal, chain_hash, is_keyed
+from memgraph.store.journal import head as journal_head
+from memgraph.store.rows import compact_json
+from memgraph.store.snapshot import Transaction
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DIMENSIONS = 65_536
 BATCH = 500
 IMPORTED_KEY = "imported"
 RATES_BY_ORIGIN = "0008"
+EIGHT_BITS = "0011"
+STATES_SINCE = "0013"
 
 _BY_NAME = {record.name: (place, record) for place, record in enumerate(RECORDS)}
 
@@ -82,17 +85,20 @@ def import_into(
     """
     heads: list[Head] = []
 
-    def after_commit(_connection: sa.Connection) -> None:
+    def after_commit() -> None:
         try:
-            anchor.write(anchor.anchor_path(opened.database.path), heads[-1])
+            anchor.write(opened.anchor_file, heads[-1])
         except OSError as error:
             # The import is durable; an anchor that lags is no damage.
             opened.log.failure("journal.anchor", error)
 
-    with opened.database.write(after_commit) as connection:
-        loader = Loader(connection, opened.database.orchestrator_id, progress)
+    with opened.database.write(after_commit) as transaction:
+        loader = Loader(
+            transaction, opened.database.orchestrator_id, progress, opened.database.journal_key
+        )
         report = loader.load(source, at=opened.clock.now_ms(), actor=actor)
-        heads.append(Head(*journal_head(connection)))
+        heads.append(Head(*journal_head(transaction)))
+        accept_redactions(opened.paths, transaction, at=opened.clock.now_ms(), reason="imported")
     return report
 
 
@@ -103,12 +109,16 @@ def import_new(
     dimensions: int,
     clock: Clock,
     actor: str,
+    anchor_folder: str = "",
+    key: bytes | None = None,
     progress: Callable[[int], None] = lambda _lines: None,
 ) -> ImportReport:
     """Make an orchestrator from an export. When the export is rejected, nothing is made.
 
     Args:
         dimensions: of the vectors that will be made, where the export has none.
+        anchor_folder: where anchors are kept; empty: beside the database.
+        key: of a keyed journal.
 
     Raises:
         ImportRejected: with ``details["reason"]`` and the ``line``.
@@ -120,32 +130,39 @@ def import_new(
     with TemporaryDirectory(prefix=".import-", dir=paths.root) as folder:
         draft = Path(folder) / paths.database.name
         provisioning.create(draft, paths.name, dimensions=dimensions, now_ms=clock.now_ms())
-        with integrity.alone(draft) as connection:
-            loader = Loader(connection, paths.name, progress)
+        with integrity.alone(draft) as snapshot:
+            loader = Loader(snapshot, paths.name, progress, key)
             report = loader.load(source, at=clock.now_ms(), actor=actor)
-            head = Head(*journal_head(connection))
+            head = Head(*journal_head(snapshot))
         for each in paths.folders:
             each.mkdir(parents=True, exist_ok=True, mode=0o700)
         with provisioning.provisioning_lock(paths.database):
             provisioning.require_free(paths.database)
             copying.publish(draft, paths.database, force=False)
-            anchor.write(anchor.anchor_path(paths.database), head)
+            anchor.write(anchor.anchor_path(paths.database, anchor_folder), head)
+            with integrity.snapshot(paths.database) as snapshot:
+                accept_redactions(paths, snapshot, at=clock.now_ms(), reason="imported")
     return report
 
 
 @dataclass(slots=True)
 class Loader:
-    """Reads lines into one open transaction; the caller rolls back when it raises."""
+    """Reads lines into one open transaction; the caller rolls back when it raises.
 
-    connection: sa.Connection
+    ``key``: of a keyed journal; entries may be sealed with it or without one.
+    """
+
+    transaction: Transaction
     name: str
     progress: Callable[[int], None]
+    key: bytes | None = None
     line: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     _place: int = 0
     _pending: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     _head: Head = field(default_factory=lambda: Head(0, ""))
     _dimensions: int = 0
+    _rounded: Callable[[bytes], bytes] = bytes
 
     def load(self, source: BinaryIO, *, at: int, actor: str) -> ImportReport:
         self._require_empty()
@@ -157,24 +174,29 @@ class Loader:
             raise ImportRejected(
                 f"line {told['line']}: {error.message} ({told['reason']})", **told
             ) from error
-        if header["schema"] < past_values.KEPT_SINCE:
-            past_values.fill_in(self.connection)
+        if header["schema"] < memories.KEPT_SINCE:
+            memories.fill_in(self.transaction)
         if header["schema"] < RATES_BY_ORIGIN:
-            migrating.step(RATES_BY_ORIGIN).change_rates(self.connection)
+            migrating.step(RATES_BY_ORIGIN).change_rates(self.transaction)
         self._finish_vectors(header)
+        text_index.INDEX.add(self.transaction, 1, text_index.newest_pk(self.transaction))
+        renew = migrating.renew_digests if header["schema"] < STATES_SINCE else table_digests.renew
+        state = renew(self.transaction)
         self._audit()
         origin = str(header["orchestrator"])
         told = {"at": iso(at), "from_orchestrator": origin, "sha256": digest}
-        metadata.put(self.connection, IMPORTED_KEY, compact_json(told))
+        metadata.put(self.transaction, IMPORTED_KEY, compact_json(told))
         if origin != self.name:
-            journal.append(
-                self.connection, [Entry("import", None, {**told, "at": at})], at=at, actor=actor
-            )
+            entry = Entry("import", None, {**told, "at": at})
+            journal.append(self.transaction, [entry], at=at, actor=actor, state=state, key=self.key)
+        if self.key is not None and not is_keyed(self.transaction, self.key):
+            # From here on nothing without the key counts.
+            append_seal(self.transaction, state, key=self.key)
         return ImportReport(self.name, origin if origin != self.name else None, self.counts)
 
     def _require_empty(self) -> None:
         for table in ("memories", "audit_log", "ingest_files"):
-            if integrity.count(self.connection, table):
+            if integrity.count(self.transaction, table):
                 raise Conflict("an import needs an orchestrator that holds nothing yet")
 
     def _read(self, source: BinaryIO) -> tuple[dict[str, Any], str]:
@@ -228,6 +250,8 @@ class Loader:
         except InvalidInput as error:
             raise refused("value", error.message) from None
         self._check_embedding(header["embedding"])
+        if schema < EIGHT_BITS:
+            self._rounded = migrating.step(EIGHT_BITS).eight_bits
         return header
 
     def _check_embedding(self, embedding: Any) -> None:
@@ -268,20 +292,24 @@ class Loader:
                 raise refused("content_hash", "the content does not fit its hash")
             values["pk"] = self.counts.get("memory", 0) + 1
             values["orchestrator_id"] = self.name
-            values["search_terms"] = search_terms(content)
+            values["search_terms"] = text_index.search_terms(content)
         elif record.name == "journal":
             self._check_entry(values)
             self._head = Head(values["seq"], values["hash"])
         elif record.name == "embedding":
-            whole = len(values["vector"]) == 4 * values["dimensions"]
+            values["vector"] = self._rounded(values["vector"])
+            whole = len(values["vector"]) == values["dimensions"]
             if not whole or values["dimensions"] != self._dimensions:
                 raise refused("value", "a vector of other dimensions than the header says")
-            if damaged([(values["vector"], values["dimensions"])]):
-                raise refused("value", "a vector that is not finite or not of norm 1")
+            if embeddings.damaged([(values["vector"], values["dimensions"])]):
+                raise refused("value", "a vector that memgraph did not write")
 
     def _check_entry(self, values: dict[str, Any]) -> None:
-        rest = [values[name] for name in ("at", "actor", "action", "subject", "details")]
-        sealed = chain_hash(self._head.hash, values["seq"], *rest) == values["hash"]
+        names = ("at", "actor", "action", "subject", "details", "state")
+        rest = [values[name] for name in names]
+        sealed = values["hash"] in {
+            chain_hash(self._head.hash, values["seq"], *rest, key=key) for key in (None, self.key)
+        }
         # Of one that an erasure redacted a later entry tells what is left: the audit looks there.
         if values["seq"] != self._head.seq + 1 or not (sealed or _is_redacted(values["details"])):
             raise refused("journal", "the journal's chain breaks here")
@@ -291,7 +319,7 @@ class Loader:
         if not pending:
             return
         statement = RECORDS[self._place].insert
-        raw: Any = self.connection.connection.driver_connection
+        raw: Any = self.transaction.driver
         raw.execute("SAVEPOINT batch")
         try:
             raw.executemany(statement, [values for _, values in pending])
@@ -322,14 +350,13 @@ class Loader:
     def _finish_vectors(self, header: Mapping[str, Any]) -> None:
         embedding = header["embedding"]
         if embedding is not None:
-            vectors.recreate_index(self.connection, embedding["dimensions"])
             if embedding["model"] is not None:
-                metadata.put(self.connection, MODEL_KEY, embedding["model"])
-            vectors.rebuild(self.connection)
-        embeddings.enqueue_missing(self.connection)
+                metadata.put(self.transaction, MODEL_KEY, embedding["model"])
+            embeddings.index(self.transaction).rebuild(embedding["dimensions"])
+        embeddings.enqueue_missing(self.transaction)
 
     def _audit(self) -> None:
-        report = check_copy(self.connection)
+        report = check_copy(self.transaction, key=self.key)
         if not report.ok:
             told = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
             raise ImportRejected(

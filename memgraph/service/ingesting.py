@@ -14,13 +14,14 @@ from memgraph.errors import MemgraphError
 from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.model.ingest import Document, DocumentOutcome, Link
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
-from memgraph.policy.lifecycle import Action, next_status
+from memgraph.rules.lifecycle import Action, next_status
 from memgraph.service.joining import Compare, Joiner, Written
-from memgraph.service.opened import Opened, Transaction
+from memgraph.service.opened import JournalledTransaction, Opened
 from memgraph.service.writing import Prepared
-from memgraph.storage import ingest_files, memories, supports
-from memgraph.storage.encoding import json_text
-from memgraph.storage.visibility import View
+from memgraph.store import ingest_files, memories, trust
+from memgraph.store.rows import json_text
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.visibility import View
 
 # ``attributes.role`` of what a record's decision says beyond its main memory.
 DETAIL_ROLE = "decision_detail"
@@ -39,8 +40,8 @@ Step = MemoryInput | EdgeInput | Link
 
 def known(opened: Opened, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
     """What became of a content that was dropped before: its status and manifest."""
-    with opened.database.read() as connection:
-        return ingest_files.status_of(connection, sha256)
+    with opened.database.read() as snapshot:
+        return ingest_files.status_of(snapshot, sha256)
 
 
 def store_document(
@@ -70,8 +71,8 @@ def store_document(
     if previous is not None and previous[0] is IngestStatus.PROCESSED:
         return DocumentOutcome(outcome="duplicate", manifest=previous[1])
     storing = _Storing(opened, document, actor, view)
-    with opened.database.read() as connection:
-        storing.resume(connection)
+    with opened.database.read() as snapshot:
+        storing.resume(snapshot)
     while (outcome := storing.advance(refused)) is None:
         progress(storing.done, len(storing.steps))
         if stop():
@@ -81,8 +82,8 @@ def store_document(
 
 def plan_under_way(opened: Opened, sha256: str) -> str | None:
     """The plan of a content of which some is stored, but not all; None: there is no such one."""
-    with opened.database.read() as connection:
-        last = ingest_files.last_part(connection, sha256)
+    with opened.database.read() as snapshot:
+        last = ingest_files.last_part(snapshot, sha256)
     return None if last is None else last[0]
 
 
@@ -92,8 +93,8 @@ def give_up(opened: Opened, sha256: str, actor: str) -> int:
     Returns:
         How many memories that were.
     """
-    with opened.database.read() as connection:
-        told = [_Told.read(each.outcomes) for each in ingest_files.parts(connection, sha256)]
+    with opened.database.read() as snapshot:
+        told = [_Told.read(each.outcomes) for each in ingest_files.parts(snapshot, sha256)]
     outcomes = [each for part in told for each in part.memories]
     ids = [each.memory_id for each in outcomes if each.outcome == "stored" and each.memory_id]
     for start in range(0, len(ids), MOST):
@@ -102,16 +103,16 @@ def give_up(opened: Opened, sha256: str, actor: str) -> int:
                 _retract(transaction, memory_id)
     if told:
         with opened.transaction(actor) as transaction:
-            ingest_files.forget_parts(transaction.connection, sha256)
+            ingest_files.forget_parts(transaction, sha256)
     return len(ids)
 
 
-def _retract(transaction: Transaction, memory_id: str) -> None:
-    before = memories.get(transaction.connection, memory_id).status
+def _retract(transaction: JournalledTransaction, memory_id: str) -> None:
+    before = memories.get(transaction, memory_id).status
     if before is MemoryStatus.RETRACTED:
         return
     memories.set_status(
-        transaction.connection,
+        transaction,
         memory_id,
         next_status(before, Action.RETRACT),
         at=transaction.at,
@@ -188,10 +189,10 @@ class _Storing:
         self._keys: dict[str, str] = {}
         self._told = _Told()
 
-    def resume(self, connection: sa.Connection) -> None:
+    def resume(self, snapshot: Snapshot) -> None:
         """Read how far this plan came before; what another plan left is stored anew."""
         self._restart()
-        for row in ingest_files.parts(connection, self._document.sha256):
+        for row in ingest_files.parts(snapshot, self._document.sha256):
             if row.plan != self._document.plan:
                 break
             self._told.add(_Told.read(row.outcomes))
@@ -235,22 +236,22 @@ class _Storing:
 
     def _write(
         self,
-        transaction: Transaction,
+        transaction: JournalledTransaction,
         part: _Part,
         manifest: str | None,
         errors: list[MemgraphError],
     ) -> DocumentOutcome | None:
-        connection, sha256 = transaction.connection, self._document.sha256
-        previous = ingest_files.status_of(connection, sha256)
+        sha256 = self._document.sha256
+        previous = ingest_files.status_of(transaction, sha256)
         if previous is not None and previous[0] is IngestStatus.PROCESSED:
             return DocumentOutcome(outcome="duplicate", manifest=previous[1])
-        in_place = self._in_place(connection)
+        in_place = self._in_place(transaction)
         if in_place is None:
             # Another worker stores the same content, from a file of its own.
             return DocumentOutcome(outcome="begun")
         if not in_place:
             # Another worker stored this part.
-            self.resume(connection)
+            self.resume(transaction)
             return None
         told = self._store(transaction, part, errors)
         self.done += len(part.steps)
@@ -264,27 +265,28 @@ class _Storing:
                 return self._end(transaction, manifest)
         self._part += 1
         row = ingest_files.Part(self._part, self._document.plan, self.done, told.written())
-        ingest_files.add_part(connection, sha256, row)
+        ingest_files.add_part(transaction, sha256, row)
         return None
 
-    def _in_place(self, connection: sa.Connection) -> bool | None:
+    def _in_place(self, transaction: Transaction) -> bool | None:
         """Whether the next part is the next one to be stored; None: the file has another plan.
 
         What a plan left that the document replaces is dropped.
         """
-        last = ingest_files.last_part(connection, self._document.sha256)
+        last = ingest_files.last_part(transaction, self._document.sha256)
         if last is None or last[0] == self._document.plan:
             return (0 if last is None else last[1]) == self._part
         if self._part or last[0] != self._document.replaces:
             return None
-        ingest_files.forget_parts(connection, self._document.sha256)
+        ingest_files.forget_parts(transaction, self._document.sha256)
         return True
 
-    def _store(self, transaction: Transaction, part: _Part, errors: list[MemgraphError]) -> _Told:
+    def _store(
+        self, transaction: JournalledTransaction, part: _Part, errors: list[MemgraphError]
+    ) -> _Told:
         """Store the steps of one part."""
-        connection = transaction.connection
         written = self._opened.writer.store(
-            connection,
+            transaction,
             part.prepared,
             [each for each in part.steps if isinstance(each, EdgeInput)],
             at=transaction.at,
@@ -299,50 +301,50 @@ class _Storing:
         if any(isinstance(each, MemoryInput) and each.key == self._main for each in part.steps):
             main = self._keys.get(self._main)
             if main is not None:
-                ingest_files.add_keys(connection, main, self._document.document_keys)
+                ingest_files.add_keys(transaction, main, self._document.document_keys)
         told = _Told(written.memories, written.edges, to_compare=written.to_compare)
         self._link(transaction, [each for each in part.steps if isinstance(each, Link)], told)
         return told
 
-    def _link(self, transaction: Transaction, links: Sequence[Link], told: _Told) -> None:
+    def _link(self, transaction: JournalledTransaction, links: Sequence[Link], told: _Told) -> None:
         """Join the file with those that it names, or let the link wait for one that comes."""
-        connection = transaction.connection
         edges: list[EdgeInput] = []
         for link in links:
             local = self._keys.get(link.local.removeprefix("#"))
             if local is None:
                 continue
-            target = _find(connection, link, self._view)
+            target = _find(transaction, link, self._view)
             if target is not None:
                 edges += _edge(local, target, link)
             else:
                 told.waiting += 1
-                _wait(connection, local, link)
+                _wait(transaction, local, link)
         self._join(transaction, edges, told)
 
-    def _join_waiting(self, transaction: Transaction, told: _Told, room: int) -> bool:
+    def _join_waiting(self, transaction: JournalledTransaction, told: _Told, room: int) -> bool:
         """Join some of the links that waited for this file; whether more may wait."""
         main = self._keys.get(self._main)
         if main is None:
             return False
-        connection = transaction.connection
         most = max(1, room // _LINK_COST)
         keys = self._document.document_keys
-        rows = ingest_files.waiting_for(connection, keys, after=self._last_waiting, limit=most)
-        seen = _seen(connection, sorted({row.memory_id for row in rows}), self._view)
+        rows = ingest_files.waiting_for(transaction, keys, after=self._last_waiting, limit=most)
+        seen = _seen(transaction, sorted({row.memory_id for row in rows}), self._view)
         # The others wait on: whoever sees both sides may join them.
         taken = [row for row in rows if row.memory_id in seen]
-        ingest_files.waits_no_longer(connection, [row.link_id for row in taken])
+        ingest_files.waits_no_longer(transaction, [row.link_id for row in taken])
         edges = [edge for row in taken for edge in _edge(row.memory_id, main, row)]
         self._join(transaction, edges, told)
         self._last_waiting = max((row.link_id for row in rows), default=self._last_waiting)
         return len(rows) == most
 
-    def _join(self, transaction: Transaction, edges: Sequence[EdgeInput], told: _Told) -> None:
+    def _join(
+        self, transaction: JournalledTransaction, edges: Sequence[EdgeInput], told: _Told
+    ) -> None:
         """Join memories that are stored; what is replaced as a whole takes its details with it."""
         joiner = self._opened.writer.joiner
         joined = self._opened.writer.store(
-            transaction.connection,
+            transaction,
             [],
             edges,
             at=transaction.at,
@@ -356,12 +358,12 @@ class _Storing:
             if whole and outcome.outcome == "stored" and outcome.code is None:
                 _replace_details(joiner, transaction, edge.from_id, edge.to_id, self._view)
 
-    def _end(self, transaction: Transaction, manifest: str) -> DocumentOutcome:
+    def _end(self, transaction: JournalledTransaction, manifest: str) -> DocumentOutcome:
         """Note that all of it is stored."""
         document = self._document
-        ingest_files.forget_parts(transaction.connection, document.sha256)
+        ingest_files.forget_parts(transaction, document.sha256)
         ingest_files.record(
-            transaction.connection,
+            transaction,
             document.sha256,
             path=document.path,
             status=IngestStatus.PROCESSED,
@@ -416,11 +418,11 @@ def record_rejection(
 ) -> None:
     """Note that a content was refused, and why."""
     with opened.transaction(actor) as transaction:
-        previous = ingest_files.status_of(transaction.connection, sha256)
+        previous = ingest_files.status_of(transaction, sha256)
         if previous is not None and previous[0] is IngestStatus.PROCESSED:
             return
         ingest_files.record(
-            transaction.connection,
+            transaction,
             sha256,
             path=path,
             status=IngestStatus.REJECTED,
@@ -430,19 +432,21 @@ def record_rejection(
         transaction.tell([Entry("ingest_rejected", None, {"sha256": sha256})])
 
 
-def _support(transaction: Transaction, prepared: Sequence[Prepared], written: Written) -> None:
+def _support(
+    transaction: JournalledTransaction, prepared: Sequence[Prepared], written: Written
+) -> None:
     """What was stored before is said by this file, too: should the other one be taken back."""
     for item, outcome in zip(prepared, written.memories, strict=True):
         if outcome.outcome != "duplicate" or outcome.memory_id is None:
             continue
         source_id = item.source_id
-        memories.insert_sources(transaction.connection, {source_id: item.given.source})
-        if supports.add(transaction.connection, outcome.memory_id, source_id, at=transaction.at):
+        memories.insert_sources(transaction, {source_id: item.given.source})
+        if trust.add(transaction, outcome.memory_id, source_id, at=transaction.at):
             transaction.tell([Entry("support", outcome.memory_id, {"source_id": source_id})])
 
 
 def _replace_details(
-    joiner: Joiner, transaction: Transaction, new_id: str, old_id: str, view: View | None
+    joiner: Joiner, transaction: JournalledTransaction, new_id: str, old_id: str, view: View | None
 ) -> None:
     """The rest of a replaced decision's text goes with it, as far as the writer sees it.
 
@@ -451,12 +455,12 @@ def _replace_details(
     Its context and consequences stay: they stand on a replaced ground, and are told as such.
     """
     status = next_status(MemoryStatus.ACTIVE, Action.SUPERSEDE)
-    parts = ingest_files.parts_left(transaction.connection, old_id, DETAIL_ROLE)
-    for part in _seen(transaction.connection, parts, view):
-        if not joiner.may_replace(transaction.connection, new_id, part):
+    parts = ingest_files.parts_left(transaction, old_id, DETAIL_ROLE)
+    for part in _seen(transaction, parts, view):
+        if not joiner.may_replace(transaction, new_id, part):
             continue
         memories.set_status(
-            transaction.connection,
+            transaction,
             part,
             status,
             at=transaction.at,
@@ -481,34 +485,34 @@ def _edge(local: str, other: str, link: Link | sa.Row[Any]) -> list[EdgeInput]:
     ]
 
 
-def _find(connection: sa.Connection, link: Link, view: View | None) -> str | None:
+def _find(snapshot: Snapshot, link: Link, view: View | None) -> str | None:
     """The memory that a link names. One that the writer does not see is not there."""
-    exact = _known_as(connection, link.target, view)
+    exact = _known_as(snapshot, link.target, view)
     if exact:
         return exact[0]
     for key in link.fallbacks:
-        loose = _known_as(connection, key, view)
+        loose = _known_as(snapshot, key, view)
         if len(loose) == 1:
             return loose[0]
     return None
 
 
-def _known_as(connection: sa.Connection, key: str, view: View | None) -> list[str]:
-    return _seen(connection, ingest_files.known_as(connection, key), view)
+def _known_as(snapshot: Snapshot, key: str, view: View | None) -> list[str]:
+    return _seen(snapshot, ingest_files.known_as(snapshot, key), view)
 
 
-def _seen(connection: sa.Connection, ids: list[str], view: View | None) -> list[str]:
+def _seen(snapshot: Snapshot, ids: list[str], view: View | None) -> list[str]:
     """Those of the memories that the writer sees."""
     if view is None:
         return ids
-    seen = memories.existing_ids(connection, ids, view)
+    seen = memories.existing_ids(snapshot, ids, view)
     return [each for each in ids if each in seen]
 
 
-def _wait(connection: sa.Connection, local: str, link: Link) -> None:
+def _wait(transaction: Transaction, local: str, link: Link) -> None:
     for target in (link.target, *link.fallbacks):
         row = link.model_dump(exclude={"local", "fallbacks"}) | {"memory_id": local}
-        ingest_files.wait_for(connection, row | {"target": target})
+        ingest_files.wait_for(transaction, row | {"target": target})
 
 
 def _stored(outcomes: Sequence[Outcome]) -> int:

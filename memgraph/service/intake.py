@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from memgraph.errors import InvalidInput, MemgraphError, MemoryDisabled
 from memgraph.model.values import Change, validated
-from memgraph.policy.scope import Viewer
+from memgraph.rules.scope import Viewer
 
 if TYPE_CHECKING:
     from memgraph.model.remote import Uploaded

@@ -7,27 +7,32 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-import sqlalchemy as sa
-
 from memgraph.audit.journal import Entry
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.ids import IdSource
-from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.enums import EdgeType, MemoryStatus, TrustTier
 from memgraph.model.values import MAX_REASON_CHARS, EdgeInput, MemoryInput, Outcome
-from memgraph.policy.lifecycle import MemoryState, plan_supersession
-from memgraph.policy.trust import LESS_TRUSTED, Trust
+from memgraph.rules.lifecycle import plan_supersession
+from memgraph.rules.trust import KEPT_APART, LESS_TRUSTED, OTHER_AUTHOR, Trust
+from memgraph.service.changes import state_of
 from memgraph.service.quotas import captured
-from memgraph.storage import case_queries, edges, memories, trust_queries
-from memgraph.storage.visibility import View
+from memgraph.store import edges, journal, memories
+from memgraph.store import trust as trust_rows
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.visibility import View
 
 _PLAIN: Final = (EdgeType.PART_OF, EdgeType.CAUSED_BY, EdgeType.RELATED_TO)
-_LESS_TRUSTED: Final = "a less trusted source replaces nothing that a more trusted one said"
 
 
 class Compare(Enum):
-    """When a new fact is compared with what is stored."""
+    """When a new fact is compared with what is stored.
+
+    ``NOW``: before it is stored. ``STORED``: once it is stored, where there are few, else
+    ``LATER``: by the outbox. ``DONE``: the caller did it by the rules.
+    """
 
     NOW = "now"
+    STORED = "stored"
     LATER = "later"
     DONE = "done"
     NEVER = "never"
@@ -74,15 +79,18 @@ class Joiner:
     Attributes:
         trust: as the settings have it; what operators said is read with each Updates edge.
         view: what the writer may see, and therefore join; None: everything.
+        compares: it joins what a comparison found, which nobody asked for: an actor replaces
+            nothing that another one stored, however much it may see.
     """
 
     ids: IdSource
     trust: Trust
     view: View | None = None
+    compares: bool = False
 
     def join_all(
         self,
-        connection: sa.Connection,
+        transaction: Transaction,
         links: Sequence[EdgeInput],
         written: Written,
         *,
@@ -90,16 +98,16 @@ class Joiner:
         actor: str,
     ) -> list[Outcome]:
         """Store edges whose ``#key`` ends are memories of ``written``; one outcome for each."""
-        plain = self._join_plain(connection, links, written, at=at)
+        plain = self._join_plain(transaction, links, written, at=at)
         outcomes = [
-            plain.get(place) or self._try_join(connection, link, written, at=at, actor=actor)
+            plain.get(place) or self._try_join(transaction, link, written, at=at, actor=actor)
             for place, link in enumerate(links)
         ]
         written.edges.extend(outcomes)
         return outcomes
 
     def _join_plain(
-        self, connection: sa.Connection, links: Sequence[EdgeInput], written: Written, *, at: int
+        self, transaction: Transaction, links: Sequence[EdgeInput], written: Written, *, at: int
     ) -> dict[int, Outcome]:
         """Store at once the edges that need no look at others, and give their outcomes by place.
 
@@ -116,26 +124,28 @@ class Joiner:
             if key not in places and not (link.edge_type in edges.SYMMETRIC and turned in places):
                 places[key] = place
         outer = sorted({to_id for _, to_id, _ in places if to_id not in written.new})
-        known = written.new | memories.existing_ids(connection, outer, self.view)
+        known = written.new | memories.existing_ids(transaction, outer, self.view)
         rows = {
             place: _row(self.ids.new("edge_"), from_id, to_id, links[place], at)
             for (from_id, to_id, _), place in places.items()
             if to_id in known
         }
         if rows:
-            edges.insert(connection, *rows.values())
+            edges.insert(transaction, *rows.values())
         written.entries += [_related(row) for row in rows.values()]
         return {
             place: Outcome(outcome="stored", edge_id=row["edge_id"]) for place, row in rows.items()
         }
 
     def join(
-        self, connection: sa.Connection, link: EdgeInput, written: Written, *, at: int, actor: str
+        self, transaction: Transaction, link: EdgeInput, written: Written, *, at: int, actor: str
     ) -> Outcome:
         """Store one edge; an Updates edge that is not partial supersedes what it points at.
 
         One from a memory that is trusted less than the other becomes an open contradiction: its
-        outcome has the code ``source.less_trusted``.
+        outcome has the code ``source.less_trusted``. So does one of a key, from which something is
+        hidden, to what it did not store itself, and one that a comparison found between memories
+        of two actors, unless the new memory's source is of high trust: ``source.other_author``.
 
         Raises:
             NotFound: an end does not exist, as far as the writer may see.
@@ -144,24 +154,25 @@ class Joiner:
         from_id, to_id = written.resolve(link.from_id), written.resolve(link.to_id)
         if from_id == to_id:
             raise InvalidInput("an edge joins two different memories", memory_id=from_id)
-        memories.require(connection, [from_id, to_id], self.view)
-        known = edges.find(connection, from_id, to_id, link.edge_type)
+        memories.require(transaction, [from_id, to_id], self.view)
+        known = edges.find(transaction, from_id, to_id, link.edge_type)
         # What amended a part may replace the rest later; the reverse is not taken back.
         grows = known is not None and known.partial and not link.partial
         if known is not None and not grows:
             return Outcome(outcome="duplicate", edge_id=known.edge_id)
         if link.edge_type is EdgeType.CONTRADICTS:
             # What was dismissed is what two say: it holds where one of them is stored anew.
-            dismissed = case_queries.dismissed_alike(connection, from_id, to_id, self.view)
+            dismissed = edges.dismissed_alike(transaction, from_id, to_id, self.view)
             if dismissed is not None:
                 return Outcome(outcome="duplicate", edge_id=dismissed)
         if link.edge_type is EdgeType.UPDATES:
-            if not self.may_replace(connection, from_id, to_id):
-                return self._open_case(connection, link, written, at=at, actor=actor)
+            why = self._kept_apart(transaction, from_id, to_id, actor)
+            if why is not None:
+                return self._open_case(transaction, link, written, why, at=at, actor=actor)
             if not link.partial:
-                self._supersede(connection, from_id, to_id, written, at=at, actor=actor)
+                self._supersede(transaction, from_id, to_id, written, at=at, actor=actor)
         if known is not None:
-            edges.make_whole(connection, known.edge_id, at=at)
+            edges.make_whole(transaction, known.edge_id, at=at)
             told: dict[str, Any] = {
                 "to": to_id,
                 "type": link.edge_type.value,
@@ -171,55 +182,85 @@ class Joiner:
             written.entries.append(Entry("relate", from_id, told))
             return Outcome(outcome="stored", edge_id=known.edge_id)
         row = _row(self.ids.new("edge_"), from_id, to_id, link, at)
-        edges.insert(connection, row)
+        edges.insert(transaction, row)
         written.entries.append(_related(row))
         return Outcome(outcome="stored", edge_id=row["edge_id"])
 
-    def may_replace(self, connection: sa.Connection, new_id: str, old_id: str) -> bool:
+    def _kept_apart(self, snapshot: Snapshot, new_id: str, old_id: str, actor: str) -> str | None:
+        """Return the code of why one memory does not replace another; None: it does."""
+        trust = trust_rows.with_told(snapshot, self.trust)
+        if not trust_rows.may_replace(snapshot, trust, new_id, old_id):
+            return LESS_TRUSTED
+        writer = None if self.view is None else self.view.viewer
+        confined = writer is not None and writer.confined and not writer.sees_use
+        if not (confined or self.compares):
+            return None
+        old_author, author = journal.author_of(snapshot, old_id), actor
+        if self.compares:
+            # What is being stored has no entry yet: it is the actor's.
+            old_author = old_author or actor
+            author = journal.author_of(snapshot, new_id) or actor
+        if old_author == author:
+            return None
+        newer = trust_rows.tiers(snapshot, trust, [new_id])[new_id]
+        return None if newer is TrustTier.HIGH else OTHER_AUTHOR
+
+    def may_replace(self, snapshot: Snapshot, new_id: str, old_id: str) -> bool:
         """Whether one memory is trusted far enough to replace another."""
-        trust = trust_queries.with_told(connection, self.trust)
-        return trust_queries.may_replace(connection, trust, new_id, old_id)
+        trust = trust_rows.with_told(snapshot, self.trust)
+        return trust_rows.may_replace(snapshot, trust, new_id, old_id)
 
     def replaceable(
-        self, connection: sa.Connection, given: MemoryInput, memory_ids: Sequence[str]
+        self, snapshot: Snapshot, given: MemoryInput, memory_ids: Sequence[str]
     ) -> set[str]:
         """Those of some memories that one yet to be stored may replace."""
-        trust = trust_queries.with_told(connection, self.trust)
-        return trust_queries.replaceable(connection, trust, captured(given), memory_ids)
+        trust = trust_rows.with_told(snapshot, self.trust)
+        return trust_rows.replaceable(snapshot, trust, captured(given), memory_ids)
 
-    def most_trusted(self, connection: sa.Connection, memory_ids: Sequence[str]) -> set[str]:
+    def most_trusted(self, snapshot: Snapshot, memory_ids: Sequence[str]) -> set[str]:
         """Those of some memories that the best of their sources protect."""
-        trust = trust_queries.with_told(connection, self.trust)
+        trust = trust_rows.with_told(snapshot, self.trust)
         if trust.uniform:
             return set(memory_ids)
-        found = trust_queries.protections(connection, trust, memory_ids)
+        found = trust_rows.protections(snapshot, trust, memory_ids)
         best = max((each.level for each in found.values()), default=0)
         return {one for one, tier in found.items() if tier.level == best}
 
     def _open_case(
-        self, connection: sa.Connection, link: EdgeInput, written: Written, *, at: int, actor: str
+        self,
+        transaction: Transaction,
+        link: EdgeInput,
+        written: Written,
+        why: str,
+        *,
+        at: int,
+        actor: str,
     ) -> Outcome:
-        """What would replace a memory that is trusted further stands against it, undecided.
+        """What may not replace a memory stands against it, undecided.
+
+        Args:
+            why: the code of why it may not.
 
         Raises:
             IllegalTransition: one of the two is retracted.
         """
         ends = [written.resolve(each) for each in (link.from_id, link.to_id)]
-        plan_supersession(*(state_of(connection, each) for each in ends))
-        because = f"{_LESS_TRUSTED}: {link.reason}" if link.reason else _LESS_TRUSTED
+        plan_supersession(*(state_of(transaction, each) for each in ends))
+        told = KEPT_APART[why]
+        because = f"{told}: {link.reason}" if link.reason else told
         changed = {"edge_type": EdgeType.CONTRADICTS, "partial": False}
         case = link.model_copy(update={**changed, "reason": because[:MAX_REASON_CHARS]})
-        outcome = self.join(connection, case, written, at=at, actor=actor)
-        return outcome.model_copy(update={"code": LESS_TRUSTED, "message": _LESS_TRUSTED})
+        outcome = self.join(transaction, case, written, at=at, actor=actor)
+        return outcome.model_copy(update={"code": why, "message": told})
 
     def _try_join(
-        self, connection: sa.Connection, link: EdgeInput, written: Written, *, at: int, actor: str
+        self, transaction: Transaction, link: EdgeInput, written: Written, *, at: int, actor: str
     ) -> Outcome:
         """One edge's rejection is its own: what it wrote is undone, the transaction goes on."""
-        savepoint = connection.begin_nested()
+        savepoint = transaction.begin_nested()
         told = len(written.entries)
         try:
-            outcome = self.join(connection, link, written, at=at, actor=actor)
+            outcome = self.join(transaction, link, written, at=at, actor=actor)
         except (Conflict, InvalidInput, NotFound) as error:
             savepoint.rollback()
             del written.entries[told:]
@@ -229,7 +270,7 @@ class Joiner:
 
     def _supersede(
         self,
-        connection: sa.Connection,
+        transaction: Transaction,
         new_id: str,
         old_id: str,
         written: Written,
@@ -237,16 +278,16 @@ class Joiner:
         at: int,
         actor: str,
     ) -> None:
-        new, old = (state_of(connection, each) for each in (new_id, old_id))
+        new, old = (state_of(transaction, each) for each in (new_id, old_id))
         # Links may be read in any order, so what is replaced itself may replace; not in a circle,
         # where nothing would be left standing.
-        if new.status is MemoryStatus.SUPERSEDED and edges.replaces(connection, old_id, new_id):
+        if new.status is MemoryStatus.SUPERSEDED and edges.replaces(transaction, old_id, new_id):
             raise Conflict("the memory that is to be replaced replaces the newer one itself")
         change = plan_supersession(new, old).change
         if change is None or change.status is None:
             return
         reason = f"replaced by {new_id}"
-        memories.set_status(connection, old_id, change.status, at=at, actor=actor, reason=reason)
+        memories.set_status(transaction, old_id, change.status, at=at, actor=actor, reason=reason)
         written.entries.append(Entry("supersede", old_id, {"by": new_id}))
 
 
@@ -269,15 +310,3 @@ def _related(row: Mapping[str, Any]) -> Entry:
     told = {name: row[name] for name in ("reason", "edge_id", "weight", "partial")}
     names = {"to": row["to_memory_id"], "type": row["edge_type"].value}
     return Entry("relate", row["from_memory_id"], names | told)
-
-
-def state_of(connection: sa.Connection, memory_id: str) -> MemoryState:
-    """What the rules of the life of a memory look at. Raises NotFound."""
-    memory = memories.get(connection, memory_id)
-    won = memory.attributes.get("supersedes", [])
-    return MemoryState(
-        memory_id=memory_id,
-        status=memory.status,
-        confidence=memory.confidence,
-        supersedes=tuple(str(one) for one in won) if isinstance(won, list) else (),
-    )

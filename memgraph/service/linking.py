@@ -7,16 +7,15 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
-
 from memgraph.audit.journal import Entry
 from memgraph.ids import IdSource
 from memgraph.model.enums import EntityType
 from memgraph.relations.statement import Statement
 from memgraph.service.naming import Naming, known_names, speaker_named
-from memgraph.storage import entities, entity_changes
-from memgraph.storage.enrichment_queries import links_of
-from memgraph.storage.entities import EntityName, NamesSeen, Saying
+from memgraph.store import entities
+from memgraph.store.enrichment import links_of
+from memgraph.store.entities import EntityName, NamesSeen, Saying
+from memgraph.store.snapshot import Snapshot, Transaction
 
 if TYPE_CHECKING:
     from memgraph.entities.known import KnownNames
@@ -41,7 +40,7 @@ class EntityLinker:
 
     def link(
         self,
-        connection: sa.Connection,
+        transaction: Transaction,
         found: Sequence[Named],
         at: int,
         linked: Collection[tuple[int, int]] = (),
@@ -62,19 +61,19 @@ class EntityLinker:
         """
         if not found:
             return 0
-        sayings = entities.sayings(connection, [pk for pk, _ in found])
+        sayings = entities.sayings(transaction, [pk for pk, _ in found])
         named = dict(found)
         told = {each.pk: [*named[each.pk], *self._told(each)] for each in sayings}
         names = dict.fromkeys(name for each in told.values() for name in each)
-        keys = self._keys_of(connection, names, at)
+        keys = self._keys_of(transaction, names, at)
         pairs = {(keys[name], pk): None for pk, names in told.items() for name in names}
         if search:
-            pairs |= dict.fromkeys(self._known_in(connection, sayings, told))
+            pairs |= dict.fromkeys(self._known_in(transaction, sayings, told))
         new = [pair for pair in pairs if pair not in linked]
-        entities.link(connection, new)
+        entities.link(transaction, new)
         return len(new)
 
-    def mend_types(self, connection: sa.Connection, found: Sequence[Named]) -> list[Entry]:
+    def mend_types(self, transaction: Transaction, found: Sequence[Named]) -> list[Entry]:
         """Replace the types that worse providers gave the entities of these memories.
 
         Before ``link``, which would make an entity of the other type beside the one that is there.
@@ -87,8 +86,8 @@ class EntityLinker:
             for name in names:
                 if name.provider == "spacy" and name.type is EntityType.OTHER:
                     continue
-                for one in entities.typed_worse(connection, pk, name):
-                    entity_changes.retype(connection, one, name)
+                for one in entities.typed_worse(transaction, pk, name):
+                    entities.retype(transaction, one, name)
                     told = {
                         "from": one.type.value,
                         "to": name.type.value,
@@ -99,14 +98,14 @@ class EntityLinker:
                     entries.append(Entry("retype_entity", one.entity_id, told))
         return entries
 
-    def link_known(self, connection: sa.Connection, found: Sequence[Named]) -> None:
+    def link_known(self, transaction: Transaction, found: Sequence[Named]) -> None:
         """Link stored memories to the known names in their texts, beside what they name already."""
         pks = [pk for pk, _ in found]
-        sayings = entities.sayings(connection, pks)
+        sayings = entities.sayings(transaction, pks)
         told = {pk: list(names) for pk, names in found}
-        pairs = dict.fromkeys(self._known_in(connection, sayings, told))
-        linked = links_of(connection, pks)
-        entities.link(connection, [pair for pair in pairs if pair not in linked])
+        pairs = dict.fromkeys(self._known_in(transaction, sayings, told))
+        linked = links_of(transaction, pks)
+        entities.link(transaction, [pair for pair in pairs if pair not in linked])
 
     def _told(self, saying: Saying) -> list[EntityName]:
         """The speakers of a memory, and the names that it was given."""
@@ -121,23 +120,23 @@ class EntityLinker:
         return self._naming.resolved(names)
 
     def _keys_of(
-        self, connection: sa.Connection, names: Iterable[EntityName], at: int
+        self, transaction: Transaction, names: Iterable[EntityName], at: int
     ) -> dict[EntityName, int]:
         """The entity of each name; those that are not known are made."""
         names = list(names)
         if not names:
             return {}
-        known = entities.find(connection, names)
+        known = entities.find(transaction, names)
         keys = known.keys
-        entities.add_spellings(connection, known.spellings)
-        entities.confirm_types(connection, known.surer)
+        entities.add_spellings(transaction, known.spellings)
+        entities.confirm_types(transaction, known.surer)
         # Two spellings of one new entity: the first one seen names it.
         fresh: dict[tuple[str, str], EntityName] = {}
         for name in names:
             if name not in keys:
                 fresh.setdefault((name.key, name.type), name)
         made = {name: self._ids.new("ent_") for name in fresh.values()}
-        created = entities.create(connection, made, at)
+        created = entities.create(transaction, made, at)
         for name in names:
             if name not in keys:
                 keys[name] = created[fresh[name.key, name.type]]
@@ -145,12 +144,12 @@ class EntityLinker:
 
     def _known_in(
         self,
-        connection: sa.Connection,
+        snapshot: Snapshot,
         sayings: Sequence[Saying],
         told: dict[int, list[EntityName]],
     ) -> list[tuple[int, int]]:
         """Pairs of (entity key, memory key) for the known names that stand in the texts."""
-        self._refresh(connection)
+        self._refresh(snapshot)
         wanted: list[tuple[int, str]] = []
         for each in sayings:
             # Not "Art" in "Art Gallery", and what the rules found they have judged.
@@ -159,12 +158,12 @@ class EntityLinker:
             wanted += [
                 (each.pk, key) for key in keys if not any(f" {key} " in name for name in names)
             ]
-        meant = entities.known_by(connection, {key for _, key in wanted})
+        meant = entities.known_by(snapshot, {key for _, key in wanted})
         return [(meant[key], pk) for pk, key in wanted if key in meant]
 
-    def _refresh(self, connection: sa.Connection) -> None:
+    def _refresh(self, snapshot: Snapshot) -> None:
         """Learn the names that came since the last write, from any process."""
-        rows, self._seen, void = entities.new_names(connection, self._seen)
+        rows, self._seen, void = entities.new_names(snapshot, self._seen)
         if void:
             self._known.clear()
         self._known.add(known_names(rows))

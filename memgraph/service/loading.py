@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from memgraph.errors import AccessDenied, InvalidInput, MemgraphError, ProviderError
 from memgraph.model.values import EpisodeInput, MemoryInput, Outcome, validated
 from memgraph.providers.local import LocalEmbedding
+from memgraph.service.joining import Compare
 from memgraph.service.opened import Opened
 from memgraph.service.provenance import with_canonical_source
 from memgraph.service.writing import Prepared
-from memgraph.storage.embeddings import embedded_text
-from memgraph.storage.visibility import View
+from memgraph.store.embeddings import embedded_text
+from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,7 +122,7 @@ class Loader:
         if items:
             with self._opened.transaction(self._actor) as transaction:
                 written = self._opened.writer.store(
-                    transaction.connection,
+                    transaction,
                     items,
                     [],
                     at=transaction.at,
@@ -129,6 +130,7 @@ class Loader:
                     view=self._view,
                     embedding=self._embedding,
                     live=self._kind is EpisodeInput,
+                    compare=Compare.STORED,
                 )
                 transaction.tell(written.entries)
             if written.errors:

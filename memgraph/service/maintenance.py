@@ -11,6 +11,7 @@ from typing import Any
 
 from memgraph.audit import anchor
 from memgraph.audit import verify as audit
+from memgraph.audit.anchor import AnchorState
 from memgraph.audit.findings import Progress, VerifyReport
 from memgraph.audit.journal import Entry, Head
 from memgraph.clock import Clock, iso
@@ -21,10 +22,11 @@ from memgraph.errors import (
 )
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.copies import BACKUP_KEY, checked_copy, free_name, told_anchor
+from memgraph.service.erasing.proofs import RedactionProofs, accept_redactions
 from memgraph.service.opened import Opened
-from memgraph.storage import backup as copying
-from memgraph.storage import integrity, metadata, provisioning
-from memgraph.storage.journal import head as journal_head
+from memgraph.store import backup as copying
+from memgraph.store import health, integrity, metadata, provisioning
+from memgraph.store.journal import head as journal_head
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,35 +46,91 @@ class BackupReport:
 
 @dataclass(frozen=True, slots=True)
 class UpgradeReport:
-    """Schema revisions before and after; ``backup`` is None where there was nothing to do."""
+    """Schema revisions before and after; ``backup`` is None where there was nothing to do.
+
+    ``sealed_at`` is the number of the journal's entry that tells the digests of all tables anew:
+    nothing vouches for what was written since the one before. None: there was no need of one.
+    """
 
     orchestrator: str
     before: str
     after: str
     backup: Path | None
+    sealed_at: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"backup": None if self.backup is None else str(self.backup)}
 
 
-def verify(opened: Opened, progress: Progress | None = None) -> VerifyReport:
+@dataclass(frozen=True, slots=True)
+class JournalState:
+    """The head of a journal beside what its anchor remembers.
+
+    Attributes:
+        seq, hash: of the last entry; 0 and an empty text: there is none.
+        anchored: the number of the entry that the anchor remembers; None: it cannot be read.
+        lost: how many acknowledged entries are gone from the end; None: nobody can tell. With a
+            ``state`` of ``behind`` 0 says that entries were replaced by others.
+    """
+
+    orchestrator: str
+    state: AnchorState
+    seq: int
+    hash: str
+    anchored: int | None
+    lost: int | None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"state": self.state.value}
+
+
+def verify(
+    opened: Opened, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
+) -> VerifyReport:
     """Audit the database; see ``memgraph.audit.verify``. Nothing is changed."""
-    return audit.verify(opened.database, progress)
+    proofs = RedactionProofs(opened.paths)
+    key = opened.database.journal_key
+    return audit.verify(
+        opened.database, progress, stop, proofs=proofs, anchor_file=opened.anchor_file, key=key
+    )
 
 
 def accept_journal(opened: Opened, *, reason: str, actor: str) -> None:
     """Anchor the journal as it is, although it disagrees with its anchor; that is journalled.
+
+    Redactions that no signed report covers are signed as accepted, and the tables are journalled
+    as they are.
 
     For an operator who knows why they differ: a lost anchor, a power cut under
     ``storage.synchronous = NORMAL``. Who cut the journal stays visible in the entry.
     """
     if not reason.strip():
         raise InvalidInput("accepting a journal needs a reason")
-    path = anchor.anchor_path(opened.database.path)
-    with opened.transaction(actor) as transaction:
+    path = opened.anchor_file
+    with opened.transaction(actor, accepting=True) as transaction:
         transaction.tell([Entry("accept_journal", None, {"reason": reason, **told_anchor(path)})])
-    with opened.database.write() as connection:
-        anchor.write(path, Head(*journal_head(connection)))
+    with opened.database.write() as transaction:
+        at = opened.clock.now_ms()
+        accept_redactions(opened.paths, transaction, at=at, reason=reason)
+        health.note(transaction, at, {})
+        anchor.write(path, Head(*journal_head(transaction)))
+
+
+def journal_state(opened: Opened) -> JournalState:
+    """Return how the journal and its anchor stand to one another. Nothing is changed."""
+    anchored = anchor.read_state(opened.anchor_file)
+    with opened.database.read() as snapshot:
+        state = anchor.compare(snapshot, anchored)
+        seq, sealed = journal_head(snapshot)
+    remembered = anchored.seq if isinstance(anchored, Head) else None
+    return JournalState(
+        orchestrator=opened.paths.name,
+        state=state,
+        seq=seq,
+        hash=sealed,
+        anchored=remembered,
+        lost=max(remembered - seq, 0) if remembered is not None else None,
+    )
 
 
 def backup(
@@ -100,13 +158,16 @@ def backup(
     _require_free_target(opened, target, force)
     name = opened.database.orchestrator_id
     with copying.draft_beside(target) as draft:
-        anchored = _sound_anchor(opened.database.path)
+        anchored = _sound_anchor(opened.anchor_file)
         copying.copy_online(opened.database.path, draft, progress)
-        with integrity.alone(draft) as connection:
-            head = Head(*journal_head(connection))
+        with integrity.alone(draft) as transaction:
+            head = Head(*journal_head(transaction))
             stamp = {"at": iso(opened.clock.now_ms()), "seq": head.seq, "hash": head.hash}
-            metadata.put(connection, BACKUP_KEY, json.dumps(stamp))
-        report = checked_copy(draft, anchored, accept_findings, f"the database of {name}")
+            metadata.put(transaction, BACKUP_KEY, json.dumps(stamp))
+        what, proofs = f"the database of {name}", RedactionProofs(opened.paths)
+        report = checked_copy(
+            draft, anchored, accept_findings, what, proofs, opened.database.journal_key
+        )
         size = draft.stat().st_size
         copying.publish(draft, target, force=force)
     opened.log.info("backup", memories=report.checked.get("memories", 0), bytes=size)
@@ -120,7 +181,7 @@ def backup(
     )
 
 
-def upgrade(paths: OrchestratorPaths, clock: Clock) -> UpgradeReport:
+def upgrade(paths: OrchestratorPaths, clock: Clock, *, key: bytes | None = None) -> UpgradeReport:
     """Bring the schema of an orchestrator to this version, after a backup beside it.
 
     Raises:
@@ -135,8 +196,9 @@ def upgrade(paths: OrchestratorPaths, clock: Clock) -> UpgradeReport:
             copying.publish(draft, target, force=False)
         kept.append(target)
 
-    before, after = provisioning.upgrade(paths.database, paths.name, first=keep)
-    return UpgradeReport(paths.name, before, after, kept[0] if kept else None)
+    done = provisioning.upgrade(paths.database, paths.name, first=keep, key=key)
+    backup = kept[0] if kept else None
+    return UpgradeReport(paths.name, done.before, done.after, backup, done.sealed_at)
 
 
 def _require_free_target(opened: Opened, target: Path, force: bool) -> None:
@@ -150,9 +212,9 @@ def _require_free_target(opened: Opened, target: Path, force: bool) -> None:
         raise InvalidInput("a backup does not go into the memory folder of an orchestrator")
 
 
-def _sound_anchor(database: Path) -> Head | None:
+def _sound_anchor(path: Path) -> Head | None:
     try:
-        return anchor.read(anchor.anchor_path(database))
+        return anchor.read(path)
     except JournalBroken:
         # ``verify`` tells of it; the copy is checked against itself.
         return None

@@ -11,20 +11,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import IngestStatus
 from memgraph.model.remote import MAX_BATCH, IngestedFile, IngestPage
 from memgraph.service.ingesting import BY
-from memgraph.service.opened import Opened
-from memgraph.storage import ingest_files, memories
-from memgraph.storage.visibility import View
+from memgraph.service.opened import HELD, Opened
+from memgraph.store import ingest_files, memories
+from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
-
-    from memgraph.storage.ingest_files import FileRow
+    from memgraph.store.ingest_files import FileRow
+    from memgraph.store.snapshot import Snapshot
 
 BLOCK: Final = 16
 """So many rows are read at a time at least, where most are hidden."""
@@ -69,9 +68,9 @@ class FileReader:
 
 def seen_file(opened: Opened, sha256: str, reader: FileReader) -> IngestedFile | None:
     """What became of one content; None: it was not dropped, or is hidden."""
-    with opened.database.read() as connection:
-        row = ingest_files.row_of(connection, sha256)
-        return None if row is None else _seen(connection, row, reader)
+    with opened.database.read() as snapshot:
+        row = ingest_files.row_of(snapshot, sha256)
+        return None if row is None else _seen(snapshot, row, reader)
 
 
 def seen_files(
@@ -91,15 +90,15 @@ def seen_files(
     found: list[IngestedFile] = []
     places: list[Place] = []
     place = None if after is None else _place(after)
-    with opened.database.read() as connection:
+    with opened.database.read() as snapshot:
         while len(found) <= limit:
             # A manifest may be large: hardly more of them are read than a page may take.
-            page = ingest_files.before(connection, place, max(limit + 1 - len(found), BLOCK))
+            page = ingest_files.before(snapshot, place, max(limit + 1 - len(found), BLOCK))
             if not page:
                 break
             place = page[-1].place
             for row in page:
-                told = _seen(connection, row, reader)
+                told = _seen(snapshot, row, reader)
                 if told is not None:
                     found.append(told)
                     places.append(row.place)
@@ -124,19 +123,25 @@ def no_file(sha256: str) -> NotFound:
     return NotFound("no dropped file of this content", sha256=sha256[:64])
 
 
-def _seen(connection: sa.Connection, row: FileRow, reader: FileReader) -> IngestedFile | None:
+def _seen(snapshot: Snapshot, row: FileRow, reader: FileReader) -> IngestedFile | None:
     made = _memory_ids(row.manifest)
-    seen = memories.existing_ids(connection, sorted(made), reader.view)
+    seen = memories.existing_ids(snapshot, sorted(made), reader.view)
     whole = made == seen and bool(made)
     if not (whole or row.manifest.get(BY) == reader.actor or (not made and reader.everything)):
         return None
     told: dict[str, Any] = {name: row.manifest[name] for name in TOLD if name in row.manifest}
     return IngestedFile(
         sha256=row.sha256,
-        status="processed" if row.status is IngestStatus.PROCESSED else "rejected",
+        status=_status(row),
         at=row.recorded_at,
         manifest=told if made == seen else _without_hidden(told, seen),
     )
+
+
+def _status(row: FileRow) -> Literal["processed", "held", "rejected"]:
+    if row.status is IngestStatus.PROCESSED:
+        return "processed"
+    return "held" if row.manifest.get("reason") == HELD else "rejected"
 
 
 def _memory_ids(manifest: Mapping[str, Any]) -> set[str]:

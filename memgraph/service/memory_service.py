@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from memgraph.audit import anchor
-from memgraph.audit.journal import Head
 from memgraph.clock import Clock, FixedClock, SystemClock
 from memgraph.config import Settings, load_settings
 from memgraph.config.schema import EmbeddingSettings, RerankerSettings
@@ -21,35 +22,103 @@ from memgraph.errors import (
     MemoryDisabled,
     OrchestratorExists,
     OrchestratorMissing,
+    RateLimited,
+    StorageError,
 )
 from memgraph.ids import IdSource, UlidSource
 from memgraph.model.values import Change, validated
 from memgraph.paths import OrchestratorPaths, orchestrator_names, runtime_root
-from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
 from memgraph.providers.completion import CompletionProvider
 from memgraph.providers.embedding import (
     CheckedEmbedding,
     EmbeddingProvider,
     embedding_provider,
 )
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.service.background import InFlight
 from memgraph.service.intake import Intake
-from memgraph.service.life.events import Subscribers
 from memgraph.service.meters import SILENT, Meters
-from memgraph.service.naming import find_names
-from memgraph.service.opened import Opened, log_of
-from memgraph.service.orchestrator import Orchestrator
-from memgraph.service.outgoing import Copies
 from memgraph.service.pool import Pool
-from memgraph.service.recalling import configured_reranker
 from memgraph.service.troubles import Troubles
-from memgraph.storage import provisioning
 
 if TYPE_CHECKING:
+    from sqlmodel import Session
+
+    from memgraph.log import EventLog
     from memgraph.providers.reranking import RerankingProvider
     from memgraph.service.importing import ImportReport
+    from memgraph.service.life.events import Subscribers
     from memgraph.service.life.models import LanguageModel
     from memgraph.service.life.worker import Worker
-    from memgraph.storage.vector_cache import HeldVectors, VectorCache
+    from memgraph.service.opened import Opened
+    from memgraph.service.orchestrator import Orchestrator
+    from memgraph.store.sqlite.vector_cache import HeldVectors, VectorCache
+
+
+# Copies of everything on their way out: made as a file that has no name when it is handed over.
+
+
+FOLDER: Final = ".outgoing"
+"""Below the runtime root; no orchestrator has such a name."""
+MOST_AT_ONCE: Final = 4
+"""Copies that a process makes and sends at the same time."""
+RETRY_AFTER_S: Final = 5
+STALE_S: Final = 86_400.0
+"""What a process that was killed left here goes after so long, seconds."""
+
+_PREFIX: Final = "copy-"
+
+
+class Copies:
+    """Makes copies below a runtime root, so many at a time. Thread-safe."""
+
+    def __init__(self, root: Path) -> None:
+        self._folder = root / FOLDER
+        self._free = threading.BoundedSemaphore(MOST_AT_ONCE)
+
+    @contextmanager
+    def copied(self, write: Callable[[Path], object]) -> Iterator[BinaryIO]:
+        """The copy that ``write`` makes at a path, open for reading; gone after the block.
+
+        Raises:
+            RateLimited: too many are made or sent at this moment.
+            StorageError: there is no room for it, or the root cannot be written to.
+        """
+        if not self._free.acquire(blocking=False):
+            raise RateLimited(
+                "too many copies are being sent; try again soon", retry_after_s=RETRY_AFTER_S
+            )
+        try:
+            with self._made(write) as file:
+                yield file
+        finally:
+            self._free.release()
+
+    def _made(self, write: Callable[[Path], object]) -> BinaryIO:
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            self._sweep()
+            with TemporaryDirectory(prefix=_PREFIX, dir=self._folder) as folder:
+                target = Path(folder) / "copy"
+                write(target)
+                # Its name goes with the folder; the bytes stay for as long as it is open.
+                return target.open("rb")
+        except OSError as error:
+            raise StorageError(f"a copy cannot be made: {error.strerror}") from error
+
+    def _sweep(self) -> None:
+        for each in self._folder.glob(f"{_PREFIX}*"):
+            # Somebody else may be faster.
+            if time.time() - _modified(each) > STALE_S:
+                rmtree(each, ignore_errors=True)
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.lstat().st_mtime
+    except FileNotFoundError:
+        return time.time()
+
 
 DEFAULT_ACTOR = "user"
 FEWEST_TURNS = 2
@@ -100,16 +169,15 @@ class MemoryService:
         self._rerankers: dict[RerankerSettings, RerankingProvider] = {}
         self._background = background
         self.meters = meters
-        self.troubles = Troubles(
-            lambda name: log_of(self.paths(name), self.settings(name), self.clock)
-        )
+        self.troubles = Troubles(self._log_of)
         self._pool = Pool(self._open, self.troubles)
         self._subscribers: dict[str, Subscribers] = {}
         self.counters = Counters()
         self.copies = Copies(self.root)
         self.intake = Intake(self)
-        # More recalls at a time than processors end no sooner, and each takes a connection's cache.
+        # More recalls at a time than processors end no sooner, and each takes a snapshot's cache.
         self._turns = threading.BoundedSemaphore(max(os.cpu_count() or 1, FEWEST_TURNS))
+        self._recalls = InFlight()
         self._vector_cache: VectorCache | None = None
         self._vector_cache_lock = threading.Lock()
 
@@ -142,6 +210,9 @@ class MemoryService:
             raise OrchestratorMissing(
                 f"no orchestrator {name!r} here; run: memgraph init {name}", orchestrator=name
             )
+        # What a database needs is loaded with the first, SQLAlchemy most of all.
+        from memgraph.service.orchestrator import Orchestrator
+
         return Orchestrator(self, name, viewer=viewer, actor=actor)
 
     def create(self, name: str) -> None:
@@ -150,6 +221,10 @@ class MemoryService:
         Raises:
             OrchestratorExists: there is one.
         """
+        from memgraph.audit import anchor
+        from memgraph.audit.journal import Head
+        from memgraph.store import provisioning
+
         paths = OrchestratorPaths(self.root, name)
         settings = self.settings(name)
         for folder in paths.folders:
@@ -160,7 +235,8 @@ class MemoryService:
             dimensions=self._dimensions(settings),
             now_ms=self.clock.now_ms(),
         )
-        anchor.write(anchor.anchor_path(paths.database), Head(0, ""))
+        anchors = settings.memory.audit.anchor_path
+        anchor.write(anchor.anchor_path(paths.database, anchors), Head(0, ""))
 
     def orchestrators(self) -> list[str]:
         """The names of all orchestrators under the root, sorted."""
@@ -183,8 +259,10 @@ class MemoryService:
         and of no other; ``code`` and ``message`` say what is wrong. ``degraded`` of a ready one:
         ``embedding.model_changed``, ``embedding.failing``, ``extra.missing`` (litellm, for a
         model), ``reranker.failing``, ``entities.failing``, ``receipts.dropped``,
-        ``comparison.failing``, ``events.failing``, ``ingest.gave_up``, ``jobs.failing``,
-        ``jobs.overdue``, ``erasure.unfinished``.
+        ``comparison.failing``, ``events.failing``, ``ingest.held``, ``jobs.failing``,
+        ``jobs.overdue``, ``erasure.unfinished``, ``journal.unanchored`` (no anchor, or a damaged
+        one), ``verify.failed`` (the last audit by a worker found something), ``storage.full`` (the
+        last write found no room).
         """
         try:
             with self.opened(name) as opened:
@@ -193,6 +271,26 @@ class MemoryService:
         except MemgraphError as error:
             return {"orchestrator": name, "status": "disabled", **error.as_dict()}
         return {"orchestrator": name, "status": "ready", "degraded": degraded}
+
+    def session(self, name: str) -> Session:
+        """Open a read-only SQLModel session on an orchestrator's database, for its operator.
+
+        It reads the classes of ``memgraph.model.tables`` and hides nothing, whatever the scope,
+        sensitivity or agent; it opens no orchestrator, writes nothing and leaves no receipt. Use
+        it as a context manager, or close it. A statement that fails raises SQLAlchemy's errors.
+
+        Raises:
+            OrchestratorMissing: there is none.
+            StorageError: the database is missing, damaged or of another schema.
+        """
+        from memgraph.store import provisioning
+
+        paths = self._existing(name)
+        return provisioning.reading_session(
+            paths.database,
+            name,
+            busy_timeout_ms=self.settings(name).memory.storage.busy_timeout_ms,
+        )
 
     def import_lines(
         self,
@@ -211,6 +309,7 @@ class MemoryService:
             ImportRejected: with ``details["reason"]`` and the ``line``.
             Conflict: the orchestrator holds something.
         """
+        from memgraph.audit.journal import read_key
         from memgraph.service.importing import import_into, import_new
 
         paths = self.paths(name)
@@ -223,6 +322,8 @@ class MemoryService:
             dimensions=self._dimensions(self.settings(name)),
             clock=self.clock,
             actor=actor,
+            anchor_folder=self.settings(name).memory.audit.anchor_path,
+            key=read_key(self.settings(name).memory.audit.key_file, self.root),
             progress=progress,
         )
 
@@ -296,13 +397,21 @@ class MemoryService:
     def embeds_in_background(self) -> bool:
         return self._background
 
+    def _log_of(self, name: str) -> EventLog:
+        from memgraph.service.opened import log_of
+
+        return log_of(self.paths(name), self.settings(name), self.clock)
+
     def _open(self, name: str) -> Opened:
+        from memgraph.service.life.events import Subscribers
+        from memgraph.service.naming import find_names
+        from memgraph.service.opened import Opened
+        from memgraph.store import provisioning
+
         settings = self.settings(name)
         if not settings.memory.enabled:
             raise MemoryDisabled(f"memory is switched off for {name!r}: memory.enabled = false")
-        paths = OrchestratorPaths(self.root, name)
-        if not paths.memory.exists():
-            raise OrchestratorMissing(f"no orchestrator {name!r} here", orchestrator=name)
+        paths = self._existing(name)
         reranker = self._reranking(settings)
         database = provisioning.open_database(
             paths.database,
@@ -324,6 +433,7 @@ class MemoryService:
                 subscribers=self._subscribers.setdefault(name, Subscribers()),
                 find_llm=lambda: self._language_model(settings),
                 turns=self._turns,
+                recalls=self._recalls,
                 meters=self.meters,
             )
         except BaseException:
@@ -335,9 +445,15 @@ class MemoryService:
             opened.background.wake()
         return opened
 
+    def _existing(self, name: str) -> OrchestratorPaths:
+        paths = OrchestratorPaths(self.root, name)
+        if not paths.memory.exists():
+            raise OrchestratorMissing(f"no orchestrator {name!r} here", orchestrator=name)
+        return paths
+
     def _hold_vectors(self, settings: Settings) -> HeldVectors:
         # With it comes numpy, which commands that recall nothing do without.
-        from memgraph.storage.vector_cache import VectorCache
+        from memgraph.store.sqlite.vector_cache import VectorCache
 
         with self._vector_cache_lock:
             if self._vector_cache is None:
@@ -355,6 +471,8 @@ class MemoryService:
         if self._reranker is not None or chosen.provider == "none":
             return self._reranker
         if chosen not in self._rerankers:
+            from memgraph.service.recalling import configured_reranker
+
             self._rerankers[chosen] = configured_reranker(settings, self.environ)
         return self._rerankers[chosen]
 
@@ -393,6 +511,8 @@ class MemoryService:
                 batch_size=chosen.batch_size,
                 api_base=chosen.api_base or None,
                 api_key=environ.get(chosen.api_key_env) if chosen.api_key_env else None,
+                model_folder=chosen.model_folder,
+                model=chosen.model,
             )
         return self._providers[chosen]
 

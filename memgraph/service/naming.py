@@ -11,7 +11,7 @@ from memgraph.config import Settings
 from memgraph.model.enums import EntityType
 from memgraph.model.speaking import Voice, voice_of
 from memgraph.model.values import MAX_NAME_CHARS
-from memgraph.storage.entities import TOLD, EntityName
+from memgraph.store.entities import TOLD, EntityName
 
 if TYPE_CHECKING:
     from memgraph.entities.providers import EntityProvider

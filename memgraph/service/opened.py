@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import sqlalchemy as sa
-
 from memgraph.audit import anchor, journal
+from memgraph.audit.anchor import AnchorState
 from memgraph.audit.journal import Entry, Head
 from memgraph.bulletin.board import BulletinBoard
 from memgraph.clock import Clock
 from memgraph.config import Settings
-from memgraph.errors import DatabaseCorrupt, ExtraMissing, JournalBroken, MemgraphError
+from memgraph.errors import (
+    DatabaseCorrupt,
+    DatabaseFull,
+    ExtraMissing,
+    JournalBroken,
+    MemgraphError,
+)
 from memgraph.ids import IdSource
 from memgraph.log import EventLog, open_log
 from memgraph.paths import OrchestratorPaths
-from memgraph.policy.trust import Trust
 from memgraph.providers.embedding import LITELLM_PREFIX, EmbeddingProvider
-from memgraph.service.background import Background
+from memgraph.rules.trust import Trust
+from memgraph.service.background import Background, InFlight
 from memgraph.service.denials import DenialBook
 from memgraph.service.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
 from memgraph.service.idempotency import Answers, Committed, current_claim, note
@@ -35,17 +41,19 @@ from memgraph.service.life.upkeep import Upkeep
 from memgraph.service.meters import SILENT, TOTAL, Meters, Work
 from memgraph.service.naming import NameFinder, Naming
 from memgraph.service.receipts import ReceiptBook
-from memgraph.storage import comparisons, embeddings, ingest_files
-from memgraph.storage import events as event_rows
-from memgraph.storage.database import Database
-from memgraph.storage.erasing import erased_through
+from memgraph.store import comparisons, embeddings, health, ingest_files, table_digests
+from memgraph.store import events as event_rows
+from memgraph.store import journal as rows_of_journal
+from memgraph.store.database import Database
+from memgraph.store.erasure import erased_through
+from memgraph.store.snapshot import Snapshot, Transaction
 
 if TYPE_CHECKING:
     from memgraph.providers.reranking import RerankingProvider
     from memgraph.service.comparisons import ComparisonWorker
     from memgraph.service.life.models import LanguageModel
     from memgraph.service.writing import Writer
-    from memgraph.storage.vector_cache import HeldVectors
+    from memgraph.store.sqlite.vector_cache import HeldVectors
 
 ANSWERING: Final = {
     "retrieval",
@@ -57,22 +65,29 @@ ANSWERING: Final = {
     "entities",
 }
 """The groups of settings that an answer depends on."""
-GAVE_UP: Final = "gave_up"
-"""The reason of a file that was given up, and waits for an operator to drop it again."""
+HELD: Final = "held"
+"""The reason of a dropped file that waits for an operator."""
 HANDLER_PATIENCE_S = 3.0
 """How long closing waits for subscribers that are at an event."""
 JUDGED_AT_ONCE: Final = 8
 """Facts that a model is asked about before other work in the background has its turn."""
 
 
-@dataclass(slots=True)
-class Transaction:
-    """An open write: the connection, its moment, and what will be journalled when it commits."""
+class JournalledTransaction(Transaction):
+    """A change of an orchestrator: its moment, its actor, and what the journal records of it.
 
-    connection: sa.Connection
-    at: int
-    actor: str
-    entries: list[Entry] = field(default_factory=list)
+    Attributes:
+        at: when the transaction began, milliseconds.
+        entries: recorded when the transaction commits.
+    """
+
+    __slots__ = ("actor", "at", "entries")
+
+    def __init__(self, transaction: Transaction, at: int, actor: str) -> None:
+        super().__init__(transaction.connection)
+        self.at = at
+        self.actor = actor
+        self.entries: list[Entry] = []
 
     def tell(self, entries: Sequence[Entry]) -> None:
         self.entries.extend(entries)
@@ -96,11 +111,13 @@ class Opened:
         find_llm: Callable[[], LanguageModel | None] = lambda: None,
         subscribers: Subscribers | None = None,
         turns: AbstractContextManager[object] | None = None,
+        recalls: InFlight | None = None,
         meters: Meters = SILENT,
     ) -> None:
         self.paths = paths
         self.database = database
         self.settings = settings
+        database.journal_key = journal.read_key(settings.memory.audit.key_file, paths.root)
         self.clock = clock
         self.ids = ids
         self.embedding = embedding
@@ -110,8 +127,10 @@ class Opened:
         self.rerank_failed = False
         self.naming = Naming(settings, find_names, lambda: self.llm)
         self.find_names = self.naming.find
-        # Of all orchestrators of the process: a recall is the processor's work from end to end.
+        # Both of all orchestrators of the process: a recall is the processor's work from end to
+        # end, and Python runs one thread at a time.
         self.turns = nullcontext() if turns is None else turns
+        self.recalls = InFlight() if recalls is None else recalls
         self._hold_vectors = hold_vectors
         self._find_llm = find_llm
         self._held_vectors: HeldVectors | None = None
@@ -131,7 +150,10 @@ class Opened:
         self.upkeep = Upkeep(database, clock, self.log, self.subscribers, settings.memory.receipts)
         self.denials = DenialBook(lambda actor: self.transaction(actor, claimed=False))
         self.receipts = ReceiptBook(
-            database, self._restore_used, with_queries=settings.memory.receipts.query_text
+            database,
+            self.recalls,
+            self._restore_used,
+            with_queries=settings.memory.receipts.query_text,
         )
         self.answers = Answers(database, clock)
         self.reflections = LatestReflections(database)
@@ -144,12 +166,10 @@ class Opened:
             deferred=True,
             erased=lambda: paths.erased,
         )
-        with database.read() as connection:
-            self.other_model = model_mismatch(connection, embedding)
-            self.has_backlog = embeddings.has_pending(connection) or comparisons.has_waiting(
-                connection
-            )
-            through = erased_through(connection)
+        with database.read() as snapshot:
+            self.other_model = model_mismatch(snapshot, embedding)
+            self.has_backlog = embeddings.has_pending(snapshot) or comparisons.has_waiting(snapshot)
+            through = erased_through(snapshot)
         self.receipts.erased_through = self.answers.erased_through = through
 
     def _background(self) -> Background:
@@ -190,6 +210,19 @@ class Opened:
                 self._held_vectors = self._hold_vectors()
             return self._held_vectors
 
+    def _require_key(self, snapshot: Snapshot) -> None:
+        key = self.database.journal_key
+        if key is not None and not rows_of_journal.is_keyed(snapshot, key):
+            raise JournalBroken(
+                "the journal's last entry is not sealed with the key of memory.audit.key_file;"
+                f" nothing is written until: memgraph repair {self.paths.name} --accept REASON"
+            )
+
+    @cached_property
+    def anchor_file(self) -> Path:
+        """Where the journal's head is kept."""
+        return anchor.anchor_path(self.database.path, self.settings.memory.audit.anchor_path)
+
     @cached_property
     def llm(self) -> LanguageModel | None:
         """The language model of ``memory.llm``; None: rules and the local model do its work."""
@@ -218,22 +251,26 @@ class Opened:
         )
 
     @contextmanager
-    def transaction(self, actor: str, *, claimed: bool = True) -> Iterator[Transaction]:
+    def transaction(
+        self, actor: str, *, claimed: bool = True, accepting: bool = False
+    ) -> Iterator[JournalledTransaction]:
         """One change: what is told to it is journalled with it, and anchored once it is durable.
 
         Args:
             claimed: it is what a request asked for, and done once for its Idempotency-Key; False
                 for what memgraph notes by itself.
+            accepting: the journal and the tables are taken over as they are, whatever they were.
 
         Raises:
+            JournalBroken: the journal does not hold what its anchor remembers.
             ClaimTaken: another request with the key did it already; this one did nothing.
         """
         claim = current_claim() if claimed else None
         heads: list[Head] = []
         committed: list[Committed] = []
-        path = anchor.anchor_path(self.database.path)
+        path = self.anchor_file
 
-        def after_commit(_connection: sa.Connection) -> None:
+        def after_commit() -> None:
             for each in committed:
                 each()
             if not heads:
@@ -244,32 +281,45 @@ class Opened:
                 # The change is durable; an anchor that lags is no damage.
                 self.log.failure("journal.anchor", error)
 
-        with self.timed("write"), self._writing(after_commit) as connection:
-            transaction = Transaction(connection, self.clock.now_ms(), actor)
+        with self.timed("write"), self._writing(after_commit) as transaction:
+            anchored = anchor.read_state(path)
+            if accepting:
+                standing = anchor.compare(transaction, anchored)
+            else:
+                standing = anchor.require_held(transaction, anchored, self.paths.name)
+                self._require_key(transaction)
+            transaction = JournalledTransaction(transaction, self.clock.now_ms(), actor)
             yield transaction
             if transaction.entries:
-                sound = anchor.agrees(connection, path)
+                state = table_digests.keep(transaction)
+                if accepting:
+                    state = table_digests.renew(transaction)
                 head = journal.append(
-                    connection, transaction.entries, at=transaction.at, actor=actor
+                    transaction,
+                    transaction.entries,
+                    at=transaction.at,
+                    actor=actor,
+                    state=state,
+                    key=self.database.journal_key,
                 )
-                if sound:
+                if standing is AnchorState.AGREES:
                     heads.append(head)
-                else:
+                elif not accepting:
                     # Moving it on would hide what was done to the journal.
-                    self.log.failure("journal.anchor", JournalBroken("the anchor disagrees"))
+                    self.log.failure("journal.anchor", JournalBroken(f"the anchor is {standing}"))
             if claim is not None:
-                committed.append(note(connection, claim, transaction.entries, transaction.at))
+                committed.append(note(transaction, claim, transaction.entries, transaction.at))
 
     def timed(self, work: Work, part: str = TOTAL) -> AbstractContextManager[object]:
         """The time of the block is that of one part of some work on this orchestrator."""
         return self.meters.timed(work, part, self.paths.name)
 
     @contextmanager
-    def _writing(self, after_commit: Callable[[sa.Connection], None]) -> Iterator[sa.Connection]:
+    def _writing(self, after_commit: Callable[[], None]) -> Iterator[Transaction]:
         with ExitStack() as held:
             with self.timed("write", "wait"):
-                connection = held.enter_context(self.database.write(after_commit))
-            yield connection
+                transaction = held.enter_context(self.database.write(after_commit))
+            yield transaction
 
     def _background_failed(self, error: MemgraphError) -> None:
         self.log.failure("background", error)
@@ -284,28 +334,40 @@ class Opened:
     def require_sound(self) -> None:
         """Raises StorageError: its file is gone or another, or a call met damage in it.
 
-        What is open goes on reading a file that was removed, and writes nothing into it.
+        JournalBroken, too: acknowledged entries are gone. What is open goes on reading a file that
+        was removed, and writes nothing into it.
         """
         self.database.require_same_file()
         if self.damage is not None:
             # With the trace of each raise it would keep all that stood in their frames.
             raise self.damage.with_traceback(None)
+        anchored = anchor.read_state(self.anchor_file)
+        with self.database.read() as snapshot:
+            anchor.require_held(snapshot, anchored, self.paths.name)
+            self._require_key(snapshot)
 
     def shortcomings(self) -> list[str]:
         """Codes of the work that does not get done. Raises StorageError."""
         from memgraph.service.life.agenda import shortcomings
 
         found = []
-        with self.database.read() as connection:
-            if model_mismatch(connection, self.embedding) is not None:
+        anchored = anchor.read_state(self.anchor_file)
+        with self.database.read() as snapshot:
+            if anchor.compare(snapshot, anchored) in (AnchorState.MISSING, AnchorState.DAMAGED):
+                found.append("journal.unanchored")
+            if health.last(snapshot).totals:
+                found.append("verify.failed")
+            if model_mismatch(snapshot, self.embedding) is not None:
                 found.append("embedding.model_changed")
-            if set(embeddings.error_counts(connection)) - {NOTHING_TO_EMBED}:
+            if set(embeddings.error_counts(snapshot)) - {NOTHING_TO_EMBED}:
                 found.append("embedding.failing")
-            if comparisons.is_failing(connection):
+            if comparisons.is_failing(snapshot):
                 found.append("comparison.failing")
-            events_fail = event_rows.failing(connection)
-            if ingest_files.is_any_refused_for(connection, GAVE_UP):
-                found.append("ingest.gave_up")
+            events_fail = event_rows.failing(snapshot)
+            if ingest_files.is_any_refused_for(snapshot, HELD):
+                found.append("ingest.held")
+        if self.database.is_full:
+            found.append(DatabaseFull.code)
         if self._lacks_litellm():
             found.append(ExtraMissing.code)
         if self.rerank_failed:
@@ -346,6 +408,9 @@ class Opened:
         """
         self.board.forget()
         self.reflections.forget()
+        # A process that recalls nothing keeps none.
+        if texts := sys.modules.get("memgraph.retrieval.texts"):
+            texts.forget()
 
     def _try(self, chore: Callable[[], object]) -> None:
         try:

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from memgraph.errors import (
     DatabaseBusy,
@@ -17,8 +18,10 @@ from memgraph.errors import (
     MemoryDisabled,
     StorageError,
 )
-from memgraph.service.opened import Opened
 from memgraph.service.troubles import Troubles
+
+if TYPE_CHECKING:
+    from memgraph.service.opened import Opened
 
 GATES = 64
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import sqlalchemy as sa
-
 from memgraph.errors import QuotaReached
 from memgraph.model.values import MemoryInput
-from memgraph.policy.trust import Captured, Named, Trust
-from memgraph.storage import source_queries, trust_queries
+from memgraph.rules.trust import Captured, Named, Trust
+from memgraph.store import sources
+from memgraph.store import trust as trust_rows
+from memgraph.store.snapshot import Snapshot
 
 
 class Quotas:
@@ -19,9 +19,9 @@ class Quotas:
     Counted is what is active or superseded, whoever may see it.
     """
 
-    def __init__(self, connection: sa.Connection, trust: Trust) -> None:
-        self._connection = connection
-        self._trust = trust_queries.with_told(connection, trust)
+    def __init__(self, snapshot: Snapshot, trust: Trust) -> None:
+        self._snapshot = snapshot
+        self._trust = trust_rows.with_told(snapshot, trust)
         self._before: dict[Named, int] = {}
         self._exact: set[Named] = set()
         self._added: Counter[Named] = Counter()
@@ -41,9 +41,9 @@ class Quotas:
     def _has_room(self, named: Named, most: int) -> bool:
         """Which memories were retracted is looked at where all of them would be too many."""
         if named not in self._before:
-            self._before[named] = source_queries.bound(self._connection, named, most)
+            self._before[named] = sources.bound(self._snapshot, named, most)
         if self._before[named] + self._added[named] >= most and named not in self._exact:
-            self._before[named] = source_queries.count(self._connection, named, most)
+            self._before[named] = sources.count(self._snapshot, named, most)
             self._exact.add(named)
         return self._before[named] + self._added[named] < most
 

@@ -12,22 +12,48 @@ import os
 import shutil
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from memgraph.audit import anchor
 from memgraph.errors import DatabaseCorrupt, DatabaseReplaced, MemgraphError, MemoryDisabled
 from memgraph.model.running import LastJob, Ready, Standing
 from memgraph.paths import Stamp, global_config_file, stamp_of
 from memgraph.service.outward import outward
-from memgraph.storage import embeddings, job_runs, provisioning
+from memgraph.store import embeddings, jobs, provisioning
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
-
     from memgraph.service.memory_service import MemoryService
+    from memgraph.store.snapshot import Snapshot
 
 VERIFY: Final = "run: memgraph verify, then memgraph restore with a backup"
+REMEDIES: Final[Mapping[str, str]] = {
+    "embedding.model_changed": "Vectors are of another model than the settings name:"
+    " run memgraph embeddings rebuild, or set the model back.",
+    "embedding.failing": "Vectors of some memories could not be made: see to the model,"
+    " then run memgraph embeddings retry.",
+    "comparison.failing": "The model that compares facts fails: see to memory.llm."
+    " Facts wait for it.",
+    "extra.missing": "A model is to be asked through litellm, which is not installed:"
+    " install the extra, or choose another provider.",
+    "reranker.failing": "The reranker fails, and recalls go without it: see to its model.",
+    "entities.failing": "The model that names entities fails: see to its settings.",
+    "receipts.dropped": "Receipts of some hand-outs were not kept: see the server's log.",
+    "events.failing": "Events could not be handed on: see to those who receive them.",
+    "jobs.failing": "The last run of a job failed: its record under Jobs says why.",
+    "ingest.held": "A dropped file was begun ten times and got no further:"
+    " run memgraph ingest --retry to have it tried again.",
+    "jobs.overdue": "A job is due for more than a day: see that a worker runs.",
+    "erasure.unfinished": "An erasure was begun and not finished:"
+    " run the same memgraph erase again to finish it.",
+    "journal.unanchored": "The journal's anchor is missing or damaged:"
+    " run memgraph repair, then accept the journal as it is.",
+    "verify.failed": "The last nightly audit found something: run memgraph verify.",
+    "storage.full": "The last write found no room: free some space on the disk.",
+}
+"""By code of what does not get done: what it means, and what to do."""
 LOOK_S: Final = 0.25
 """How long one look may open databases."""
 FRESH_MS: Final = 60_000
@@ -130,8 +156,8 @@ class Readiness:
                 else:
                     opened.require_sound()
                     codes = opened.shortcomings()
-                    with opened.database.read() as connection:
-                        standing, oldest = _read(connection, name, codes)
+                    with opened.database.read() as snapshot:
+                        standing, oldest = _read(snapshot, name, codes)
         except DatabaseReplaced as error:
             # After a restore: the next look opens the file that is there now.
             self._service.forget(name)
@@ -157,8 +183,12 @@ class Readiness:
             busy_timeout_ms=chosen.storage.busy_timeout_ms,
         )
         try:
-            with database.read() as connection:
-                return _read(connection, name, [])
+            anchored = anchor.read_state(
+                anchor.anchor_path(database.path, chosen.audit.anchor_path)
+            )
+            with database.read() as snapshot:
+                anchor.require_held(snapshot, anchored, name)
+                return _read(snapshot, name, [])
         finally:
             database.close()
 
@@ -186,17 +216,17 @@ class Readiness:
             return None
 
 
-def _read(connection: sa.Connection, name: str, codes: list[str]) -> tuple[Standing, int | None]:
-    last = next(iter(job_runs.latest(connection, 1)), None)
+def _read(snapshot: Snapshot, name: str, codes: list[str]) -> tuple[Standing, int | None]:
+    last = next(iter(jobs.latest(snapshot, 1)), None)
     standing = Standing(
         orchestrator=name,
         status="degraded" if codes else "ready",
         codes=tuple(codes),
-        pending=embeddings.pending_count(connection),
+        pending=embeddings.pending_count(snapshot),
         last_job=None
         if last is None
         else LastJob(
             job=last.job, state=last.state, ended_at=last.ended_at, error_code=last.error_code
         ),
     )
-    return standing, embeddings.oldest_pending(connection)
+    return standing, embeddings.oldest_pending(snapshot)

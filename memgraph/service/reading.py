@@ -6,23 +6,15 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar
 
-import sqlalchemy as sa
-
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ShownStatus
 from memgraph.model.values import Memory
-from memgraph.policy.scope import Viewer
+from memgraph.rules.scope import Viewer
 from memgraph.service.opened import Opened
-from memgraph.storage import (
-    edges,
-    embeddings,
-    entities,
-    ingest_files,
-    journal,
-    memories,
-)
-from memgraph.storage.memories import Filter
-from memgraph.storage.visibility import View
+from memgraph.store import edges, embeddings, entities, ingest_files, journal, memories
+from memgraph.store.memories import Filter
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 MAX_PAGE = 1_000
 
@@ -35,12 +27,12 @@ def get(opened: Opened, viewer: Viewer, memory_id: str, *, as_of: int | None = N
     Args:
         as_of: milliseconds; as it was then. None: as it is.
     """
-    with opened.database.read() as connection:
-        return _one(connection, View(viewer, as_of), memory_id)
+    with opened.database.read() as snapshot:
+        return _one(snapshot, View(viewer, as_of), memory_id)
 
 
-def _one(connection: sa.Connection, view: View, memory_id: str) -> Memory:
-    found = memories.select(connection, view, Filter(memory_ids=(memory_id,)), limit=1)
+def _one(snapshot: Snapshot, view: View, memory_id: str) -> Memory:
+    found = memories.select(snapshot, view, Filter(memory_ids=(memory_id,)), limit=1)
     if not found:
         raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
     return found[0]
@@ -77,11 +69,11 @@ def listing(
         statuses=frozenset(members(ShownStatus, statuses)),
     )
     view = View(viewer, as_of, chosen.stored(as_of))
-    with opened.database.read() as connection:
-        found = memories.select(connection, view, chosen, limit=limit)
+    with opened.database.read() as snapshot:
+        found = memories.select(snapshot, view, chosen, limit=limit)
         if before is not None and not found:
             # Else the page would be empty, as if it were the last.
-            _one(connection, View(viewer), before)
+            _one(snapshot, View(viewer), before)
         return found
 
 
@@ -100,24 +92,24 @@ def members(enum: type[EnumT], values: Iterable[EnumT | str]) -> tuple[EnumT, ..
 
 def stats(opened: Opened) -> dict[str, Any]:
     """Counts over everything stored, and the sizes on disk in bytes."""
-    with opened.database.read() as connection:
-        seq, _ = journal.head(connection)
+    with opened.database.read() as snapshot:
+        seq, _ = journal.head(snapshot)
         found = {
             "orchestrator": opened.database.orchestrator_id,
-            "memories": memories.counts(connection),
-            "edges": edges.counts(connection),
-            "entities": entities.count(connection),
-            "embeddings": embeddings.state_counts(connection),
-            "ingest": ingest_files.counts(connection),
+            "memories": memories.counts(snapshot),
+            "edges": edges.counts(snapshot),
+            "entities": entities.count(snapshot),
+            "embeddings": embeddings.state_counts(snapshot),
+            "ingest": ingest_files.counts(snapshot),
             "journal_entries": seq,
-            "schema": _schema(connection),
+            "schema": _schema(snapshot),
         }
     files = {each.name: each.stat().st_size for each in _database_files(opened)}
     return {**found, "bytes": files, "embedding_model_changed": opened.other_model is not None}
 
 
-def _schema(connection: sa.Connection) -> str:
-    return str(connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one())
+def _schema(snapshot: Snapshot) -> str:
+    return str(snapshot.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one())
 
 
 def _database_files(opened: Opened) -> list[Any]:

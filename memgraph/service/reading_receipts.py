@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-import sqlalchemy as sa
-
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.receipts import (
     BulletinEntry,
@@ -17,15 +15,15 @@ from memgraph.model.receipts import (
     ReceiptList,
     StoredBulletin,
 )
-from memgraph.policy.scope import Viewer
-from memgraph.policy.viewers import asked_of, asks_within, covers, granted, viewer_of
+from memgraph.rules.scope import Viewer
+from memgraph.rules.viewers import asked_of, asks_within, covers, granted, viewer_of
 from memgraph.service.opened import Opened
 from memgraph.service.reading import MAX_PAGE
-from memgraph.storage import receipt_queries, receipts
-from memgraph.storage.item_queries import is_id
-from memgraph.storage.receipt_queries import IssuedBulletin
-from memgraph.storage.receipts import Stored
-from memgraph.storage.visibility import View
+from memgraph.store import receipts
+from memgraph.store.items import is_id
+from memgraph.store.receipts import IssuedBulletin, Stored
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 EntryT = TypeVar("EntryT", bound=BulletinEntry)
 
@@ -47,9 +45,9 @@ def stored(opened: Opened, view: View, receipt_id: str) -> Stored:
     """The receipt as it is stored, for whoever may see it. Raises: as ``receipt``."""
     _check_id(receipt_id, "receipt_id")
     opened.receipts.flush()
-    with opened.database.read() as connection:
-        found = receipts.read(connection, receipt_id)
-        if found is not None and _listed(connection, view, found.receipt):
+    with opened.database.read() as snapshot:
+        found = receipts.read(snapshot, receipt_id)
+        if found is not None and _listed(snapshot, view, found.receipt):
             return found
     raise NotFound(
         f"no receipt {receipt_id[:80]!r}; one of a task or a project is there only for a handle"
@@ -74,14 +72,14 @@ def receipt_list(
     opened.receipts.flush()
     seen: list[Receipt] = []
     most = MAX_RECEIPTS_LOOKED_AT
-    with opened.database.read() as connection:
-        for one in receipt_queries.newest(connection, wanted, most=most, before=before):
-            found = receipts.read(connection, one)
-            if found is not None and _listed(connection, view, found.receipt):
-                seen.append(_shown(connection, view, found))
+    with opened.database.read() as snapshot:
+        for one in receipts.newest(snapshot, wanted, most=most, before=before):
+            found = receipts.read(snapshot, one)
+            if found is not None and _listed(snapshot, view, found.receipt):
+                seen.append(_shown(snapshot, view, found))
             if len(seen) > limit:
                 break
-        cut = len(seen) > limit or receipt_queries.are_more_than(connection, most)
+        cut = len(seen) > limit or receipts.are_more_than(snapshot, most)
     return ReceiptList(tuple(seen[:limit]), cut)
 
 
@@ -91,11 +89,11 @@ def bulletin_history(
     """Bulletins for readers who saw no more than this one; see ``ReceiptsHandle.bulletins``."""
     _check_page(limit, before, "bul_")
     opened.receipts.flush()
-    with opened.database.read() as connection:
-        found = receipt_queries.bulletins(
-            connection, view, limit=limit + 1, before=before, most=MAX_BULLETINS_LOOKED_AT
+    with opened.database.read() as snapshot:
+        found = receipts.bulletins(
+            snapshot, view, limit=limit + 1, before=before, most=MAX_BULLETINS_LOOKED_AT
         )
-        unread = receipt_queries.are_more_bulletins(connection, before, MAX_BULLETINS_LOOKED_AT)
+        unread = receipts.are_more_bulletins(snapshot, before, MAX_BULLETINS_LOOKED_AT)
     entries = tuple(_entry(BulletinEntry, each) for each in found[:limit])
     return BulletinHistory(bulletins=entries, cut=len(found) > limit or unread)
 
@@ -109,8 +107,8 @@ def bulletin_issued(opened: Opened, view: View, bulletin_id: str) -> StoredBulle
     """
     _check_id(bulletin_id, "bulletin_id")
     opened.receipts.flush()
-    with opened.database.read() as connection:
-        found = receipt_queries.bulletin(connection, view, bulletin_id)
+    with opened.database.read() as snapshot:
+        found = receipts.bulletin(snapshot, view, bulletin_id)
     if found is None:
         raise NotFound(f"no bulletin {bulletin_id[:80]!r}", bulletin_id=bulletin_id[:80])
     head, text = found
@@ -119,8 +117,8 @@ def bulletin_issued(opened: Opened, view: View, bulletin_id: str) -> StoredBulle
 
 def shown_to(opened: Opened, view: View, found: Stored) -> Receipt:
     """What a reader is told of a receipt that it may see."""
-    with opened.database.read() as connection:
-        return _shown(connection, view, found)
+    with opened.database.read() as snapshot:
+        return _shown(snapshot, view, found)
 
 
 def named(found: Receipt) -> list[str]:
@@ -129,30 +127,33 @@ def named(found: Receipt) -> list[str]:
     return [*(item.memory_id for item in found.items), *bulletin]
 
 
-def _shown(connection: sa.Connection, view: View, found: Stored) -> Receipt:
+def _shown(snapshot: Snapshot, view: View, found: Stored) -> Receipt:
     reader = view.viewer
     receipt = replace(found.receipt, asked=asked_of(found.receipt.asked, reader))
+    if not reader.sees_use:
+        items = (replace(one, access_count=None, last_accessed_at=None) for one in receipt.items)
+        receipt = replace(receipt, items=tuple(items))
     if receipt.viewer is None:
         return receipt
     told = None
     # Numbers of what the asker saw would tell a reader who sees less what it does not see.
     if receipt.left_out is not None and _is_covered(reader, receipt):
         hidden = {
-            reason: len(receipts.visible(connection, view, ids))
+            reason: len(receipts.visible_ids(snapshot, view, ids))
             for reason, ids in found.hidden.items()
         }
         told = {**receipt.left_out, **hidden}
     return replace(receipt, viewer=granted(receipt.viewer, reader), left_out=told)
 
 
-def _listed(connection: sa.Connection, view: View, found: Receipt) -> bool:
+def _listed(snapshot: Snapshot, view: View, found: Receipt) -> bool:
     if found.bulletin_id is not None and not _is_covered(view.viewer, found):
         return False
     names = named(found)
     if not names:
         # Nothing in it says who may see it; but its query is of the place that it was asked for.
         return _is_of(view.viewer, found)
-    return receipts.all_visible(connection, view, names)
+    return receipts.all_visible(snapshot, view, names)
 
 
 def _is_covered(reader: Viewer, found: Receipt) -> bool:

@@ -11,16 +11,14 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-import sqlalchemy as sa
-
 from memgraph.audit.journal import Entry
-from memgraph.audit.vectors import damaged
 from memgraph.errors import InvalidInput, MemoryDisabled
 from memgraph.service.embedding import DIMENSIONS_KEY, MODEL_KEY, Drained, model_mismatch
 from memgraph.service.linking import Named
-from memgraph.service.opened import Opened, Transaction
-from memgraph.storage import derived, embeddings, metadata, text_index, vectors
-from memgraph.storage.entities import EntityName
+from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.store import embeddings, metadata, text_index
+from memgraph.store.entities import EntityName
+from memgraph.store.ports import VectorFault
 
 BATCH = 1_000
 
@@ -91,23 +89,23 @@ def rebuild(
 def embeddings_status(opened: Opened) -> EmbeddingsStatus:
     """How embedding stands; cheap."""
     provider = opened.embedding
-    with opened.database.read() as connection:
+    with opened.database.read() as snapshot:
         return EmbeddingsStatus(
-            states=embeddings.state_counts(connection),
-            model=metadata.get(connection, MODEL_KEY),
-            dimensions=vectors.indexed_dimensions(connection),
+            states=embeddings.state_counts(snapshot),
+            model=metadata.get(snapshot, MODEL_KEY),
+            dimensions=embeddings.index(snapshot).dimensions,
             provider_model=None if provider is None else provider.model,
             provider_dimensions=None if provider is None else provider.dimensions,
-            mismatch=model_mismatch(connection, provider),
-            oldest_pending=embeddings.oldest_pending(connection),
-            errors=embeddings.error_counts(connection),
+            mismatch=model_mismatch(snapshot, provider),
+            oldest_pending=embeddings.oldest_pending(snapshot),
+            errors=embeddings.error_counts(snapshot),
         )
 
 
 def embeddings_retry(opened: Opened, *, actor: str) -> int:
     """What failed or was put off is due at once; gives how many memories."""
     with opened.transaction(actor) as transaction:
-        number = embeddings.reset_failed(transaction.connection)
+        number = embeddings.reset_failed(transaction)
         if number:
             transaction.tell([Entry("embeddings_retry", None, {"memories": number})])
     return number
@@ -127,8 +125,8 @@ def embeddings_rebuild(
     provider = opened.embedding
     if provider is None:
         raise MemoryDisabled("there is nothing to embed with: memory.embedding.provider = none")
-    with opened.database.read() as connection:
-        mismatch = model_mismatch(connection, provider)
+    with opened.database.read() as snapshot:
+        mismatch = model_mismatch(snapshot, provider)
     if mismatch is not None:
         _begin_rebuild(opened, mismatch, actor)
         while not _forget_some_foreign(opened):
@@ -153,29 +151,25 @@ def embeddings_rebuild(
 
 def _text(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
     with opened.transaction(actor) as transaction:
-        connection = transaction.connection
-        total = derived.memory_count(connection)
+        total = text_index.memory_count(transaction)
         progress(Part.FTS, 0, total)
-        derived.rewrite_search_terms(connection)
-        text_index.rebuild(connection)
+        text_index.rewrite_search_terms(transaction)
+        text_index.rebuild(transaction)
         transaction.tell([Entry("rebuild", None, {"part": Part.FTS, "memories": total})])
+    text_index.INDEX.rebuild(opened.database)
     progress(Part.FTS, total, total)
     return {Part.FTS.value: total}
 
 
 def _vectors(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
     with opened.transaction(actor) as transaction:
-        connection = transaction.connection
-        ready = embeddings.state_counts(connection)["ready"]
+        ready = embeddings.state_counts(transaction)["ready"]
         progress(Part.VECTORS, 0, ready)
-        bad: list[int] = []
-        for batch in derived.ready_vectors(connection, BATCH):
-            places = damaged([(blob, dimensions) for _, blob, dimensions in batch])
-            bad.extend(batch[place][0] for place in places)
-        for start in range(0, len(bad), BATCH):
-            embeddings.reset(connection, bad[start : start + BATCH])
-        requeued = len(bad) + embeddings.enqueue_missing(connection)
-        number = vectors.rebuild(connection)
+        index = embeddings.index(transaction)
+        bad = [each.pk for each in index.check() if each.fault is VectorFault.DAMAGED]
+        index.remove(bad)
+        requeued = len(bad) + embeddings.enqueue_missing(transaction)
+        number = index.rebuild()
         details = {"part": Part.VECTORS, "vectors": number, "requeued": requeued}
         transaction.tell([Entry("rebuild", None, details)])
     progress(Part.VECTORS, number, number)
@@ -187,28 +181,28 @@ def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
 
     A name that only older rules found is so not found again for being known.
     """
-    with opened.database.read() as connection:
-        total = 2 * derived.memory_count(connection)
+    with opened.database.read() as snapshot:
+        total = 2 * text_index.memory_count(snapshot)
     linker = opened.writer.linker
 
-    def relink(transaction: Transaction, found: Sequence[Named]) -> None:
+    def relink(transaction: JournalledTransaction, found: Sequence[Named]) -> None:
         pks = [pk for pk, _ in found]
-        touched = derived.unlink(transaction.connection, pks)
-        linker.link(transaction.connection, found, transaction.at, search=False)
-        derived.recount(transaction.connection, touched, pks)
+        touched = text_index.unlink(transaction, pks)
+        linker.link(transaction, found, transaction.at, search=False)
+        text_index.recount(transaction, touched, pks)
 
     done = _in_batches(opened, actor, relink, lambda done: progress(Part.ENTITIES, done, total))
     with opened.transaction(actor) as transaction:
-        derived.recount_all(transaction.connection)
-        removed = derived.remove_unnamed(transaction.connection)
+        text_index.recount_all(transaction)
+        removed = text_index.remove_unnamed(transaction)
     _in_batches(
         opened,
         actor,
-        lambda transaction, found: linker.link_known(transaction.connection, found),
+        lambda transaction, found: linker.link_known(transaction, found),
         lambda more: progress(Part.ENTITIES, done + more, total),
     )
     with opened.transaction(actor) as transaction:
-        number = derived.entity_count(transaction.connection)
+        number = text_index.entity_count(transaction)
         details = {"part": Part.ENTITIES, "entities": number, "removed": removed}
         transaction.tell([Entry("rebuild", None, details)])
     return {Part.ENTITIES.value: number}
@@ -217,15 +211,15 @@ def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
 def _in_batches(
     opened: Opened,
     actor: str,
-    change: Callable[[Transaction, Sequence[Named]], None],
+    change: Callable[[JournalledTransaction, Sequence[Named]], None],
     progress: Callable[[int], None],
 ) -> int:
     """Change the links of all memories, some in each transaction; returns how many memories."""
     done, after = 0, 0
     while True:
         progress(done)
-        with opened.database.read() as connection:
-            batch = derived.contents(connection, after, BATCH)
+        with opened.database.read() as snapshot:
+            batch = text_index.contents(snapshot, after, BATCH)
         if not batch:
             return done
         # Names are looked for outside of the transaction: it may take longer than writers wait.
@@ -242,7 +236,7 @@ def names_in(opened: Opened, content: str, kept: Any) -> tuple[EntityName, ...]:
 
 
 def _begin_rebuild(opened: Opened, mismatch: str, actor: str) -> None:
-    """Empty the index for the new dimensions, and mark it as neither model's.
+    """Mark the vectors as neither model's: none is searched any more.
 
     The mark keeps workers of the old model and of the new one from writing until no vector of
     the old one is left.
@@ -252,12 +246,11 @@ def _begin_rebuild(opened: Opened, mismatch: str, actor: str) -> None:
         return
     mark = f"rebuilding for {provider.model} with {provider.dimensions} dimensions"
     with opened.transaction(actor) as transaction:
-        connection = transaction.connection
-        if metadata.get(connection, MODEL_KEY) == mark:
+        if metadata.get(transaction, MODEL_KEY) == mark:
             return
-        old = metadata.get(connection, DIMENSIONS_KEY)
-        vectors.recreate_index(connection, provider.dimensions)
-        metadata.put(connection, MODEL_KEY, mark)
+        old = metadata.get(transaction, DIMENSIONS_KEY)
+        metadata.put(transaction, MODEL_KEY, mark)
+        embeddings.index(transaction).rebuild(provider.dimensions)
         details = {
             "part": "embeddings",
             "from": {"model": mismatch, "dimensions": old},
@@ -271,15 +264,8 @@ def _forget_some_foreign(opened: Opened) -> bool:
     provider = opened.embedding
     if provider is None:
         return True
-    with opened.database.write() as connection:
-        left = embeddings.reset_foreign(connection, provider.model, provider.dimensions, BATCH)
+    with opened.database.write() as transaction:
+        left = embeddings.reset_foreign(transaction, provider.model, provider.dimensions, BATCH)
         if not left:
-            _reindex_own(connection)
-            metadata.put(connection, MODEL_KEY, provider.model)
+            metadata.put(transaction, MODEL_KEY, provider.model)
     return not left
-
-
-def _reindex_own(connection: sa.Connection) -> None:
-    """Vectors that are the new model's already are put back into the emptied index."""
-    if embeddings.state_counts(connection)["ready"]:
-        vectors.rebuild(connection)

@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
-
 from memgraph.config import Settings
 from memgraph.errors import ProviderError
 from memgraph.model.recall import (
@@ -21,12 +19,13 @@ from memgraph.model.recall import (
     RecallRequest,
     Then,
 )
-from memgraph.policy.scope import Viewer
-from memgraph.service.embedding import model_mismatch
+from memgraph.rules.scope import Viewer
+from memgraph.service.embedding import other_model
 from memgraph.service.opened import Opened
-from memgraph.storage import journal
-from memgraph.storage.narrowing import Narrowing
-from memgraph.storage.tier_queries import by_ids
+from memgraph.store import recall as recall_rows
+from memgraph.store.items import by_ids
+from memgraph.store.recall import Narrowing, StoreState
+from memgraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +42,7 @@ def answer(
 
     Raises AccessDenied, StorageError.
     """
-    with opened.timed("recall"):
+    with opened.timed("recall"), opened.recalls:
         bundle = _answered(opened, viewer, request, then)
     _tell_degraded(opened, bundle.degraded)
     return bundle
@@ -55,8 +54,8 @@ def _answered(opened: Opened, viewer: Viewer, request: RecallRequest, then: Then
 
     embed: Embed | None = None if opened.embedding is None else opened.embedding.embed
     if opened.other_model is not None:
-        with opened.database.read() as connection:
-            changed = _model_changed(opened, connection)
+        with opened.database.read() as snapshot:
+            changed = _model_changed(opened, recall_rows.read(snapshot))
         embed = None if changed else embed
     reranks = opened.reranker is not None and bool(request.query.strip())
     if embed is not None and reranks:
@@ -73,7 +72,7 @@ def _answered(opened: Opened, viewer: Viewer, request: RecallRequest, then: Then
             now_ms=opened.clock.now_ms(),
             clock=opened.clock.now_ms,
             ids=opened.ids,
-            model_changed=lambda connection: _model_changed(opened, connection),
+            model_changed=partial(_model_changed, opened),
             held=opened.held_vectors,
             timed=partial(opened.timed, "recall"),
             turn=opened.turns,
@@ -97,7 +96,7 @@ class Reading:
         account: how the answer came about, for its receipt.
     """
 
-    connection: sa.Connection
+    snapshot: Snapshot
     narrowing: Narrowing
     items: tuple[RecallItem, ...]
     degraded: tuple[Degraded, ...]
@@ -125,49 +124,51 @@ def reading(
 
     narrowing = narrowed(request, viewer, opened.clock.now_ms(), then)
 
-    def dated(connection: sa.Connection) -> tuple[int, Narrowing]:
-        seq, _ = journal.head(connection)
+    def dated(snapshot: Snapshot) -> tuple[StoreState, Narrowing]:
+        state = recall_rows.read(snapshot)
         at = opened.clock.now_ms() if request.as_of is None else narrowing.at
-        return seq, replace(narrowing, at=at)
+        return state, replace(narrowing, at=at)
 
     if not request.query.strip():
-        with opened.database.read() as connection:
-            seq, narrowing = dated(connection)
-            yield Reading(connection, narrowing, (), (), Account(seq, {}))
+        with opened.database.read() as snapshot:
+            state, narrowing = dated(snapshot)
+            yield Reading(snapshot, narrowing, (), (), Account(state.change_seq, {}))
         return
     if opened.reranker is not None:
         bundle = answer(opened, viewer, request, then=then)
-        with opened.database.read() as connection:
-            _, narrowing = dated(connection)
-            there = {one.memory_id for one in by_ids(connection, narrowing, bundle.ids)}
+        with opened.database.read() as snapshot:
+            _, narrowing = dated(snapshot)
+            there = {one.memory_id for one in by_ids(snapshot, narrowing, bundle.ids)}
             items = tuple(each for each in bundle.items if each.memory.memory_id in there)
-            yield Reading(connection, narrowing, items, bundle.degraded, bundle.account)
+            yield Reading(snapshot, narrowing, items, bundle.degraded, bundle.account)
         return
     timed = partial(opened.timed, "recall")
     with ExitStack() as held:
-        with timed():
+        with timed(), opened.recalls:
             with timed("prepare"):
                 asked = prepared(
                     request,
+                    narrowing.at if then is None else then.at,
                     embed=None if opened.embedding is None else opened.embedding.embed,
                     name_keys=opened.naming.query_keys,
                 )
             with opened.turns:
-                connection = held.enter_context(opened.database.read())
-                _, narrowing = dated(connection)
+                snapshot = held.enter_context(opened.database.read())
+                state, narrowing = dated(snapshot)
                 items, degraded, account = recalled(
-                    connection,
+                    snapshot,
                     asked,
                     narrowing,
+                    state,
                     settings=opened.settings.memory,
                     now_ms=narrowing.at,
-                    model_changed=lambda one: _model_changed(opened, one),
+                    model_changed=partial(_model_changed, opened),
                     held=opened.held_vectors,
                     timed=timed,
                     then=then,
                 )
         _tell_degraded(opened, degraded)
-        yield Reading(connection, narrowing, items, degraded, account)
+        yield Reading(snapshot, narrowing, items, degraded, account)
 
 
 def _tell_degraded(opened: Opened, degraded: Sequence[Degraded]) -> None:
@@ -175,9 +176,11 @@ def _tell_degraded(opened: Opened, degraded: Sequence[Degraded]) -> None:
         opened.meters.degraded(each.code)
 
 
-def _model_changed(opened: Opened, connection: sa.Connection) -> bool:
+def _model_changed(opened: Opened, state: StoreState) -> bool:
     # Another process may have made the vectors anew, for another model.
-    opened.other_model = model_mismatch(connection, opened.embedding)
+    opened.other_model = other_model(
+        opened.embedding, state.embedding_model, state.embedding_dimensions
+    )
     return opened.other_model is not None
 
 

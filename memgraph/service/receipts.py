@@ -15,34 +15,29 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from memgraph.model.receipts import Receipt, ReceiptItem, bundle_bytes
-from memgraph.policy.echo import line_hashes
-from memgraph.policy.erasure import MARK
-from memgraph.storage import (
-    decay_queries,
-    echo_lines,
-    echo_pending,
-    erasing,
-    receipt_queries,
-    receipts,
-)
-from memgraph.storage.database import Database
-from memgraph.storage.encoding import json_text
-from memgraph.storage.receipts import BULLETIN, HandedOut, ShownBulletin, uses
+from memgraph.rules.echo import line_hashes
+from memgraph.rules.erasure import MARK
+from memgraph.service.background import InFlight
+from memgraph.store import decay, echoes, erasure, receipts
+from memgraph.store.database import Database
+from memgraph.store.receipts import BULLETIN, HandedOut, ShownBulletin, uses
+from memgraph.store.rows import json_text
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
-
     from memgraph.model.bulletin import Bulletin
     from memgraph.model.recall import Bundle, RecallRequest
-    from memgraph.policy.scope import Viewer
-    from memgraph.storage.narrowing import Narrowing
+    from memgraph.rules.scope import Viewer
+    from memgraph.store.recall import Narrowing
+    from memgraph.store.snapshot import Snapshot
 
 FLUSH_AT = 16
-# About 4 ms of work for each receipt, then a recall has its turn; more where very many wait.
+# One transaction, some 5 ms, then a recall has its turn; more where very many wait.
 STEP = 3
 MOST_STEPS = 32
 GIVE_WAY_S = 0.02
@@ -91,10 +86,20 @@ class _Shown(NamedTuple):
     at: int
 
 
+@dataclass(slots=True)
+class _Kept:
+    """A receipt that awaits writing; ``handed_out``: once it is prepared."""
+
+    receipt: Receipt
+    behind: Behind
+    handed_out: HandedOut | None = None
+
+
 class ReceiptBook:
     """Receipts of one open database that await writing. Safe from several threads.
 
     Args:
+        recalls: those that are being answered; writing in steps waits for them.
         restore_used: called, outside of any transaction, with the memories that decay retired
             though they had been used before, and the times of the uses.
     """
@@ -102,16 +107,18 @@ class ReceiptBook:
     def __init__(
         self,
         database: Database,
+        recalls: InFlight,
         restore_used: Callable[[Mapping[str, int]], object] = lambda _recalled: None,
         *,
         with_queries: bool = False,
     ) -> None:
         self._database = database
+        self._recalls = recalls
         self._restore_used = restore_used
         self._with_queries = with_queries
         self._retired: dict[str, int] = {}
         self._lock = threading.Lock()
-        self._kept: list[tuple[Receipt, Behind]] = []
+        self._kept: list[_Kept] = []
         self._handed: list[tuple[int, str]] = []
         self._bulletins: OrderedDict[str, _Shown] = OrderedDict()
         self.dropped = 0
@@ -129,7 +136,7 @@ class ReceiptBook:
             if len(self._kept) >= MAX_KEPT:
                 self.dropped += 1
                 return True
-            self._kept.append((receipt, behind))
+            self._kept.append(_Kept(receipt, behind))
             return self._enough()
 
     def add_bulletin(self, bulletin: Bulletin, at: int) -> bool:
@@ -182,6 +189,8 @@ class ReceiptBook:
         for step in range(-(-waiting // most)):
             if step and not stop():
                 time.sleep(GIVE_WAY_S)
+            until = time.monotonic() + (0.0 if stop() else GIVE_WAY_S)
+            self._prepare(self._first(most), partial(self._let_recalls_end, until))
             self._write(most)
 
     def _write(self, most: int) -> int:
@@ -191,25 +200,28 @@ class ReceiptBook:
         if not taken and not handed and not self._retired:
             return 0
         try:
-            written = self._found_out(taken)
+            self._prepare(taken)
+            written = [each.handed_out for each in taken if each.handed_out is not None]
             used = uses(each.receipt for each in written)
             used_at = {memory_id: use.last_at for memory_id, use in used.items()}
             # They were in memory alone until now: a power failure may take some either way.
-            with self._database.write(durable=False) as connection:
-                through = erasing.erased_through(connection)
+            with self._database.write(durable=False) as transaction:
+                through = erasure.erased_through(transaction)
                 # What was kept before an erasure, in whatever process, may hold what it took.
                 stale = through != self.erased_through
                 if stale:
                     written = [_without_text(each, through) for each in written]
-                    echo_lines.record(connection, hashed(handed))
+                    echoes.record(transaction, hashed(handed))
                 with_queries = self._with_queries and not stale
-                receipts.write(connection, written, with_queries=with_queries)
+                receipts.write(transaction, written, with_queries=with_queries)
                 # The lines of a bulletin are noted by themselves, as it showed them.
                 recalls = [
-                    (each.at, each.receipt_id) for each, _ in taken if each.purpose != BULLETIN
+                    (one.at, one.receipt_id)
+                    for one in (each.receipt for each in taken)
+                    if one.purpose != BULLETIN
                 ]
-                echo_pending.add(connection, recalls, [] if stale else handed)
-                retired = decay_queries.retired_since(connection, used_at)
+                echoes.add(transaction, recalls, [] if stale else handed)
+                retired = decay.retired_since(transaction, used_at)
         except BaseException:
             with self._lock:
                 self._kept[:0] = taken
@@ -220,12 +232,31 @@ class ReceiptBook:
         self._tell_of({memory_id: used_at[memory_id] for memory_id in retired})
         return len(taken)
 
-    def _found_out(self, taken: Sequence[tuple[Receipt, Behind]]) -> list[HandedOut]:
-        """What is to be written, with what was put off until now."""
-        if not any(behind.match for _, behind in taken):
-            return [_handed_out(receipt, behind) for receipt, behind in taken]
-        with self._database.read() as connection:
-            return [_handed_out(receipt, behind, connection) for receipt, behind in taken]
+    def _let_recalls_end(self, until: float) -> None:
+        self._recalls.wait(max(until - time.monotonic(), 0.0))
+
+    def _first(self, most: int) -> list[_Kept]:
+        with self._lock:
+            return self._kept[:most]
+
+    def _prepare(
+        self, kept: Sequence[_Kept], give_way: Callable[[], object] = lambda: None
+    ) -> None:
+        """Find out what was put off until now. It stays kept, for whoever writes all meanwhile.
+
+        Args:
+            give_way: called before every millisecond or so of work, and at the end.
+        """
+        with ExitStack() as held:
+            snapshot = None
+            for each in kept:
+                if each.handed_out is not None:
+                    continue
+                give_way()
+                if each.behind.match and snapshot is None:
+                    snapshot = held.enter_context(self._database.read())
+                each.handed_out = _handed_out(each.receipt, each.behind, snapshot)
+        give_way()
 
     def _tell_of(self, retired: Mapping[str, int]) -> None:
         with self._lock:
@@ -244,17 +275,15 @@ class ReceiptBook:
         return len(self._kept) + len(self._handed) >= FLUSH_AT
 
 
-def _handed_out(
-    receipt: Receipt, behind: Behind, connection: sa.Connection | None = None
-) -> HandedOut:
+def _handed_out(receipt: Receipt, behind: Behind, snapshot: Snapshot | None = None) -> HandedOut:
     if behind.bulletin is not None:
         return _of_bulletin(receipt, behind.bulletin)
     if behind.bundle is not None and receipt.sha256 is None:
         digest = hashlib.sha256(bundle_bytes(behind.bundle)).hexdigest()
         receipt = replace(receipt, sha256=digest)
     hidden: Mapping[str, Sequence[str]] = {}
-    if connection is not None and behind.match and behind.narrowing is not None:
-        hidden = receipt_queries.hidden_matches(connection, behind.match, behind.narrowing)
+    if snapshot is not None and behind.match and behind.narrowing is not None:
+        hidden = receipts.hidden_matches(snapshot, behind.match, behind.narrowing)
     return HandedOut(receipt, hidden, beside=behind.beside)
 
 

@@ -22,15 +22,14 @@ from memgraph.model.receipts import (
     bundle_bytes,
 )
 from memgraph.model.values import validated
-from memgraph.policy.scope import Viewer
-from memgraph.policy.viewers import covers, viewer_of
+from memgraph.rules.scope import Viewer
+from memgraph.rules.viewers import covers, viewer_of
 from memgraph.service.context import building, entity, injecting
 from memgraph.service.recalling import answer
 from memgraph.service.turns.showing import joined
-from memgraph.storage import receipts, replay_queries
-from memgraph.storage.receipts import BULLETIN
-from memgraph.storage.replay_queries import MOST_ENTRIES
-from memgraph.storage.visibility import View
+from memgraph.store import receipts
+from memgraph.store.receipts import BULLETIN, MOST_ENTRIES
+from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
     from memgraph.model.bulletin import Bulletin
@@ -113,9 +112,9 @@ def replayed(opened: Opened, receipt: Receipt, reader: Viewer, query: str | None
     differences = _differences(given, again.memory_ids)
     cut = False
     if differences and receipt.change_seq is not None:
-        with opened.database.read() as connection:
-            changed = replay_queries.changes_since(
-                connection,
+        with opened.database.read() as snapshot:
+            changed = receipts.changes_since(
+                snapshot,
                 receipt.change_seq,
                 {each.memory_id for each in differences},
                 View(asker),
@@ -166,8 +165,8 @@ def _context_of(opened: Opened, receipt: Receipt) -> Receipt | None:
     receipt_id = receipt.asked.get("context")
     if receipt_id is None:
         return None
-    with opened.database.read() as connection:
-        found = receipts.read(connection, receipt_id)
+    with opened.database.read() as snapshot:
+        found = receipts.read(snapshot, receipt_id)
     if found is None:
         raise InvalidInput(
             f"the receipt of its context, {receipt_id}, is kept no longer", field="receipt_id"
@@ -265,8 +264,8 @@ def _bulletin(opened: Opened, receipt: Receipt, asker: Viewer) -> Bulletin:
     limits = receipt.asked.get("limits", {})
     settings = opened.settings.memory.bulletin.model_copy(update=dict(limits))
     known = _then(opened, receipt).known
-    with opened.database.read() as connection:
-        return generate_in(connection, asker, settings, known)
+    with opened.database.read() as snapshot:
+        return generate_in(snapshot, asker, settings, known)
 
 
 def _recall_request(receipt: Receipt, query: str) -> RecallRequest:
@@ -281,8 +280,8 @@ def _fields(kind: type[RecallRequest | ContextRequest], asked: Mapping[str, Any]
 def _then(opened: Opened, receipt: Receipt) -> Then:
     known = receipt.at
     if receipt.change_seq is not None:
-        with opened.database.read() as connection:
-            known = replay_queries.known_until(connection, receipt.change_seq, receipt.at)
+        with opened.database.read() as snapshot:
+            known = receipts.known_until(snapshot, receipt.change_seq, receipt.at)
     # Who asked for an earlier time did not ask for what was known by then.
     if "as_of" in receipt.asked:
         known = min(known, parse_time(receipt.asked["as_of"]))
@@ -327,7 +326,7 @@ def _differences(given: Sequence[str], again: Sequence[str]) -> list[Difference]
     ]
 
 
-def _explained(one: Difference, changed: Sequence[replay_queries.Change]) -> Difference:
+def _explained(one: Difference, changed: Sequence[receipts.Change]) -> Difference:
     notes = tuple(
         JournalEntry(
             seq=each.seq, at=each.at, actor=each.actor, action=each.action, subject=each.subject

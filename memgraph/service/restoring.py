@@ -11,8 +11,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-
 from memgraph.audit import anchor, journal
 from memgraph.audit.journal import Entry, Head
 from memgraph.clock import Clock
@@ -25,8 +23,10 @@ from memgraph.errors import (
 )
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.copies import BACKUP_KEY, checked_copy, free_name, told_anchor
-from memgraph.storage import backup as copying
-from memgraph.storage import integrity, metadata, provisioning, sqlite
+from memgraph.service.erasing.proofs import RedactionProofs, accept_redactions
+from memgraph.store import backup as copying
+from memgraph.store import integrity, metadata, provisioning, sqlite, table_digests
+from memgraph.store.snapshot import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,8 @@ def restore(
     reason: str,
     rename: bool = False,
     accept_findings: bool = False,
+    anchor_folder: str = "",
+    key: bytes | None = None,
 ) -> RestoreReport:
     """Put a backup in the place of an orchestrator's database. Close the orchestrator first.
 
@@ -64,6 +66,8 @@ def restore(
     Args:
         rename: take the backup of another orchestrator; only where there is no database yet.
         accept_findings: restore although the audit finds something; never damaged pages.
+        anchor_folder: where anchors are kept; empty: beside the database.
+        key: of a keyed journal.
 
     Raises:
         DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaTooNew,
@@ -75,9 +79,10 @@ def restore(
     with copying.draft_beside(paths.database) as draft:
         digest = _take_in(file, draft)
         with _refusing(file):
-            origin, stamp = _prepare(draft, paths, rename)
+            origin, stamp = _prepare(draft, paths, rename, key)
             anchored = None if stamp is None else Head(stamp["seq"], stamp["hash"])
-            report = checked_copy(draft, anchored, accept_findings, "the backup")
+            proofs = RedactionProofs(paths)
+            report = checked_copy(draft, anchored, accept_findings, "the backup", proofs, key)
         entry = {
             "reason": reason,
             "backup": {"sha256": digest, "stamp": stamp},
@@ -86,7 +91,8 @@ def restore(
         if origin != paths.name:
             entry["from_orchestrator"] = origin
         with provisioning.provisioning_lock(paths.database):
-            head, replaced = _swap(paths, draft, entry, clock.now_ms(), actor)
+            anchor_file = anchor.anchor_path(paths.database, anchor_folder)
+            head, replaced = _swap(paths, draft, entry, clock.now_ms(), actor, anchor_file, key)
     return RestoreReport(
         orchestrator=paths.name,
         backup=file,
@@ -116,12 +122,13 @@ def _refusing(file: Path) -> Iterator[None]:
         yield
     except (StorageError, JournalBroken) as error:
         details = error.details | {"path": str(file)}
-        told = f"{file} is refused as a backup ({error.code})"
+        reasons = ", ".join([error.code, *details.get("findings", ())])
+        told = f"{file} is refused as a backup ({reasons})"
         raise type(error)(told, **details) from error
 
 
 def _prepare(
-    draft: Path, paths: OrchestratorPaths, rename: bool
+    draft: Path, paths: OrchestratorPaths, rename: bool, key: bytes | None
 ) -> tuple[str, dict[str, Any] | None]:
     """Check what a backup is, and bring it to this version; gives its orchestrator and stamp."""
     provisioning.inspect_file(draft)
@@ -130,11 +137,11 @@ def _prepare(
         try:
             origin = provisioning.orchestrator_of(raw) if rename else paths.name
             provisioning.check_identity(raw, draft, origin or "")
-            provisioning.migrate(raw)
+            provisioning.migrate(raw, key=key)
         finally:
             raw.close()
-    with integrity.snapshot(draft) as connection:
-        text = metadata.get(connection, BACKUP_KEY)
+    with integrity.snapshot(draft) as snapshot:
+        text = metadata.get(snapshot, BACKUP_KEY)
     return str(origin), None if text is None else _stamp(text)
 
 
@@ -152,30 +159,33 @@ def _swap(
     told: dict[str, Any],
     at: int,
     actor: str,
+    anchor_file: Path,
+    key: bytes | None,
 ) -> tuple[Head, Path | None]:
     """Journal the restore in the draft and put it in place, while nobody writes."""
     database = paths.database
-    anchor_file = anchor.anchor_path(database)
     if "from_orchestrator" in told and os.path.lexists(database):
         raise Conflict(
             "a backup of another orchestrator can only become a new one; this one has a database",
             orchestrator=paths.name,
         )
-    with integrity.alone(draft) as connection:
-        _adopt(connection, paths.name)
+    with integrity.alone(draft) as transaction:
+        _adopt(transaction, paths.name)
         entry = Entry("restore", None, {**told, "replaced": told_anchor(anchor_file)})
-        head = journal.append(connection, [entry], at=at, actor=actor)
+        state = table_digests.renew(transaction)
+        head = journal.append(transaction, [entry], at=at, actor=actor, state=state, key=key)
+        accept_redactions(paths, transaction, at=at, reason=f"restored: {told['reason']}")
     copying.use_wal(draft)
     folder = free_name(paths.memory / "replaced", "before-restore", at)
-    moved = copying.move_aside(database, folder, (anchor_file.name,))
+    moved = copying.move_aside(database, folder, (anchor.anchor_path(database).name,))
     copying.publish(draft, database, force=False)
     anchor.write(anchor_file, head)
     return head, folder if moved else None
 
 
-def _adopt(connection: sa.Connection, name: str) -> None:
-    metadata.drop(connection, BACKUP_KEY)
-    metadata.put(connection, "orchestrator_id", name)
-    connection.exec_driver_sql(
+def _adopt(transaction: Transaction, name: str) -> None:
+    metadata.drop(transaction, BACKUP_KEY)
+    metadata.put(transaction, "orchestrator_id", name)
+    transaction.exec_driver_sql(
         "UPDATE memories SET orchestrator_id = ? WHERE orchestrator_id <> ?", (name, name)
     )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import sqlalchemy as sa
-
 from memgraph.model.enums import Scope
 from memgraph.model.jobs import JobRun
-from memgraph.policy.echo import MEMORY_ID
-from memgraph.storage import memories, sessions
-from memgraph.storage.visibility import View
+from memgraph.rules.echo import MEMORY_ID
+from memgraph.store import memories, sessions
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 _SESSION: Final = "session "
 _PROJECT: Final = "project "
@@ -20,26 +19,26 @@ _IDS: Final = re.compile(rf"\b{MEMORY_ID}\b")
 _ENDS: Final = re.compile(r"(?=: |, )|$")
 
 
-def as_seen(connection: sa.Connection, view: View, run: JobRun) -> JobRun:
+def as_seen(snapshot: Snapshot, view: View, run: JobRun) -> JobRun:
     """The run; of one about a hidden session only that it ran, and how it ended."""
-    if run.reason is not None and not _may_see(connection, view, run.reason):
+    if run.reason is not None and not _may_see(snapshot, view, run.reason):
         return run.model_copy(update={"reason": None, "counts": {}, "rejected": ()})
-    seen = tuple(each for each in run.rejected if _may_see(connection, view, each.where))
+    seen = tuple(each for each in run.rejected if _may_see(snapshot, view, each.where))
     return run if len(seen) == len(run.rejected) else run.model_copy(update={"rejected": seen})
 
 
-def _may_see(connection: sa.Connection, view: View, told: str) -> bool:
+def _may_see(snapshot: Snapshot, view: View, told: str) -> bool:
     ids = set(_IDS.findall(told))
-    if ids and memories.existing_ids(connection, sorted(ids), view) != ids:
+    if ids and memories.existing_ids(snapshot, sorted(ids), view) != ids:
         return False
     if told.startswith(_PROJECT):
         granted = view.viewer.scope_ids(Scope.PROJECT)
         return any(each in granted for each in _beginnings(told.removeprefix(_PROJECT)))
     if not told.startswith(_SESSION):
         return True
-    meant = sessions.known(connection, _beginnings(told.removeprefix(_SESSION)))
+    meant = sessions.known(snapshot, _beginnings(told.removeprefix(_SESSION)))
     # Where it may be one of several, all of them: no hidden one is told of.
-    return bool(meant) and all(sessions.visible(connection, view, one) for one in meant)
+    return bool(meant) and all(sessions.visible(snapshot, view, one) for one in meant)
 
 
 def _beginnings(text: str) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memgraph.policy.sentences import split_sentences
-from memgraph.policy.statement_forms import (
+from memgraph.text.sentences import split_sentences
+from memgraph.text.statement_forms import (
     addresses_model,
     ground_of,
     hangs,

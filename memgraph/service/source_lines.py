@@ -16,16 +16,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import sqlalchemy as sa
-
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import IngestStatus
 from memgraph.model.influence import Grounds, Line, SourceLines, SourceState
 from memgraph.model.values import Memory, StoredSource
-from memgraph.policy.source_places import Part, Text, part_of, texts_of
+from memgraph.rules.sources import Part, Text, part_of, texts_of
 from memgraph.service.opened import Opened
-from memgraph.storage import graph_queries, influence_queries, ingest_files
-from memgraph.storage.visibility import View
+from memgraph.store import graph, influence, ingest_files
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 MAX_LINES: Final = 1_000
 MAX_TURNS: Final = 200
@@ -46,9 +45,9 @@ def source_lines(opened: Opened, view: View, memory_id: str) -> SourceLines:
     Raises:
         NotFound: there is none, or the view does not show it; both sound the same.
     """
-    with opened.database.read() as connection:
-        memory = graph_queries.visible_memory(connection, memory_id, view)
-        return _Reading(opened, connection, view).of_all([memory])[0]
+    with opened.database.read() as snapshot:
+        memory = graph.visible_memory(snapshot, memory_id, view)
+        return _Reading(opened, snapshot, view).of_all([memory])[0]
 
 
 def with_lines(opened: Opened, view: View, found: Grounds, *, most: int) -> Grounds:
@@ -67,10 +66,10 @@ def with_lines(opened: Opened, view: View, found: Grounds, *, most: int) -> Grou
     if found.memory_id is not None:
         nearest = (found.memory_id, *links, *found.given)
     ids = list(dict.fromkeys(nearest))
-    with opened.database.read() as connection:
+    with opened.database.read() as snapshot:
         # What was erased meanwhile has no source any more.
-        there = graph_queries.visible_memories(connection, ids[:most], view)
-        lines = _Reading(opened, connection, view).of_all(list(there.values()))
+        there = graph.visible_memories(snapshot, ids[:most], view)
+        lines = _Reading(opened, snapshot, view).of_all(list(there.values()))
     cut = set(found.cut_reasons) | ({"max_lines"} if len(ids) > most else set())
     told = {"lines": lines, "cut": bool(cut), "cut_reasons": tuple(sorted(cut))}
     return found.model_copy(update=told)
@@ -93,16 +92,14 @@ class _File(NamedTuple):
 class _Reading:
     """Lines of memories on one snapshot; of each file once, and one file at a time in memory."""
 
-    def __init__(self, opened: Opened, connection: sa.Connection, view: View) -> None:
+    def __init__(self, opened: Opened, snapshot: Snapshot, view: View) -> None:
         self._folder = opened.paths.processed
-        self._connection = connection
+        self._snapshot = snapshot
         self._view = view
 
     def of_all(self, memories: Sequence[Memory]) -> tuple[SourceLines, ...]:
         """In the order of the memories."""
-        sources = {
-            each.source_id: each for each in graph_queries.sources_of(self._connection, memories)
-        }
+        sources = {each.source_id: each for each in graph.sources_of(self._snapshot, memories)}
         of_file: dict[tuple[str | None, str | None], list[Memory]] = {}
         for memory in memories:
             source = sources[memory.source_id]
@@ -115,8 +112,8 @@ class _Reading:
         return tuple(found[each.memory_id] for each in memories)
 
     def _of(self, memory: Memory, source: StoredSource, file: _File | None) -> SourceLines:
-        turns = influence_queries.turns_of(
-            self._connection, memory.memory_id, self._view, limit=MAX_TURNS + 1
+        turns = influence.turns_of(
+            self._snapshot, memory.memory_id, self._view, limit=MAX_TURNS + 1
         )
         cut = {"max_turns"} if len(turns) > MAX_TURNS else set()
         part = part_of(source.locator)
@@ -141,14 +138,14 @@ class _Reading:
         )
 
     def _file(self, path: str, sha256: str) -> _File:
-        known = ingest_files.status_of(self._connection, sha256)
+        known = ingest_files.status_of(self._snapshot, sha256)
         taken = known is not None and known[0] is IngestStatus.PROCESSED
         manifest: Mapping[str, Any] = known[1] if known is not None and taken else {}
         made = _made(manifest)
         erased = bool(manifest.get("erased"))
         if not made or erased:
             return _File(erased, made, (), _Kept("unverified"))
-        hidden = influence_queries.hidden_locators(self._connection, sha256, self._view)
+        hidden = influence.hidden_locators(self._snapshot, sha256, self._view)
         # An erasure overwrites lines in place: those that are left are where they were.
         digest = manifest.get("redacted", {}).get("sha256", sha256)
         return _File(erased, made, _parts(hidden), _read(self._folder, path, digest))

@@ -10,20 +10,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import sqlalchemy as sa
-
 from memgraph.audit.journal import Entry
 from memgraph.errors import NotFound
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.sources import MAX_TOLD, Disputed, Restored, SourceRestoration, Told
-from memgraph.policy.support import regained
-from memgraph.policy.trust import Named
+from memgraph.rules.evidence import regained
+from memgraph.rules.trust import Named
 from memgraph.service import changes
-from memgraph.service.opened import Transaction
+from memgraph.service.opened import JournalledTransaction
 from memgraph.service.source_retracting import change_all, end_for
-from memgraph.storage import edges, memories, source_queries, supports
-from memgraph.storage.source_queries import Joined, Lost
-from memgraph.storage.visibility import View
+from memgraph.store import edges, memories, sources, trust
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.sources import Joined, Lost
+from memgraph.store.visibility import View
 
 
 class Plan(NamedTuple):
@@ -40,35 +39,35 @@ class Plan(NamedTuple):
     left_open: tuple[Joined, ...]
 
 
-def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
+def plan(snapshot: Snapshot, named: Named, view: View) -> Plan:
     """What bringing a source back would come to, as far as the view goes.
 
     Raises:
         NotFound: nothing visible was taken back with it that is not back.
     """
-    back = source_queries.taken_back(connection, named, view)
-    losses = source_queries.lost_with(connection, named, view)
+    back = sources.taken_back(snapshot, named, view)
+    losses = sources.lost_with(snapshot, named, view)
     if not back and not losses:
         raise NotFound("nothing is taken back with this source", name=named.name[:80])
-    others = source_queries.taken_with_others(connection, {each.memory_id for each in losses})
+    others = sources.taken_with_others(snapshot, {each.memory_id for each in losses})
     others = {one: other for one, other in others.items() if one not in back}
     back += others
-    replaced = edges.still_replaced(connection, back, back=back)
+    replaced = edges.still_replaced(snapshot, back, back=back)
     status = {
         one: MemoryStatus.SUPERSEDED if one in replaced else MemoryStatus.ACTIVE for one in back
     }
-    again = edges.replaced_and_active(connection, back, view)
+    again = edges.replaced_and_active(snapshot, back, view)
     active = [one for one, then in status.items() if then is MemoryStatus.ACTIVE]
     left_open = tuple(
         each
-        for each in source_queries.open_since(connection, active, view)
+        for each in sources.open_since(snapshot, active, view)
         if each.from_id not in again and each.to_id not in again
     )
     return Plan(status, tuple(again), tuple(losses), others, left_open)
 
 
 def restore(
-    transaction: Transaction, named: Named, found: Plan, *, reason: str, view: View
+    transaction: JournalledTransaction, named: Named, found: Plan, *, reason: str, view: View
 ) -> None:
     """Do what a plan says, with an entry in the journal for each memory and one for all."""
     told = {"reason": reason, "source": named.kind.value, "name": named.name}
@@ -83,22 +82,20 @@ def restore(
     for other in dict.fromkeys(found.others.values()):
         its = {one for one, each in found.others.items() if each == other}
         end_for(transaction, other, its, reason=reason, view=view)
-    connection, at, actor = transaction.connection, transaction.at, transaction.actor
-    replaced = changes.replace_again(connection, list(found.back), at=at, actor=actor, view=view)
+    at, actor = transaction.at, transaction.actor
+    replaced = changes.replace_again(transaction, list(found.back), at=at, actor=actor, view=view)
     counts = {"restored": len(found.back), "replaced": len(replaced), "counted": len(found.losses)}
     whole = {"kind": named.kind.value, "name": named.name, "reason": reason, **counts}
     transaction.tell([*replaced, Entry("restore_source", None, whole)])
 
 
-def report(
-    connection: sa.Connection, named: Named, found: Plan, *, dry_run: bool
-) -> SourceRestoration:
+def report(snapshot: Snapshot, named: Named, found: Plan, *, dry_run: bool) -> SourceRestoration:
     """A plan as it is told."""
     said = dict.fromkeys(each.memory_id for each in found.losses)
     counted = [one for one in said if one not in found.back]
     lists = (list(found.back), list(found.replaced), counted)
     back, replaced, again = (each[:MAX_TOLD] for each in lists)
-    summaries = source_queries.summaries(connection, [*back, *replaced, *again])
+    summaries = sources.summaries(snapshot, [*back, *replaced, *again])
     return SourceRestoration(
         kind=named.kind,
         name=named.name,
@@ -117,13 +114,13 @@ def report(
     )
 
 
-def _count_again(transaction: Transaction, loss: Lost, told: dict[str, str]) -> None:
-    connection, memory_id = transaction.connection, loss.memory_id
-    [memory] = memories.get_many(connection, [memory_id])
-    supports.give_back(connection, memory_id, loss.source_ids)
+def _count_again(transaction: JournalledTransaction, loss: Lost, told: dict[str, str]) -> None:
+    memory_id = loss.memory_id
+    [memory] = memories.get_many(transaction, [memory_id])
+    trust.give_back(transaction, memory_id, loss.source_ids)
     after = round(regained(memory.confidence, loss.before, loss.after), 6)
     if after != memory.confidence:
-        memories.update(connection, memory_id, confidence=after, updated_at=transaction.at)
+        memories.update(transaction, memory_id, confidence=after, updated_at=transaction.at)
     changed = {"confidence": {"before": memory.confidence, "after": after}}
     whole = {**told, "source_ids": list(loss.source_ids), **changed}
     transaction.tell([Entry("regain", memory_id, whole)])

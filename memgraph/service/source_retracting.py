@@ -11,8 +11,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-import sqlalchemy as sa
-
 from memgraph.audit.journal import Entry
 from memgraph.model.enums import MemoryStatus, SourceName
 from memgraph.model.sources import (
@@ -24,14 +22,15 @@ from memgraph.model.sources import (
     Taken,
     Weakened,
 )
-from memgraph.policy.support import Origin, stands_without, weakened
-from memgraph.policy.trust import Named
+from memgraph.rules.evidence import Origin, stands_without, weakened
+from memgraph.rules.trust import Named
 from memgraph.service import changes
-from memgraph.service.opened import Transaction
+from memgraph.service.opened import JournalledTransaction
 from memgraph.service.sources import no_source
-from memgraph.storage import edges, item_queries, memories, source_queries, statuses, supports
-from memgraph.storage.source_queries import Joined
-from memgraph.storage.visibility import View
+from memgraph.store import edges, memories, sources, trust
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.sources import Joined
+from memgraph.store.visibility import View
 
 BATCH: Final = 500
 """Memories of one statement; the transaction is one."""
@@ -59,18 +58,18 @@ class Plan:
     reopened: list[Joined] = field(default_factory=list)
 
 
-def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
+def plan(snapshot: Snapshot, named: Named, view: View) -> Plan:
     """What taking a source back would come to, as far as the view goes.
 
     Raises:
         NotFound: nothing visible came from it, retracted or not, and it says nothing that does.
     """
-    said = source_queries.said_by(connection, named, view)
-    if not said and not source_queries.is_seen(connection, named, view):
+    said = sources.said_by(snapshot, named, view)
+    if not said and not sources.is_seen(snapshot, named, view):
         raise no_source(named)
     found = Plan()
-    stands = _Stands(connection, named)
-    given = source_queries.given_by(connection, named, view)
+    stands = _Stands(snapshot, named)
+    given = sources.given_by(snapshot, named, view)
     # Where the own source was taken back before, this one may be all that was left.
     found.said_own = known = set(given)
     given += [one for one in said if one not in known and stands.rests_on_it(one)]
@@ -80,15 +79,15 @@ def plan(connection: sa.Connection, named: Named, view: View) -> Plan:
             found.kept[one] = "supported"
         else:
             found.gone[one] = "given"
-    _cascade(connection, found, stands, view)
+    _cascade(snapshot, found, stands, view)
     left = {one: tuple(rows) for one, rows in said.items() if one not in found.gone}
-    found.weakened = _weakened(connection, left)
-    found.reinstated = _reinstated(connection, found.gone, view)
-    found.reopened = source_queries.decided_for(connection, found.reinstated)
+    found.weakened = _weakened(snapshot, left)
+    found.reinstated = _reinstated(snapshot, found.gone, view)
+    found.reopened = sources.decided_for(snapshot, found.reinstated)
     return found
 
 
-def retract(transaction: Transaction, named: Named, found: Plan, *, reason: str) -> None:
+def retract(transaction: JournalledTransaction, named: Named, found: Plan, *, reason: str) -> None:
     """Take back what a plan says, with an entry in the journal for each and one for all."""
     ids = list(found.gone)
     told = {"reason": reason, "source": named.kind.value, "name": named.name}
@@ -123,14 +122,12 @@ def retract(transaction: Transaction, named: Named, found: Plan, *, reason: str)
     )
 
 
-def report(
-    connection: sa.Connection, named: Named, found: Plan, *, dry_run: bool
-) -> SourceRetraction:
+def report(snapshot: Snapshot, named: Named, found: Plan, *, dry_run: bool) -> SourceRetraction:
     """A plan as it is told."""
     lists: Sequence[Collection[str]] = (found.gone, found.kept, found.weakened, found.reinstated)
     gone, kept, less, again = (list(each)[:MAX_TOLD] for each in lists)
     reopened = found.reopened[:MAX_TOLD]
-    summaries = source_queries.summaries(connection, [*gone, *kept, *less, *again])
+    summaries = sources.summaries(snapshot, [*gone, *kept, *less, *again])
     return SourceRetraction(
         kind=named.kind,
         name=named.name,
@@ -168,13 +165,13 @@ def report(
 class _Stands:
     """Which memories stand without one source."""
 
-    def __init__(self, connection: sa.Connection, named: Named) -> None:
-        self._connection = connection
+    def __init__(self, snapshot: Snapshot, named: Named) -> None:
+        self._snapshot = snapshot
         self._gone = is_of(named)
 
     def rests_on_it(self, memory_id: str) -> bool:
         """Whether the source is what stands for a memory's own, that was taken back before."""
-        own, _ = supports.origins(self._connection, memory_id)
+        own, _ = trust.origins(self._snapshot, memory_id)
         return any(self._gone(each) for each in own)
 
     def among(self, memory_ids: Sequence[str]) -> set[str]:
@@ -182,52 +179,58 @@ class _Stands:
         found: set[str] = set()
         for start in range(0, len(memory_ids), BATCH):
             batch = memory_ids[start : start + BATCH]
-            for one in source_queries.supported(self._connection, batch):
-                if stands_without(*supports.origins(self._connection, one), self._gone):
+            for one in sources.supported(self._snapshot, batch):
+                if stands_without(*trust.origins(self._snapshot, one), self._gone):
                     found.add(one)
         return found
 
 
-def _weakened(connection: sa.Connection, said: Mapping[str, tuple[str, ...]]) -> dict[str, Loss]:
+def _weakened(snapshot: Snapshot, said: Mapping[str, tuple[str, ...]]) -> dict[str, Loss]:
     """What memories lose that a source said, too; gained it has what the journal tells."""
     found: dict[str, Loss] = {}
     ids = list(said)
     for start in range(0, len(ids), BATCH):
-        for each in memories.get_many(connection, ids[start : start + BATCH]):
+        for each in memories.get_many(snapshot, ids[start : start + BATCH]):
             rows, before = said[each.memory_id], each.confidence
-            gains = supports.gained(connection, each.memory_id, rows)
+            gains = trust.gained(snapshot, each.memory_id, rows)
             after = weakened(before, gains)
             found[each.memory_id] = Loss(rows, before, round(after, 6))
     return {one: found[one] for one in ids}
 
 
-def _weaken(transaction: Transaction, memory_id: str, loss: Loss, told: Mapping[str, str]) -> None:
-    connection, at = transaction.connection, transaction.at
-    supports.end(connection, memory_id, loss.source_ids, at=at)
+def _weaken(
+    transaction: JournalledTransaction, memory_id: str, loss: Loss, told: Mapping[str, str]
+) -> None:
+    at = transaction.at
+    trust.end(transaction, memory_id, loss.source_ids, at=at)
     if loss.after != loss.before:
-        memories.update(connection, memory_id, confidence=loss.after, updated_at=at)
+        memories.update(transaction, memory_id, confidence=loss.after, updated_at=at)
     changed = {"confidence": {"before": loss.before, "after": loss.after}}
     whole = {**told, "source_ids": list(loss.source_ids), **changed}
     transaction.tell([Entry("weaken", memory_id, whole)])
 
 
 def end_for(
-    transaction: Transaction, named: Named, memory_ids: Collection[str], *, reason: str, view: View
+    transaction: JournalledTransaction,
+    named: Named,
+    memory_ids: Collection[str],
+    *,
+    reason: str,
+    view: View,
 ) -> None:
     """A source counts no longer for some visible memories that stay, or are back by another."""
-    connection = transaction.connection
     told = {"reason": reason, "source": named.kind.value, "name": named.name}
-    said = source_queries.said_by(connection, named, view)
+    said = sources.said_by(transaction, named, view)
     left = {one: tuple(rows) for one, rows in said.items() if one in memory_ids}
-    for one, loss in _weakened(connection, left).items():
+    for one, loss in _weakened(transaction, left).items():
         _weaken(transaction, one, loss, told)
-    for one in source_queries.given_by(connection, named, view):
+    for one in sources.given_by(transaction, named, view):
         if one in memory_ids:
             _disown(transaction, one, told)
 
 
 def change_all(
-    transaction: Transaction,
+    transaction: JournalledTransaction,
     memory_ids: Sequence[str],
     status: MemoryStatus,
     *,
@@ -235,22 +238,21 @@ def change_all(
     entry: Callable[[str], Entry],
 ) -> None:
     """Give many memories a status, in batches, with an entry in the journal for each."""
-    connection, at, actor = transaction.connection, transaction.at, transaction.actor
+    at, actor = transaction.at, transaction.actor
     for start in range(0, len(memory_ids), BATCH):
         batch = memory_ids[start : start + BATCH]
-        placed = item_queries.placed(connection, batch)
-        statuses.set_statuses(connection, placed, status, at=at, actor=actor, reason=reason)
+        memories.set_statuses(transaction, batch, status, at=at, actor=actor, reason=reason)
         transaction.tell([entry(one) for one in batch])
 
 
 def _reinstate(
-    transaction: Transaction, reinstated: Mapping[str, Collection[str]], told: str
+    transaction: JournalledTransaction, reinstated: Mapping[str, Collection[str]], told: str
 ) -> None:
-    connection, at, actor = transaction.connection, transaction.at, transaction.actor
-    lost = edges.losers(connection, list(reinstated))
+    at, actor = transaction.at, transaction.actor
+    lost = edges.losers(transaction, list(reinstated))
     for one in lost:
         transaction.tell(
-            changes.reinstate(connection, one, reinstated[one], told=told, at=at, actor=actor)
+            changes.reinstate(transaction, one, reinstated[one], told=told, at=at, actor=actor)
         )
     change_all(
         transaction,
@@ -261,11 +263,10 @@ def _reinstate(
     )
 
 
-def _disown(transaction: Transaction, memory_id: str, told: Mapping[str, str]) -> None:
+def _disown(transaction: JournalledTransaction, memory_id: str, told: Mapping[str, str]) -> None:
     """A memory stays by what others say; that its own source said it counts no longer."""
-    connection = transaction.connection
-    [memory] = memories.get_many(connection, [memory_id])
-    if supports.end_own(connection, memory_id, at=transaction.at):
+    [memory] = memories.get_many(transaction, [memory_id])
+    if trust.end_own(transaction, memory_id, at=transaction.at):
         same = {"before": memory.confidence, "after": memory.confidence}
         whole = {**told, "source_ids": [memory.source_id], "confidence": same}
         transaction.tell([Entry("weaken", memory_id, whole)])
@@ -284,13 +285,13 @@ def is_of(named: Named) -> Callable[[Origin], bool]:
     return gone
 
 
-def _cascade(connection: sa.Connection, found: Plan, stands: _Stands, view: View) -> None:
+def _cascade(snapshot: Snapshot, found: Plan, stands: _Stands, view: View) -> None:
     """Add to a plan what stands on nothing but what goes already, however far away."""
     lately = list(found.gone)
     while lately:
         grounds: dict[str, list[str]] = {}
         for start in range(0, len(lately), BATCH):
-            grounds |= source_queries.derived_from(connection, lately[start : start + BATCH], view)
+            grounds |= sources.derived_from(snapshot, lately[start : start + BATCH], view)
         lately = []
         new = [one for one in grounds if one not in found.gone]
         said_elsewhere = stands.among([one for one in new if found.kept.get(one) != "supported"])
@@ -306,17 +307,17 @@ def _cascade(connection: sa.Connection, found: Plan, stands: _Stands, view: View
 
 
 def _reinstated(
-    connection: sa.Connection, gone: Collection[str], view: View
+    snapshot: Snapshot, gone: Collection[str], view: View
 ) -> dict[str, tuple[str, ...]]:
     """What is superseded by nothing that is left, and by which of those that go or went before."""
     by: dict[str, dict[str, None]] = {}
     ids = list(gone)
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
-        for old, new in source_queries.replaced_by(connection, batch, view):
+        for old, new in sources.replaced_by(snapshot, batch, view):
             if old not in gone:
                 by.setdefault(old, {})[new] = None
-    standing = edges.still_replaced(connection, list(by), gone=ids)
+    standing = edges.still_replaced(snapshot, list(by), gone=ids)
     return {old: tuple(new) for old, new in by.items() if old not in standing}
 
 

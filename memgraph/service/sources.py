@@ -6,17 +6,17 @@ import os
 import re
 from typing import Final
 
-import sqlalchemy as sa
-
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import SourceName
 from memgraph.model.sources import MAX_SOURCES, SourceInfo, SourcePage, TrustedSource
 from memgraph.paths import OrchestratorPaths
-from memgraph.policy.trust import Named, Trust, lowest
-from memgraph.storage import source_queries, trust_queries
-from memgraph.storage.item_queries import is_id
-from memgraph.storage.trust_queries import TrustRow
-from memgraph.storage.visibility import View
+from memgraph.rules.trust import Named, Trust, lowest
+from memgraph.store import sources as sources_rows
+from memgraph.store import trust as trust_rows
+from memgraph.store.items import is_id
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.trust import TrustRow
+from memgraph.store.visibility import View
 
 LISTED: Final = (SourceName.CONVERSATION, SourceName.PATH, SourceName.RUN)
 """What is listed where no kind is named: a content is that of a path."""
@@ -53,13 +53,14 @@ def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> Nam
 
 
 def listing(
-    connection: sa.Connection,
+    snapshot: Snapshot,
     trust: Trust,
     view: View,
     *,
     kind: SourceName | None,
     limit: int,
     after: str | None,
+    sender: str | None = None,
 ) -> SourcePage:
     """A page of the sources of which something is visible; see ``SourcesHandle.sources``."""
     if not 1 <= limit <= MAX_SOURCES:
@@ -70,20 +71,20 @@ def listing(
     for each in kinds[kinds.index(place.kind) :]:
         name = place.name if each is place.kind else ""
         room = limit + 1 - len(found)
-        names = source_queries.names(connection, each, view, after=name, limit=room)
-        infos = (info_of(connection, trust, Named(each, one), view) for one in names)
+        names = sources_rows.names(snapshot, each, view, after=name, limit=room, sender=sender)
+        infos = (info_of(snapshot, trust, Named(each, one), view) for one in names)
         found.extend(one for one in infos if one is not None)
     more = len(found) > limit
     following = f"{found[limit - 1].kind.value}:{found[limit - 1].name}" if more else None
     return SourcePage(items=tuple(found[:limit]), next_after=following)
 
 
-def info_of(connection: sa.Connection, trust: Trust, named: Named, view: View) -> SourceInfo | None:
+def info_of(snapshot: Snapshot, trust: Trust, named: Named, view: View) -> SourceInfo | None:
     """One source; None: nothing of it is visible. ``trust`` with what operators told."""
-    totals = source_queries.totals(connection, named, view)
+    totals = sources_rows.totals(snapshot, named, view)
     if totals is None:
         return None
-    sources = source_queries.captured(connection, named, view)
+    sources = sources_rows.captured(snapshot, named, view)
     quotas = {quota.named: quota.most for one in sources for quota in trust.quotas(one)}
     told = any(trust.is_told(one) for one in sources)
     return SourceInfo(
@@ -116,14 +117,14 @@ def trusted_from_row(row: TrustRow) -> TrustedSource:
     )
 
 
-def trusted(connection: sa.Connection) -> list[TrustedSource]:
+def trusted(snapshot: Snapshot) -> list[TrustedSource]:
     """All that operators said, by kind and name."""
-    return [trusted_from_row(each) for each in trust_queries.told(connection)]
+    return [trusted_from_row(each) for each in trust_rows.told(snapshot)]
 
 
-def told_of(connection: sa.Connection, named: Named) -> TrustedSource | None:
+def told_of(snapshot: Snapshot, named: Named) -> TrustedSource | None:
     """What operators said of one source by this very name."""
-    return next((one for one in trusted(connection) if (one.kind, one.name) == named), None)
+    return next((one for one in trusted(snapshot) if (one.kind, one.name) == named), None)
 
 
 def _place(after: str, kinds: tuple[SourceName, ...]) -> Named:

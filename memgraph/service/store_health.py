@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-import sqlalchemy as sa
-
 from memgraph.errors import InvalidInput
 from memgraph.graph.stale import find_stale
 from memgraph.model.enums import MemoryKind
 from memgraph.model.health import HealthExample, HealthMeasure, Measure, StoreHealth
-from memgraph.policy.echo import line_hashes
-from memgraph.policy.health import fails, limits_of, rate_of
-from memgraph.policy.near_duplicates import near_duplicates
+from memgraph.rules.dedup import near_duplicates
+from memgraph.rules.echo import line_hashes
+from memgraph.rules.health import fails, limits_of, rate_of
 from memgraph.service.life.echoes import catch_up
 from memgraph.service.opened import Opened
-from memgraph.storage import echo_lines, health_queries
-from memgraph.storage.health_queries import EXCERPT_CHARS, Found, Known
-from memgraph.storage.visibility import View
+from memgraph.store import echoes, health
+from memgraph.store.health import EXCERPT_CHARS, Found, Known
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 MAX_SAMPLE: Final = 20_000
 """So many texts are compared with one another, or with what was handed out."""
@@ -59,8 +58,8 @@ def store_health(
     opened.receipts.flush()
     catch_up(opened)
     taken: dict[Measure, _Rate] = {}
-    with opened.database.read() as connection:
-        measuring = _Measuring(connection, view, examples)
+    with opened.database.read() as snapshot:
+        measuring = _Measuring(snapshot, view, examples)
         for measure, rate in measuring.rates().items():
             progress(f"measuring {measure}", len(taken), len(Measure))
             taken[measure] = rate()
@@ -81,37 +80,35 @@ def store_health(
 class _Measuring:
     """One audit on one snapshot."""
 
-    def __init__(self, connection: sa.Connection, view: View, examples: int) -> None:
-        self._connection = connection
+    def __init__(self, snapshot: Snapshot, view: View, examples: int) -> None:
+        self._snapshot = snapshot
         self._view = view
         self._examples = examples
-        self.known = health_queries.known_count(connection, view)
-        self._sample = health_queries.sample(connection, view, MAX_SAMPLE)
+        self.known = health.known_count(snapshot, view)
+        self._sample = health.sample(snapshot, view, MAX_SAMPLE)
 
     def rates(self) -> Mapping[Measure, Callable[[], _Rate]]:
         """How each measure is taken that is read from the snapshot."""
         return {
-            Measure.DUPLICATE: lambda: self._of_known(health_queries.doubled),
-            Measure.CONTRADICTION: lambda: self._of_known(health_queries.contradicted),
+            Measure.DUPLICATE: lambda: self._of_known(health.doubled),
+            Measure.CONTRADICTION: lambda: self._of_known(health.contradicted),
             Measure.STALE: self._stale,
-            Measure.UNSOURCED: lambda: self._of_known(health_queries.unsourced),
-            Measure.ORPHAN: lambda: self._of_known(health_queries.orphans),
+            Measure.UNSOURCED: lambda: self._of_known(health.unsourced),
+            Measure.ORPHAN: lambda: self._of_known(health.orphans),
             Measure.UNEMBEDDED: self._unembedded,
             Measure.ECHO: self._echoes,
         }
 
-    def _of_known(
-        self, ask: Callable[[sa.Connection, View, int], tuple[int, list[Found]]]
-    ) -> _Rate:
-        count, found = ask(self._connection, self._view, self._examples)
+    def _of_known(self, ask: Callable[[Snapshot, View, int], tuple[int, list[Found]]]) -> _Rate:
+        count, found = ask(self._snapshot, self._view, self._examples)
         return _Rate(count, self.known, found)
 
     def _stale(self) -> _Rate:
         """Of all, unless more stands on fallen ground than is looked at."""
-        page = find_stale(self._connection, self._view, limit=MAX_STALE, max_looks=MAX_ENDINGS)
+        page = find_stale(self._snapshot, self._view, limit=MAX_STALE, max_looks=MAX_ENDINGS)
         fallen = [each for each in page.items if not each.memory_id.startswith(_TURN)]
-        texts = health_queries.beginnings(
-            self._connection, [each.memory_id for each in fallen[: self._examples]]
+        texts = health.beginnings(
+            self._snapshot, [each.memory_id for each in fallen[: self._examples]]
         )
         found = [
             Found(each.memory_id, each.ground_id, texts[each.memory_id])
@@ -120,8 +117,8 @@ class _Measuring:
         return _Rate(len(fallen), self.known, found, sampled=page.cut or page.place is not None)
 
     def _unembedded(self) -> _Rate:
-        active = health_queries.active_count(self._connection, self._view)
-        count, found = health_queries.unembedded(self._connection, self._view, self._examples)
+        active = health.active_count(self._snapshot, self._view)
+        count, found = health.unembedded(self._snapshot, self._view, self._examples)
         return _Rate(count, active, found)
 
     def near_duplicates(self) -> _Rate:
@@ -156,7 +153,7 @@ class _Measuring:
         wanted = sorted(hashes)
         found: dict[int, int] = {}
         for start in range(0, len(wanted), _HASHES_AT_ONCE):
-            part = echo_lines.find(self._connection, wanted[start : start + _HASHES_AT_ONCE])
+            part = echoes.find(self._snapshot, wanted[start : start + _HASHES_AT_ONCE])
             found |= {one: first for one, (first, _) in part.items()}
         return found
 

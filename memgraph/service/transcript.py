@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
-import sqlalchemy as sa
-
 from memgraph.errors import AccessDenied, DatabaseCorrupt, InvalidInput
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import (
@@ -24,15 +22,16 @@ from memgraph.model.enums import (
 )
 from memgraph.model.transcript import Entry
 from memgraph.model.values import EpisodeInput, Memory, Source, validated
-from memgraph.policy.endings import CLEARED
-from memgraph.policy.scope import Reason, ScopeFacts, visible
-from memgraph.policy.transcript import entry_of, part_place, parts_of
+from memgraph.rules.conversations import entry_of, part_place, parts_of
+from memgraph.rules.lifecycle import CLEARED
+from memgraph.rules.scope import Reason, ScopeFacts, visible
 from memgraph.service import changes
 from memgraph.service.context.evicting import retract_all
 from memgraph.service.handle import Handle
-from memgraph.service.opened import Opened, Transaction
-from memgraph.storage import memories
-from memgraph.storage.memories import Filter
+from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.store import memories
+from memgraph.store.memories import Filter
+from memgraph.store.snapshot import Snapshot
 
 SILENT_ROLE: Final = "tool"
 ENTRY_PREFIX: Final = "entry_"
@@ -122,8 +121,8 @@ class Transcript(Handle):
         """
         if limit is not None and limit < 0:
             raise InvalidInput("limit: 0 or more, or none", field="limit")
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            return [held.entry for held in self._newest(connection, limit)][::-1]
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return [held.entry for held in self._newest(snapshot, limit)][::-1]
 
     def pop(self, *, reason: str = "popped") -> Entry | None:
         """Retract the last entry and give it; None: there is none.
@@ -131,7 +130,7 @@ class Transcript(Handle):
         It is as if it had not been said: facts drawn from it stand on a stale ground.
         """
         with self._write() as (_, transaction):
-            for held in self._newest(transaction.connection, 1):
+            for held in self._newest(transaction, 1):
                 self._retract(transaction, held.parts, reason)
                 return held.entry
         return None
@@ -142,7 +141,7 @@ class Transcript(Handle):
         The reason ``cleared`` refutes nothing: what was drawn from them stands.
         """
         with self._write() as (_, transaction):
-            found = [*self._parts(transaction.connection)]
+            found = [*self._parts(transaction)]
             self._retract(transaction, found, reason)
         return len(found)
 
@@ -182,7 +181,7 @@ class Transcript(Handle):
         prepared = [opened.writer.prepare(each) for each in given]
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(
-                transaction.connection,
+                transaction,
                 prepared,
                 [],
                 at=transaction.at,
@@ -194,7 +193,9 @@ class Transcript(Handle):
                 raise written.errors[0]
             transaction.tell(written.entries)
 
-    def _retract(self, transaction: Transaction, parts: Sequence[Memory], reason: str) -> None:
+    def _retract(
+        self, transaction: JournalledTransaction, parts: Sequence[Memory], reason: str
+    ) -> None:
         active = [one.memory_id for one in parts if one.status is MemoryStatus.ACTIVE]
         if active:
             retract_all(transaction, active, reason)
@@ -202,7 +203,7 @@ class Transcript(Handle):
             if one.status is MemoryStatus.SUPERSEDED:
                 transaction.tell(
                     changes.retract(
-                        transaction.connection,
+                        transaction,
                         one.memory_id,
                         reason=reason,
                         at=transaction.at,
@@ -211,13 +212,13 @@ class Transcript(Handle):
                     )
                 )
 
-    def _newest(self, connection: sa.Connection, limit: int | None) -> Iterator[Held]:
+    def _newest(self, snapshot: Snapshot, limit: int | None) -> Iterator[Held]:
         """Entries that are whole, the last one first."""
         found: list[Memory] = []
         left = limit
         if left == 0:
             return
-        for part in self._parts(connection, _PAGE if limit is None else limit):
+        for part in self._parts(snapshot, _PAGE if limit is None else limit):
             if found and found[-1].item_id != part.item_id:
                 found.clear()
             found.append(part)
@@ -231,14 +232,14 @@ class Transcript(Handle):
             if left == 0:
                 return
 
-    def _parts(self, connection: sa.Connection, at_once: int = _PAGE) -> Iterator[Memory]:
+    def _parts(self, snapshot: Snapshot, at_once: int = _PAGE) -> Iterator[Memory]:
         """Episodes of entries that stand, the last one first."""
         view = replace(self._view, statuses=_SHOWN)
         before: str | None = None
         size = min(max(at_once, 1), _PAGE)
         while True:
             chosen = Filter(kinds=(MemoryKind.EPISODE,), session_id=self.session_id, before=before)
-            page = memories.select(connection, view, chosen, limit=size)
+            page = memories.select(snapshot, view, chosen, limit=size)
             for one in page:
                 # Others may be seen, too: those of another project or agent stay out of this one.
                 here = (one.scope, one.scope_id, one.agent_id) == self._place

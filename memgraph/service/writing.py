@@ -5,17 +5,17 @@ Nothing here calls a model. What a write leaves to do (embedding) waits in the o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
 from memgraph.audit.journal import Entry
 from memgraph.audit.seal import memory_seal
 from memgraph.audit.telling import VALUES
-from memgraph.consolidation.comparing import Match, find_matches
-from memgraph.errors import MemgraphError, NotFound
+from memgraph.consolidation.comparing import IN_LINE_CANDIDATES, Matches, find_matches
+from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.ids import IdSource
 from memgraph.model.enums import (
     ComparisonStage,
@@ -26,32 +26,73 @@ from memgraph.model.enums import (
     Sensitivity,
 )
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome
-from memgraph.policy.budget import token_cost
-from memgraph.policy.decay import rate_of
-from memgraph.policy.dedup import content_hash
-from memgraph.policy.summary import summarise
-from memgraph.policy.trust import Trust
 from memgraph.providers.embedding import EmbeddingProvider
+from memgraph.rules.budget import summarise, token_cost
+from memgraph.rules.decay import rate_of
+from memgraph.rules.dedup import content_hash
+from memgraph.rules.scope import ScopeFacts, Viewer, writable
+from memgraph.rules.trust import Trust
 from memgraph.service import changes, comparisons, conversing
-from memgraph.service.confining import Confines
 from memgraph.service.conversing import StoredTurn
 from memgraph.service.embedding import claim_model
 from memgraph.service.joining import Compare, Joiner, Written
 from memgraph.service.linking import EntityLinker
 from memgraph.service.naming import NameFinder
 from memgraph.service.quotas import Quotas
-from memgraph.storage import comparisons as comparison_rows
-from memgraph.storage import embeddings, entities, erasing, memories, sessions, vectors
-from memgraph.storage.encoding import json_text
-from memgraph.storage.entities import EntityName
-from memgraph.storage.memories import Turn
-from memgraph.storage.sessions import Known
-from memgraph.storage.text_index import search_terms
-from memgraph.storage.visibility import View
+from memgraph.store import comparisons as comparison_rows
+from memgraph.store import embeddings, entities, erasure, memories, sessions, text_index
+from memgraph.store.entities import EntityName
+from memgraph.store.memories import Turn
+from memgraph.store.rows import json_text
+from memgraph.store.sessions import Known
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+# What a writer may store who answers to nobody but its own view: nothing that it would not see.
+
+
+@dataclass(frozen=True, slots=True)
+class Confines:
+    """The bounds of one writer within one transaction.
+
+    Attributes:
+        viewer: whose bounds; None: it has none.
+        closed: conversations of which it sees no turn, and that there are.
+    """
+
+    viewer: Viewer | None
+    closed: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, view: View | None, conversations: Collection[str]) -> Confines:
+        """The bounds of a writer; ``conversations`` are those that there are and that it names."""
+        if view is None or not view.viewer.confined:
+            return cls(None)
+        # The place of its turn would tell how many turns those have that it does not see, and what
+        # is made of such a conversation would heed it.
+        hidden = (one for one in conversations if sessions.visible(snapshot, view, one) is None)
+        return cls(view.viewer, frozenset(hidden))
+
+    def refusal(self, given: MemoryInput) -> AccessDenied | None:
+        """Why it may not store this; None: it may."""
+        if self.viewer is None:
+            return None
+        facts = ScopeFacts(given.scope, given.scope_id, given.sensitivity, given.agent_id)
+        verdict = writable(self.viewer, facts)
+        if not verdict.allowed:
+            return AccessDenied("you would not see what you store", reason=verdict.reason.value)
+        if given.kind is MemoryKind.EPISODE and given.session_id in self.closed:
+            return AccessDenied("this conversation is not open to you", field="session_id")
+        return None
+
+
+SMALL_BATCH: Final = 8
+"""So many facts stored at once are compared before their writer has the answer."""
 
 # What makes two memories with the same text the same memory; the last is the ``item_id``.
 Identity = tuple[
@@ -120,6 +161,11 @@ class Writer:
         """Writes edges between any memories."""
         return Joiner(self.ids, self.trust)
 
+    @property
+    def comparer(self) -> Joiner:
+        """Writes the edges that a comparison found, between any memories."""
+        return Joiner(self.ids, self.trust, compares=True)
+
     def prepare(self, given: MemoryInput, vector: NDArray[np.float32] | None = None) -> Prepared:
         """The work of a write that needs no lock; do it before the transaction."""
         return Prepared(
@@ -128,14 +174,14 @@ class Writer:
             summary=given.summary if given.summary is not None else summarise(given.content),
             token_cost=token_cost(given.content),
             source_id=memories.source_id(given.source),
-            search_terms=search_terms(given.content),
+            search_terms=text_index.search_terms(given.content),
             names=tuple(self.find_names(given.content)),
             vector=vector,
         )
 
     def store(
         self,
-        connection: sa.Connection,
+        transaction: Transaction,
         items: Sequence[Prepared],
         links: Sequence[EdgeInput],
         *,
@@ -155,41 +201,103 @@ class Writer:
                 ends of an edge, and a confined one stores none. None: everything.
             live: the turns among the items are said just now, see ``conversing.note``.
             compare: when the facts among the items are compared with what is stored. ``NOW``: one
-                that repeats a fact is not stored, and the outcomes say what was found; items are
-                not compared with one another. ``DONE``: the caller did it by the rules.
+                that repeats a fact is not stored; items are not compared with one another. What a
+                bounded comparison leaves is done by the outbox. The outcomes say what was found.
             keys: ids of what was stored before under a ``#key`` of the same file; these are added.
         """
         written = Written(ids_by_key={} if keys is None else keys)
-        now = compare is Compare.NOW
-        matches = self._matches(connection, items, at, view) if now else {}
+        found = self._compare(transaction, items, at, view) if compare is Compare.NOW else {}
         rows = self._store_memories(
-            connection, items, written, matches, at=at, actor=actor, view=view, live=live
+            transaction, items, written, found, at=at, actor=actor, view=view, live=live
         )
-        ready = self._add_vectors(connection, rows, embedding)
-        embeddings.enqueue(connection, [row["pk"] for row, _ in rows if row["pk"] not in ready])
-        if compare is Compare.LATER or (self.asks_model and compare is not Compare.NEVER):
-            waiting = [row["pk"] for row, item in rows if item.comparable]
-            by_rules = compare is Compare.LATER
-            stage = ComparisonStage.RULES if by_rules else ComparisonStage.MODEL
-            comparison_rows.enqueue(connection, waiting, stage)
-            written.to_compare = len(waiting)
-        Joiner(self.ids, self.trust, view).join_all(connection, links, written, at=at, actor=actor)
-        for place, found in matches.items():
+        ready = self._add_vectors(transaction, rows, embedding)
+        embeddings.enqueue(transaction, [row["pk"] for row, _ in rows if row["pk"] not in ready])
+        pks = {row["memory_id"]: row["pk"] for row, item in rows if item.comparable}
+        self._enqueue(transaction, pks, found, written, compare)
+        Joiner(self.ids, self.trust, view).join_all(transaction, links, written, at=at, actor=actor)
+        if compare is Compare.STORED and len(pks) <= SMALL_BATCH:
+            self._compare_stored(transaction, pks, written, at=at, actor=actor, view=view)
+        for place, (matches, _) in found.items():
             outcome = written.memories[place]
             if outcome.outcome == "stored" and outcome.memory_id is not None:
+                memory_id = outcome.memory_id
                 comparison = comparisons.write_edges(
-                    connection, self.joiner, outcome.memory_id, found, written, at=at, actor=actor
+                    transaction, self.comparer, memory_id, matches, written, at=at, actor=actor
                 )
                 written.memories[place] = comparison.added_to(outcome)
+        if view is not None and view.viewer.confined and not view.viewer.sees_use:
+            # How much there is to compare with is counted over hidden facts, too.
+            untold = {"comparison": None}
+            written.memories = [each.model_copy(update=untold) for each in written.memories]
         return written
 
-    def _matches(
-        self, connection: sa.Connection, items: Sequence[Prepared], at: int, view: View | None
-    ) -> dict[int, list[Match]]:
+    def _enqueue(
+        self,
+        transaction: Transaction,
+        pks: Mapping[str, int],
+        found: Mapping[int, Matches],
+        written: Written,
+        compare: Compare,
+    ) -> None:
+        """Let stored facts wait for what is left of their comparison, and note it in the outcomes.
+
+        Args:
+            pks: keys of the facts by id.
+            found: what some of them were compared with already, by place.
+        """
+        if compare is Compare.NEVER:
+            return
+        waiting: dict[ComparisonStage, list[int]] = {each: [] for each in ComparisonStage}
+        for place, outcome in enumerate(written.memories):
+            pk = pks.get(outcome.memory_id or "") if outcome.outcome == "stored" else None
+            if pk is None:
+                continue
+            done = compare is Compare.DONE or (place in found and not found[place].more)
+            if not done:
+                waiting[ComparisonStage.RULES].append(pk)
+            elif self.asks_model:
+                waiting[ComparisonStage.MODEL].append(pk)
+            pending = not done or self.asks_model
+            written.memories[place] = outcome.model_copy(
+                update={"comparison": "pending" if pending else "done"}
+            )
+        for stage, keys in waiting.items():
+            comparison_rows.enqueue(transaction, keys, stage)
+            written.to_compare += len(keys)
+
+    def _compare_stored(
+        self,
+        transaction: Transaction,
+        pks: Mapping[str, int],
+        written: Written,
+        *,
+        at: int,
+        actor: str,
+        view: View | None,
+    ) -> None:
+        """Compare a few facts that wait, each with what was stored before it."""
+        for place, outcome in enumerate(written.memories):
+            pk = pks.get(outcome.memory_id or "") if outcome.outcome == "stored" else None
+            if pk is None:
+                continue
+            [fact] = comparison_rows.waiting_facts(transaction, [pk], at=at)
+            comparison, more = comparisons.compare_waiting(
+                transaction, self.comparer, fact, written, at=at, actor=actor, view=view
+            )
+            outcome = comparison.added_to(outcome)
+            if not more:
+                comparisons.end_rules(transaction, [pk], asks_model=self.asks_model)
+                if not self.asks_model:
+                    outcome = outcome.model_copy(update={"comparison": "done"})
+            written.memories[place] = outcome
+
+    def _compare(
+        self, snapshot: Snapshot, items: Sequence[Prepared], at: int, view: View | None
+    ) -> dict[int, Matches]:
         """Return by place of a comparable item the stored facts that it relates to."""
         places = [place for place, each in enumerate(items) if each.comparable]
         names = {name: None for place in places for name in items[place].names}
-        keys = entities.find(connection, list(names)).keys if names else {}
+        keys = entities.find(snapshot, list(names)).keys if names else {}
         statements = [
             comparisons.statement_of(
                 items[place].given,
@@ -198,22 +306,24 @@ class Writer:
             )
             for place in places
         ]
-        found = find_matches(connection, statements, at=at, view=view) if places else []
+        if not places:
+            return {}
+        found = find_matches(snapshot, statements, at=at, view=view, limit=IN_LINE_CANDIDATES)
         return dict(zip(places, found, strict=True))
 
     def _strengthen(
-        self, connection: sa.Connection, item: Prepared, memory_id: str, at: int
+        self, transaction: Transaction, item: Prepared, memory_id: str, at: int
     ) -> list[Entry]:
         """Note that a stored fact was said again by the source of an item."""
-        memories.insert_sources(connection, {item.source_id: item.given.source})
-        return changes.strengthen(connection, memory_id, source_id=item.source_id, at=at)
+        memories.insert_sources(transaction, {item.source_id: item.given.source})
+        return changes.strengthen(transaction, memory_id, source_id=item.source_id, at=at)
 
     def _store_memories(
         self,
-        connection: sa.Connection,
+        transaction: Transaction,
         items: Sequence[Prepared],
         written: Written,
-        matches: Mapping[int, Sequence[Match]],
+        found: Mapping[int, Matches],
         *,
         at: int,
         actor: str,
@@ -222,22 +332,22 @@ class Writer:
     ) -> list[tuple[dict[str, Any], Prepared]]:
         """Gives what was stored: rows of ``memories``, each with its item."""
         identities = [item.identity for item in items]
-        known = self._known(connection, identities, view, at)
+        known = self._known(transaction, identities, view, at)
         grounds = memories.existing_ids(
-            connection, sorted({one for item in items for one in item.given.derived_from}), view
+            transaction, sorted({one for item in items for one in item.given.derived_from}), view
         )
         # Whoever had one in hand would say again what is gone.
-        grounds -= erasing.buried_among(connection, grounds) if grounds else set()
+        grounds -= erasure.buried_among(transaction, grounds) if grounds else set()
         turns = [item.given for item in items if item.given.kind is MemoryKind.EPISODE]
         talked = {each.session_id for each in turns if each.session_id is not None}
-        talked_before = sessions.known(connection, talked)
+        talked_before = sessions.known(transaction, talked)
         sequences: dict[str, int] = {}
         stored: list[tuple[dict[str, Any], Prepared]] = []
         derived: list[tuple[str, str]] = []
-        pk = memories.next_pk(connection)
+        pk = memories.next_pk(transaction)
         names: list[tuple[int, tuple[EntityName, ...]]] = []
-        confines = Confines.of(connection, view, talked_before)
-        quotas = Quotas(connection, self.trust)
+        confines = Confines.of(transaction, view, talked_before)
+        quotas = Quotas(transaction, self.trust)
         for place, (item, identity) in enumerate(zip(items, identities, strict=True)):
             given = item.given
             duplicate = None if identity is None else known.get(identity)
@@ -245,7 +355,8 @@ class Writer:
             error = error or _missing(given, grounds, written)
             repeated = None
             if error is None and duplicate is None:
-                repeated = comparisons.duplicate_among(given, matches.get(place, ()))
+                matches = found[place].found if place in found else ()
+                repeated = comparisons.duplicate_among(given, matches)
             if error is None and duplicate is None and repeated is None:
                 error = quotas.refusal(given)
             if error is not None:
@@ -255,7 +366,7 @@ class Writer:
                 outcome = Outcome(outcome="duplicate", memory_id=duplicate, duplicate_of=duplicate)
             elif repeated is not None:
                 outcome = comparisons.duplicate_outcome(repeated)
-                written.entries += self._strengthen(connection, item, repeated.memory_id, at)
+                written.entries += self._strengthen(transaction, item, repeated.memory_id, at)
             else:
                 memory_id = self.ids.new(given.kind.id_prefix)
                 sequence = _sequence(given, talked_before, sequences)
@@ -272,20 +383,20 @@ class Writer:
             written.memories.append(outcome)
             if given.key is not None and outcome.memory_id is not None:
                 written.ids_by_key[given.key] = outcome.memory_id
-        self._insert(connection, stored, at=at, actor=actor)
-        memories.insert_derivations(connection, derived)
-        self.linker.link(connection, names, at)
+        self._insert(transaction, stored, at=at, actor=actor)
+        memories.insert_derivations(transaction, derived)
+        self.linker.link(transaction, names, at)
         said = [
             StoredTurn(row["session_id"], row["memory_id"], item.given)
             for row, item in stored
             if row["session_id"] in sequences and item.given.kind is MemoryKind.EPISODE
         ]
-        conversing.note(connection, said, sequences, talked_before, at=at, live=live, view=view)
+        conversing.note(transaction, said, sequences, talked_before, at=at, live=live, view=view)
         return stored
 
     def _insert(
         self,
-        connection: sa.Connection,
+        transaction: Transaction,
         stored: Sequence[tuple[dict[str, Any], Prepared]],
         *,
         at: int,
@@ -293,10 +404,12 @@ class Writer:
     ) -> None:
         rows = [row for row, _ in stored]
         sources = {item.source_id: item.given.source for _, item in stored}
-        memories.insert_sources(connection, sources)
-        memories.insert(connection, rows)
+        memories.insert_sources(transaction, sources)
+        memories.insert(transaction, rows)
+        if rows:
+            text_index.INDEX.add(transaction, rows[0]["pk"], rows[-1]["pk"])
         memories.insert_statuses(
-            connection,
+            transaction,
             [
                 {
                     "memory_id": row["memory_id"],
@@ -312,38 +425,27 @@ class Writer:
 
     def _add_vectors(
         self,
-        connection: sa.Connection,
+        transaction: Transaction,
         stored: Sequence[tuple[dict[str, Any], Prepared]],
         embedding: EmbeddingProvider | None,
     ) -> set[int]:
         """Store the vectors that are there already; gives the keys of those memories."""
-        found = [
-            (row, item.vector.astype("<f4", copy=False).tobytes())
+        ready = {
+            row["pk"]: item.vector
             for row, item in stored
             if item.vector is not None and item.vector.any()
-        ]
-        if embedding is None or not found or not claim_model(connection, embedding):
+        }
+        if embedding is None or not ready or not claim_model(transaction, embedding):
             return set()
-        ready = [(row["pk"], vector) for row, vector in found]
-        embeddings.add_ready(connection, ready, embedding.model, embedding.dimensions)
-        vectors.add_new(
-            connection,
-            [
-                (
-                    row["pk"],
-                    vector,
-                    vectors.visibility(
-                        row["scope"], row["scope_id"], row["status"], row["sensitivity"]
-                    ),
-                )
-                for row, vector in found
-            ],
-        )
-        return {row["pk"] for row, _ in found}
+        import numpy as np
+
+        index = embeddings.index(transaction)
+        index.add(list(ready), np.stack(list(ready.values())), embedding.model)
+        return set(ready)
 
     def _known(
         self,
-        connection: sa.Connection,
+        snapshot: Snapshot,
         identities: Sequence[Identity | Turn | None],
         view: View | None,
         at: int,
@@ -351,14 +453,14 @@ class Writer:
         """Memories that one of these may be."""
         turns = {(one.session_id, one.turn_id) for one in identities if isinstance(one, Turn)}
         known: dict[Identity | Turn, str] = {}
-        known.update(memories.same_turns(connection, turns, view).items())
+        known.update(memories.same_turns(snapshot, turns, view).items())
         texts = [one for one in identities if one is not None and not isinstance(one, Turn)]
         unnamed = sorted({each[0] for each in texts if each[-1] is None})
         named = sorted({each[0] for each in texts if each[-1] is not None})
         item_ids = sorted({each[-1] for each in texts if each[-1] is not None})
         for row in (
-            *memories.same_content(connection, unnamed, view, at=at),
-            *memories.same_content(connection, named, view, item_ids=item_ids, at=at),
+            *memories.same_content(snapshot, unnamed, view, at=at),
+            *memories.same_content(snapshot, named, view, item_ids=item_ids, at=at),
         ):
             known.setdefault(identity_of(row.content_hash, row), row.memory_id)
         return known

@@ -10,11 +10,14 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from memgraph.config.server import ServerSettings
 from memgraph.errors import ExtraMissing
 from memgraph.surfaces.guarding import ASGIApp
 
 try:
     import uvicorn
+
+    from memgraph.surfaces.connections import bounded_protocol
 except ModuleNotFoundError:
     raise ExtraMissing(
         "serving takes the packages of an extra: pip install 'memgraph[server]'", extra="server"
@@ -32,13 +35,17 @@ class DrainingServer(uvicorn.Server):
     """uvicorn, ended by the first signal in peace and by the second at once.
 
     Args:
-        drain_s: how long requests in hand may take after the first signal.
+        settings: the bounds of connections, and how long requests in hand may take after the first
+            signal.
         draining: called when the drain begins, in the event loop; must return at once.
     """
 
-    def __init__(self, app: ASGIApp, *, drain_s: float, draining: Callable[[], None]) -> None:
+    def __init__(
+        self, app: ASGIApp, *, settings: ServerSettings, draining: Callable[[], None]
+    ) -> None:
         config = uvicorn.Config(
             app,
+            http=bounded_protocol(settings),
             access_log=False,
             log_config=None,
             ws="none",
@@ -47,7 +54,7 @@ class DrainingServer(uvicorn.Server):
             timeout_keep_alive=KEEP_ALIVE_S,
         )
         # Its type says int, and what it is handed to takes fractions.
-        config.timeout_graceful_shutdown = drain_s  # type: ignore[assignment]
+        config.timeout_graceful_shutdown = settings.drain_s  # type: ignore[assignment]
         super().__init__(config)
         self._draining = draining
         self._ready: Callable[[], None] = lambda: None

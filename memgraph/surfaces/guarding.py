@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from http import HTTPStatus
 from typing import Any, Final
 
+from memgraph.config.server import allowed_host, host_name
 from memgraph.errors import MemgraphError, RequestRefused
 
 Scope = MutableMapping[str, Any]
@@ -101,14 +102,14 @@ class Guarded:
     ) -> None:
         self._app = app
         self._pages = pages
-        self._hosts = LOOPBACK | {_host_name(each) for each in hosts}
+        self._hosts = LOOPBACK | set(map(allowed_host, hosts))
         self._origins = frozenset(each.lower().rstrip("/") for each in origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if _host_name(header(scope, b"host")) not in self._hosts:
+        if host_name(header(scope, b"host") or "") not in self._hosts:
             error = RequestRefused("this Host is not one of memory.server.allowed_hosts")
             await refuse(send, error, HTTPStatus.MISDIRECTED_REQUEST)
             return
@@ -129,16 +130,6 @@ class Guarded:
             return False
         scheme, _, authority = origin.lower().partition("://")
         return scheme in ("http", "https") and authority == (header(scope, b"host") or "").lower()
-
-
-def _host_name(host: str | None) -> str:
-    name = (host or "").lower()
-    if name.count(":") > 1 and not name.startswith("["):
-        # A bare IPv6 address, as an operator may write it.
-        return f"[{name}]"
-    if name.startswith("["):
-        return name[: name.find("]") + 1]
-    return name.partition(":")[0].rstrip(".")
 
 
 def _allowed(origin: str) -> Headers:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final, get_args
 
-from memgraph.errors import ExtraMissing
+from memgraph.errors import ExtraMissing, JournalBroken
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.running import Ready, StandingStatus
 from memgraph.service.meters import Work
@@ -29,6 +29,7 @@ except ModuleNotFoundError:
         "metrics take the packages of an extra: pip install 'memgraph[server]'", extra="server"
     ) from None
 
+_UNSOUND: Final = frozenset({"verify.failed", "journal.unanchored", JournalBroken.code})
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 LONG_SECONDS: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1_800.0)
 
@@ -56,6 +57,10 @@ class PrometheusMeters:
         self._denied = self._counter("denials", "Refusals, each one journalled.", "field")
         self._jobs = self._counter("jobs", "Runs of jobs that ended.", "job", "state")
         self._standing = self._gauge("orchestrators", "Orchestrators by how they stand.", "status")
+        self._unsound = self._gauge(
+            "unsound_orchestrators",
+            "Orchestrators whose last audit found something, or whose journal lost entries.",
+        )
         self._pending = self._gauge("outbox_depth", "Memories that wait to be embedded.")
         self._oldest = self._gauge("outbox_oldest_seconds", "How long the first has waited.")
         self._disk = self._gauge("disk_free_bytes", "Free where the databases lie.")
@@ -102,6 +107,7 @@ class PrometheusMeters:
         # Each of them, also those of none: nothing is taken away that another asker is told now.
         for status in get_args(StandingStatus):
             self._standing.labels(status).set(counts[status])
+        self._unsound.set(sum(not _UNSOUND.isdisjoint(each.codes) for each in found))
         self._pending.set(sum(each.pending for each in found))
         self._oldest.set(max((each.oldest_pending_s or 0.0 for each in found), default=0.0))
         self._disk.set(ready.disk_free_bytes or 0)

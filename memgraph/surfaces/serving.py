@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memgraph.config import load_settings
 from memgraph.config.server import ServerSettings
-from memgraph.errors import InvalidConfig, MemgraphError
+from memgraph.errors import ExtraMissing, InvalidConfig, MemgraphError
 from memgraph.log import EventLog
 from memgraph.paths import runtime_root
 from memgraph.service.access.gate import Gate
@@ -27,7 +29,9 @@ from memgraph.surfaces.server_log import server_log
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from starlette.types import Receive, Scope, Send
 
+    from memgraph.surfaces.mcp.mounting import McpApp
     from memgraph.surfaces.tracing import Traced
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -94,6 +98,9 @@ def serve(
                 log.info("serving", url=serving.url, pid=serving.pid, worker=with_worker)
                 if serving.nobody is not None:
                     log.warning("keys", nobody=serving.nobody)
+                # What is there now stays, and the collector need not look at it again.
+                gc.freeze()
+                threading.Thread(target=app.state.known.read, daemon=True).start()
                 tell_supervisor("READY=1")
                 ready(serving)
 
@@ -106,7 +113,7 @@ def serve(
                     worker.stop()
 
             server = DrainingServer(
-                Recorded(app, meters), drain_s=settings.server.drain_s, draining=draining
+                Recorded(app, meters), settings=settings.server, draining=draining
             )
             with nullcontext() if worker is None else worker:
                 server.serve_at(listener, started)
@@ -171,13 +178,12 @@ def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
     """The surfaces under one address: HTTP, MCP at ``/mcp``, and the console at ``/console``."""
     from memgraph.surfaces.http.app import create_app
     from memgraph.surfaces.http.lengthy import Lengthy
-    from memgraph.surfaces.mcp.mounting import mcp_app
     from memgraph.surfaces.web.app import console_pages
 
     lengthy = Lengthy(chosen.threads)
     pages = console_pages(gate, chosen.console, lengthy.one) if chosen.console.enabled else None
     app = create_app(gate, pages=pages, lengthy=lengthy)
-    mcp = mcp_app(gate, chosen)
+    mcp = _Mcp(gate, chosen)
     gate.service.intake.wake_waiting()
     own = app.router.lifespan_context
 
@@ -192,6 +198,49 @@ def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
         app.mount(pages.place, pages.app)
     app.state.ending = threading.Event()
     return app
+
+
+class _Mcp:
+    """MCP's application, loaded with the first request to it: its packages take half a second."""
+
+    def __init__(self, gate: Gate, chosen: ServerSettings) -> None:
+        if find_spec("mcp") is None:
+            raise ExtraMissing(
+                "the server needs the extra server: pip install 'memgraph[server]'", extra="server"
+            )
+        self._gate = gate
+        self._chosen = chosen
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Work for the time of this context, once."""
+        import anyio
+
+        self._wanted, self._ready = anyio.Event(), anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._run)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def _run(self) -> None:
+        import anyio
+
+        await self._wanted.wait()
+        self._app = await anyio.to_thread.run_sync(self._load)
+        # Its own tasks have to end in the task that began them.
+        async with self._app.lifespan():
+            self._ready.set()
+            await anyio.sleep_forever()
+
+    def _load(self) -> McpApp:
+        from memgraph.surfaces.mcp.mounting import mcp_app
+
+        return mcp_app(self._gate, self._chosen)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._wanted.set()
+        await self._ready.wait()
+        await self._app(scope, receive, send)
 
 
 def _worker(service: MemoryService, log: EventLog) -> Worker:

@@ -48,7 +48,7 @@ PARTIAL = (
     ("ix_memory_sources_conversation_id", "memory_sources", ["conversation_id"]),
     ("ix_memory_sources_workflow_run_id", "memory_sources", ["workflow_run_id"]),
 )
-# Endings that were no housekeeping: see memgraph.policy.endings.
+# Endings that were no housekeeping: see memgraph.rules.lifecycle.
 REFUTING = (
     "status <> 'active'"
     " AND coalesce(reason, '') NOT IN ('cleared', 'decayed', 'evicted', 'task_closed')"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from working import NAME, filled, tampering, working
+from working import NAME, copy_folder, filled, tampering, working
 
 from memgraph.audit import anchor
 from memgraph.audit.journal import Head
@@ -49,16 +50,69 @@ def test_every_change_moves_the_anchor(tmp_path: Path) -> None:
             assert found.seq == seq
 
 
-def test_a_cut_journal_is_still_found_after_more_was_written(tmp_path: Path) -> None:
+def test_nothing_is_written_behind_the_anchor_until_an_operator_decides(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
         with tampering(opened.database.path) as connection:
-            connection.execute("DELETE FROM audit_log WHERE seq > 13")
-        for number in range(4):
-            service.orchestrator(NAME).remember(f"more {number}")
-        report = verify(opened.database)
-        assert report.totals["journal.rewritten"] == 1
-        log = opened.paths.log_file.read_text()
-        assert "journal.anchor" in log
+            connection.execute("DELETE FROM audit_log WHERE seq > 12")
+        orc = service.orchestrator(NAME)
+        state = orc.journal_state()
+        assert (state.state, state.seq, state.anchored, state.lost) == ("behind", 12, 14, 2)
+        health = service.health(NAME)
+        assert (health["status"], health["code"]) == ("disabled", "journal.broken")
+        for _ in range(4):
+            with pytest.raises(JournalBroken, match="memgraph repair"):
+                orc.remember("more")
+        assert verify(opened.database).totals["journal.truncated"] == 1
+        assert orc.recall("Berlin").items
+        orc.accept_journal(reason="the disk lost it")
+        assert orc.journal_state().state == "agrees"
+        assert service.health(NAME)["status"] == "ready"
+        assert orc.remember("more")
+
+
+def test_entries_that_were_replaced_are_no_smaller_loss(tmp_path: Path) -> None:
+    with filled(tmp_path) as (service, opened, _):
+        with tampering(opened.database.path) as connection:
+            connection.execute("UPDATE audit_log SET hash = ? WHERE seq = 14", ("0" * 64,))
+        state = service.orchestrator(NAME).journal_state()
+        assert (state.state, state.lost) == ("behind", 0)
+        with pytest.raises(JournalBroken):
+            service.orchestrator(NAME).remember("more")
+
+
+def test_a_lost_end_of_the_log_is_known_to_whoever_opens_it(tmp_path: Path) -> None:
+    """As a machine leaves it that lost the WAL's end after changes were acknowledged."""
+    with filled(tmp_path) as (service, opened, _):
+        path = opened.database.path
+        kept = copy_folder(path.parent, tmp_path / "kept")
+        service.orchestrator(NAME).remember("acknowledged")
+        service.forget(NAME)
+        for each in path.parent.glob("memory.db*"):
+            each.unlink()
+        for each in kept.parent.glob("memory.db*"):
+            shutil.copyfile(each, path.with_name(each.name))
+        assert service.health(NAME)["code"] == "journal.broken"
+        with pytest.raises(JournalBroken):
+            service.orchestrator(NAME).remember("more")
+
+
+def test_an_anchor_may_lie_elsewhere(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    config = {"memory.audit.anchor_path": str(elsewhere)}
+    with working(tmp_path / "root", config=config) as service:
+        orc = service.orchestrator(NAME, create=True)
+        orc.remember("kept")
+        path = elsewhere / f"{NAME}.anchor"
+        head = orc.journal_state()
+        assert anchor.read(path) == Head(1, head.hash)
+        with service.opened(NAME) as opened:
+            assert not anchor.anchor_path(opened.database.path).exists()
+            with tampering(opened.database.path) as connection:
+                connection.execute("DELETE FROM audit_log")
+        with pytest.raises(JournalBroken):
+            orc.remember("more")
+        assert "journal.truncated" in orc.verify().totals
 
 
 def test_a_removed_anchor_is_not_made_anew_in_silence(tmp_path: Path) -> None:
@@ -67,7 +121,9 @@ def test_a_removed_anchor_is_not_made_anew_in_silence(tmp_path: Path) -> None:
         path.unlink()
         service.orchestrator(NAME).remember("more")
         assert not path.exists()
+        assert "journal.unanchored" in service.health(NAME)["degraded"]
         path.write_text("garbage")
+        assert "journal.unanchored" in service.health(NAME)["degraded"]
         service.orchestrator(NAME).remember("and more")
         assert path.read_text() == "garbage"
         with pytest.raises(JournalBroken):

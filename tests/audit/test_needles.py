@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memgraph.audit.needles import Needles
-from memgraph.policy.erasure import ENOUGH, MARK
+from memgraph.rules.erasure import ENOUGH, MARK
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=12)
 NOISE = st.binary(max_size=200)
@@ -45,9 +45,29 @@ def test_a_scrubbed_text_says_none_of_the_strings(strings: list[str], around: st
 
 
 @given(TEXTS, TEXTS)
+@example("000000000000", "\ue000")
+@example("nnnnnnnnnnnn", "\n")
+@example("\\" * 13, '"')
+@example("e9 is how it begins", "\u00e9")
 def test_a_scrubbed_json_text_is_one_still(text: str, other: str) -> None:
     told = json.dumps({"a": [f"{other}{text}{other}"], "b": 1})
     assert json.loads(Needles([text]).scrub(told))["b"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "left"),
+    [
+        ("name of the vault", r"C:\name of the vault", "C:" + MARK),
+        ("name of the vault", r"C:\\name of the vault", r"C:\\" + MARK),
+        ("the vault \\", r"the vault \nand more", MARK + "and more"),
+        ("the vault \\", r"the vault \\nand more", MARK + "nand more"),
+        ("00e9 of the vault", r"\u00e9 of the vault", MARK),
+        ("of the vault", r"\u00e9of the vault\n", r"\u00e9" + MARK + r"\n"),
+        ("of the vault", r"\xof the vault\q", r"\x" + MARK + r"\q"),
+    ],
+)
+def test_an_escape_goes_whole_or_stays(text: str, said: str, left: str) -> None:
+    assert Needles([text]).scrub(said) == left
 
 
 @given(st.text('abc äß\n"\\', min_size=60, max_size=90), st.integers(ENOUGH, 59))

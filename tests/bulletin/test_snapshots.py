@@ -11,7 +11,7 @@ from memgraph.bulletin.document import composed
 from memgraph.bulletin.snapshots import Snapshots
 from memgraph.config.schema import BulletinSettings
 from memgraph.model.bulletin import Bulletin
-from memgraph.policy.bulletin import Line, Section
+from memgraph.rules.bulletin import Line, Section
 
 PLAIN, OTHER = "0" * 16, "f" * 16
 

@@ -15,7 +15,7 @@ from serving_worlds import Served, serving
 from memgraph.client import AsyncClient, Client
 from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
-from memgraph.policy.scope import Viewer
+from memgraph.rules.scope import Viewer
 
 WAYS = ("library", "Client", "AsyncClient")
 Speak = Callable[..., Any]

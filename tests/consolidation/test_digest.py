@@ -20,8 +20,8 @@ from memgraph.model.enums import (
     Sensitivity,
 )
 from memgraph.model.values import Memory
-from memgraph.policy.bulletin import Line
-from memgraph.policy.reflection import Period
+from memgraph.rules.bulletin import Line
+from memgraph.rules.reflection import Period
 
 NOW = 1_767_225_600_000
 WEEK = Period(NOW - 7 * MS_PER_DAY, NOW + 1)

@@ -18,9 +18,9 @@ from memgraph.context.fitting import CUT
 from memgraph.model.context import BlockFormat, BlockLine, Shares, Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Sensitivity
 from memgraph.model.values import Memory
-from memgraph.policy.block_format import LIST_TITLE
-from memgraph.policy.budget import token_cost
-from memgraph.policy.dedup import content_hash
+from memgraph.rules.blocks import LIST_TITLE
+from memgraph.rules.budget import token_cost
+from memgraph.rules.dedup import content_hash
 
 MARK = "0123456789abcdef"
 COUNTER = Estimate()

@@ -19,7 +19,7 @@ from memgraph.context.blocks import render, render_line
 from memgraph.errors import InvalidInput
 from memgraph.model.context import BlockFormat, BlockLine
 from memgraph.model.enums import MemoryKind
-from memgraph.policy.block_format import cleaned, one_line
+from memgraph.rules.blocks import cleaned, one_line
 
 BATCH = 100
 OTHER_MARK = "fedcba9876543210"

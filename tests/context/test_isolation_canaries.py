@@ -500,6 +500,7 @@ ELSEWHERE = {
     "subscribe": HOST,
     "subscribe_as": HOST,
     "unsubscribe": HOST,
+    "journal_state": OPERATOR,
     "verify": OPERATOR,
     "without_own_output": "takes a text and gives what is left of it",
 }

@@ -22,9 +22,9 @@ from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem, Tier
 from memgraph.model.enums import CapturedBy, MemoryType, Scope, SourceType
 from memgraph.model.values import Memory, MemoryInput
-from memgraph.policy.budget import token_cost
-from memgraph.policy.filters import MAX_DEPTH
-from memgraph.storage import enrichment_queries as enriching
+from memgraph.rules.budget import token_cost
+from memgraph.rules.filters import MAX_DEPTH
+from memgraph.store import enrichment as enriching
 
 PLACES = {Tier.TASK: "t-1", Tier.PROJECT: "web", Tier.GLOBAL: None}
 

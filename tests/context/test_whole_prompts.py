@@ -12,8 +12,8 @@ from hostile_texts import MARK, NUMBER, hostile_texts
 from memgraph.context.blocks import render
 from memgraph.model.context import BlockFormat, BlockLine, ContextPackage
 from memgraph.model.enums import MemoryKind
-from memgraph.policy.block_format import FENCE_INTRO, LIST_TITLE, SECTION_TITLE
-from memgraph.policy.bulletin import INTRO, Line, Section, compose
+from memgraph.rules.blocks import FENCE_INTRO, LIST_TITLE, SECTION_TITLE
+from memgraph.rules.bulletin import INTRO, Line, Section, compose
 from memgraph.service.turns.showing import Shown
 
 BATCH = 20

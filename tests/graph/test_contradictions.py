@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.graph.contradictions import State, list_contradictions
 from memgraph.model.enums import Sensitivity
-from memgraph.policy.scope import Viewer
-from memgraph.storage.database import Database
+from memgraph.rules.scope import Viewer
+from memgraph.store.database import Database
 
 LATER = NOW + 10 * DAY
 STATES: tuple[State, ...] = get_args(State)

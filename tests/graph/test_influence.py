@@ -26,10 +26,10 @@ from memgraph.graph.influence import (
 )
 from memgraph.model.enums import Sensitivity
 from memgraph.model.influence import HandOut
-from memgraph.policy.scope import Viewer
-from memgraph.policy.viewers import covers, viewer_fields
-from memgraph.storage import influence_queries
-from memgraph.storage.database import Database
+from memgraph.rules.scope import Viewer
+from memgraph.rules.viewers import covers, viewer_fields
+from memgraph.store import influence
+from memgraph.store.database import Database
 
 RUNS = ["run-1", "run-2"]
 NOBODY = Viewer(clearance=Sensitivity.PUBLIC, scopes=frozenset())
@@ -344,7 +344,7 @@ def test_what_was_left_is_told_of_the_last_ones_that_were_given_it(database: Dat
 def test_receipts_are_looked_into_block_by_block_until_there_are_enough(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(influence_queries, "_BLOCK", 2)
+    monkeypatch.setattr(influence, "_BLOCK", 2)
     filling = Filling(database)
     known, hidden = filling.memory(), filling.memory(sensitivity="Restricted")
     filling.flush()

@@ -12,11 +12,11 @@ from graph_worlds import World, plans, stored, viewers
 from hypothesis import given, settings
 
 from memgraph.graph.stale import find_stale, list_stale
-from memgraph.policy.premises import MAX_HOPS
-from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.storage import premise_queries
-from memgraph.storage.database import Database
-from memgraph.storage.visibility import View
+from memgraph.rules.evidence import MAX_HOPS
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.store import evidence
+from memgraph.store.database import Database
+from memgraph.store.visibility import View
 
 BASIS = ("CausedBy", "PartOf")
 
@@ -66,7 +66,7 @@ def test_it_lists_what_the_rows_say_and_nothing_hidden(plan: Any, viewer: Viewer
         assert not world.leaks(page.model_dump_json(), viewer)
         assert (page.next_after, page.cut) == (None, False)
         with database.read() as connection:
-            recalled = premise_queries.broken(connection, world.seen(viewer), View(viewer))
+            recalled = evidence.broken(connection, world.seen(viewer), View(viewer))
         active = {one for one, row in world.memories.items() if row["status"] == "active"}
         assert recalled.keys() & active == told.keys()
 
@@ -162,10 +162,8 @@ def test_what_stands_on_very_much_is_listed_once(
         for ground in (old, new):
             filling.derived(one, ground)
     filling.flush()
-    monkeypatch.setattr("memgraph.storage.premise_queries.MAX_ROWS", 151)
-    monkeypatch.setattr(
-        premise_queries.walked, "__kwdefaults__", {"max_hops": MAX_HOPS, "max_rows": 151}
-    )
+    monkeypatch.setattr("memgraph.store.evidence.MAX_ROWS", 151)
+    monkeypatch.setattr(evidence.walked, "__kwdefaults__", {"max_hops": MAX_HOPS, "max_rows": 151})
     assert paged(database, 100) == sorted(above, reverse=True)
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from memgraph.errors import InvalidInput
 from memgraph.graph.subgraph import subgraph
 from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
-from memgraph.storage.database import Database
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.store.database import Database
 
 EVERY_STATUS = frozenset(MemoryStatus)
 
@@ -196,7 +196,7 @@ def _virtual_machine_steps(database: Database, work: Any) -> int:
         return 0
 
     with database.read() as connection:
-        driver: Any = connection.connection.driver_connection
+        driver: Any = connection.driver
         driver.set_progress_handler(tick, 1_000)
     try:
         work()

@@ -16,8 +16,8 @@ from memgraph.errors import NotFound
 from memgraph.graph.hidden import HIDDEN
 from memgraph.graph.trace import MAX_DEPTH, MAX_EDGES, MAX_JOURNAL, MAX_LINKS, trace
 from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.policy.scope import Viewer
-from memgraph.storage.database import Database
+from memgraph.rules.scope import Viewer
+from memgraph.store.database import Database
 
 
 @pytest.fixture

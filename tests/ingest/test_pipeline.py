@@ -13,7 +13,7 @@ from ingest.manifest import FileResult, IngestReport
 from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
 from ingest.reasons import Part, Reason
 from memgraph import MemoryService, Orchestrator
-from memgraph.errors import DatabaseBusy, MemoryDisabled, StorageError
+from memgraph.errors import DatabaseBusy, IngestRejected, MemoryDisabled, StorageError
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.ingest import Document, DocumentOutcome
 
@@ -134,6 +134,51 @@ def test_a_bad_file_ends_in_rejected_with_its_reason(
         assert (orc.paths.rejected / name).read_bytes() == content
         assert manifest(orc, bad)["reason"] == reason
         assert good.outcome == "processed"
+
+
+@pytest.mark.parametrize("content", ["nothing of use", b"\xff\xfe\x00"], ids=["taken", "refused"])
+@pytest.mark.parametrize("folder", ["processed", "rejected"])
+def test_nothing_goes_through_a_link_that_was_set_aside(
+    orc: Orchestrator, drop: Drop, tmp_path: Path, folder: str, content: str | bytes
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (orc.paths.ingest / "sub").symlink_to(outside)
+    assert only(run(orc)).reason == Reason.LINK
+    if folder == "processed":
+        (orc.paths.rejected / "sub").rename(orc.paths.processed / "sub")
+    dropped = [drop("sub/a.md", content), drop("sub/a.exe", b"x")]
+    results = run(orc).results
+    assert [each.exists() for each in dropped] == [False, False]
+    assert list(outside.iterdir()) == []
+    assert len(results) == 2
+    for result in results:
+        assert manifest(orc, result)["stored_as"] == result.stored_as
+        assert (orc.paths.ingest / str(result.stored_as)).is_file()
+
+
+def test_a_file_in_the_way_of_a_folder_stops_nothing(orc: Orchestrator, drop: Drop) -> None:
+    drop("sub.md", "We close at six on Fridays.")
+    assert only(run(orc)).outcome == "processed"
+    drop("sub.md/a.md", "We open at nine on Mondays.")
+    result = only(run(orc))
+    assert (result.outcome, result.stored_as) == ("processed", "processed/a.md")
+
+
+@pytest.mark.parametrize("own", [CLAIMS, "processed", "rejected"])
+def test_a_link_in_the_place_of_an_own_folder_is_refused(
+    orc: Orchestrator, drop: Drop, tmp_path: Path, own: str
+) -> None:
+    outside, place = tmp_path / "outside", orc.paths.ingest / own
+    outside.mkdir()
+    if place.exists():
+        place.rmdir()
+    place.symlink_to(outside)
+    dropped = drop("a.md", "We close at six on Fridays.")
+    with pytest.raises(IngestRejected):
+        run(orc)
+    assert dropped.exists()
+    assert list(outside.iterdir()) == []
 
 
 def test_links_and_pipes_are_set_aside_unread(orc: Orchestrator, tmp_path: Path) -> None:
@@ -348,8 +393,8 @@ def test_a_file_that_always_kills_its_reader_is_set_aside(orc: Orchestrator, dro
     for _ in range(MAX_ATTEMPTS):
         taken.begin()
     taken.release()
-    assert (only(run(orc)).outcome, only_none(run(orc))) == ("rejected", True)
-    assert (orc.paths.rejected / "a.md").exists()
+    assert [only(run(orc)).outcome for _ in range(2)] == ["held", "skipped"]
+    assert taken.file.exists()
 
 
 def test_progress_is_told_before_and_after(orc: Orchestrator, drop: Drop) -> None:

@@ -100,25 +100,65 @@ def test_a_claim_that_was_lost_is_stored_anew(orc: Orchestrator) -> None:
     assert len(todos(orc)) == TODOS
 
 
-def test_what_is_given_up_is_not_half_visible(service: MemoryService) -> None:
-    orc = service.orchestrator("orc-1", create=True)
-    drop(orc, "keys.md", notes())
-    interrupt(orc, 1)
+def exhaust(orc: Orchestrator) -> None:
+    """Make it seem as if the claimed file had killed its reader again and again."""
     (claim,) = (orc.paths.ingest / CLAIMS).glob("[0-9]*")
     state = json.loads((claim / "claim.json").read_text())
     (claim / "claim.json").write_text(json.dumps({**state, "attempts": MAX_ATTEMPTS}))
+
+
+def test_a_held_file_waits_for_an_operator_and_others_go_on(service: MemoryService) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    drop(orc, "keys.md", notes())
+    interrupt(orc, 1)
+    exhaust(orc)
     (result,) = IngestPipeline(orc).run().results
-    assert (result.outcome, result.reason) == ("rejected", Reason.GAVE_UP)
+    assert (result.outcome, result.reason) == ("held", Reason.HELD)
+    # Nothing of it is half visible.
     assert todos(orc) == []
     assert orc.list_memories(statuses=[MemoryStatus.RETRACTED])
-    assert "ingest.gave_up" in service.health("orc-1")["degraded"]
+    assert "ingest.held" in service.health("orc-1")["degraded"]
+    assert orc.ingest_file(str(result.sha256)).status == "held"
     assert orc.verify().totals == {}
-    # An operator drops it again.
-    (orc.paths.rejected / "keys.md").rename(orc.paths.ingest / "keys.md")
-    (result,) = IngestPipeline(orc).run().results
+    drop(orc, "z.md", "The key of the shed is with Bo.\n")
+    told = [(each.path, each.outcome, each.reason) for each in IngestPipeline(orc).run().results]
+    assert told == [("z.md", "processed", None), ("keys.md", "skipped", Reason.HELD)]
+    (result,) = IngestPipeline(orc, retry=True).run().results
     assert result.outcome == "processed"
     assert len(todos(orc)) == TODOS
-    assert "ingest.gave_up" not in service.health("orc-1")["degraded"]
+    assert "ingest.held" not in service.health("orc-1")["degraded"]
+    assert orc.ingest_file(str(result.sha256)).status == "processed"
+    assert orc.verify().totals == {}
+
+
+def test_a_held_file_that_fails_again_is_held_again(orc: Orchestrator) -> None:
+    drop(orc, "keys.md", notes())
+    interrupt(orc, 1)
+    exhaust(orc)
+    IngestPipeline(orc).run()
+    stopping = Stopping(1)
+    pipeline = IngestPipeline(orc, progress=stopping.told, stop=stopping.stop, retry=True)
+    (result,) = pipeline.run().results
+    assert (result.outcome, result.reason) == ("skipped", Reason.INTERRUPTED)
+    exhaust(orc)
+    # A pipeline that follows the drop zone takes up once what it was asked for.
+    stopping._left = 1
+    (result,) = pipeline.run().results
+    assert (result.outcome, result.reason) == ("held", Reason.HELD)
+    assert todos(orc) == []
+
+
+def test_a_held_content_that_is_dropped_again_is_taken(service: MemoryService) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    drop(orc, "keys.md", notes())
+    interrupt(orc, 1)
+    exhaust(orc)
+    IngestPipeline(orc).run()
+    drop(orc, "again.md", notes())
+    told = {each.path: each.outcome for each in IngestPipeline(orc).run().results}
+    assert told == {"again.md": "processed", "keys.md": "duplicate"}
+    assert "ingest.held" not in service.health("orc-1")["degraded"]
+    assert len(todos(orc)) == TODOS
 
 
 def test_a_file_of_too_many_memories_is_refused_with_the_bound(tmp_path: Path) -> None:

@@ -59,6 +59,15 @@ def test_a_folder_cannot_land_among_the_processed(zone: Path, source: Path) -> N
     assert "processed-1/b.md" in [each.path for each in discover(zone)]
 
 
+def test_nothing_is_copied_through_a_link(zone: Path, source: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (zone / "adr").symlink_to(outside)
+    assert [each.copied_to for each in stage([source], zone)][:2] == ["a.txt", None]
+    assert (zone / "1.md").read_text() == "adr/1.md"
+    assert list(outside.iterdir()) == []
+
+
 def test_what_is_not_there_is_an_error(zone: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         stage([tmp_path / "nowhere.md"], zone)

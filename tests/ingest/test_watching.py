@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
+from ingest.command import watch
 from ingest.pipeline import IngestPipeline
-from ingest.watching import watch
 from memgraph import Orchestrator
 
 

@@ -23,6 +23,8 @@ DRAWN = ("-o", str(PICTURE))
 OPERATORS = {
     "ingest": "reads the drop zone: who writes there writes the database",
     "erasure verify": "checks a file with a report",
+    "anchor": "tells the number and the seal of the last entry",
+    "repair": "takes a journal over as it is",
     "rebuild": "makes indexes of everything anew",
     "db upgrade": "changes the schema of whole databases",
     "db status": "tells versions alone",
@@ -44,6 +46,7 @@ OPERATORS = {
     "config check": "tells settings alone",
     "bench labels": "measures on data of its own",
     "bench locomo": "measures on data of its own",
+    "bench retrieval": "measures on data of its own",
     "bench consolidation": "measures on data of its own",
     "bench ablation": "measures on data of its own",
     "bench staleness": "measures on data of its own",

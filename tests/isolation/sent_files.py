@@ -11,7 +11,7 @@ from canaries import PROJECTS, TASKS, Canary, World
 
 from ingest.pipeline import IngestPipeline
 from memgraph import Orchestrator, Scope, Sensitivity, Viewer
-from memgraph.policy.scope import ScopeFacts
+from memgraph.rules.scope import ScopeFacts
 from memgraph.service.intake import draft
 
 Place = tuple[Scope, str | None, Sensitivity]

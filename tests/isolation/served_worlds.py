@@ -290,7 +290,7 @@ def _proposed(service: MemoryService, owner: Orchestrator, world: World) -> str:
         "at": service.clock.now_ms(),
     }
     with service.opened(owner.name) as opened, opened.transaction("enrichment") as transaction:
-        aliases._keep(transaction.connection, [proposal])
+        aliases._keep(transaction, [proposal])
         told = {"entity_id": entity, "into_id": into}
         transaction.tell([Entry("propose_aliases", None, {"proposals": [told]})])
     return str(proposal["proposal_id"])

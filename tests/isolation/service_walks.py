@@ -12,6 +12,8 @@ from canaries import PROJECTS, QUERY, TASKS
 from route_walks import HERE, TELLS, WHY, View, _get, _post, walks
 from served_worlds import ONE, TWO, Ask
 
+from memgraph.model.enums import JobName
+
 # --- orchestrators
 
 
@@ -216,7 +218,7 @@ def run(view: View) -> Iterator[Ask]:
     yield _post("/jobs/consolidation/run", {"dry_run": True})
     for talk in view.talks[:2]:
         yield _post("/jobs/consolidation/run", {"session_id": talk, "dry_run": True})
-    for job in ("enrichment", "consolidation", "decay", "reflection", "consolidate"):
+    for job in [*JobName, "consolidate"]:
         yield _post(f"/jobs/{job}/run", {})
 
 

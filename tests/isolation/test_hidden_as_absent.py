@@ -19,6 +19,8 @@ import service_walks  # noqa: F401  # adds its walks
 from canaries import World
 from route_walks import HERE, WALKS, View
 from served_worlds import SEEING, Ask, Built, Served, served
+from test_mcp_walked import AGENTS, RESOURCES
+from test_mcp_walked import asks as mcp_asks
 from test_routes_walked import in_order
 
 ID = re.compile(r"\b([a-z]+)_[0-9A-HJKMNP-TV-Z]{26}\b")
@@ -30,7 +32,7 @@ TOLD = {("POST", HERE + "/episodes"), ("POST", HERE + "/episodes/batch")}
 """Who would write into a conversation that is hidden from them is refused: see docs/security.md."""
 BY_NAME = ("GET", HERE + "/sources")
 """Its cursor is a place among names, which need not be there: it is asked for the place beside."""
-BY_MEANING = {"query", "prompt"}
+BY_MEANING = {"query", "prompt", "message"}
 """Texts that are compared with those of memories: another text is another question."""
 
 
@@ -122,8 +124,8 @@ def _any_of(names: frozenset[tuple[str, str]]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, sorted(told, key=len, reverse=True))))
 
 
-def _by_meaning(ask: Ask) -> bool:
-    return isinstance(ask.body, dict) and bool(BY_MEANING & ask.body.keys())
+def _by_meaning(fields: Any) -> bool:
+    return isinstance(fields, dict) and bool(BY_MEANING & fields.keys())
 
 
 @pytest.mark.parametrize("who", ASKERS)
@@ -136,7 +138,7 @@ def test_hidden_and_absent_are_answered_alike(server: Served, who: str) -> None:
     for route in in_order(server):
         for ask in WALKS[route](view):
             absent = exchanged(ask, places if route == BY_NAME else names)
-            if absent == ask or _by_meaning(ask) or route in TOLD:
+            if absent == ask or _by_meaning(ask.body) or route in TOLD:
                 continue
             compared.add(route)
             hidden_told, absent_told = (normal(server, who, each, names) for each in (ask, absent))
@@ -145,6 +147,27 @@ def test_hidden_and_absent_are_answered_alike(server: Served, who: str) -> None:
     assert different == []
     assert len(compared) >= 20
     assert BY_NAME in compared
+
+
+@pytest.mark.parametrize("who", AGENTS)
+def test_an_agent_is_answered_alike_about_hidden_and_absent(server: Served, who: str) -> None:
+    names = twins(server, who)
+    view = View(server.world, server.other, SEEING[who].viewer, server.made)
+    compared: set[str] = set()
+    different = []
+    for ask in mcp_asks(view):
+        absent = exchanged(ask, names)
+        told = ask.body["params"]
+        if absent == ask or _by_meaning(told.get("arguments")):
+            continue
+        compared.add(told.get("name") or told["uri"].rpartition("/")[0])
+        hidden_told, absent_told = (normal(server, who, each, names) for each in (ask, absent))
+        if hidden_told != absent_told:
+            different.append((ask, absent, hidden_told, absent_told))
+    assert different == []
+    templates = {each.rpartition("/")[0] for each in RESOURCES if "{" in each}
+    tools = {"correct", "confirm", "relate", "contradictions", "trace", "entity_info", "remember"}
+    assert compared == templates | tools
 
 
 @pytest.mark.parametrize("who", ASKERS)

@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from memgraph.errors import ProviderRejected
-from memgraph.providers import word_pieces
+from memgraph.providers import local
 from memgraph.providers.local import (
     CHECKSUMS,
     MODEL_DIRECTORY,
     MODEL_FILES,
     LocalEmbedding,
+    WordPieces,
     verify,
 )
-from memgraph.providers.word_pieces import WordPieces
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def test_kept_words_give_the_ids_of_the_tokenizer(
 def test_what_is_kept_of_words_is_bounded(
     tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(word_pieces, "_MOST_WORDS", 50)
+    monkeypatch.setattr(local, "_MOST_WORDS", 50)
     pieces = WordPieces(tokenizer, tokenizer.token_to_id("[UNK]"))
     first = pieces.ids(["a harbour at night"])
     for number in range(40):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from memgraph.errors import InvalidConfig, ProviderAnswerInvalid, ProviderUnavailable
 from memgraph.providers import _deadline
 from memgraph.providers._deadline import MAX_AT_ONCE, within
-from memgraph.providers.chat_reranking import places_of, prompt
 from memgraph.providers.fake import FakeReranking
+from memgraph.providers.litellm_reranking import places_of, prompt
 from memgraph.providers.reranking import (
     MAX_ANSWER_PLACES,
     RerankingProvider,

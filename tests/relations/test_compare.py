@@ -3,7 +3,8 @@
 import pytest
 
 from memgraph.model.enums import Relation
-from memgraph.relations import Finding, Statement, compare, quote, search_words
+from memgraph.relations.compare import Finding, compare, search_words
+from memgraph.relations.statement import Statement, quote
 
 OTHER_VALUES = [
     ("The deposit is 50 euros.", "The deposit is 80 euros."),
@@ -99,6 +100,16 @@ def test_one_value_in_two_notations_is_a_duplicate(a: str, b: str) -> None:
     finding = _compare(a, b)
     assert finding is not None
     assert finding.relation is Relation.DUPLICATE
+
+
+@pytest.mark.parametrize("b", ["Anna lives in Oslo now.", "Anna's home is in Oslo."])
+def test_a_home_is_where_somebody_lives(b: str) -> None:
+    finding = _compare("Anna lives in Oslo.", b)
+    assert finding is not None
+    assert finding.relation is Relation.DUPLICATE
+    moved = _compare("Anna's home is in Bergen.", b)
+    assert moved is not None
+    assert moved.reason == "same subject and attribute, other value: Bergen / Oslo"
 
 
 def test_the_reason_names_both_values() -> None:

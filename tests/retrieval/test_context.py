@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memgraph.policy.ranking import Modified
 from memgraph.retrieval import context, query
 from memgraph.retrieval.context import Pool
 from memgraph.retrieval.query import Terms
 from memgraph.retrieval.rating import Rated, lift_agreed
-from memgraph.storage.recall_queries import Candidate
+from memgraph.rules.ranking import Modified
+from memgraph.store.recall import Candidate
 
 
 def candidate(pk: int, content: str = "words", **values: Any) -> Candidate:
@@ -35,7 +35,7 @@ def candidate(pk: int, content: str = "words", **values: Any) -> Candidate:
 
 
 def terms(*stems: str) -> Terms:
-    return Terms(stems, stems, tuple(1.0 for _ in stems), 0)
+    return Terms(stems, stems, tuple(1.0 for _ in stems))
 
 
 def features(
@@ -139,7 +139,7 @@ def test_a_part_in_a_dialogue_is_no_name() -> None:
 
 
 def test_rare_words_tell_more_than_frequent_ones() -> None:
-    wanted = Terms(("heron", "project"), ("heron", "project"), (4.0, 0.1), 0)
+    wanted = Terms(("heron", "project"), ("heron", "project"), (4.0, 0.1))
     pool = [
         candidate(1, "the project of a project is a project", session_id=None),
         candidate(2, "a heron was seen by somebody at the edge of the lake", session_id=None),
@@ -177,6 +177,38 @@ def test_meaning_is_compared_with_what_all_share_taken_out() -> None:
     assert own[0] < 0.0 < own[1]
 
 
+def test_the_words_of_documents_are_weighed_by_bm25_among_documents() -> None:
+    once, often = "heron " + "reed " * 19, "heron heron " + "reed " * 58
+    pool = [candidate(1, once, session_id=None), candidate(2, often, session_id=None)]
+    near = features(pool, terms("heron"))["near_terms"]
+    # 20 and 60 words, 40 on average.
+    by_hand = [2.2 * n / (n + 1.2 * (0.25 + 0.75 * size)) for n, size in ((1, 0.5), (2, 1.5))]
+    assert near.tolist() == pytest.approx([each / max(by_hand) for each in by_hand])
+
+
+def test_a_document_is_first_by_its_words_and_its_vector_together() -> None:
+    texts = ("heron crane", "heron reed", "reed reed")
+    pool = [candidate(pk, text, session_id=None) for pk, text in enumerate(texts, start=1)]
+    vectors = np.array([[0.1, 0.995], [0.8, 0.6], [0.9, 0.436]], dtype=np.float32)
+    asked = np.array([1.0, 0.0], dtype=np.float32)
+    found = Pool(pool, (), vectors, asked)
+    assert context.rank(found, query.read("x"), terms("heron", "crane")) == [2, 1, 3]
+    assert context.rank(found, query.read("x"), terms()) == [3, 2, 1]
+    assert context.rank(Pool(pool, (), None, None), query.read("x"), terms("heron", "crane")) == [
+        1,
+        2,
+        3,
+    ]
+
+
+@pytest.mark.parametrize(("role", "first"), [("user", 1), ("assistant", 1), ("Ann", 9), (None, 9)])
+def test_a_turn_is_weighed_by_the_kind_of_its_conversation(role: str | None, first: int) -> None:
+    talkative = "reed " * 36
+    pool = [candidate(1, "heron", source_role=role), candidate(9, talkative, source_role=role)]
+    wanted = terms("heron", "crane", "stork")
+    assert context.rank(Pool(pool, (), None, None), query.read("x"), wanted)[0] == first
+
+
 def test_ranking_breaks_ties_by_key() -> None:
     pool = Pool([candidate(pk, session_id=None) for pk in (7, 3, 5)], (), None, None)
     assert context.rank(pool, query.read("x"), terms()) == [3, 5, 7]
@@ -186,7 +218,8 @@ def test_every_weight_belongs_to_a_feature() -> None:
     vectors = np.eye(2, dtype=np.float32)
     pool = Pool([candidate(1), candidate(2)], (), vectors, vectors[0])
     asked = query.read("When, and how many, in May 2024?")
-    assert context.features(pool, asked, terms("may")).keys() == context.WEIGHTS.keys()
+    weighed = {"kind", *context.TALK_WEIGHTS, *context.OWN_WEIGHTS}
+    assert context.features(pool, asked, terms("may")).keys() == weighed
 
 
 CHAT = (
@@ -216,17 +249,13 @@ def test_my_points_to_the_user_and_your_advice_to_the_assistant() -> None:
 
 
 def rated(name: str, score: float, **values: Any) -> Rated:
-    legs = values.pop("legs", {"text": 2, "vector": 2})
     found = candidate(int(name), **{"memory_id": name, "sequence": None} | values)
-    return Rated(found, legs, Modified(score, {}), 1.0)
-
-
-BOTH = {"text": 1, "vector": 1}
+    return Rated(found, {}, Modified(score, {}), 1.0)
 
 
 def test_what_is_first_by_text_and_by_vectors_is_lifted_with_a_reason() -> None:
-    ranked = [rated("1", 0.9), rated("2", 0.8), rated("3", 0.7), rated("4", 0.1, legs=BOTH)]
-    lift_agreed(ranked)
+    ranked = [rated("1", 0.9), rated("2", 0.8), rated("3", 0.7), rated("4", 0.1)]
+    lift_agreed(ranked, 4)
     assert [each.candidate.memory_id for each in ranked] == ["4", "1", "2", "3"]
     assert ranked[0].modified.score > 0.9
     assert ranked[0].modified.factors["agreement"] > 1.0
@@ -235,9 +264,9 @@ def test_what_is_first_by_text_and_by_vectors_is_lifted_with_a_reason() -> None:
 
 def test_a_turn_is_lifted_to_the_third_place_and_a_replaced_memory_not_at_all() -> None:
     others = [rated("1", 0.9), rated("2", 0.8), rated("3", 0.7)]
-    turn = [*others, rated("4", 0.1, legs=BOTH, sequence=7)]
-    lift_agreed(turn)
+    turn = [*others, rated("4", 0.1, sequence=7)]
+    lift_agreed(turn, 4)
     assert [each.candidate.memory_id for each in turn] == ["1", "2", "4", "3"]
-    replaced = [*others, rated("4", 0.1, legs=BOTH, status="superseded")]
-    lift_agreed(replaced)
+    replaced = [*others, rated("4", 0.1, status="superseded")]
+    lift_agreed(replaced, 4)
     assert [each.candidate.memory_id for each in replaced] == ["1", "2", "3", "4"]

@@ -8,10 +8,9 @@ import pytest
 from working import working
 
 from memgraph import MemoryService, Viewer
-from memgraph.retrieval import legs, many_matches
 from memgraph.service.embedding import MODEL_KEY
-from memgraph.storage import metadata, vector_search
-from memgraph.storage.vectors import indexed_dimensions, rebuild, recreate_index
+from memgraph.store import metadata
+from memgraph.store.sqlite import vector_cache
 
 PROJECTS, EACH = 8, 25
 WORDS = ("parser", "lexer", "tabs", "oven", "shop", "Lisbon", "ledger", "ferry")
@@ -39,9 +38,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryService]
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few memories are many, and a part of them is few."""
-    monkeypatch.setattr(legs, "MANY_ROWS", 0)
-    monkeypatch.setattr(legs, "FEW_OF_MANY", 0.5)
-    monkeypatch.setattr(vector_search, "COMPARED_EXACTLY", 0)
+    monkeypatch.setattr(vector_cache, "RANKED", 100)
 
 
 def answers(service: MemoryService, question: str, **fields: object) -> tuple[str, ...]:
@@ -59,17 +56,8 @@ def test_the_narrow_way_finds_what_the_wide_one_finds(
 ) -> None:
     wide = answers(service, question, top_n=10, types=types)
     request.getfixturevalue("narrow")
-    calls: list[int] = []
-    best_of_many = legs.best_of_many
-
-    def noted(*given: object) -> object:
-        calls.append(len(given))
-        return best_of_many(*given)  # type: ignore[arg-type]
-
-    request.getfixturevalue("monkeypatch").setattr(legs, "best_of_many", noted)
     assert answers(service, question, top_n=10, types=types) == wide
     assert len(wide) == 10
-    assert calls
 
 
 @pytest.mark.usefixtures("narrow")
@@ -86,12 +74,10 @@ def test_what_is_not_embedded_yet_is_found_by_its_words(service: MemoryService) 
 def test_words_are_found_while_the_index_is_made_anew(service: MemoryService) -> None:
     with service.opened("orc") as opened, opened.database.write() as connection:
         model = metadata.get(connection, MODEL_KEY)
-        recreate_index(connection, indexed_dimensions(connection))
         metadata.put(connection, MODEL_KEY, "another")
     found = answers(service, "note", top_n=20)
     with service.opened("orc") as opened, opened.database.write() as connection:
         metadata.put(connection, MODEL_KEY, model or "")
-        rebuild(connection)
     assert len(found) == 20
     assert set(found) <= set(answers(service, "note", top_n=100))
 
@@ -105,9 +91,9 @@ def test_nothing_that_is_hidden_is_found(service: MemoryService) -> None:
     assert nobody.recall("note of project 5").ids == ()
 
 
-@pytest.mark.usefixtures("narrow")
-def test_with_too_few_of_the_best_shown_all_that_may_be_are_looked_at(
-    service: MemoryService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(many_matches, "READ_CLOSELY_OF_FEW", 0)
-    assert len(answers(service, "note", top_n=20)) == 20
+def test_with_too_few_of_the_best_shown_more_are_looked_at(service: MemoryService) -> None:
+    assert len(answers(service, "note", top_n=20, kinds=("fact",), types=("Fact",))) == 9
+    items = service.orchestrator("orc", viewer=Viewer(project_ids=frozenset({"p3"}))).recall(
+        "note lexer", types=("Fact",), top_n=20
+    )
+    assert sum("text" in item.legs for item in items.items) == 9

@@ -15,7 +15,10 @@ from memgraph.ids import CountingIds
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.retrieval.recall import recall
-from memgraph.storage import recall_queries
+from memgraph.store import recall as recall_rows
+from tests.console_worlds import NAME, shop
+
+MOST_STATEMENTS = 9
 
 
 def remember(orc: Orchestrator, *contents: str, **fields: Any) -> list[str]:
@@ -204,6 +207,31 @@ def test_what_stands_on_a_replaced_ground_is_lowered(orc: Orchestrator) -> None:
     assert set(factors.values()) == {0.95, 1.0}
 
 
+def test_what_text_and_vectors_agree_on_is_third_be_it_last_in_context(orc: Orchestrator) -> None:
+    told = " ".join(["we", "saw", "it", "stand", "beside", "the", "water"] * 4)
+    turns = (("Ann", f"The heron came again, {told} {n}.") for n in range(40))
+    say(orc, "pond", *turns, event_time="2023-05-10")
+    [asked] = say(orc, "other", ("Ben", "Heron?"), event_time="2019-01-01")
+    third = orc.recall("heron in May 2023", top_n=5).items[2]
+    assert third.memory.memory_id == asked
+    assert third.legs["text"] == third.legs["vector"] == 1
+    assert third.legs["context"] > 35
+    assert third.modifiers["agreement"] > 1.0
+
+
+def test_nothing_is_lifted_over_what_replaced_a_better_match(orc: Orchestrator) -> None:
+    [old, other] = remember(
+        orc, "The heron feeds by the pond.", "A heron by the pond, said the sign at noon."
+    )
+    new = orc.correct(old, "It moved to the weir.", reason="seen there")
+    orc.embed_pending()
+    bundle = orc.recall("The heron feeds by the pond")
+    assert bundle.ids.index(new) < bundle.ids.index(other)
+    item = next(each for each in bundle.items if each.memory.memory_id == other)
+    assert item.legs["text"] == item.legs["vector"] == 1
+    assert "agreement" not in item.modifiers
+
+
 def test_edges_bring_what_is_joined(orc: Orchestrator) -> None:
     decision, ground = remember(
         orc, "We chose the ferry for the trip to the island.", "Flights were sold out in April."
@@ -328,8 +356,8 @@ def test_a_leg_that_takes_too_long_is_given_up(
 ) -> None:
     remember(orc, *(f"Gull number {n}" for n in range(50)))
     ticks = itertools.count(step=3_600)
-    monkeypatch.setattr(recall_queries, "_STEPS_BETWEEN_LOOKS", 1)
-    monkeypatch.setattr(recall_queries.time, "monotonic", lambda: next(ticks))
+    monkeypatch.setattr(recall_rows, "_STEPS_BETWEEN_LOOKS", 1)
+    monkeypatch.setattr(recall_rows.time, "monotonic", lambda: next(ticks))
     bundle = orc.recall("gull")
     assert {"text.deadline", "vector.deadline"} <= set(codes(bundle))
     monkeypatch.undo()
@@ -369,3 +397,34 @@ def test_a_small_store_answers_what_fits_and_nothing_else(orc: Orchestrator) -> 
     assert found[0] == opens
     assert len(found) == 2
     assert orc.recall("Who won the football match?", min_relevance=0.25).ids == ()
+
+
+def test_a_recall_takes_few_statements(service: MemoryService, orc: Orchestrator) -> None:
+    say(
+        orc,
+        "s1",
+        ("Anna", "Did you feed the cat of Melanie Potter?"),
+        ("Boris", "Yes, Melanie Potter called, the cat is fine."),
+    )
+    remember(orc, "Melanie Potter keeps a cat and two canaries.")
+    orc.recall("Who keeps a cat?")
+    statements: list[str] = []
+    with service.opened("orc-1") as opened, opened.database.read() as connection:
+        driver: Any = connection.driver
+        driver.set_trace_callback(statements.append)
+    bundle = orc.recall("What does Melanie Potter keep?")
+    driver.set_trace_callback(None)
+    assert {"text", "vector", "entity", "context"} <= bundle.items[0].legs.keys()
+    # What an extension asks for inside a statement is traced as a comment.
+    asked = [each for each in statements if not each.startswith(("--", "BEGIN", "COMMIT"))]
+    assert 0 < len(asked) <= MOST_STATEMENTS, "\n".join(asked)
+
+
+def test_what_replaced_a_memory_of_something_else_stays_behind_the_answer(tmp_path: Path) -> None:
+    """In the shop's world a goal about posters was replaced; the closing time is disputed."""
+    shop(tmp_path)
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        orc = service.orchestrator(NAME)
+        orc.embed_pending()
+        first = orc.recall("When does the shop close?").items[0]
+    assert first.memory.content.startswith("The shop closes at")

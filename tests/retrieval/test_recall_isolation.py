@@ -19,7 +19,7 @@ from memgraph.errors import AccessDenied
 from memgraph.ids import CountingIds
 from memgraph.model.enums import EdgeType, Scope, Sensitivity
 from memgraph.model.values import Memory
-from memgraph.policy.scope import ScopeFacts, Viewer, visible
+from memgraph.rules.scope import ScopeFacts, Viewer, visible
 
 PLACES = (
     (Scope.GLOBAL, None),

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks import ablation
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
-from memgraph.service.bench import ablation
 
 LEGS = ("text", "vector", "entity", "graph", "succession", "context")
 TEAMS = ("billing", "search", "identity", "payments", "shipping", "mobile", "archive", "pricing")

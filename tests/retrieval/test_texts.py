@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.policy.stemming import stem, words
+from memgraph.retrieval import texts as texts_module
 from memgraph.retrieval.texts import Texts
+from memgraph.text.stemming import stem, words
 
 PIECES = st.one_of(
     st.text(max_size=12),
@@ -30,6 +32,25 @@ def test_counts_and_lengths_agree_with_the_words_of_each_text(contents: list[str
 
 def test_words_and_runs_of_digits() -> None:
     texts = Texts(["Yesterday, it rained.", "In 2023!", "room 12", "yesterdays", "—YESTERDAY—"])
-    assert texts.any_of(["yesterday", "ago"]).tolist() == [1.0, 0.0, 0.0, 0.0, 1.0]
+    assert texts.any_of("yesterday ago").tolist() == [1.0, 0.0, 0.0, 0.0, 1.0]
     assert texts.digits(4).tolist() == [0.0, 1.0, 0.0, 0.0, 0.0]
     assert texts.digits(1).tolist() == [0.0, 1.0, 1.0, 0.0, 0.0]
+
+
+def test_a_kept_text_is_read_once_until_it_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(texts_module, "MOST_KEPT", 2)
+    read: list[str] = []
+    of_one = texts_module._Text.read
+
+    def counted(content: str) -> object:
+        read.append(content)
+        return of_one(content)
+
+    monkeypatch.setattr(texts_module._Text, "read", counted)
+    texts_module.forget()
+    Texts(["cat", "two", "cat"])
+    Texts(["three", "cat", "two"])
+    assert read == ["cat", "two", "three"]
+    texts_module.forget()
+    assert Texts(["cat"]).counts(["cat"]).tolist() == [[1.0]]
+    assert read == ["cat", "two", "three", "cat"]

@@ -27,8 +27,8 @@ from memgraph.model.context import (
     Tier,
 )
 from memgraph.model.values import validated
-from memgraph.policy.budget import token_cost
-from memgraph.policy.scope import Viewer
+from memgraph.rules.budget import token_cost
+from memgraph.rules.scope import Viewer
 from memgraph.service.life.echoes import echo_filter
 from tests.working import working
 

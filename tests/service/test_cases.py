@@ -12,7 +12,7 @@ from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.cases import Case
 from memgraph.model.enums import MemoryStatus, Scope
-from memgraph.storage import supports
+from memgraph.store import trust as trust_rows
 
 
 def journal(service: MemoryService) -> list[str]:
@@ -204,7 +204,7 @@ def test_a_case_counts_what_was_known_then_alone(
     again = put(orc, "Lisbon has the office.", source={"workflow_run_id": "run-9"})
     source_id = orc.get(again).source_id
     with service.opened("orc-1") as opened, opened.database.write() as connection:
-        assert supports.add(connection, old, source_id, at=clock.now_ms())
+        assert trust_rows.add(connection, old, source_id, at=clock.now_ms())
     monkeypatch.setattr("memgraph.graph.cases.MAX_RECEIPTS", 1)
     for _ in range(3):
         clock.advance(days=1)

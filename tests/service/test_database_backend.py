@@ -22,7 +22,7 @@ from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory
-from memgraph.policy.filters import MAX_DEPTH, matches, parse
+from memgraph.rules.filters import MAX_DEPTH, matches, parse
 from memgraph.service.context import database_backend
 from memgraph.service.context.database_backend import DatabaseBackend
 from memgraph.service.context.evicting import retract_all
@@ -59,6 +59,20 @@ def journal(service: MemoryService) -> list[tuple[str, str]]:
 
 def stored(orc: Orchestrator, *statuses: MemoryStatus) -> Sequence[Memory]:
     return orc.list_memories(statuses=statuses or tuple(MemoryStatus))
+
+
+def test_the_texts_of_two_items_are_compared_as_statements_are(
+    orc: Orchestrator, web: DatabaseBackend
+) -> None:
+    web.add(item("i-1", payload={"text": "Access tokens expire after 15 minutes."}))
+    web.add(item("i-2", payload={"text": "Access tokens expire after 30 minutes."}))
+    web.add(item("i-3", payload={"tokens": {"minutes": 15}}))
+    web.add(item("i-4", payload={"tokens": {"minutes": 30}}))
+    orc.settle()
+    assert len(web.list_all()) == 4
+    [found] = orc.contradictions().items
+    assert {found.first.item_id, found.second.item_id} == {"i-1", "i-2"}
+    assert found.edge.reason == "same subject and attribute, other value: 15 minutes / 30 minutes"
 
 
 def test_an_item_is_a_memory_of_its_scope(orc: Orchestrator, web: DatabaseBackend) -> None:
@@ -422,9 +436,7 @@ def test_what_comes_while_a_place_is_cleared_stays(
         with service.opened(NAME) as opened:
             for each in late:
                 prepared = opened.writer.prepare(memory_input_of(each, Tier.PROJECT, "web"))
-                opened.writer.store(
-                    transaction.connection, [prepared], [], at=transaction.at, actor="late"
-                )
+                opened.writer.store(transaction, [prepared], [], at=transaction.at, actor="late")
 
     with (
         patch.object(database_backend, "CLEARED_AT_A_TIME", 2),

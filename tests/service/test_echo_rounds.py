@@ -163,7 +163,7 @@ def test_an_agent_adds_nothing_though_every_receipt_is_lost(
         answer = form(texts, seeded.bulletin().bulletin.text, "")
         with service.opened(NAME) as opened:
             # As a process that is killed takes with it what it did not write yet.
-            opened.receipts = ReceiptBook(opened.database)
+            opened.receipts = ReceiptBook(opened.database, opened.recalls)
         say(seeded, f"lost-{number}", answer)
         assert consolidate(service, f"lost-{number}").facts == ()
     assert beliefs(service) == before

@@ -19,7 +19,7 @@ from memgraph.ids import CountingIds
 from memgraph.model.enums import JobState
 from memgraph.model.jobs import JobReport
 from memgraph.service.life import enriching
-from memgraph.storage import integrity
+from memgraph.store import integrity
 
 NOW = 1_790_000_000_000
 CANARY = "Zanzipool"

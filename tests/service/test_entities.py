@@ -16,8 +16,8 @@ from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.entities import EntityInfo
 from memgraph.service.life import profiles
-from memgraph.storage import integrity
-from memgraph.storage.entity_queries import EntityRow
+from memgraph.store import integrity
+from memgraph.store.entities import EntityRow
 
 SEES_ALL = Viewer(clearance=Sensitivity.RESTRICTED)
 LINKS = (
@@ -617,7 +617,7 @@ def test_a_name_of_a_write_that_failed_is_not_known(orc: Orchestrator) -> None:
     def failing_write() -> None:
         with orc._service.opened(orc.name) as opened, opened.transaction("test") as transaction:
             prepared = opened.writer.prepare(MemoryInput(content="Quillon: “Yes.”"))
-            opened.writer.store(transaction.connection, [prepared], [], at=1, actor="test")
+            opened.writer.store(transaction, [prepared], [], at=1, actor="test")
             raise InvalidInput("stop")
 
     with pytest.raises(InvalidInput):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, NotFound
-from memgraph.storage import integrity
+from memgraph.store import integrity
 
 NAMES = ("Anton Keller", "Bruno Marsh", "Carla Quill", "Dora Stone")
 CHOICE = st.integers(0, len(NAMES) - 1)

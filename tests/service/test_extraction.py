@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import ProviderRejected, ProviderUnavailable
-from memgraph.policy.dedup import Sameness, compare
 from memgraph.providers.fake import FakeCompletion
+from memgraph.rules.dedup import Sameness, compare
 from memgraph.service.extraction import MAX_FAILURES, Sayings, fenced, propose
 
 TEXT = "Ana: we go with Postgres.\nBen: fine, I will order the server.\n"

@@ -13,7 +13,7 @@ from memgraph.audit.journal import Entry
 from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, InvalidInput, KeyReused
 from memgraph.model.enums import Sensitivity
-from memgraph.policy.scope import Viewer
+from memgraph.rules.scope import Viewer
 from memgraph.service.denials import tell_denial
 from memgraph.service.idempotency import (
     KEPT_MS,
@@ -26,8 +26,8 @@ from memgraph.service.idempotency import (
     claiming,
 )
 from memgraph.service.opened import Opened
-from memgraph.storage.idempotency import Done
-from memgraph.storage.visibility import View
+from memgraph.store.idempotency import Done
+from memgraph.store.visibility import View
 
 PRINTABLE = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=20)
 PARTS = st.lists(st.binary(max_size=6), max_size=4)

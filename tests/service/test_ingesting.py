@@ -20,7 +20,7 @@ from memgraph.errors import DatabaseFull
 from memgraph.model.enums import CapturedBy, IngestStatus, Sensitivity, SourceType
 from memgraph.model.ingest import Document, Link
 from memgraph.model.values import Source
-from memgraph.storage import ingest_files
+from memgraph.store import ingest_files
 
 
 def document(mark: str, *texts: str, **fields: Any) -> Document:

@@ -18,7 +18,7 @@ from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.ids import CountingIds, UlidSource
 from memgraph.model.context import BlockFormat, ContextBlock
 from memgraph.model.conversation import UserTurn
-from memgraph.policy.reflection import WEEKLY
+from memgraph.rules.reflection import WEEKLY
 from memgraph.service.life.echoes import echo_filter
 
 ASKED = "When does the harbour close?"

@@ -17,7 +17,7 @@ from memgraph.clock import FixedClock, parse_time
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, ProviderUnavailable
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobReport, JobRun, RejectedItem
-from memgraph.policy.schedule import FIRST_PAUSE_MS
+from memgraph.rules.schedule import FIRST_PAUSE_MS
 from memgraph.service.life import jobs
 from memgraph.service.life.worker import Worker
 from memgraph.service.orchestrator import Orchestrator
@@ -26,6 +26,7 @@ ONLY_DECAY = {
     "memory.schedule.enrichment": "",
     "memory.schedule.consolidation": "",
     "memory.schedule.reflection": "",
+    "memory.schedule.verification": "",
     "memory.storage.synchronous": "NORMAL",
 }
 MADE = parse_time("2026-11-20T12:00:00Z")
@@ -382,7 +383,7 @@ def test_a_changed_schedule_is_heeded_by_a_worker_that_runs(
 ) -> None:
     with MemoryService(service.root, clock=clock, environ={}, background=False) as plain:
         config = plain.paths(orc.name).config_file
-        off = "enrichment = ''\nconsolidation = ''\nreflection = ''\n"
+        off = "enrichment = ''\nconsolidation = ''\nreflection = ''\nverification = ''\n"
         config.write_text(f"[memory.schedule]\ndecay = ''\n{off}")
         ran: list[JobRun] = []
         worker = Worker(plain, ran=lambda _name, run: ran.append(run))

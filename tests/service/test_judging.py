@@ -117,7 +117,8 @@ def test_facts_that_were_stored_many_at_a_time_are_shown_after_the_rules(
         [{"content": f"Ann: “{each}”", "source": ANN, "confidence": 0.6} for each in (VEGAN, STEAK)]
     )
     done = compared(judged)
-    assert (done.compared, done.judged, done.edges) == (2, 2, 1)
+    # So few are compared by the rules at once.
+    assert (done.compared, done.judged, done.edges) == (0, 2, 1)
 
 
 def test_what_a_person_said_is_contradicted_and_not_replaced(

@@ -31,8 +31,8 @@ from memgraph.errors import (
 from memgraph.paths import OrchestratorPaths
 from memgraph.service import maintenance, restoring
 from memgraph.service.opened import Opened
-from memgraph.storage import integrity, migrating, provisioning
-from memgraph.storage.database import Database
+from memgraph.store import integrity, migrating, provisioning
+from memgraph.store.database import Database
 
 RESTORES = "FROM audit_log WHERE action = 'restore' AND subject IS NULL"
 
@@ -125,7 +125,7 @@ HOLDER = """
 import sys
 from pathlib import Path
 from memgraph.errors import DatabaseReplaced
-from memgraph.storage import provisioning
+from memgraph.store import provisioning
 path = Path(sys.argv[1])
 database = provisioning.open_database(path, "orc-1", synchronous="NORMAL", busy_timeout_ms=5000)
 def write(key):
@@ -199,13 +199,30 @@ def test_a_tampered_database_is_backed_up_only_on_request(alive: Filled, tmp_pat
     file = tmp_path / "orc.db"
     with pytest.raises(DatabaseCorrupt) as caught:
         maintenance.backup(opened, file)
-    assert caught.value.details["findings"] == {"memory.content_damaged": 1}
+    assert caught.value.details["findings"] == {"memory.content_damaged": 1, "table.edited": 1}
     assert list(tmp_path.glob("*orc.db*")) == []
     report = maintenance.backup(opened, file, accept_findings=True)
-    assert report.findings == {"memory.content_damaged": 1}
+    assert report.findings == {"memory.content_damaged": 1, "table.edited": 1}
     with pytest.raises(DatabaseCorrupt):
         restore(opened.paths, file)
     assert restore(opened.paths, file, accept_findings=True).findings == report.findings
+
+
+def test_a_backup_of_a_store_that_erased_takes_its_reports_along(tmp_path: Path) -> None:
+    root, other, file = tmp_path / "root", tmp_path / "other", tmp_path / "orc.db"
+    with MemoryService(root, environ={}, background=False) as service:
+        orc = service.orchestrator(NAME, create=True)
+        gone = orc.remember("The safe opens at noon.")
+        orc.recall("When does the safe open?")
+        orc.erase(memory_id=gone, reason="asked for", dry_run=False)
+        orc.backup(file)
+    with MemoryService(other, environ={}, background=False) as service:
+        paths = service.orchestrator(NAME, create=True).paths
+    with pytest.raises(JournalBroken, match=r"journal\.redaction_unproven"):
+        restore(paths, file)
+    shutil.copy(root / "signing.key", other)
+    shutil.copytree(root / paths.erasures.relative_to(other), paths.erasures)
+    assert restore(paths, file).findings == {}
 
 
 def _garble(file: Path) -> None:

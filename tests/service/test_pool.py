@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import sqlalchemy as sa
 
 from memgraph import ContextAssembler, MemoryService
 from memgraph.context.gathering import gathered
@@ -25,7 +24,8 @@ from memgraph.providers.fake import FakeEmbedding
 from memgraph.service import opened as opened_module
 from memgraph.service.background import Background
 from memgraph.service.context import building
-from memgraph.storage import embeddings, receipts
+from memgraph.store import embeddings, receipts
+from memgraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,7 +74,7 @@ def test_who_is_at_work_comes_to_its_end_and_closes(service: MemoryService, end:
     with service.opened("orc-1") as opened:
         service.forget("orc-1") if end == "forget" else service.close()
         with opened.transaction("test") as transaction:
-            assert transaction.connection.exec_driver_sql("SELECT 1").scalar() == 1
+            assert transaction.exec_driver_sql("SELECT 1").scalar() == 1
         assert wal(service, "orc-1").exists()
     assert not wal(service, "orc-1").exists()
     if end == "forget":
@@ -299,7 +299,7 @@ def test_more_recalls_than_turns_all_end_and_one_that_fails_gives_its_turn_back(
         read = opened.database.read
 
     @contextmanager
-    def counting() -> Iterator[sa.Connection]:
+    def counting() -> Iterator[Snapshot]:
         nonlocal at_work, most
         with lock:
             at_work += 1
@@ -328,7 +328,7 @@ def test_more_recalls_than_turns_all_end_and_one_that_fails_gives_its_turn_back(
     assert memory.recall("lamp").items
 
 
-def damaged() -> AbstractContextManager[sa.Connection]:
+def damaged() -> AbstractContextManager[Snapshot]:
     raise DatabaseMissing("gone")
 
 

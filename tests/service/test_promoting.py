@@ -21,8 +21,8 @@ from memgraph.errors import (
     NotFound,
 )
 from memgraph.model.values import Memory
-from memgraph.policy.namespaces import ITEM_TAG
-from memgraph.storage.promotions import item_id_of
+from memgraph.rules.namespaces import ITEM_TAG
+from memgraph.store.items import item_id_of
 
 VIEWER = Viewer(session_ids=frozenset({"t1", "t2"}), project_ids=frozenset({"p1", "p2"}))
 KEPT = (

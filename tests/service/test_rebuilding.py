@@ -20,8 +20,9 @@ from memgraph.providers.fake import FakeEmbedding
 from memgraph.service import maintenance, rebuilding
 from memgraph.service.opened import Opened
 from memgraph.service.rebuilding import Part
-from memgraph.storage import embeddings, integrity, vector_search
-from memgraph.storage.entities import EntityName
+from memgraph.store import embeddings, integrity
+from memgraph.store.entities import EntityName
+from memgraph.store.sqlite.vector_cache import VectorCache
 
 
 @pytest.fixture
@@ -49,8 +50,7 @@ ENTITY_LINKS = (
         ("fts", "INSERT INTO memory_fts (memory_fts) VALUES ('delete-all')"),
         ("fts", "UPDATE memories SET search_terms = 'x' WHERE pk < 3"),
         ("fts", "UPDATE memories SET search_terms = NULL"),
-        ("vectors", "DELETE FROM memory_vectors WHERE memory_pk = 2"),
-        ("vectors", "UPDATE memory_vectors SET visibility = 1 WHERE memory_pk = 1"),
+        ("vectors", "UPDATE memory_embeddings SET visibility = 1 WHERE memory_pk = 1"),
         ("vectors", "UPDATE memory_embeddings SET vector = x'00000000' WHERE memory_pk = 2"),
         ("vectors", "DELETE FROM memory_embeddings WHERE memory_pk = 2"),
         ("entities", "UPDATE entities SET mention_count = 40"),
@@ -308,5 +308,8 @@ def test_a_killed_rebuild_is_finished_by_the_next_one(tmp_path: Path) -> None:
         assert drained.ready == 40 - before.states["ready"]
         assert maintenance.verify(opened).ok
         with opened.database.read() as connection:
-            assert len(vector_search.entries(connection)[0]) == 40
+            held = VectorCache(10**6).hold()
+            found = embeddings.index(connection, held).visible(range(64))
+            assert found is not None
+            assert len(found) == 40
             assert embeddings.state_counts(connection)["ready"] == 40

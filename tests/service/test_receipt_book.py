@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -16,12 +17,13 @@ from memgraph.errors import DatabaseFull
 from memgraph.ids import CountingIds
 from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt
-from memgraph.policy.echo import form_hash, normal_form
+from memgraph.rules.echo import form_hash, normal_form
 from memgraph.service import receipts as module
 from memgraph.service.life import echoes
 from memgraph.service.life.consolidating import consolidate_session
 from memgraph.service.life.echoes import catch_up
-from memgraph.storage import echo_pending, receipts
+from memgraph.store import echoes as echoes_rows
+from memgraph.store import receipts
 
 NAME = "orc-1"
 TEXT = "The lantern hangs above the north door."
@@ -127,6 +129,51 @@ def test_in_the_background_they_are_written_a_few_at_a_time(
     assert accesses(service, memory_id)[0] == module.STEP + 1
 
 
+def test_a_step_waits_until_no_recall_is_answered(
+    service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "GIVE_WAY_S", 60.0)
+    orc.remember(TEXT)
+    orc.recall("lantern")
+    with service.opened(NAME) as opened:
+        writing = threading.Thread(target=opened.receipts.flush_in_steps)
+        with opened.recalls:
+            writing.start()
+            writing.join(0.1)
+            assert opened.receipts.waiting
+        writing.join(30.0)
+        assert not opened.receipts.waiting
+
+
+def test_it_waits_before_each_receipt_that_it_prepares(
+    service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orc.remember(TEXT)
+    orc.recall("lantern")
+    orc.recall("lantern")
+    with service.opened(NAME) as opened:
+        prepared = threading.Semaphore(0)
+        hidden = receipts.hidden_matches
+
+        def look(*given: Any) -> Any:
+            # A recall has come.
+            opened.recalls.__enter__()
+            prepared.release()
+            return hidden(*given)
+
+        monkeypatch.setattr(receipts, "hidden_matches", look)
+        monkeypatch.setattr(module, "GIVE_WAY_S", 60.0)
+        writing = threading.Thread(target=opened.receipts.flush_in_steps)
+        writing.start()
+        for _ in range(2):
+            assert prepared.acquire(timeout=30.0)
+            assert not prepared.acquire(timeout=0.1)
+            assert opened.receipts.waiting
+            opened.recalls.__exit__()
+        writing.join(30.0)
+        assert not opened.receipts.waiting
+
+
 def test_where_very_many_wait_the_steps_are_longer(
     service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,7 +233,7 @@ def test_what_nobody_writes_is_bounded(service: MemoryService, orc: Orchestrator
     orc.remember(TEXT)
     bundle = orc.recall("lantern")
     with service.opened(NAME) as opened:
-        book = module.ReceiptBook(opened.database)
+        book = module.ReceiptBook(opened.database, opened.recalls)
         with patch.object(module, "MAX_KEPT", 3):
             for number in range(5):
                 book.add_text(f"Line number {number} of a long text.", number)
@@ -204,7 +251,7 @@ def test_a_changed_bulletin_is_kept_by_what_is_new_in_it(
     orc.bulletin()
     flush(service)
     with service.opened(NAME) as opened, opened.database.read() as connection:
-        pending = echo_pending.oldest(connection, 10)
+        pending = echoes_rows.oldest(connection, 10)
     assert pending is not None
     (whole, first_at), (news, second_at) = pending.texts
     assert TEXT in whole
@@ -220,12 +267,12 @@ def test_a_changed_bulletin_is_kept_by_what_is_new_in_it(
 def test_the_oldest_texts_go_and_no_recall(service: MemoryService, orc: Orchestrator) -> None:
     memory_id = orc.remember(TEXT)
     orc.recall("lantern")
-    with patch.object(echo_pending, "MAX_TEXTS", 3), service.opened(NAME) as opened:
+    with patch.object(echoes_rows, "MAX_TEXTS", 3), service.opened(NAME) as opened:
         for number in range(5):
             opened.receipts.add_text(f"Line number {number} of a long text.", number)
             opened.receipts.flush()
         with opened.database.read() as connection:
-            pending = echo_pending.oldest(connection, 10)
+            pending = echoes_rows.oldest(connection, 10)
     assert pending is not None
     assert [at for _, at in pending.texts] == [2, 3, 4]
     assert [each.content for each in pending.recalled] == [TEXT]
@@ -241,7 +288,7 @@ def test_nothing_is_lost_between_writing_and_hashing(
     flush(service)
     with (
         service.opened(NAME) as opened,
-        patch.object(echo_pending, "remove", side_effect=DatabaseFull("no room")),
+        patch.object(echoes_rows, "remove", side_effect=DatabaseFull("no room")),
         pytest.raises(DatabaseFull),
     ):
         catch_up(opened)

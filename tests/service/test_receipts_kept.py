@@ -15,11 +15,11 @@ from memgraph import MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.receipts import Receipt
-from memgraph.policy.scope import ScopeFacts, visible
-from memgraph.policy.viewers import covers, viewer_fields, viewer_of
+from memgraph.rules.scope import ScopeFacts, visible
+from memgraph.rules.viewers import covers, viewer_fields, viewer_of
 from memgraph.service import reading_receipts
 from memgraph.service.receipts import Behind
-from memgraph.storage import receipt_queries
+from memgraph.store import receipts as receipts_rows
 
 DAY = 86_400_000
 ATLAS = Viewer(project_ids=frozenset({"atlas"}))
@@ -161,7 +161,7 @@ def test_a_bulletin_is_hidden_from_who_saw_less_than_it_was_made_for(
     clock.advance(ms=DAY)
     owner.retract(ground, reason="it was looked at")
     issued = owner.bulletin()
-    assert "Its ground fell on 2026-01-02" in issued.bulletin.text
+    assert "Its evidence was withdrawn on 2026-01-02" in issued.bulletin.text
     assert issued.bulletin.memory_ids == (held,)
     [listed] = owner.bulletins().bulletins
     assert issued.receipt_id is not None
@@ -344,7 +344,7 @@ def test_what_a_kept_one_repeats_is_kept(tmp_path: Path, clock: FixedClock) -> N
 def test_what_was_read_is_not_looked_at_beyond_a_bound(
     orc: Orchestrator, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(receipt_queries, "MOST_HIDDEN", 2)
+    monkeypatch.setattr(receipts_rows, "MOST_HIDDEN", 2)
     host = service.orchestrator("orc-1", viewer=ALL)
     for number in range(4):
         put(host, f"The harbour's code is {number}.", sensitivity=Sensitivity.RESTRICTED)

@@ -13,8 +13,8 @@ from memgraph import MemoryService, Orchestrator
 from memgraph.audit.journal import Entry
 from memgraph.clock import FixedClock
 from memgraph.model.enums import MemoryStatus
-from memgraph.storage import memories
-from memgraph.storage.replay_queries import known_until
+from memgraph.store import memories
+from memgraph.store.receipts import known_until
 
 QUERY = "When does the harbour close?"
 SECOND = 1_000
@@ -29,7 +29,7 @@ def being_retracted(service: MemoryService, clock: FixedClock, memory_id: str) -
         clock.advance(ms=SECOND)
         yield
         memories.set_status(
-            transaction.connection,
+            transaction,
             memory_id,
             MemoryStatus.RETRACTED,
             at=transaction.at,

@@ -27,10 +27,10 @@ from memgraph.errors import (
 )
 from memgraph.ids import CountingIds
 from memgraph.model.recall import Bundle, RecallRequest
-from memgraph.policy.scope import Viewer
 from memgraph.providers import _litellm
 from memgraph.providers.fake import FakeEmbedding, FakeReranking
-from memgraph.storage import sqlite
+from memgraph.rules.scope import Viewer
+from memgraph.store import sqlite
 
 COLOURS = ("red", "green", "blue", "white", "black", "brown", "grey", "pink")
 QUESTION = "which house colour?"

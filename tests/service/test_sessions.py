@@ -17,7 +17,7 @@ from memgraph.model.conversation import AgentTurn, SessionInfo, SessionPlace, Us
 from memgraph.model.events import EVENTS, AgentResponse, Event, SessionCompleted, UserMessage
 from memgraph.model.ingest import Document
 from memgraph.model.values import EpisodeInput, MemoryInput
-from memgraph.storage import events
+from memgraph.store import events
 
 
 def say(orc: Orchestrator, session_id: str, role: str = "user", **fields: Any) -> str:

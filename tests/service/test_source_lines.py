@@ -17,7 +17,7 @@ from memgraph.model.influence import SourceLines
 from memgraph.model.values import Memory
 from memgraph.service import source_lines as reading
 from memgraph.service.source_lines import with_lines
-from memgraph.storage.visibility import View
+from memgraph.store.visibility import View
 
 NOTES = "# Shop\n\nThe shop closes at six on Fridays.\n\nThe oven was repaired in May.\n"
 SECRET = "The safe holds the deeds of the house."

@@ -11,10 +11,10 @@ import pytest
 from memgraph import MemoryService, Orchestrator, Sensitivity
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import SourceName
-from memgraph.policy.trust import Trust
+from memgraph.rules.trust import Trust
 from memgraph.service import sources
-from memgraph.storage.statements import driver
-from memgraph.storage.visibility import View
+from memgraph.store.snapshot import driver
+from memgraph.store.visibility import View
 
 KEYWORDS = {
     SourceName.PATH: "path",

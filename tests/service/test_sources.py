@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from working import put
@@ -20,10 +19,11 @@ from memgraph.model.enums import EdgeType, Sensitivity, SourceName, TrustTier
 from memgraph.model.ingest import Document, Link
 from memgraph.model.sources import SourceRetraction
 from memgraph.model.values import EdgeInput, MemoryInput, Source
-from memgraph.policy.trust import LESS_TRUSTED
+from memgraph.rules.trust import LESS_TRUSTED
 from memgraph.service.changes import strengthen
 from memgraph.service.context.database_backend import DatabaseBackend
-from memgraph.storage import memories
+from memgraph.store import memories
+from memgraph.store.snapshot import Snapshot
 
 FORUM, MANUAL = {"conversation_id": "forum"}, {"conversation_id": "manual"}
 
@@ -56,10 +56,10 @@ def repeats(service: MemoryService, memory_id: str, source: dict[str, Any], *tur
     """A further source says it, as consolidation notes it."""
     noted = Source(**source)
     with service.opened("orc-1") as opened, opened.transaction("test") as transaction:
-        source_id = noted_source(transaction.connection, noted)
+        source_id = noted_source(transaction, noted)
         transaction.tell(
             strengthen(
-                transaction.connection,
+                transaction,
                 memory_id,
                 source_id=source_id,
                 evidence=turns,
@@ -68,7 +68,7 @@ def repeats(service: MemoryService, memory_id: str, source: dict[str, Any], *tur
         )
 
 
-def noted_source(connection: sa.Connection, source: Source) -> str:
+def noted_source(connection: Snapshot, source: Source) -> str:
     source_id = memories.source_id(source)
     memories.insert_sources(connection, {source_id: source})
     return source_id

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
 import json
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from alembic import command
 from alembic.config import Config
-from working import NAME, working
+from working import NAME, filled, tampering, without_states, working
 
 from memgraph.audit import anchor
+from memgraph.audit.findings import Code
 from memgraph.audit.journal import Head
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.model.enums import MemoryKind
 from memgraph.model.tables import metadata
 from memgraph.paths import OrchestratorPaths
 from memgraph.service import maintenance, writing
-from memgraph.service.exchange_records import RECORDS
-from memgraph.storage import embeddings, integrity, migrating, provisioning, sqlite, vectors
-from memgraph.storage.text_index import search_terms
+from memgraph.service.exchange import export_lines
+from memgraph.service.exchange_records import RECORDS, encode
+from memgraph.store import embeddings, integrity, migrating, provisioning, sqlite
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.text_index import search_terms
 
 OLD_EXPORT = Path(__file__).parent / "export_of_schema_0001.jsonl"
 LINES = [json.loads(line) for line in OLD_EXPORT.read_bytes().splitlines()]
@@ -40,9 +46,16 @@ def old_database(paths: OrchestratorPaths) -> None:
     connection.execute("BEGIN")
     connection.executemany(
         "INSERT INTO memory_metadata (key, value) VALUES (?, ?)",
-        [("orchestrator_id", NAME), ("created_at", "1767225600000")],
+        [
+            ("orchestrator_id", NAME),
+            ("created_at", "1767225600000"),
+            ("embedding_dimensions", "16"),
+        ],
     )
-    vectors.create_index(connection, 16)
+    connection.execute(
+        "CREATE VIRTUAL TABLE memory_vectors USING vec0("
+        "memory_pk INTEGER PRIMARY KEY, embedding bit[16], visibility INTEGER)"
+    )
     for line in LINES[1:-1]:
         insert(connection, TABLES[line["record"]], dict(line))
     connection.execute("COMMIT")
@@ -72,12 +85,15 @@ def insert(connection: Any, table: str, values: dict[str, Any]) -> None:
     )
 
 
+MADE_ANEW = {"memory_metadata", "memory_embeddings", "memory_vector_changes", "table_digests"}
+
+
 def everything(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     with integrity.snapshot(path) as connection:
         return {
             name: sorted(integrity.rows(connection, f"SELECT * FROM {name}"), key=repr)
             for name in metadata.tables
-            if name not in {"memory_metadata", "memory_embeddings"}
+            if name not in MADE_ANEW
         }
 
 
@@ -116,6 +132,123 @@ def test_a_memory_of_the_first_schema_is_upgraded_with_all_that_it_holds(
         assert next(one for one in orc.sessions() if one.session_id == "first").pending == 3
         assert orc.run("consolidation").state.value == "done"
         assert orc.verify().ok
+
+
+def test_vectors_are_rounded_and_know_who_may_see_them(tmp_path: Path) -> None:
+    given = np.random.default_rng(1).normal(size=(8, 16)).astype("<f4")
+    given /= np.linalg.norm(given, axis=1, keepdims=True)
+    with working(tmp_path) as service:
+        orc = service.orchestrator(NAME, create=True)
+        ids = [orc.remember(f"Note {number}.") for number in range(8)]
+        orc.retract(ids[5], reason="wrong")
+        orc.embed_pending()
+        path = service.paths(NAME).database
+        service.forget(NAME)
+        with integrity.alone(path) as connection:
+            config = migrating_config(connection)
+            command.downgrade(config, "0010")
+            raw: Any = connection.driver
+            raw.executemany(
+                "UPDATE memory_embeddings SET vector = ?, model = 'fake', dimensions = 16,"
+                " state = 'ready' WHERE memory_pk = ?",
+                [(vector.tobytes(), pk) for pk, vector in enumerate(given, start=1)],
+            )
+            raw.execute("UPDATE memory_embeddings SET vector = x'0102' WHERE memory_pk = 8")
+            command.upgrade(config, "head")
+            faulty = [each.pk for each in embeddings.index(connection).check()]
+            [stored] = connection.exec_driver_sql(
+                "SELECT CAST(group_concat(vector, '') AS BLOB) FROM memory_embeddings"
+                " WHERE memory_pk < 8"
+            )
+            [waiting] = connection.exec_driver_sql(
+                "SELECT count(*) FROM memory_embeddings WHERE state <> 'ready'"
+            )
+    assert faulty == [8]
+    assert waiting == (0,)
+    assert np.array_equal(
+        np.frombuffer(stored[0], np.int8).reshape(7, 16), embeddings.quantized(given[:7])
+    )
+
+
+def test_a_downgrade_and_an_upgrade_leave_nothing_for_verify_to_find(tmp_path: Path) -> None:
+    with filled(tmp_path) as (service, opened, _):
+        for number in range(int(provisioning.SCHEMA_HEAD) - 1, 0, -1):
+            service.forget(NAME)
+            with integrity.alone(opened.paths.database) as connection:
+                command.downgrade(migrating_config(connection), f"{number:04}")
+            report = maintenance.upgrade(opened.paths, service.clock)
+            assert int(report.before) == number
+            orc = service.orchestrator(NAME)
+            assert orc.verify().findings == []
+            orc.remember(f"Written again after schema {number}.")
+            assert orc.verify().findings == []
+
+
+def test_alembic_alone_seals_the_tables_after_an_upgrade(tmp_path: Path) -> None:
+    with filled(tmp_path) as (service, opened, _):
+        service.forget(NAME)
+        with integrity.alone(opened.paths.database) as connection:
+            command.downgrade(migrating_config(connection), "0012")
+            command.upgrade(migrating_config(connection), "head")
+        assert service.orchestrator(NAME).verify().findings == []
+
+
+def test_an_upgrade_says_from_which_entry_the_tables_are_sealed_anew(tmp_path: Path) -> None:
+    with filled(tmp_path) as (service, opened, _):
+        service.forget(NAME)
+        with integrity.alone(opened.paths.database) as connection:
+            before = connection.exec_driver_sql("SELECT max(seq) FROM audit_log").scalar()
+            command.downgrade(migrating_config(connection), "0012")
+            connection.exec_driver_sql("UPDATE memories SET tags = '[\"older\"]' WHERE pk = 1")
+        report = maintenance.upgrade(opened.paths, service.clock)
+        assert report.sealed_at == before + 1
+        orc = service.orchestrator(NAME)
+        assert orc.verify().findings == []
+        assert maintenance.upgrade(opened.paths, service.clock).sealed_at is None
+        service.forget(NAME)
+        with tampering(opened.paths.database) as raw:
+            raw.execute("UPDATE audit_log SET state = NULL WHERE seq = ?", (before,))
+        found = {each.code for each in service.orchestrator(NAME).verify().findings}
+        assert found == {Code.JOURNAL_ENTRY_CHANGED}
+
+
+def migrating_config(connection: Snapshot) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(migrating.migrations_folder()))
+    config.attributes["connection"] = connection.connection
+    return config
+
+
+def test_vectors_of_an_earlier_export_are_rounded(tmp_path: Path) -> None:
+    with filled(tmp_path / "one") as (service, opened, _):
+        service.orchestrator(NAME).embed_pending()
+        service.forget(NAME)
+        without_states(opened.paths.database)
+        with service.opened(NAME) as opened:
+            lines = [json.loads(line) for line in export_lines(opened, with_vectors=True)]
+    lines[0]["schema"] = "0010"
+    for line in lines:
+        if line["record"] == "journal":
+            assert line.pop("state") is None
+    stored = []
+    for line in lines:
+        if line["record"] == "embedding":
+            codes = np.frombuffer(base64.b64decode(line["vector"]), np.int8)
+            unit = (codes / np.linalg.norm(codes)).astype("<f4")
+            line["vector"] = base64.b64encode(unit.tobytes()).decode()
+            stored.append(codes.tobytes())
+    body = [encode(line).encode() + b"\n" for line in lines[:-1]]
+    lines[-1]["sha256"] = hashlib.sha256(b"".join(body[1:])).hexdigest()
+    body.append(encode(lines[-1]).encode() + b"\n")
+    with working(tmp_path / "two") as service:
+        service.import_lines(NAME, io.BytesIO(b"".join(body)))
+        with service.opened(NAME) as opened, opened.database.read() as connection:
+            found = connection.exec_driver_sql(
+                "SELECT vector FROM memory_embeddings ORDER BY memory_pk"
+            ).scalars()
+            assert list(found) == stored
+            assert len(stored) == 7
+        assert service.orchestrator(NAME).verify().ok
 
 
 def test_every_upgrade_has_the_indexes_that_statements_name(tmp_path: Path) -> None:
@@ -164,11 +297,12 @@ def before_rates(root: Path) -> dict[str, str]:
         service.clock.advance(days=3)  # type: ignore[attr-defined]  # a fixed one
         orc.recall("lamp")
         path = service.paths(NAME).database
+    without_states(path)
     config = Config()
     folder = str(migrating.migrations_folder())
     config.set_main_option("script_location", folder.replace("%", "%%"))
     with integrity.alone(path) as connection:
-        config.attributes["connection"] = connection
+        config.attributes["connection"] = connection.connection
         command.downgrade(config, "0007")
     return ids
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from errno import EMFILE
 from pathlib import Path
@@ -15,8 +16,8 @@ from memgraph.clock import FixedClock, parse_time
 from memgraph.errors import StorageError
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import STOPPED, JobRun
-from memgraph.policy.delivery import MOST_ATTEMPTS
-from memgraph.service.life import jobs
+from memgraph.rules.events import MOST_ATTEMPTS
+from memgraph.service.life import consolidating, jobs
 from memgraph.service.life import worker as worker_module
 from memgraph.service.life.worker import SUBSCRIBER, Worker
 
@@ -95,6 +96,7 @@ def test_the_night_does_what_is_left(
         JobName.ENRICHMENT: JobState.SKIPPED,
         JobName.CONSOLIDATION: JobState.DONE,
         JobName.DECAY: JobState.DONE,
+        JobName.VERIFICATION: JobState.DONE,
     }
     assert {each.trigger for each in runs} == {"schedule"}
     assert any("SQLite" in each for each in facts(orc))
@@ -165,6 +167,25 @@ def test_being_asked_to_stop_counts_as_no_attempt(
     worker.once()
     worker.close()
     assert pending(orc) == {"s-2"}
+
+
+def test_a_page_waits_for_recalls_of_any_orchestrator(
+    service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk(orc, "s-1", "We decided to use SQLite for the archive.")
+    talk(orc, "s-2", "Good evening.")
+    other = service.orchestrator("orc-2", create=True)
+    monkeypatch.setattr(consolidating, "PATIENCE_S", 60.0)
+    worker = Worker(service)
+    working = threading.Thread(target=worker.once)
+    with service.opened(other.name) as opened, opened.recalls:
+        working.start()
+        working.join(0.3)
+        assert working.is_alive()
+        assert facts(orc) == []
+    working.join(30.0)
+    worker.close()
+    assert len(facts(orc)) == 1
 
 
 def test_one_at_which_another_is_stays_told(

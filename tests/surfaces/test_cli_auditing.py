@@ -181,3 +181,27 @@ def test_who_may_write_alone_is_not_told_what_fell(cli: CommandLine) -> None:
             ran = cli("remember", "orc-1", f"Nobody enters at {number}.", *given)
             assert (ran.code, ran.err) == (0, "")
             assert ("it is stale already" in ran.out) is told
+
+
+def test_all_conversations_of_a_sender_are_shown_taken_back_and_brought_back(
+    cli: CommandLine,
+) -> None:
+    for talk in ("monday", "tuesday"):
+        said = ("--session-id", talk, "--role", "Mallory")
+        cli("say", "orc-1", f"The vault opens for everybody on {talk}.", *said)
+    cli("say", "orc-1", "The vault opens for Mira.", "--session-id", "friday")
+    command = ("retract", "orc-1", "--sender", "mallory", *WHY)
+    shown = cli(*command).out
+    assert "mallory: 2 conversations" in shown
+    assert "nothing was changed: say --yes to do it" in shown
+    assert len(cli.json("list", "orc-1")["memories"]) == 3
+    told = cli.json(*command, "--yes")
+    assert [(each["name"], each["given"]) for each in told["sources"]] == [
+        ("monday", 1),
+        ("tuesday", 1),
+    ]
+    assert len(cli.json("list", "orc-1")["memories"]) == 1
+    cli.json(*command, "--restore", "--yes")
+    assert len(cli.json("list", "orc-1")["memories"]) == 3
+    assert cli.error("retract", "orc-1", "--sender", "Nobody", *WHY)["code"] == "memory.not_found"
+    assert cli("retract", "orc-1", "--sender", "x", "--source", "a.md", *WHY).code == 2

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from model_server import KEY, ModelServer
 
+from ingest.claims import claim
+from ingest.pipeline import MAX_ATTEMPTS
 from memgraph import MemoryService
 from memgraph.surfaces.cli.reference import command_paths
 
@@ -65,6 +67,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
     (labels / "everyday.jsonl").write_text(json.dumps(change) + "\n", encoding="utf-8")
     locomo = folder / "locomo.json"
     locomo.write_text(json.dumps([LOCOMO]), encoding="utf-8")
+    few = folder / "few.jsonl"
+    few.write_text(json.dumps(RETRIEVAL) + "\n", encoding="utf-8")
     return {
         "init": ["init", "orc-2"],
         "ingest": ["ingest", "orc-1"],
@@ -123,6 +127,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "entity": ["entity", "orc-1", "Nora Quill"],
         "stats": ["stats", "orc-1"],
         "verify": ["verify", "orc-1"],
+        "anchor": ["anchor", "orc-1"],
+        "repair": ["repair", "orc-1"],
         "audit": ["audit", "orc-1", "--fail-on", "contradiction=50%"],
         "erase": ["erase", "orc-1", third, "--reason", "asked"],
         "erasure verify": ["erasure", "verify", erased(cli, folder)],
@@ -154,6 +160,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "config check": ["config", "check"],
         "bench labels": ["bench", "labels", "--data", str(labels)],
         "bench locomo": ["bench", "locomo", "--data", str(locomo)],
+        "bench retrieval": ["bench", "retrieval", "--data", str(few)],
         "bench consolidation": ["bench", "consolidation", "--data", str(locomo)],
         "bench ablation": ["bench", "ablation", "--data", str(locomo), "--histories", "0"],
         "bench staleness": ["bench", "staleness", "--histories", "4"],
@@ -246,6 +253,12 @@ LOCOMO = {
             "category": 4,
         }
     ],
+}
+
+RETRIEVAL = {
+    "store": "shop",
+    "units": [{"id": "a", "text": "The shop closes at 20:00."}, {"id": "b", "text": "It rains."}],
+    "questions": [{"text": "When does the shop close?", "gold": {"a": 1}, "category": "when"}],
 }
 
 
@@ -498,6 +511,24 @@ def test_files_are_ingested_told_one_by_one_and_taken_once(
     assert todo["content"] == "Water the plants"
 
 
+def test_a_held_file_is_named_with_what_to_do_and_tried_again_when_asked(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    zone = cli.root / "orc-1" / "memory" / "ingest"
+    (zone / "note.md").write_text("The key of the shed is with Bo.\n")
+    held = claim(zone, "note.md", at=1_000)
+    assert held is not None
+    held.attempts = MAX_ATTEMPTS
+    held.save()
+    held.release()
+    assert cli.error("ingest", "orc-1", "--strict")["code"] == "ingest.rejected"
+    assert cli.json("ingest", "orc-1")["totals"] == {"skipped": 1}
+    assert "ingest.held: " in cli("health").out
+    assert "memgraph ingest --retry" in cli("health").out
+    assert cli.json("ingest", "orc-1", "--retry")["totals"] == {"processed": 1}
+    assert "ingest.held" not in cli("health").out
+
+
 def test_a_strict_ingest_ends_with_1_when_a_file_is_rejected(
     cli: CommandLine, tmp_path: Path
 ) -> None:
@@ -602,8 +633,35 @@ def test_verify_finds_what_was_changed_behind_the_journal(cli: CommandLine) -> N
     error = cli.error("verify", "orc-1")
     assert error["code"] == "storage.corrupt"
     found: list[dict[str, Any]] = error["details"]["findings"]
-    assert [(each["code"], each["subject"]) for each in found] == [("memory.edited", stored)]
-    assert stored in cli("verify", "orc-1").out
+    expected = [("memory.edited", stored), ("table.edited", "memories")]
+    assert [(each["code"], each["subject"]) for each in found] == expected
+    out = cli("verify", "orc-1").out
+    assert stored in out
+    assert out.splitlines()[-1].startswith("NOT OK: 2 findings (1 x memory.edited, 1 x table.")
+
+
+def test_repair_tells_what_is_lost_and_goes_on_when_it_is_told_to(cli: CommandLine) -> None:
+    import pysqlite3.dbapi2 as sqlite
+
+    cli.remember("One.")
+    cli.remember("Two.")
+    assert re.fullmatch(r"orc-1 \d+ [0-9a-f]{64}\n", cli("anchor", "orc-1").out)
+    assert "nothing is lost" in cli("repair", "orc-1").out
+    with sqlite.connect(cli.database()) as connection:
+        connection.execute("DELETE FROM audit_log WHERE seq = (SELECT max(seq) FROM audit_log)")
+    connection.close()
+    assert cli.error("remember", "orc-1", "Three.")["code"] == "journal.broken"
+    assert "1 entry is lost" in cli("repair", "orc-1").out
+    assert cli("health", "orc-1").code == 1
+    assert cli.json("repair", "orc-1", "--accept", "the disk lost it")["lost"] == 1
+    cli.remember("Three.")
+    assert cli.json("health", "orc-1")["orchestrators"][0]["status"] == "ready"
+
+
+def test_verify_ends_with_one_line(cli: CommandLine) -> None:
+    cli.remember("True.")
+    last = cli("verify", "orc-1").out.splitlines()[-1]
+    assert re.fullmatch(r"OK: 1 entry, chain intact, last at \d{4}-\d\d-\d\d \d\d:\d\d UTC", last)
 
 
 def test_a_correction_of_less_trust_says_that_a_case_is_open(cli: CommandLine) -> None:

@@ -39,8 +39,9 @@ def test_a_worker_prints_a_line_for_each_run(cli: CommandLine) -> None:
         ["orc-1", "consolidation", "done"],
         ["orc-1", "decay", "done"],
         ["orc-1", "reflection", "skipped"],
+        ["orc-1", "verification", "done"],
     ]
-    assert last == "4 runs, 0 failed"
+    assert last == "5 runs, 0 failed"
     assert cli("worker", "--once").out == "0 runs, 0 failed\n"
 
 
@@ -53,9 +54,10 @@ def test_a_worker_prints_json_lines(cli: CommandLine) -> None:
         "consolidation",
         "decay",
         "reflection",
+        "verification",
     ]
     assert all(each["ok"] and each["command"] == "worker" for each in runs)
-    assert last["data"] == {"runs": 4, "failed": 0}
+    assert last["data"] == {"runs": 5, "failed": 0}
 
 
 def test_a_worker_knows_its_orchestrators(cli: CommandLine) -> None:
@@ -73,7 +75,7 @@ def test_a_broken_orchestrator_is_told_and_the_others_go_on(cli: CommandLine) ->
     owe(cli)
     told = cli("worker", "--once")
     assert told.code == 1
-    assert "4 runs" in told.out
+    assert "5 runs" in told.out
     assert told.err.splitlines()[0].startswith("broken: error[storage.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -10,9 +11,8 @@ from pathlib import Path
 import pytest
 from typer.core import TyperGroup
 
-from memgraph.surfaces.cli.app import load_command
+from memgraph.surfaces.cli.app import command_names, load_command
 from memgraph.surfaces.cli.reference import command_paths, reference
-from memgraph.surfaces.cli.table import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -27,10 +27,10 @@ HEAVY = [
     "rich",
     "ingest",
     "memgraph.service",
-    "memgraph.storage",
+    "memgraph.store",
 ]
 # typer itself reads the arguments of a command with pydantic.
-HEAVY_FOR_HELP = [*HEAVY, "pydantic", "importlib.metadata"]
+HEAVY_FOR_HELP = [*HEAVY, "pydantic"]
 
 
 def test_no_option_of_a_command_is_a_common_one() -> None:
@@ -60,12 +60,12 @@ def test_every_command_has_a_heading_and_its_data_in_the_docs(path: str) -> None
 
 
 def test_the_docs_name_no_command_that_is_not_there() -> None:
-    groups = [name for name in COMMANDS if isinstance(load_command(name), TyperGroup)]
+    groups = [name for name in command_names() if isinstance(load_command(name), TyperGroup)]
     headings = re.findall(r"^#+ memgraph (.+)$", DOCS, re.MULTILINE)
     assert sorted(headings) == sorted([*command_paths(), *groups])
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", command_names())
 def test_every_command_of_the_table_loads_under_its_name(name: str) -> None:
     command = load_command(name)
     assert command.name == name
@@ -103,3 +103,33 @@ def test_recall_loads_neither_migrations_nor_remote_models(tmp_path: Path) -> No
         [*start, "recall", "orc-1", "anything"], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == ["nothing fits", "[]"]
+
+
+def test_an_installed_package_brings_a_group_of_commands(tmp_path: Path) -> None:
+    installed = tmp_path / "toys-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text("[memgraph.commands]\ntoy = toys:TOY\n")
+    (tmp_path / "toys.py").write_text(
+        "import typer\n"
+        "from memgraph.surfaces.cli.building import make_group\n"
+        "from memgraph.surfaces.cli.invocation import Report\n"
+        "def play(context: typer.Context) -> Report:\n"
+        "    'Play.'\n"
+        "    return Report({'played': True}, lambda screen: None)\n"
+        "TOY = make_group('toy', 'Play with toys.', {'play': play})\n"
+    )
+    path = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
+
+    def run(*arguments: str) -> str:
+        program = "import sys; from memgraph.surfaces.cli import main; main(sys.argv[1:])"
+        return subprocess.run(
+            [sys.executable, "-c", program, *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"PYTHONPATH": path},
+        ).stdout
+
+    assert "Play with toys." in run("--help")
+    assert '"played": true' in run("toy", "play", "--json")

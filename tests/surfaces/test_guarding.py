@@ -45,7 +45,13 @@ def test_a_host_is_known_by_its_name_however_it_is_written(allowed: str, host: s
 
 @pytest.mark.parametrize(
     "host",
-    ["", "evil.example", "memory.example.evil.example", "127.0.0.1.evil.example", "[", "[::2]"],
+    [
+        *("", "evil.example", "memory.example.evil.example", "127.0.0.1.evil.example"),
+        *("[", "[::2]", "[::1].evil.example", "[::1]evil.example", "[::1]:80.evil.example"),
+        *("127.0.0.1:1x", "127.0.0.1:evil.example", "localhost:80:80", "localhost:123456"),
+        *("evil.example@localhost", "localhost@evil.example", "localhost/", "localhost evil"),
+        *("localhost..", "localhost:80.", "localhost,evil.example", "::1", "[::1"),
+    ],
 )
 def test_no_other_host_is_answered(host: str) -> None:
     assert status_of(host, "memory.example") == 421

@@ -16,9 +16,9 @@ from memgraph.errors import Conflict, InvalidConfig, InvalidInput, NotFound, Una
 from memgraph.model.access import ApiKey, NewKey, Principal
 from memgraph.model.values import validated
 from memgraph.paths import KEYS_LOCK_NAME, KEYS_NAME
-from memgraph.policy.access import check_grants
-from memgraph.storage import key_file
-from memgraph.storage.database import FileLock
+from memgraph.rules.access import check_grants
+from memgraph.store import key_file
+from memgraph.store.database import FileLock
 
 PREFIX: Final = "mgk"
 SECRET_BYTES: Final = 32

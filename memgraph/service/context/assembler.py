@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from memgraph.errors import InvalidInput
 from memgraph.model.context import AgentProfile, Task, Tier
 from memgraph.model.enums import Sensitivity
-from memgraph.policy.endings import TASK_CLOSED
-from memgraph.policy.scope import Viewer, narrow
+from memgraph.rules.lifecycle import TASK_CLOSED
+from memgraph.rules.scope import Viewer, narrow
 from memgraph.service.context.builder import ContextBuilder, value_of
 from memgraph.service.context.database_backend import DatabaseBackend
 

@@ -19,7 +19,7 @@ from memgraph.model.context import (
 )
 from memgraph.model.enums import Scope
 from memgraph.model.values import ValueT, validated
-from memgraph.policy.scope import Viewer
+from memgraph.rules.scope import Viewer
 from memgraph.service.context.building import built, plan_of
 from memgraph.service.context.injecting import new_mark
 from memgraph.service.handle import Handle, Teller

@@ -29,7 +29,7 @@ from memgraph.model.context import (
 )
 from memgraph.model.recall import Account, Degraded, RecallItem, RecallRequest, Then
 from memgraph.model.receipts import Receipt, ReceiptItem, did_without
-from memgraph.policy.scope import Viewer
+from memgraph.rules.scope import Viewer
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import reading
 from memgraph.service.receipts import Behind
@@ -105,7 +105,7 @@ def built(
     )
     request = _recall_request(asked, most, plan.min_relevance, None if then is None else then.at)
     with reading(opened, viewer, request, then=then) as found:
-        candidates = gathered(found.connection, found.narrowing, wanted, found.items)
+        candidates = gathered(found.snapshot, found.narrowing, wanted, found.items)
     context = assembled(candidates, plan, counter)
     # Built without validation, being made of our own.
     package = ContextPackage.model_construct(

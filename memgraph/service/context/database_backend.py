@@ -14,16 +14,15 @@ from memgraph.errors import AccessDenied, Conflict, InvalidInput
 from memgraph.model.context import ContextItem, Tier
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.model.values import Change, EdgeInput, Memory, validated
-from memgraph.policy.endings import CLEARED, TASK_CLOSED
-from memgraph.policy.eviction import evicted
-from memgraph.policy.filters import matches, parse, parse_limit, parse_order
-from memgraph.policy.scope import ScopeFacts, visible
+from memgraph.rules.filters import matches, parse, parse_limit, parse_order
+from memgraph.rules.lifecycle import CLEARED, TASK_CLOSED, evicted
+from memgraph.rules.scope import ScopeFacts, visible
 from memgraph.service.context.evicting import evict, retract_all
 from memgraph.service.handle import Handle
-from memgraph.service.opened import Opened, Transaction
-from memgraph.storage import item_queries, memories
-from memgraph.storage.item_queries import Place
-from memgraph.storage.visibility import View
+from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.store import items, memories
+from memgraph.store.items import Place
+from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
     from memgraph.service.writing import Prepared
@@ -113,40 +112,36 @@ class DatabaseBackend(Handle):
     ) -> list[HeldItem]:
         """What ``query`` gives, each with the id of its memory. Raises as ``query``."""
         terms, order, most = parse(filters), parse_order(order_by), parse_limit(limit)
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            found, rest = item_queries.select(
-                connection, self._place(opened), terms, order, limit=most
-            )
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            found, rest = items.select(snapshot, self._place(opened), terms, order, limit=most)
             held = (HeldItem(each.memory_id, item_of(each)) for each in found)
             return list(islice((each for each in held if matches(each.item, rest)), most))
 
     def get(self, item_id: str) -> ContextItem | None:
         """The item of that id; of several memories the most trusted, of those the newest."""
-        if not item_queries.is_id(item_id):
+        if not items.is_id(item_id):
             return None
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            found = item_queries.find(connection, self._place(opened), item_id)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            found = items.find(snapshot, self._place(opened), item_id)
             if len(found) > 1:
                 ids = [each.memory_id for each in found]
-                best = opened.writer.joiner.most_trusted(connection, ids)
+                best = opened.writer.joiner.most_trusted(snapshot, ids)
                 found = [each for each in found if each.memory_id in best]
         return item_of(found[0]) if found else None
 
     def delete(self, item_id: str) -> bool:
         """Retract an item with the reason ``deleted``; False: there is none of that id."""
-        if not item_queries.is_id(item_id):
+        if not items.is_id(item_id):
             return False
         with self._write() as (opened, transaction):
-            found = item_queries.find(transaction.connection, self._place(opened), item_id)
+            found = items.find(transaction, self._place(opened), item_id)
             retract_all(transaction, [each.memory_id for each in found], DELETED)
         return bool(found)
 
     def list_all(self) -> list[ContextItem]:
         """Every item, the oldest first, ties by id."""
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            found, _ = item_queries.select(
-                connection, self._place(opened), (), parse_order(OLDEST_FIRST)
-            )
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            found, _ = items.select(snapshot, self._place(opened), (), parse_order(OLDEST_FIRST))
             return [item_of(each) for each in found]
 
     def clear(self, reason: str | None = None) -> int:
@@ -161,13 +156,13 @@ class DatabaseBackend(Handle):
         because = reason or (TASK_CLOSED if self.tier is Tier.TASK else CLEARED)
         because = validated(Change, {"actor": self.actor, "reason": because}).reason
         with self._service.opened(self.name) as opened:
-            with opened.database.read() as connection:
-                through = item_queries.last_key(connection)
+            with opened.database.read() as snapshot:
+                through = items.last_key(snapshot)
             cleared = after = 0
             while True:
                 with opened.transaction(self.actor) as transaction:
-                    some = item_queries.some(
-                        transaction.connection,
+                    some = items.some(
+                        transaction,
                         self._place(opened),
                         after=after,
                         through=through,
@@ -181,8 +176,8 @@ class DatabaseBackend(Handle):
 
     def count(self) -> int:
         """How many items there are."""
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            return item_queries.count(connection, self._place(opened))
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return items.count(snapshot, self._place(opened))
 
     def _place(self, opened: Opened) -> Place:
         return Place(
@@ -205,9 +200,7 @@ class DatabaseBackend(Handle):
         with self._service.opened(self.name) as opened:
             prepared = opened.writer.prepare(given)
             with opened.transaction(self.actor) as transaction:
-                known = item_queries.find(
-                    transaction.connection, self._place(opened), kept.context_item_id
-                )
+                known = items.find(transaction, self._place(opened), kept.context_item_id)
                 if len(known) != 1 or not equal(item_of(known[0]), kept):
                     self._store(opened, transaction, prepared, known, kept)
                 gone: Sequence[str] = ()
@@ -221,7 +214,7 @@ class DatabaseBackend(Handle):
     def _store(
         self,
         opened: Opened,
-        transaction: Transaction,
+        transaction: JournalledTransaction,
         prepared: Prepared,
         known: Sequence[Memory],
         kept: ContextItem,
@@ -237,7 +230,7 @@ class DatabaseBackend(Handle):
         ]
         prepared = replace(prepared, given=prepared.given.model_copy(update={"key": "new"}))
         mine = opened.writer.joiner.replaceable(
-            transaction.connection, prepared.given, [each.memory_id for each in known]
+            transaction, prepared.given, [each.memory_id for each in known]
         )
         if any(
             each.content_hash == prepared.content_hash and each.memory_id not in mine
@@ -252,7 +245,7 @@ class DatabaseBackend(Handle):
         replaced = [each for each in known if each.memory_id in mine]
         for each in replaced:
             memories.set_status(
-                transaction.connection,
+                transaction,
                 each.memory_id,
                 MemoryStatus.SUPERSEDED,
                 at=transaction.at,
@@ -260,7 +253,7 @@ class DatabaseBackend(Handle):
                 reason=REPLACED,
             )
         written = opened.writer.store(
-            transaction.connection,
+            transaction,
             [prepared],
             links,
             at=transaction.at,

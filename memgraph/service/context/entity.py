@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+import threading
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel
 
@@ -31,25 +34,102 @@ from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Sensitivi
 from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.values import MemoryInput, Source, validated
-from memgraph.policy.proposals import MAX_CONFIDENCE
-from memgraph.policy.scope import Viewer
+from memgraph.rules.proposals import MAX_CONFIDENCE
+from memgraph.rules.scope import Viewer
 from memgraph.service.context.evicting import retract_all
-from memgraph.service.context.mailbox import mailboxes_of
 from memgraph.service.denials import tell_denial
 from memgraph.service.handle import Handle
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
 from memgraph.service.receipts import behind as behind_of
 from memgraph.service.writing import Prepared
-from memgraph.storage import agent_queries, memories
-from memgraph.storage.agent_queries import Own
-from memgraph.storage.encoding import json_text
-from memgraph.storage.graph_queries import sources_of
-from memgraph.storage.memories import Filter
-from memgraph.storage.visibility import View
+from memgraph.store import items as items_rows
+from memgraph.store import memories
+from memgraph.store.graph import sources_of
+from memgraph.store.items import Own
+from memgraph.store.memories import Filter
+from memgraph.store.rows import json_text
+from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
+
+
+# Requests that are served one after another, in the order in which they came.
+
+
+class Mailboxes:
+    """One queue for each key. Keys do not wait for one another. Safe from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # The first of a queue is being served; a key without requests has none. Each waits for
+        # its own lock. An Event would do as well, but for an interruption within its methods.
+        self._queues: dict[Hashable, deque[threading.Lock]] = {}
+
+    @contextmanager
+    def turn(self, key: Hashable) -> Iterator[None]:
+        """Waits until every earlier request for ``key`` has ended, however it ended.
+
+        A request that makes another for the same key within its turn would wait for itself.
+        """
+        mine = threading.Lock()
+        mine.acquire()
+        try:
+            self._arrive(key, mine)
+            mine.acquire()
+            yield
+        finally:
+            try:
+                self._leave(key, mine)
+            except BaseException:
+                # Ctrl-C may come just here. Whoever stays in the line holds up all that follow.
+                self._leave(key, mine)
+                raise
+
+    def waiting(self, key: Hashable) -> int:
+        """How many requests for ``key`` are being served or wait."""
+        with self._lock:
+            return len(self._queues.get(key, ()))
+
+    def __len__(self) -> int:
+        """For how many keys somebody is being served: the others take no room."""
+        with self._lock:
+            return len(self._queues)
+
+    def _arrive(self, key: Hashable, mine: threading.Lock) -> None:
+        with self._lock:
+            queue = self._queues.setdefault(key, deque())
+            queue.append(mine)
+            _wake(queue[0])
+
+    def _leave(self, key: Hashable, mine: threading.Lock) -> None:
+        with self._lock:
+            queue = self._queues.get(key, deque())
+            # Who was interrupted may stand further back, or nowhere yet.
+            if mine in queue:
+                queue.remove(mine)
+            if queue:
+                _wake(queue[0])
+            else:
+                self._queues.pop(key, None)
+
+
+def _wake(first: threading.Lock) -> None:
+    """Twice is as once: nobody but the first of a queue takes its lock."""
+    if first.locked():
+        first.release()
+
+
+_by_owner: WeakKeyDictionary[object, Mailboxes] = WeakKeyDictionary()
+_by_owner_lock = threading.Lock()
+
+
+def mailboxes_of(owner: object) -> Mailboxes:
+    """The queues that belong to an object, for as long as it lives."""
+    with _by_owner_lock:
+        return _by_owner.setdefault(owner, Mailboxes())
+
 
 FORGOTTEN = "forgotten"
 PURPOSE = "retrieve"
@@ -73,8 +153,8 @@ class MemoryEntity(Handle):
     Args:
         agent_id: whose memory it is; also the actor that the journal names.
         project_id: the project in which the agent works; without one, a request may name any.
-        clearance: the most sensitive of its own memories that it is shown. It may store and
-            forget more sensitive ones.
+        clearance: the most sensitive of its own memories that it is shown and may forget. It may
+            store more sensitive ones.
 
     Raises:
         OrchestratorMissing: there is no such orchestrator.
@@ -148,8 +228,8 @@ class MemoryEntity(Handle):
     ) -> ForgetResult:
         """Take back what meets every criterion; it stays in the history, for ``restore``.
 
-        It reaches all of the agent's memories, of every session and however sensitive; of projects
-        the entity's alone, if it has one. Ids of others count nothing.
+        It reaches all of the agent's memories of every session, as far as its clearance goes; of
+        projects the entity's alone, if it has one. Ids of others count nothing.
 
         Args:
             cutoff_date: what was stored before it; ISO 8601 or milliseconds.
@@ -224,11 +304,10 @@ class MemoryEntity(Handle):
         for each in inputs:
             prepared.setdefault(str(each.item_id), opened.writer.prepare(each))
         with opened.transaction(self.actor) as transaction:
-            connection = transaction.connection
-            ids = agent_queries.items(connection, self.agent_id, list(prepared))
+            ids = items_rows.items(transaction, self.agent_id, list(prepared))
             new = {one: each for one, each in prepared.items() if one not in ids}
             written = opened.writer.store(
-                connection, list(new.values()), [], at=transaction.at, actor=self.actor
+                transaction, list(new.values()), [], at=transaction.at, actor=self.actor
             )
             if written.errors:
                 raise written.errors[0]
@@ -255,10 +334,10 @@ class MemoryEntity(Handle):
     def _list_items(self, given: ListRequest) -> tuple[MemoryItemRecord, ...]:
         with self._service.opened(self.name) as opened:
             view = View(self._viewer_of(opened, given), statuses=frozenset({MemoryStatus.ACTIVE}))
-            with self._turn(), opened.database.read() as connection:
+            with self._turn(), opened.database.read() as snapshot:
                 chosen = Filter(kinds=_kinds(given.tier))
-                found = memories.select(connection, view, chosen, limit=given.limit)
-                sources = {each.source_id: each for each in sources_of(connection, found)}
+                found = memories.select(snapshot, view, chosen, limit=given.limit)
+                sources = {each.source_id: each for each in sources_of(snapshot, found)}
         return tuple(
             MemoryItemRecord.of(memory, sources[memory.source_id].captured_by) for memory in found
         )
@@ -267,6 +346,7 @@ class MemoryEntity(Handle):
         with self._service.opened(self.name) as opened:
             own = Own(
                 self.agent_id,
+                self.viewer.clearance,
                 before=given.cutoff_date,
                 scope=None if given.scope is None else given.scope.scope,
                 memory_ids=given.item_ids,
@@ -274,7 +354,7 @@ class MemoryEntity(Handle):
                 project_id=self._project(opened, given.project_id),
             )
             with self._turn(), opened.transaction(self.actor) as transaction:
-                gone = agent_queries.standing(transaction.connection, own)
+                gone = items_rows.items_of_agent(transaction, own)
                 retract_all(transaction, gone, FORGOTTEN)
         return ForgetResult(deleted_count=len(gone))
 

@@ -14,16 +14,16 @@ from memgraph.model.enums import MemoryKind
 from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest, Then
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.values import Memory, StoredSource
-from memgraph.policy.block_format import MARK_DIGITS
-from memgraph.policy.budget import select_within, token_cost
-from memgraph.policy.decay import confidence_at
-from memgraph.policy.dedup import content_hash
-from memgraph.policy.scope import Viewer
 from memgraph.retrieval.citation import short_citation
+from memgraph.rules.blocks import MARK_DIGITS
+from memgraph.rules.budget import select_within, token_cost
+from memgraph.rules.decay import confidence_at
+from memgraph.rules.dedup import content_hash
+from memgraph.rules.scope import Viewer
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
 from memgraph.service.receipts import Behind, behind
-from memgraph.storage.graph_queries import sources_of
+from memgraph.store.graph import sources_of
 
 PURPOSE = "get_context"
 # So many more are recalled: what repeats the question, or one another, gives its place to others.
@@ -118,8 +118,8 @@ def _line(item: RecallItem) -> BlockLine:
 
 
 def _insight(opened: Opened, memory: Memory, at: int) -> BlockLine:
-    with opened.database.read() as connection:
-        [source] = sources_of(connection, [memory])
+    with opened.database.read() as snapshot:
+        [source] = sources_of(snapshot, [memory])
     exponent = opened.settings.memory.decay.exponent
     return _of(memory, source, confidence_at(memory, at, exponent))
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from memgraph.errors import DatabaseCorrupt, InvalidInput
 from memgraph.model.values import Memory, MemoryInput, validated
-from memgraph.policy import namespaces as rules
-from memgraph.policy.namespaces import Namespace
+from memgraph.rules import namespaces as rules
+from memgraph.rules.namespaces import Namespace
 
 MAX_TTL: Final = 100 * 366 * 24 * 3_600_000
 """100 years, in milliseconds."""

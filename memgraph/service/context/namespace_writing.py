@@ -10,30 +10,34 @@ from memgraph.audit.journal import Entry
 from memgraph.errors import Conflict
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import EdgeInput, Memory, MemoryInput
-from memgraph.policy import namespaces as rules
-from memgraph.policy.dedup import normalise_content
+from memgraph.rules import namespaces as rules
+from memgraph.rules.dedup import normalise_content
 from memgraph.service import changes
 from memgraph.service.context.namespace_items import first_put, holds
-from memgraph.service.opened import Opened, Transaction
+from memgraph.service.opened import JournalledTransaction, Opened
 from memgraph.service.writing import Prepared
-from memgraph.storage import memories, namespace_queries
-from memgraph.storage.namespace_queries import Place
+from memgraph.store import items as items_rows
+from memgraph.store import memories
+from memgraph.store.items import NamespacePlace
 
 DELETED: Final = "deleted"
 REPLACED: Final = "put again"
 
 
 def write_all(
-    opened: Opened, transaction: Transaction, place: Place, drafts: Mapping[str, Prepared | None]
+    opened: Opened,
+    transaction: JournalledTransaction,
+    place: NamespacePlace,
+    drafts: Mapping[str, Prepared | None],
 ) -> None:
     """Store the drafts by their ``item_id``, and delete where there is none.
 
     Raises:
         Conflict: a memory that is no item bears the name of one and says the same.
     """
-    connection, at = transaction.connection, transaction.at
+    at = transaction.at
     standing: dict[str, list[Memory]] = {one: [] for one in drafts}
-    for row in namespace_queries.standing(connection, place, list(drafts)):
+    for row in items_rows.standing_in_namespace(transaction, place, list(drafts)):
         standing[row.item_id or ""].append(row)
     items: list[Prepared] = []
     links: list[EdgeInput] = []
@@ -48,7 +52,7 @@ def write_all(
             items.append(_following(opened, draft, key, before, at))
             links += [_replaces(key, each) for each in before]
     store = opened.writer.store
-    written = store(connection, items, links, at=at, actor=transaction.actor, view=place.view)
+    written = store(transaction, items, links, at=at, actor=transaction.actor, view=place.view)
     if written.errors:
         raise written.errors[0]
     if any(each.outcome != "stored" for each in written.memories):
@@ -56,10 +60,12 @@ def write_all(
     transaction.tell(written.entries)
 
 
-def _delete(transaction: Transaction, place: Place, rows: Sequence[Memory]) -> None:
+def _delete(
+    transaction: JournalledTransaction, place: NamespacePlace, rows: Sequence[Memory]
+) -> None:
     for row in rows:
         entries = changes.retract(
-            transaction.connection,
+            transaction,
             row.memory_id,
             reason=DELETED,
             at=transaction.at,
@@ -79,7 +85,7 @@ def _same(row: Memory, given: MemoryInput) -> bool:
     )
 
 
-def _put_again(transaction: Transaction, row: Memory, given: MemoryInput) -> None:
+def _put_again(transaction: JournalledTransaction, row: Memory, given: MemoryInput) -> None:
     """The same value once more: no new version, but it was put now and may stay longer."""
     at, ttl = transaction.at, given.attributes.get("ttl")
     until = None if ttl is None else at + ttl
@@ -87,7 +93,7 @@ def _put_again(transaction: Transaction, row: Memory, given: MemoryInput) -> Non
     if ttl is None:
         attributes.pop("ttl", None)
     memories.update(
-        transaction.connection,
+        transaction,
         row.memory_id,
         updated_at=at,
         valid_until=until,

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NoReturn
 
-import sqlalchemy as sa
-
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.enums import (
     CapturedBy,
@@ -23,11 +21,11 @@ from memgraph.model.enums import (
 from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.values import Memory, MemoryInput, Source, validated
-from memgraph.policy import namespaces as rules
-from memgraph.policy import value_filters
-from memgraph.policy.namespaces import Namespace
-from memgraph.policy.scope import Reason, ScopeFacts, visible
 from memgraph.retrieval.recall import RECEIPT_PREFIX
+from memgraph.rules import namespaces as rules
+from memgraph.rules import value_filters
+from memgraph.rules.namespaces import Namespace
+from memgraph.rules.scope import Reason, ScopeFacts, visible
 from memgraph.service.context.namespace_items import (
     ItemPut,
     StoredItem,
@@ -39,9 +37,11 @@ from memgraph.service.context.namespace_writing import write_all
 from memgraph.service.handle import Handle
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
-from memgraph.storage import journal, namespace_queries
-from memgraph.storage.namespace_queries import Place
-from memgraph.storage.visibility import View
+from memgraph.store import items as items_rows
+from memgraph.store import journal
+from memgraph.store.items import NamespacePlace
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 PURPOSE: Final = "store.search"
 IMPORTANCE: Final = 20
@@ -96,7 +96,7 @@ class NamespaceHandle(Handle):
             self._deny(verdict.reason)
         self._scope, self._scope_id = kept.scope, kept.scope_id
         view = View(self.viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
-        self._place = Place(view, kept.scope.value, kept.scope_id, kept.agent_id)
+        self._place = NamespacePlace(view, kept.scope.value, kept.scope_id, kept.agent_id)
 
     def items(
         self, names: Sequence[tuple[Namespace, str]], *, refresh: bool = True
@@ -112,8 +112,8 @@ class NamespaceHandle(Handle):
         ids = [rules.item_id(namespace, key) for namespace, key in names]
         with self._service.opened(self.name) as opened:
             now = opened.clock.now_ms()
-            with opened.database.read() as connection:
-                rows = self._standing(connection, ids, now)
+            with opened.database.read() as snapshot:
+                rows = self._standing(snapshot, ids, now)
             found = {one: item_of(row) for one, row in rows.items()}
             if refresh:
                 self._refresh(opened, list(found.values()))
@@ -149,11 +149,11 @@ class NamespaceHandle(Handle):
         with self._service.opened(self.name) as opened:
             bundle = self._answers(opened, prefix, query, MAX_TOP_N if wanted else most)
             recalled = {} if bundle is None else {one.memory.memory_id: one for one in bundle.items}
-            with opened.database.read() as connection:
+            with opened.database.read() as snapshot:
                 now = opened.clock.now_ms()
-                seq, _ = journal.head(connection)
-                ranked = self._ranked(connection, recalled, wanted or {}, at=now)
-                rest = self._newest(connection, prefix, wanted or {}, ranked, at=now, most=most)
+                seq, _ = journal.head(snapshot)
+                ranked = self._ranked(snapshot, recalled, wanted or {}, at=now)
+                rest = self._newest(snapshot, prefix, wanted or {}, ranked, at=now, most=most)
             shown = [*ranked, *rest][offset:most]
             items = [
                 ReceiptItem(one.memory_id, one.score or 0.0, *_reasons(recalled, one))
@@ -174,9 +174,9 @@ class NamespaceHandle(Handle):
 
     def namespaces(self, prefix: Namespace = ()) -> list[Namespace]:
         """Every namespace at or below a prefix that holds an item, sorted. Reads no values."""
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             now = opened.clock.now_ms()
-            return sorted(namespace_queries.namespaces(connection, self._place, prefix, at=now))
+            return sorted(items_rows.namespaces(snapshot, self._place, prefix, at=now))
 
     def put_all(self, puts: Sequence[ItemPut]) -> None:
         """Store and delete items in one transaction; the last put of a key counts.
@@ -219,16 +219,14 @@ class NamespaceHandle(Handle):
         }
         return answer(opened, self.viewer, validated(RecallRequest, fields))
 
-    def _standing(
-        self, connection: sa.Connection, item_ids: Sequence[str], at: int
-    ) -> dict[str, Memory]:
+    def _standing(self, snapshot: Snapshot, item_ids: Sequence[str], at: int) -> dict[str, Memory]:
         """What stands under these names; of two that share one the later counts."""
-        rows = namespace_queries.standing(connection, self._place, item_ids)
+        rows = items_rows.standing_in_namespace(snapshot, self._place, item_ids)
         return {row.item_id or "": row for row in rows if holds(row, at)}
 
     def _ranked(
         self,
-        connection: sa.Connection,
+        snapshot: Snapshot,
         recalled: Mapping[str, RecallItem],
         wanted: Mapping[str, Any],
         *,
@@ -236,7 +234,7 @@ class NamespaceHandle(Handle):
     ) -> list[StoredItem]:
         """Those of what was recalled that are items of this place now and pass the filter."""
         ids = [each.memory.item_id for each in recalled.values() if each.memory.item_id]
-        rows = self._standing(connection, ids, at).values()
+        rows = self._standing(snapshot, ids, at).values()
         here = {row.memory_id for row in rows}
         found = [
             item_of(each.memory, each.score)
@@ -247,7 +245,7 @@ class NamespaceHandle(Handle):
 
     def _newest(
         self,
-        connection: sa.Connection,
+        snapshot: Snapshot,
         prefix: Namespace,
         wanted: Mapping[str, Any],
         ranked: Sequence[StoredItem],
@@ -261,10 +259,10 @@ class NamespaceHandle(Handle):
             return []
         known = {each.name for each in ranked}
         limit = None if wanted else most
-        keys = namespace_queries.newest(connection, self._place, prefix, at=at, limit=limit)
+        keys = items_rows.newest(snapshot, self._place, prefix, at=at, limit=limit)
         found: list[StoredItem] = []
         for start in range(0, len(keys), _AT_A_TIME):
-            for row in namespace_queries.by_key(connection, keys[start : start + _AT_A_TIME]):
+            for row in items_rows.by_key(snapshot, keys[start : start + _AT_A_TIME]):
                 each = item_of(row)
                 if each.name not in known and value_filters.matches(each.value, wanted):
                     known.add(each.name)
@@ -277,8 +275,8 @@ class NamespaceHandle(Handle):
         expiring = [each.memory_id for each in items if each.ttl is not None]
         if not expiring:
             return
-        with opened.database.write() as connection:
-            namespace_queries.prolong(connection, expiring, at=opened.clock.now_ms())
+        with opened.database.write() as transaction:
+            items_rows.prolong(transaction, expiring, at=opened.clock.now_ms())
 
 
 def _reasons(

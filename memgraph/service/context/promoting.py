@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import sqlalchemy as sa
-
 from memgraph.audit.journal import Entry
 from memgraph.context.confirming import ConfirmationCallback, confirmed
 from memgraph.context.items import RECORD, RESERVED, source_of
@@ -17,13 +15,14 @@ from memgraph.errors import Conflict, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory, MemoryInput, Source
-from memgraph.policy.consent import question_about
-from memgraph.policy.namespaces import is_item
+from memgraph.rules.access import question_about
+from memgraph.rules.namespaces import is_item
 from memgraph.service.context.evicting import evict
-from memgraph.service.opened import Opened, Transaction
-from memgraph.storage import graph_queries, memories, promotions
-from memgraph.storage.item_queries import Place
-from memgraph.storage.visibility import View
+from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.store import graph, items, memories
+from memgraph.store.items import Place
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
     from typing import Any
@@ -81,10 +80,10 @@ def promote(
     callback: ConfirmationCallback | None,
 ) -> str | None:
     """Promote one memory; see ``ContextHandle.promote``. None: the person declined."""
-    with opened.database.read() as connection:
-        memory = _promotable(connection, memory_id, target, view, opened.clock.now_ms())
-        there = _promoted(connection, memory_id, target)
-        [source] = graph_queries.sources_of(connection, [memory])
+    with opened.database.read() as snapshot:
+        memory = _promotable(snapshot, memory_id, target, view, opened.clock.now_ms())
+        there = _promoted(snapshot, memory_id, target)
+        [source] = graph.sources_of(snapshot, [memory])
     if there is not None:
         return there
     # A person takes their time: no transaction waits for them.
@@ -94,12 +93,12 @@ def promote(
     prepared = opened.writer.prepare(_promotion(memory, target, kept))
     with opened.transaction(actor) as transaction:
         # Another process may have promoted it, or somebody taken it back, meanwhile.
-        _promotable(transaction.connection, memory_id, target, view, transaction.at)
-        there = _promoted(transaction.connection, memory_id, target)
+        _promotable(transaction, memory_id, target, view, transaction.at)
+        there = _promoted(transaction, memory_id, target)
         if there is not None:
             return there
         written = opened.writer.store(
-            transaction.connection, [prepared], [], at=transaction.at, actor=actor, view=view
+            transaction, [prepared], [], at=transaction.at, actor=actor, view=view
         )
         if written.errors:
             raise written.errors[0]
@@ -119,7 +118,7 @@ def promote(
 
 def _finished(
     opened: Opened,
-    transaction: Transaction,
+    transaction: JournalledTransaction,
     new_id: str,
     memory: Memory,
     target: Target,
@@ -138,14 +137,12 @@ def _finished(
             at=transaction.at,
         )
         limit = opened.settings.memory.context.max_project_items
-        evict(transaction, place, limit, new=promotions.item_id_of(memory.memory_id))
+        evict(transaction, place, limit, new=items.item_id_of(memory.memory_id))
     return new_id
 
 
-def _promotable(
-    connection: sa.Connection, memory_id: str, target: Target, view: View, at: int
-) -> Memory:
-    memory = memories.get(connection, memory_id, view)
+def _promotable(snapshot: Snapshot, memory_id: str, target: Target, view: View, at: int) -> Memory:
+    memory = memories.get(snapshot, memory_id, view)
     if memory.kind is not MemoryKind.FACT:
         raise InvalidInput(
             f"only facts are promoted; this is a {memory.kind.value}, a record of its own place",
@@ -169,13 +166,13 @@ def _promotable(
     return memory
 
 
-def _promoted(connection: sa.Connection, memory_id: str, target: Target) -> str | None:
+def _promoted(snapshot: Snapshot, memory_id: str, target: Target) -> str | None:
     """What the memory was promoted to before, and still holds.
 
     Raises:
         Conflict: it was replaced since: promoting the old text again would contradict that.
     """
-    found = promotions.of(connection, memory_id, target.tier.scope, target.scope_id)
+    found = items.of(snapshot, memory_id, target.tier.scope, target.scope_id)
     for wanted in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
         one = next((each for each, status in found if status is wanted), None)
         if one is not None and wanted is MemoryStatus.SUPERSEDED:
@@ -208,7 +205,7 @@ def _promotion(memory: Memory, target: Target, source: Source) -> MemoryInput:
         **fields,
         scope=target.tier.scope,
         scope_id=target.scope_id,
-        item_id=promotions.item_id_of(memory.memory_id),
+        item_id=items.item_id_of(memory.memory_id),
         attributes=attributes,
         source=source,
         derived_from=(memory.memory_id,),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from memgraph.errors import StorageError
 from memgraph.paths import orchestrator_names
 from memgraph.service.erasing.signing import check_signature, public_key
-from memgraph.storage import erasing
+from memgraph.store import erasure
 
 if TYPE_CHECKING:
     from memgraph.model.erasing import ErasureReport
@@ -84,8 +84,8 @@ def _journal(
         return "not_here"
     told = {(each.memory_id, each.seq, each.hash) for each in report.tombstones}
     try:
-        with service.opened(report.orchestrator) as opened, opened.database.read() as connection:
-            found = set(erasing.tombstones(connection, report.erasure_id))
+        with service.opened(report.orchestrator) as opened, opened.database.read() as snapshot:
+            found = set(erasure.tombstones(snapshot, report.erasure_id))
     except StorageError as error:
         raise type(error)(f"the journal cannot be read: {error.message}") from error
     return "agrees" if found == told else "disagrees"

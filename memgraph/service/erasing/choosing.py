@@ -9,18 +9,17 @@ from dataclasses import replace
 from itertools import accumulate, islice
 from typing import Any, Final
 
-import sqlalchemy as sa
-
 from memgraph.audit.needles import Needles
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.erasing import Erasable, ErasureTarget
-from memgraph.policy.erasure import ENOUGH, names_of, stands_without, strings_of, unsought
-from memgraph.policy.folding import Folded, unfolded_length
+from memgraph.rules.erasure import ENOUGH, names_of, stands_without, strings_of, unsought
 from memgraph.service.erasing import sources
 from memgraph.service.erasing.plan import Plan
 from memgraph.service.opened import Opened
-from memgraph.storage import erasing_queries as queries
-from memgraph.storage.erasing_queries import Doomed, Entity
+from memgraph.store import erasure_search as queries
+from memgraph.store.erasure_search import Doomed, Entity
+from memgraph.store.snapshot import Snapshot
+from memgraph.text.folding import Folded, unfolded_length
 
 MAX_MEMORIES: Final = 100_000
 _BY_SOURCE: Final = frozenset(Erasable) - {Erasable.MEMORY, Erasable.ENTITY}
@@ -30,7 +29,7 @@ _CHUNK: Final = 4_000
 
 
 def make_plan(
-    opened: Opened, connection: sa.Connection, target: ErasureTarget, *, reason: str, actor: str
+    opened: Opened, snapshot: Snapshot, target: ErasureTarget, *, reason: str, actor: str
 ) -> Plan:
     """What the erasure of a target takes, and what it looks for; reads alone.
 
@@ -40,7 +39,7 @@ def make_plan(
         InvalidInput: the reason repeats what is to be erased, or it is more than can be erased at
             once.
     """
-    pks, entity = _meant(connection, target)
+    pks, entity = _meant(snapshot, target)
     plan = Plan(
         erasure_id=opened.ids.new("era_"),
         kind=target.kind,
@@ -51,28 +50,42 @@ def make_plan(
         asked=target.value,
     )
     note_snapshots(opened, plan)
-    _close(connection, plan, pks)
+    _close(snapshot, plan, pks)
     if len(plan.pks) > MAX_MEMORIES:
         raise InvalidInput(f"an erasure takes {MAX_MEMORIES:,} memories at most")
-    alone = queries.named_only_by(connection, plan.pks)
+    alone = queries.named_only_by(snapshot, plan.pks)
     own = Entity("", (), ()) if entity is None else entity
     plan.entity_pks = sorted({*alone.pks, *own.pks})
-    rows = queries.doomed(connection, plan.pks)
+    rows = queries.doomed(snapshot, plan.pks)
     plan.memory_ids = [row.memory_id for row in rows]
-    lines = sources.find_lines(opened.paths, connection, plan, rows)
+    lines = sources.find_lines(opened.paths, snapshot, plan, rows)
     texts = [text for row in rows for text in (row.content, row.summary)]
     words = [*lines, *(word for row in rows for word in _said_beside(row))]
     names = {*alone.names, *own.names}
     called = names_of(names - {*alone.dates, *own.dates})
     spoken = strings_of(texts, words)
     plan.too_short = len(names - set(called)) + unsought(texts, spoken)
-    plan.strings = list(dict.fromkeys([*called, *spoken]))
-    plan.least = {number: len(each) for number, each in enumerate(called)}
-    look_again(connection, plan)
-    plan.vectors = [each.hex() for each in _windows(queries.vectors_of(connection, plan.pks))]
+    plan.entity_ids = queries.entity_ids(snapshot, plan.entity_pks)
+    plan.notes = queries.written_about(snapshot, plan.pks, plan.entity_ids)
+    noted = _noted(plan)
+    plan.strings = list(dict.fromkeys([*called, *spoken, *noted]))
+    # A name or a note is itself alone where it stands as a whole: others begin like it.
+    whole = {*called, *noted} - set(spoken)
+    plan.least = {n: len(each) for n, each in enumerate(plan.strings) if each in whole}
+    look_again(snapshot, plan)
+    plan.vectors = [each.hex() for each in _windows(queries.vectors_of(snapshot, plan.pks))]
     if plan.scrub(reason) != reason:
         raise InvalidInput("the reason repeats what is to be erased; say it in other words")
     return plan
+
+
+def _noted(plan: Plan) -> list[str]:
+    """Return the strings of notes, but for words that the erasure's own reason says, too."""
+    strings = strings_of(plan.notes)
+    repeated = Needles(strings, {n: len(each) for n, each in enumerate(strings)}).found_in(
+        plan.reason.encode()
+    )
+    return [each for number, each in enumerate(strings) if number not in repeated]
 
 
 def note_snapshots(opened: Opened, plan: Plan) -> None:
@@ -81,20 +94,20 @@ def note_snapshots(opened: Opened, plan: Plan) -> None:
     plan.snapshots = sorted({*plan.snapshots, *map(str, found)})
 
 
-def overtaken(connection: sa.Connection, plan: Plan) -> bool:
+def overtaken(snapshot: Snapshot, plan: Plan) -> bool:
     """Whether other memories would be taken now than when it was planned."""
     now = replace(plan, pks=[], kept=[])
     target = ErasureTarget(kind=plan.kind, value=plan.target)
     try:
-        _close(connection, now, _meant(connection, target)[0])
+        _close(snapshot, now, _meant(snapshot, target)[0])
     except NotFound:
         return True
     return now.pks != plan.pks
 
 
-def _meant(connection: sa.Connection, target: ErasureTarget) -> tuple[list[int], Entity | None]:
+def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity | None]:
     if target.kind is Erasable.ENTITY:
-        found = queries.entity(connection, target.value)
+        found = queries.entity(snapshot, target.value)
         if not found:
             raise NotFound("no entity of this id or name", name=target.value[:80])
         if len(found) > 1:
@@ -102,12 +115,12 @@ def _meant(connection: sa.Connection, target: ErasureTarget) -> tuple[list[int],
                 "the name may mean several entities; give an id",
                 candidates=[each.entity_id for each in found],
             )
-        return queries.naming(connection, found[0]), found[0]
-    pks = queries.chosen(connection, target.kind, target.value)
+        return queries.naming(snapshot, found[0]), found[0]
+    pks = queries.chosen(snapshot, target.kind, target.value)
     if pks:
         return pks, None
     named = target.value[:80]
-    earlier = queries.erased_before(connection, target.kind, target.value)
+    earlier = queries.erased_before(snapshot, target.kind, target.value)
     if earlier is not None:
         told = f" by {earlier[0]}" if earlier else ""
         raise Conflict(f"it is erased already{told}", value=named, erasure_ids=list(earlier[:10]))
@@ -116,18 +129,18 @@ def _meant(connection: sa.Connection, target: ErasureTarget) -> tuple[list[int],
     raise NotFound(f"no memory of the {target.kind.value} {named!r}", value=named)
 
 
-def _close(connection: sa.Connection, plan: Plan, named: Sequence[int]) -> None:
+def _close(snapshot: Snapshot, plan: Plan, named: Sequence[int]) -> None:
     """What is named, and what was derived from that alone; what stays is told."""
     kept: dict[str, str] = {}
     chosen = set(named)
     if plan.kind in _BY_SOURCE:
-        elsewhere = queries.said_elsewhere(connection, sorted(chosen), sorted(chosen))
+        elsewhere = queries.said_elsewhere(snapshot, sorted(chosen), sorted(chosen))
         chosen -= elsewhere
-        ids = [row.memory_id for row in queries.doomed(connection, sorted(elsewhere))]
+        ids = [row.memory_id for row in queries.doomed(snapshot, sorted(elsewhere))]
         kept |= dict.fromkeys(ids, "other_sources")
     first = frozenset(chosen)
     while True:
-        kept_now, fresh = _derived(connection, chosen)
+        kept_now, fresh = _derived(snapshot, chosen)
         if not fresh:
             break
         chosen |= fresh
@@ -136,12 +149,12 @@ def _close(connection: sa.Connection, plan: Plan, named: Sequence[int]) -> None:
     plan.kept = [{"memory_id": each, "why": why} for each, why in sorted((kept | kept_now).items())]
 
 
-def _derived(connection: sa.Connection, chosen: set[int]) -> tuple[dict[str, str], set[int]]:
+def _derived(snapshot: Snapshot, chosen: set[int]) -> tuple[dict[str, str], set[int]]:
     """Of what was derived from the chosen ones: what stays and why, and what goes with them."""
     found = [
-        each for each in queries.derived_from(connection, sorted(chosen)) if each[0] not in chosen
+        each for each in queries.derived_from(snapshot, sorted(chosen)) if each[0] not in chosen
     ]
-    elsewhere = queries.said_elsewhere(connection, [pk for pk, _, _ in found], sorted(chosen))
+    elsewhere = queries.said_elsewhere(snapshot, [pk for pk, _, _ in found], sorted(chosen))
     kept, fresh = {}, set()
     for pk, memory_id, grounds in found:
         if stands_without(grounds, chosen):
@@ -166,14 +179,14 @@ def _words(value: Any) -> list[str]:
     return [word for each in value for word in _words(each)] if isinstance(value, list) else []
 
 
-def look_again(connection: sa.Connection, plan: Plan) -> None:
+def look_again(snapshot: Snapshot, plan: Plan) -> None:
     """Leave out of the strings of a plan what stands elsewhere by right now; it is told.
 
     One of which what stays says the beginning is looked for a little further. What was stored
     since a first try may say what was erased as well as what was there before.
     """
     strings, least = plan.strings, dict(plan.least)
-    saying = _lengthen(connection, plan, plan.folded, least)
+    saying = _lengthen(snapshot, plan, plan.folded, least)
     known = {each["memory_id"] for each in plan.kept}
     plan.kept += [
         {"memory_id": each, "why": "says_it"} for each in sorted(saying) if each not in known
@@ -185,12 +198,10 @@ def look_again(connection: sa.Connection, plan: Plan) -> None:
     plan.forget_needles()
 
 
-def _lengthen(
-    connection: sa.Connection, plan: Plan, needles: Needles, least: dict[int, int]
-) -> set[str]:
+def _lengthen(snapshot: Snapshot, plan: Plan, needles: Needles, least: dict[int, int]) -> set[str]:
     """How many characters tell each string from what stays; gives the memories that say one."""
     saying = set()
-    source = queries.standing_texts(connection, plan.pks, plan.entity_pks)
+    source = queries.standing_texts(snapshot, plan.pks, plan.entity_pks)
     while chunk := list(islice(source, _CHUNK)):
         texts = [Folded(text.encode()).data for _, text in chunk]
         # No string holds the NUL between two of them.

@@ -6,26 +6,72 @@ of, is finished by the next one.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
 from memgraph.audit.journal import Entry
 from memgraph.errors import Conflict
-from memgraph.model.erasing import ErasureReport, ErasureTarget, Residue, Tombstone
+from memgraph.model.erasing import (
+    Erasable,
+    ErasurePreview,
+    ErasureReport,
+    ErasureTarget,
+    RedactedEntry,
+    Residue,
+    Tombstone,
+)
 from memgraph.service.erasing import folder
 from memgraph.service.erasing.choosing import look_again, make_plan, note_snapshots
 from memgraph.service.erasing.folder import FilesErased
 from memgraph.service.erasing.plan import Plan, PlanFile, unfinished
-from memgraph.service.erasing.previewing import preview
+from memgraph.service.erasing.proofs import keep_proven, proven_redactions, write_new
 from memgraph.service.erasing.rows import Overtaken, erase_rows
 from memgraph.service.erasing.signing import signed
 from memgraph.service.life.echoes import catch_up
 from memgraph.service.opened import Opened
-from memgraph.storage import erasing
-from memgraph.storage.backup import fsync
-from memgraph.storage.database import FileLock
-from memgraph.storage.erasing_sweep import digest
+from memgraph.store import erasure
+from memgraph.store import erasure_search as queries
+from memgraph.store.database import FileLock
+from memgraph.store.erasure import digest
+from memgraph.store.snapshot import Snapshot
+
+# What a dry run shows of an erasure: how the texts begin, and names like the one that is meant.
+
+
+SHOWN: Final = 200
+"""Memories that go, and as many of those that stay, whose texts are shown."""
+_BEGINNING: Final = 80
+_SIMILAR: Final = 20
+_SHORTEST_WORD: Final = 3
+
+
+def preview(snapshot: Snapshot, plan: Plan) -> ErasurePreview:
+    """What a plan would take, in words; reads alone. The files that wait are not in it."""
+    kept = [each["memory_id"] for each in plan.kept[:SHOWN]]
+    begins = queries.beginnings(snapshot, [*plan.memory_ids[:SHOWN], *kept], _BEGINNING)
+    derived = set(plan.derived_pks)
+    ids = zip(plan.pks, plan.memory_ids, strict=True)
+    return ErasurePreview(
+        begins=begins,
+        derived_ids=tuple(memory_id for pk, memory_id in ids if pk in derived),
+        similar=_similar(snapshot, plan) if plan.kind is Erasable.ENTITY else (),
+    )
+
+
+def _similar(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
+    """Names of other entities with a word of the one that is named, as a short name has."""
+    meant = [name for each in queries.entity(snapshot, plan.target) for name in each.names]
+    own = {word for name in meant for word in _words(name)}
+    known = {name.casefold() for name in meant}
+    others = queries.entity_names(snapshot)
+    found = (each for each in others if each.casefold() not in known and own & set(_words(each)))
+    return tuple(islice(found, _SIMILAR))
+
+
+def _words(name: str) -> list[str]:
+    return [each for each in name.casefold().split() if len(each) >= _SHORTEST_WORD]
+
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a step, which one it is, and how many there are."""
@@ -61,8 +107,8 @@ def erase(
         if not dry_run:
             for file in unfinished(opened.paths):
                 plan = file.read()
-                with opened.database.read() as connection:
-                    look_again(connection, plan)
+                with opened.database.read() as snapshot:
+                    look_again(snapshot, plan)
                 file.write(plan)
                 report = _finish(opened, plan, file, progress)
                 if target.kind is plan.kind and target.value in (plan.target, plan.asked):
@@ -70,8 +116,8 @@ def erase(
         progress(STEPS[0], 0, len(STEPS) - 1)
         opened.write_down()
         catch_up(opened)
-        with opened.database.read() as connection:
-            plan = make_plan(opened, connection, target, reason=reason, actor=actor)
+        with opened.database.read() as snapshot:
+            plan = make_plan(opened, snapshot, target, reason=reason, actor=actor)
         if dry_run:
             return _previewed(opened, plan)
         file = PlanFile.of(opened.paths, plan.erasure_id)
@@ -81,8 +127,8 @@ def erase(
 
 def _previewed(opened: Opened, plan: Plan) -> ErasureReport:
     found = folder.would_erase(opened.paths, plan)
-    with opened.database.read() as connection:
-        told = preview(connection, plan).model_copy(update={"waiting": found.waiting})
+    with opened.database.read() as snapshot:
+        told = preview(snapshot, plan).model_copy(update={"waiting": found.waiting})
     report = _report(opened, plan, found.files)
     residue = report.residue.model_copy(update={"other_case": found.other_case})
     return report.model_copy(update={"dry_run": True, "preview": told, "residue": residue})
@@ -95,8 +141,8 @@ def _finish(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -> E
             return _carry_out(opened, plan, file, progress)
         except Overtaken:
             target = ErasureTarget(kind=plan.kind, value=plan.target)
-            with opened.database.read() as connection:
-                fresh = make_plan(opened, connection, target, reason=plan.reason, actor=plan.actor)
+            with opened.database.read() as snapshot:
+                fresh = make_plan(opened, snapshot, target, reason=plan.reason, actor=plan.actor)
             fresh.asked = plan.asked
             last, file, plan = file, PlanFile.of(opened.paths, fresh.erasure_id), fresh
             file.write(plan)
@@ -116,7 +162,10 @@ def _carry_out(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -
     file.write(plan)
     opened.forget_texts()
     step(2)
+    with opened.database.read() as snapshot:
+        proven = proven_redactions(opened.paths, snapshot)
     files = folder.erase_files(opened.paths, plan)
+    keep_proven(opened.paths, proven, at=opened.clock.now_ms())
     _note_files(opened, plan)
     step(3)
     folded = _fold(opened)
@@ -144,9 +193,14 @@ def _carry_out(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -
 
 def _report(opened: Opened, plan: Plan, files: FilesErased) -> ErasureReport:
     """All that the database tells of it; see the caller for what only a scan can."""
-    with opened.database.read() as connection:
-        steps = erasing.told_of(connection, plan.erasure_id)
-        stones = erasing.tombstones(connection, plan.erasure_id)
+    with opened.database.read() as snapshot:
+        steps = erasure.told_of(snapshot, plan.erasure_id)
+        stones = erasure.tombstones(snapshot, plan.erasure_id)
+    redactions = tuple(
+        RedactedEntry(seq=seq, hash=sealed, details=details)
+        for each in steps
+        for seq, sealed, details in each.get("redacted", ())
+    )
     rows: dict[str, int] = {}
     for each in steps:
         for table, count in each.get("rows", {}).items():
@@ -165,7 +219,8 @@ def _report(opened: Opened, plan: Plan, files: FilesErased) -> ErasureReport:
         entities=len(plan.entity_pks),
         kept=plan.kept_memories,
         tombstones=tuple(Tombstone(memory_id=m, seq=s, hash=h) for m, s, h in stones),
-        journal_redacted=len({seq for each in steps for seq, *_ in each.get("redacted", ())}),
+        journal_redacted=len({each.seq for each in redactions}),
+        redactions=redactions,
         rows=rows,
         files_redacted=tuple(files.redacted),
         files_removed=tuple(files.removed),
@@ -189,14 +244,14 @@ def _obstacles(files: FilesErased, residue: Residue, *, folded: bool) -> tuple[s
 def _fold(opened: Opened) -> bool:
     # Most of it beside other writers: they would wait for the disk.
     opened.database.fold(after=0)
-    with opened.database.exclusive() as connection:
-        return erasing.fold(connection)
+    with opened.database.exclusive() as raw:
+        return erasure.fold(raw)
 
 
 def _write_anew(opened: Opened) -> bool:
-    with opened.database.exclusive() as connection:
-        erasing.vacuum(connection)
-        return erasing.fold(connection)
+    with opened.database.exclusive() as raw:
+        erasure.vacuum(raw)
+        return erasure.fold(raw)
 
 
 def _note_files(opened: Opened, plan: Plan) -> None:
@@ -205,12 +260,12 @@ def _note_files(opened: Opened, plan: Plan) -> None:
     changed = folder.contents_of(opened, plan)
     if not changed:
         return
-    with opened.database.write() as connection:
+    with opened.database.write() as transaction:
         for sha256, now in changed.items():
             if now is None:
-                erasing.empty_manifest(connection, sha256, at)
+                erasure.empty_manifest(transaction, sha256, at)
             else:
-                erasing.note_redacted(connection, sha256, now, at)
+                erasure.note_redacted(transaction, sha256, now, at)
 
 
 def _end(opened: Opened, report: ErasureReport, file: PlanFile) -> None:
@@ -218,14 +273,7 @@ def _end(opened: Opened, report: ErasureReport, file: PlanFile) -> None:
     text = report.model_dump_json(indent=2) + "\n"
     path = opened.paths.erasures / f"{report.erasure_id}.json"
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    draft = path.with_name(f".{path.name}.new")
-    draft.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as out:
-        out.write(text)
-    fsync(draft)
-    draft.replace(path)
-    fsync(path.parent)
+    write_new(path, text)
     details = {
         "erasure_id": report.erasure_id,
         "memories": len(report.memory_ids),

@@ -10,23 +10,76 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import subprocess
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 from memgraph.audit.needles import Needles
 from memgraph.model.erasing import OtherCase, Residue
 from memgraph.paths import OrchestratorPaths
-from memgraph.policy.erasure import fill
-from memgraph.policy.file_lines import UTF8, encoding_of, line_spans
-from memgraph.policy.folding import Folded
+from memgraph.rules.erasure import fill
+from memgraph.rules.sources import UTF8, encoding_of, line_spans
 from memgraph.service.erasing.plan import Plan, wipe
-from memgraph.service.erasing.reading import pieces
 from memgraph.service.erasing.sources import below, read
 from memgraph.service.opened import Opened
-from memgraph.storage import erasing_queries
+from memgraph.store import erasure_search, open_files
+from memgraph.text.folding import Folded
+
+# The bytes of files, the database's own ones read by another process.
+
+
+_CHUNK: Final = 1 << 24
+_COPY: Final = (
+    "import shutil, sys; shutil.copyfileobj(open(sys.argv[1], 'rb'), sys.stdout.buffer, 1 << 20)"
+)
+
+
+def pieces(path: Path, overlap: int, *, aside: bool = False) -> Iterator[bytes]:
+    """The bytes of a file, each piece beginning with the end of the one before.
+
+    Args:
+        overlap: how many bytes of it.
+        aside: another process reads it: whoever closes a file drops all locks that SQLite in the
+            same process has on it, see ``storage.open_files``.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with open_files.otherwise(path) as may_be_read:
+        free = may_be_read and not aside
+    with _opened(path) if free else _aside(path) as file:
+        tail = b""
+        while piece := file.read(_CHUNK):
+            yield tail + piece
+            tail = (tail + piece)[-overlap:] if overlap else b""
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        yield file
+
+
+@contextmanager
+def _aside(path: Path) -> Iterator[IO[bytes]]:
+    command = [sys.executable, "-I", "-S", "-c", _COPY, os.fspath(path)]
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as reader:
+        if reader.stdout is None:  # it was asked for
+            raise OSError(f"{path} cannot be read")
+        yield reader.stdout
+    if reader.returncode:
+        # What SQLite keeps beside a database comes and goes.
+        kind = OSError if path.exists() else FileNotFoundError
+        raise kind(f"{path} cannot be read")
+
 
 _MAGIC: Final = b"SQLite format 3\x00"
 _LINE_ENDS: Final = ("\r", "\n")
@@ -314,8 +367,8 @@ def contents_of(opened: Opened, plan: Plan) -> dict[str, str | None]:
     """
     found: dict[str, str | None] = {}
     for sha256 in plan.contents:
-        with opened.database.read() as connection:
-            sources = erasing_queries.source_paths(connection, sha256)
+        with opened.database.read() as snapshot:
+            sources = erasure_search.source_paths(snapshot, sha256)
         for source in sources:
             relative = below(opened.paths, source)
             if relative is None:

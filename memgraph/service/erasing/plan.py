@@ -19,9 +19,9 @@ from memgraph.audit.needles import Needles
 from memgraph.errors import StorageError
 from memgraph.model.erasing import Erasable, KeptMemory
 from memgraph.paths import OrchestratorPaths
-from memgraph.policy.erasure import is_long
-from memgraph.policy.folding import fold
-from memgraph.storage.backup import fsync
+from memgraph.rules.erasure import is_long
+from memgraph.store.backup import fsync
+from memgraph.text.folding import fold
 
 _VERSION: Final = 1
 
@@ -40,6 +40,8 @@ class Plan:
         removals: files that go as a whole; ``snapshots``: those of bulletins, which do, too,
             whatever they say.
         contents: digests of files of which something goes.
+        entity_ids: of the entities that go.
+        notes: reasons that were written about the memories and are said of nothing else.
     """
 
     erasure_id: str
@@ -65,6 +67,8 @@ class Plan:
     contents: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
     asked: str = ""
+    entity_ids: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @cached_property
     def needles(self) -> Needles:

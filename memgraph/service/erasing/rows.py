@@ -11,16 +11,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
-import sqlalchemy as sa
-
 # Loaded at first use it would take a second under the lock.
 import memgraph.model.tables  # noqa: F401 - for the time that it takes
 from memgraph.audit.journal import Entry
 from memgraph.service.erasing.choosing import overtaken
 from memgraph.service.erasing.plan import Plan
-from memgraph.service.opened import Opened, Transaction
-from memgraph.storage import erasing, erasing_queries, erasing_sweep, journal
-from memgraph.storage.erasing_sweep import Change
+from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.store import erasure, erasure_search, journal
+from memgraph.store.erasure import Change
+from memgraph.store.snapshot import Snapshot
 
 TOMBSTONE: Final = "erase"
 HIDDEN: Final = 200
@@ -53,21 +52,21 @@ def erase_rows(opened: Opened, plan: Plan) -> None:
     _hide(opened, plan)
     _blank(opened, plan)
     ids = set(plan.memory_ids)
-    _sweep(opened, plan, lambda connection: erasing_sweep.citing(connection, ids))
+    _sweep(opened, plan, lambda snapshot: erasure.citing(snapshot, ids, plan.notes))
     _sweep(
         opened,
         plan,
-        lambda connection: erasing_sweep.saying(connection, ids, plan.says, plan.scrub),
+        lambda snapshot: erasure.saying(snapshot, ids, plan.entity_ids, plan.says, plan.scrub),
     )
 
 
 def _hide(opened: Opened, plan: Plan) -> None:
     """Retract the memories, with a tombstone for each and one for the erasure."""
-    with opened.database.read() as connection:
-        begun = bool(erasing.told_of(connection, plan.erasure_id))
-        buried = {memory_id for memory_id, *_ in erasing.tombstones(connection, plan.erasure_id)}
-        looked_at = journal.head(connection)
-        if not begun and overtaken(connection, plan):
+    with opened.database.read() as snapshot:
+        begun = bool(erasure.told_of(snapshot, plan.erasure_id))
+        buried = {memory_id for memory_id, *_ in erasure.tombstones(snapshot, plan.erasure_id)}
+        looked_at = journal.head(snapshot)
+        if not begun and overtaken(snapshot, plan):
             raise Overtaken
     both = zip(plan.pks, plan.memory_ids, strict=True)
     left = [(pk, memory_id) for pk, memory_id in both if memory_id not in buried]
@@ -75,11 +74,11 @@ def _hide(opened: Opened, plan: Plan) -> None:
     for batch in _batches(left, HIDDEN) if left or begun else ([],):
         with opened.transaction(plan.actor) as transaction:
             # What was stored since then would stay, with nothing left to tell what it was made of.
-            written = not begun and journal.head(transaction.connection) != looked_at
-            if written and overtaken(transaction.connection, plan):
+            written = not begun and journal.head(transaction) != looked_at
+            if written and overtaken(transaction, plan):
                 raise Overtaken
             pks = [pk for pk, _ in batch]
-            erasing.retract(transaction.connection, pks, at=transaction.at, actor=plan.actor)
+            erasure.retract(transaction, pks, at=transaction.at, actor=plan.actor)
             ids = [memory_id for _, memory_id in batch]
             entries = [Entry(TOMBSTONE, each, {"erasure_id": plan.erasure_id}) for each in ids]
             if not begun:
@@ -90,29 +89,29 @@ def _hide(opened: Opened, plan: Plan) -> None:
 
 
 def _blank(opened: Opened, plan: Plan) -> None:
-    with opened.database.read() as connection:
-        standing = erasing_queries.standing_among(connection, plan.pks)
+    with opened.database.read() as snapshot:
+        standing = erasure_search.standing_among(snapshot, plan.pks)
     for batch in _batches(standing, BLANKED):
         with opened.transaction(plan.actor) as transaction:
-            connection, at = transaction.connection, transaction.at
-            with erasing.thorough(connection):
+            at = transaction.at
+            with erasure.thorough(transaction):
                 # Somebody may have brought one back in between.
-                erasing.retract(connection, batch, at=at, actor=plan.actor)
-                rows = erasing.blank(connection, batch, at=at)
+                erasure.retract(transaction, batch, at=at, actor=plan.actor)
+                rows = erasure.blank(transaction, batch, at=at)
             _tell(transaction, [_step(plan, {"rows": rows})])
     for batch in _batches(plan.entity_pks, HIDDEN):
         with opened.transaction(plan.actor) as transaction:
-            with erasing.thorough(transaction.connection):
-                entities = erasing.remove_entities(transaction.connection, batch)
+            with erasure.thorough(transaction):
+                entities = erasure.remove_entities(transaction, batch)
             if entities:
                 _tell(transaction, [_step(plan, {"entities": entities})])
 
 
-def _sweep(opened: Opened, plan: Plan, find: Callable[[sa.Connection], Iterable[Change]]) -> None:
+def _sweep(opened: Opened, plan: Plan, find: Callable[[Snapshot], Iterable[Change]]) -> None:
     """Make the changes that are found; again where a row became another one meanwhile."""
     for _ in range(LOOKS):
-        with opened.database.read() as connection:
-            found = list(find(connection))
+        with opened.database.read() as snapshot:
+            found = list(find(snapshot))
         done = sum(_change(opened, plan, batch) for batch in _batches(found, SWEPT))
         if done == len(found):
             return
@@ -120,13 +119,13 @@ def _sweep(opened: Opened, plan: Plan, find: Callable[[sa.Connection], Iterable[
 
 def _change(opened: Opened, plan: Plan, changes: Sequence[Change]) -> int:
     with opened.transaction(plan.actor) as transaction:
-        with erasing.thorough(transaction.connection):
-            made = erasing_sweep.make(transaction.connection, changes)
+        with erasure.thorough(transaction):
+            made = erasure.make(transaction, changes)
         rows: dict[str, int] = {}
         for each in made:
-            if each.table != erasing_sweep.JOURNAL:
+            if each.table != erasure.JOURNAL:
                 rows[each.table] = rows.get(each.table, 0) + 1
-        redacted = [list(each) for each in erasing_sweep.redacted(transaction.connection, made)]
+        redacted = [list(each) for each in erasure.redacted(transaction, made)]
         if made:
             _tell(transaction, [_step(plan, {"rows": rows, "redacted": redacted})])
     return len(made)
@@ -137,11 +136,11 @@ def _step(plan: Plan, told: dict[str, Any]) -> Entry:
     return Entry(TOMBSTONE, None, {"erasure_id": plan.erasure_id, **told})
 
 
-def _tell(transaction: Transaction, entries: Sequence[Entry]) -> None:
+def _tell(transaction: JournalledTransaction, entries: Sequence[Entry]) -> None:
     """Journal a step; what was made before it must not be kept any more."""
-    head, _ = journal.head(transaction.connection)
+    head, _ = journal.head(transaction)
     transaction.tell(entries)
-    erasing.note_head(transaction.connection, head + len(entries))
+    erasure.note_head(transaction, head + len(entries))
 
 
 def _batches(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:

@@ -16,8 +16,8 @@ from memgraph.errors import Conflict, InvalidConfig, InvalidInput
 from memgraph.model.erasing import ErasureReport, Signature
 from memgraph.model.values import validated
 from memgraph.paths import SIGNING_KEY_NAME, take_free_name
-from memgraph.storage.backup import fsync
-from memgraph.storage.encoding import compact_json
+from memgraph.store.backup import fsync
+from memgraph.store.rows import compact_json
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -31,22 +31,29 @@ def signed(report: ErasureReport, root: Path) -> ErasureReport:
     Raises:
         InvalidConfig: the key cannot be read, or others may read it.
     """
+    return report.model_copy(update={"signature": sign(_said(report), root)})
+
+
+def sign(said: bytes, root: Path) -> Signature:
+    """The signature of some bytes. Raises InvalidConfig: as ``signed``."""
     key = _key(root)
     public = key.public_key().public_bytes_raw().hex()
-    value = key.sign(_said(report)).hex()
-    return report.model_copy(update={"signature": Signature(public_key=public, value=value)})
+    return Signature(public_key=public, value=key.sign(said).hex())
 
 
 def check_signature(report: ErasureReport) -> bool:
     """Whether the report is as it was signed by the holder of the key that stands in it."""
+    return report.signature is not None and fits(report.signature, _said(report))
+
+
+def fits(signature: Signature, said: bytes) -> bool:
+    """Return whether a signature is of these bytes, by the holder of the key that it names."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    if report.signature is None:
-        return False
-    key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(report.signature.public_key))
+    key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
     try:
-        key.verify(bytes.fromhex(report.signature.value), _said(report))
+        key.verify(bytes.fromhex(signature.value), said)
     except InvalidSignature:
         return False
     return True
@@ -78,6 +85,8 @@ def _said(report: ErasureReport) -> bytes:
     # What a report has nothing of stands in none that was signed before it was known.
     if report.preview is None:
         del said["preview"]
+    if not report.redactions:
+        del said["redactions"]
     if not report.residue.other_case:
         del said["residue"]["other_case"]
     return compact_json(said).encode()

@@ -9,15 +9,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-import sqlalchemy as sa
-
 from memgraph.model.erasing import Erasable
 from memgraph.paths import OrchestratorPaths
-from memgraph.policy.file_lines import encoding_of, line_spans
-from memgraph.policy.source_places import part_of
+from memgraph.rules.sources import encoding_of, line_spans, part_of
 from memgraph.service.erasing.plan import Plan
-from memgraph.storage import erasing_queries as queries
-from memgraph.storage.erasing_queries import Doomed
+from memgraph.store import erasure_search as queries
+from memgraph.store.erasure_search import Doomed
+from memgraph.store.snapshot import Snapshot
 
 _WHOLE: Final = frozenset({Erasable.PATH, Erasable.CONTENT})
 MAX_FILE_BYTES: Final = 256_000_000
@@ -25,7 +23,7 @@ MANIFEST_ENDING: Final = ".manifest.json"
 
 
 def find_lines(
-    paths: OrchestratorPaths, connection: sa.Connection, plan: Plan, rows: Sequence[Doomed]
+    paths: OrchestratorPaths, snapshot: Snapshot, plan: Plan, rows: Sequence[Doomed]
 ) -> list[str]:
     """What the files of erased memories say of them, as they say it; the plan takes what to do.
 
@@ -46,7 +44,7 @@ def find_lines(
         data = read(paths.directory / relative)
         if data is None:
             continue
-        kept = queries.lines_kept(connection, path, plan.pks)
+        kept = queries.lines_kept(snapshot, path, plan.pks)
         if plan.kind in _WHOLE and not kept:
             plan.removals += [relative, relative + MANIFEST_ENDING]
             texts += data.decode(encoding_of(data), "replace").splitlines()

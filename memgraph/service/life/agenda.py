@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-
 from memgraph.clock import MS_PER_DAY
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import JobPlan
-from memgraph.policy import schedule
+from memgraph.rules import schedule
 from memgraph.service.opened import Opened
-from memgraph.storage import job_runs
+from memgraph.store import jobs
+from memgraph.store.snapshot import Snapshot
 
 OVERDUE_MS = MS_PER_DAY
 
@@ -17,19 +16,19 @@ OVERDUE_MS = MS_PER_DAY
 def owed(opened: Opened, job: JobName, now_ms: int) -> int | None:
     """The moment for which a job is to be run now, or None."""
     settings = opened.settings.memory.schedule
-    with opened.database.read() as connection:
-        served = job_runs.latest_due_at(connection, job, now_ms)
+    with opened.database.read() as snapshot:
+        served = jobs.latest_due_at(snapshot, job, now_ms)
         expression = getattr(settings, job.value)
-        return _owed(connection, expression, settings.timezone, job, served, now_ms)
+        return _owed(snapshot, expression, settings.timezone, job, served, now_ms)
 
 
 def plan(opened: Opened, job: JobName, now_ms: int) -> JobPlan:
     """When a job is next due, and since when it is overdue."""
     settings = opened.settings.memory.schedule
     expression = getattr(settings, job.value)
-    with opened.database.read() as connection:
-        served = job_runs.latest_due_at(connection, job, now_ms)
-        overdue = _owed(connection, expression, settings.timezone, job, served, now_ms)
+    with opened.database.read() as snapshot:
+        served = jobs.latest_due_at(snapshot, job, now_ms)
+        overdue = _owed(snapshot, expression, settings.timezone, job, served, now_ms)
     following = schedule.next_due(expression, settings.timezone, now_ms) if expression else None
     return JobPlan(
         job=job,
@@ -48,17 +47,17 @@ def shortcomings(opened: Opened, now_ms: int) -> list[str]:
     """
     found = []
     settings = opened.settings.memory.schedule
-    with opened.database.read() as connection:
-        last = [job_runs.last_ended(connection, job, now_ms) for job in JobName]
+    with opened.database.read() as snapshot:
+        last = [jobs.last_ended(snapshot, job, now_ms) for job in JobName]
         if any(each is not None and each.state is JobState.FAILED for each in last):
             found.append("jobs.failing")
         for job in JobName:
             expression = getattr(settings, job.value)
-            served = job_runs.latest_due_at(connection, job, now_ms)
+            served = jobs.latest_due_at(snapshot, job, now_ms)
             if served is None:
                 continue
             before = now_ms - OVERDUE_MS
-            due_at = _owed(connection, expression, settings.timezone, job, served, before)
+            due_at = _owed(snapshot, expression, settings.timezone, job, served, before)
             if due_at is not None:
                 found.append("jobs.overdue")
                 break
@@ -69,21 +68,21 @@ def upcoming(opened: Opened, now_ms: int) -> list[int]:
     """When there is something to run again: the next moments, and the next tries of failed ones."""
     settings = opened.settings.memory.schedule
     found: list[int | None] = []
-    with opened.database.read() as connection:
+    with opened.database.read() as snapshot:
         for job in JobName:
             expression = getattr(settings, job.value)
             if not expression:
                 continue
             found.append(schedule.next_due(expression, settings.timezone, now_ms))
-            served = job_runs.latest_due_at(connection, job, now_ms)
+            served = jobs.latest_due_at(snapshot, job, now_ms)
             if served is not None:
-                tried = job_runs.of_moment(connection, job, served)
+                tried = jobs.of_moment(snapshot, job, served)
                 found.append(schedule.next_attempt(tried))
     return [each for each in found if each is not None]
 
 
 def _owed(
-    connection: sa.Connection,
+    snapshot: Snapshot,
     expression: str,
     timezone: str,
     job: JobName,
@@ -91,11 +90,11 @@ def _owed(
     now_ms: int,
 ) -> int | None:
     if served is not None and expression:
-        again = schedule.next_attempt(job_runs.of_moment(connection, job, served))
+        again = schedule.next_attempt(jobs.of_moment(snapshot, job, served))
         if again is not None and again <= now_ms:
             # A newer moment, if there is one, stands for this one too.
             return max(schedule.latest_due(expression, timezone, now_ms) or served, served)
-    since = job_runs.made_at(connection) if served is None else served
+    since = jobs.made_at(snapshot) if served is None else served
     if served is None and since > now_ms:
         # Made under a clock that was ahead: nobody knows when, and one run stands for all.
         since = 0

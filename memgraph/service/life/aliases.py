@@ -11,20 +11,19 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import sqlalchemy as sa
-
 from memgraph.audit.journal import Entry
 from memgraph.errors import NotFound, ProviderAnswerInvalid, ProviderError
 from memgraph.model.entities import EntityInfo, EntityProposal
 from memgraph.model.enums import Sensitivity
-from memgraph.policy.scope import Viewer
 from memgraph.providers.fencing import fenced
+from memgraph.rules.scope import Viewer
 from memgraph.service.life.merging import merge_found
 from memgraph.service.life.models import LanguageModel
 from memgraph.service.life.profiles import Reader
 from memgraph.service.opened import Opened
-from memgraph.storage import alias_queries, entity_queries, metadata
-from memgraph.storage.alias_queries import Unsure
+from memgraph.store import enrichment, entities, metadata
+from memgraph.store.enrichment import Unsure
+from memgraph.store.snapshot import Snapshot, Transaction
 
 KEY: Final = "entities.proposals"
 UNSURE: Final = 0.7
@@ -71,11 +70,11 @@ def propose(
     model = opened.llm
     if model is None:
         return 0
-    with opened.database.read() as connection:
-        asked = {each["entity_id"] for each in _kept(connection)}
+    with opened.database.read() as snapshot:
+        asked = {each["entity_id"] for each in _kept(snapshot)}
         readable = [each for each in Sensitivity if model.may_read(each)]
-        unsure = alias_queries.unsure(
-            connection, UNSURE, readable, texts=MAX_TEXTS, candidates=MAX_CANDIDATES
+        unsure = enrichment.unsure(
+            snapshot, UNSURE, readable, texts=MAX_TEXTS, candidates=MAX_CANDIDATES
         )
     answers: list[_Kept] = []
     error: ProviderError | None = None
@@ -92,7 +91,7 @@ def propose(
         with opened.transaction(actor) as transaction:
             for each in proposed:
                 each["proposal_id"] = opened.ids.new("prop_")
-            _keep(transaction.connection, [*_kept(transaction.connection), *answers])
+            _keep(transaction, [*_kept(transaction), *answers])
             told = [{name: each[name] for name in ("entity_id", "into_id")} for each in proposed]
             if told:
                 transaction.tell([Entry("propose_aliases", None, {"proposals": told})])
@@ -103,9 +102,9 @@ def propose(
 
 def listing(opened: Opened, viewer: Viewer) -> list[EntityProposal]:
     """Return the open proposals whose both entities the viewer may see, the oldest first."""
-    with opened.database.read() as connection:
-        reader = Reader(connection, viewer, opened.naming)
-        found = (_shown(connection, reader, each) for each in _kept(connection))
+    with opened.database.read() as snapshot:
+        reader = Reader(snapshot, viewer, opened.naming)
+        found = (_shown(snapshot, reader, each) for each in _kept(snapshot))
         return [each for each in found if each is not None]
 
 
@@ -118,29 +117,28 @@ def decide(
         NotFound: no such proposal is open, or the viewer may not see one of its entities.
     """
     with opened.transaction(actor) as transaction:
-        connection = transaction.connection
-        reader = Reader(connection, viewer, opened.naming)
-        kept = _kept(connection)
+        reader = Reader(transaction, viewer, opened.naming)
+        kept = _kept(transaction)
         found = [each for each in kept if each.get("proposal_id") == proposal_id]
-        if not found or _shown(connection, reader, found[0]) is None:
+        if not found or _shown(transaction, reader, found[0]) is None:
             told = proposal_id[:80]
             raise NotFound(f"no open proposal {told!r}", proposal_id=told)
         [one] = found
         one["accepted"] = accept
-        _keep(connection, kept)
+        _keep(transaction, kept)
         details = {"proposal_id": proposal_id, "accepted": accept, "reason": reason}
         transaction.tell([Entry("decide_alias", one["entity_id"], details)])
         into = reader.only(one["into_id"])
         if accept:
             other = reader.only(one["entity_id"])
-            transaction.tell([merge_found(connection, into, other, reason)])
+            transaction.tell([merge_found(transaction, into, other, reason)])
         return reader.only(one["into_id"]).info
 
 
-def _shown(connection: sa.Connection, reader: Reader, kept: _Kept) -> EntityProposal | None:
+def _shown(snapshot: Snapshot, reader: Reader, kept: _Kept) -> EntityProposal | None:
     if kept.get("proposal_id") is None or kept.get("accepted") is not None:
         return None
-    rows = [entity_queries.by_id(connection, kept[name]) for name in ("entity_id", "into_id")]
+    rows = [entities.by_id(snapshot, kept[name]) for name in ("entity_id", "into_id")]
     seen = [None if row is None else reader.found(row) for row in rows]
     entity, into = seen
     # Merged meanwhile, or gone, or hidden: nothing is left to decide.
@@ -179,12 +177,12 @@ def _judged(answer: Any, candidates: int) -> tuple[int | None, float]:
     return same, float(sure)
 
 
-def _kept(connection: sa.Connection) -> list[_Kept]:
-    text = metadata.get(connection, KEY)
+def _kept(snapshot: Snapshot) -> list[_Kept]:
+    text = metadata.get(snapshot, KEY)
     return [] if text is None else list(json.loads(text))
 
 
-def _keep(connection: sa.Connection, proposals: Sequence[_Kept]) -> None:
+def _keep(transaction: Transaction, proposals: Sequence[_Kept]) -> None:
     # What was decided longest ago is forgotten first.
     excess = len(proposals) - MAX_KEPT
-    metadata.put(connection, KEY, json.dumps(list(proposals[max(0, excess) :])))
+    metadata.put(transaction, KEY, json.dumps(list(proposals[max(0, excess) :])))

@@ -26,8 +26,8 @@ from memgraph.service.life.page_writing import (
 )
 from memgraph.service.life.pages import PageRead, PageWork, Tools, match_all, propose, read_page
 from memgraph.service.opened import Opened
-from memgraph.storage import consolidation_queries as queries
-from memgraph.storage.consolidation_queries import Place, SessionState
+from memgraph.store import sessions as queries
+from memgraph.store.sessions import Consolidation, Place
 
 ACTOR = "consolidation"
 PART = "sessions"
@@ -35,6 +35,8 @@ PART = "sessions"
 MAX_ATTEMPTS = 5
 MAX_MOVES = 50
 MAX_FAILURES = 3
+# So long a page waits for recalls to end: who asks is waiting, and a page is read once.
+PATIENCE_S = 2.0
 
 BUDGET = "budget"
 STOPPED = "stopped"
@@ -104,8 +106,8 @@ def consolidate_pending(
     """
     at = opened.clock.now_ms() if now_ms is None else now_ms
     idle_ms = int(opened.settings.memory.consolidation.idle_minutes * 60_000)
-    with opened.database.read() as connection:
-        waiting = queries.ended_sessions(connection, at - idle_ms)
+    with opened.database.read() as snapshot:
+        waiting = queries.ended_sessions(snapshot, at - idle_ms)
     run = _Run(opened, actor, extractor, judge, dry_run, budget, at, _silent, stop)
     totals: Counter[str] = Counter(sessions=0, contended=0, waiting=len(waiting))
     rejected: list[RejectedItem] = []
@@ -217,7 +219,7 @@ class _Run:
 
     def session(self, session_id: str) -> SessionReport:
         notes = _Notes()
-        cursor: SessionState | None = None
+        cursor: Consolidation | None = None
         moved = 0
         while True:
             page = self._read(session_id, cursor)
@@ -227,6 +229,7 @@ class _Run:
             if self.stop():
                 notes.reason = STOPPED
                 break
+            self.opened.recalls.wait(PATIENCE_S)
             try:
                 done = self._page(page, notes)
             except PageMoved:
@@ -243,16 +246,16 @@ class _Run:
             cursor, moved = self._next(page), 0
         return self._report(session_id, notes)
 
-    def _read(self, session_id: str, cursor: SessionState | None) -> PageRead:
-        with self.opened.database.read() as connection:
-            state = queries.session_state(connection, session_id)
+    def _read(self, session_id: str, cursor: Consolidation | None) -> PageRead:
+        with self.opened.database.read() as snapshot:
+            state = queries.session_state(snapshot, session_id)
             if state is None:
                 raise NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
             if cursor is not None and self.dry_run:
                 state = cursor
-            return read_page(connection, state, self.page_turns)
+            return read_page(snapshot, state, self.page_turns)
 
-    def _next(self, page: PageRead) -> SessionState:
+    def _next(self, page: PageRead) -> Consolidation:
         last = page.turns[-1]
         return page.state._replace(through=last.memory_id, through_pk=last.pk)
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from memgraph.audit.journal import Entry
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.model.jobs import JobReport
-from memgraph.policy.decay import days_idle, should_retire
+from memgraph.rules.decay import days_idle, should_retire
 from memgraph.service import changes
 from memgraph.service.life.echoes import forget_old_lines
 from memgraph.service.opened import Opened
-from memgraph.storage import decay_queries
-from memgraph.storage.decay_queries import REASON, DecayRow, Rule
+from memgraph.store import decay as decay_rows
+from memgraph.store.decay import REASON, DecayRow, Rule
 
 PART = "decay"
 USED = "used before it was retired"
@@ -49,12 +49,12 @@ def decay(
     opened.receipts.flush()
     chosen = opened.settings.memory.decay
     rule = Rule(now_ms, chosen.threshold, chosen.exponent)
-    with opened.database.read() as connection:
-        number, last = decay_queries.decaying_count(connection)
+    with opened.database.read() as snapshot:
+        number, last = decay_rows.decaying_count(snapshot)
     counts, after = {"looked_at": number, "retired": 0, "kept": 0}, 0
     while not stop():
-        with opened.database.read() as connection:
-            batch = decay_queries.expired_after(connection, rule, after, BATCH)
+        with opened.database.read() as snapshot:
+            batch = decay_rows.expired_after(snapshot, rule, after, BATCH)
         if not batch:
             progress(PART, number, number)
             forget_old_lines(opened, now_ms=now_ms)
@@ -78,9 +78,9 @@ def restore_used(opened: Opened, used: Mapping[str, int]) -> int:
     """
     chosen = opened.settings.memory.decay
     with opened.transaction(PART, claimed=False) as transaction:
-        connection, restored = transaction.connection, 0
+        restored = 0
         for memory_id, at in used.items():
-            found = decay_queries.retired(connection, memory_id)
+            found = decay_rows.retired(transaction, memory_id)
             if found is None or found[1] < at:
                 continue
             one, since = found
@@ -90,7 +90,7 @@ def restore_used(opened: Opened, used: Mapping[str, int]) -> int:
                 continue
             transaction.tell(
                 changes.restore(
-                    connection, memory_id, reason=USED, at=transaction.at, actor=PART, view=None
+                    transaction, memory_id, reason=USED, at=transaction.at, actor=PART, view=None
                 )
             )
             restored += 1
@@ -117,11 +117,16 @@ def _retire(opened: Opened, pks: Sequence[int], rule: Rule, actor: str) -> int:
     with opened.transaction(actor) as transaction:
         expired = [
             each
-            for each in decay_queries.decaying_now(transaction.connection, pks, rule.threshold)
+            for each in decay_rows.decaying_now(transaction, pks, rule.threshold)
             if has_expired(each, rule)
         ]
         if expired:
-            decay_queries.retire(transaction.connection, expired, at=transaction.at, actor=actor)
+            decay_rows.retire(
+                transaction,
+                [each.memory_id for each in expired],
+                at=transaction.at,
+                actor=actor,
+            )
             transaction.tell(
                 [Entry("retract", each.memory_id, {"reason": REASON}) for each in expired]
             )

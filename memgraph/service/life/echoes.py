@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from memgraph.clock import MS_PER_DAY
 from memgraph.consolidation.echo_filter import EchoFilter, Remainder
 from memgraph.consolidation.turns import Turn
-from memgraph.policy.echo import cited_ids, cited_short_ids, line_hashes
+from memgraph.rules.echo import cited_ids, cited_short_ids, line_hashes
 from memgraph.service.opened import Opened
-from memgraph.storage import echo_lines, echo_pending
-from memgraph.storage.echo_pending import Pending, Recalled
+from memgraph.store import echoes
+from memgraph.store.echoes import Pending, Recalled
 
 # Who keeps a text at hand for longer without being told it anew is not a conversation any more.
 LINES_KEPT_MS = 365 * MS_PER_DAY
@@ -48,14 +48,14 @@ def catch_up(opened: Opened, stop: Callable[[], bool] = lambda: False) -> int:
     hashes = _Hashes()
     done = 0
     while not stop():
-        with opened.database.read() as connection:
-            pending = echo_pending.oldest(connection, BATCH)
+        with opened.database.read() as snapshot:
+            pending = echoes.oldest(snapshot, BATCH)
         if pending is None:
             break
         lines = _lines(pending, hashes)
-        with opened.database.write(durable=False) as connection:
-            echo_lines.record(connection, lines)
-            done += echo_pending.remove(connection, pending.through)
+        with opened.database.write(durable=False) as transaction:
+            echoes.record(transaction, lines)
+            done += echoes.remove(transaction, pending.through)
         if pending.number < BATCH:
             break
     return done
@@ -87,8 +87,8 @@ def forget_old_lines(opened: Opened, *, now_ms: int) -> int:
     What an agent repeats later still is no source while a memory that says it stands.
     """
     catch_up(opened)
-    with opened.database.write(durable=False) as connection:
-        return echo_lines.forget(connection, now_ms - LINES_KEPT_MS)
+    with opened.database.write(durable=False) as transaction:
+        return echoes.forget(transaction, now_ms - LINES_KEPT_MS)
 
 
 class _Hashes:

@@ -19,9 +19,9 @@ from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
 from memgraph.service.life import aliases
 from memgraph.service.naming import MAX_KEPT_NAMES, names_of
 from memgraph.service.opened import Opened
-from memgraph.storage import enrichment_queries, memories, metadata
-from memgraph.storage.enrichment_queries import ENRICHED_AT, ENRICHED_NAMES, Candidate
-from memgraph.storage.entities import EntityName
+from memgraph.store import enrichment, memories, metadata
+from memgraph.store.enrichment import ENRICHED_AT, ENRICHED_NAMES, Candidate
+from memgraph.store.entities import EntityName
 
 if TYPE_CHECKING:
     from memgraph.entities.strategies import Found
@@ -113,8 +113,8 @@ class _Run:
 
     def __post_init__(self) -> None:
         self.signature = self._signature()
-        with self.opened.database.read() as connection:
-            self.cursor = _cursor(metadata.get(connection, CURSOR_KEY), self.signature)
+        with self.opened.database.read() as snapshot:
+            self.cursor = _cursor(metadata.get(snapshot, CURSOR_KEY), self.signature)
         self.kept = self.cursor
 
     def _signature(self) -> str:
@@ -127,10 +127,10 @@ class _Run:
         """The next candidates, and the key through which everything has then been looked at."""
         # A call of a model takes so long that its answer is written at once.
         size = min(left, 1 if "llm" in self.opened.naming.accurate.names else BATCH)
-        with self.opened.database.read() as connection:
-            through = min(self.cursor + WINDOW, enrichment_queries.last_pk(connection))
+        with self.opened.database.read() as snapshot:
+            through = min(self.cursor + WINDOW, enrichment.last_pk(snapshot))
             through = max(through, self.cursor)
-            found = enrichment_queries.candidates(connection, self.cursor, through, self.most, size)
+            found = enrichment.candidates(snapshot, self.cursor, through, self.most, size)
         return found, found[-1].pk if len(found) == size else through
 
     def work_off(self, batch: Sequence[Candidate], through: int) -> bool:
@@ -214,22 +214,21 @@ class _Run:
         """Link what still stands as it was read, and stamp it if every provider saw it."""
         opened, naming = self.opened, self.opened.naming
         with opened.transaction(self.actor) as transaction:
-            connection = transaction.connection
             standing = [
                 one
-                for one in enrichment_queries.still_open(connection, list(found))
+                for one in enrichment.still_open(transaction, list(found))
                 if one.content_hash == given[one.pk].content_hash
             ]
             names = [(one.pk, tuple(naming.resolved(found[one.pk]))) for one in standing]
-            transaction.tell(opened.writer.linker.mend_types(connection, names))
-            linked = enrichment_queries.links_of(connection, [one.pk for one in standing])
-            new = opened.writer.linker.link(connection, names, transaction.at, linked)
+            transaction.tell(opened.writer.linker.mend_types(transaction, names))
+            linked = enrichment.links_of(transaction, [one.pk for one in standing])
+            new = opened.writer.linker.link(transaction, names, transaction.at, linked)
             if self.error is None:
                 for one in standing:
                     memories.update(
-                        connection, one.memory_id, attributes=self._stamped(one, found[one.pk])
+                        transaction, one.memory_id, attributes=self._stamped(one, found[one.pk])
                     )
-                metadata.put(connection, CURSOR_KEY, self._cursor_text(through))
+                metadata.put(transaction, CURSOR_KEY, self._cursor_text(through))
                 self.kept = through
             if standing:
                 ids = [one.memory_id for one in standing]
@@ -262,8 +261,8 @@ class _Run:
     def keep_cursor(self) -> None:
         """Where nothing was to be done the place is kept, too, once."""
         if self.cursor > self.kept:
-            with self.opened.database.write(durable=False) as connection:
-                metadata.put(connection, CURSOR_KEY, self._cursor_text(self.cursor))
+            with self.opened.database.write(durable=False) as transaction:
+                metadata.put(transaction, CURSOR_KEY, self._cursor_text(self.cursor))
 
     def _cursor_text(self, through: int) -> str:
         return json.dumps({"through": through, "with": self.signature})

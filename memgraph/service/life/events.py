@@ -18,10 +18,10 @@ from memgraph.clock import Clock
 from memgraph.errors import Conflict, InvalidInput, MemgraphError
 from memgraph.log import EventLog
 from memgraph.model.events import EVENTS, Delivered, Handler, event_of
-from memgraph.policy.delivery import MOST_ATTEMPTS, gives_up, pause_ms
-from memgraph.storage import events
-from memgraph.storage.database import Database
-from memgraph.storage.events import Cursor, StoredEvent
+from memgraph.rules.events import MOST_ATTEMPTS, gives_up, pause_ms
+from memgraph.store import events
+from memgraph.store.database import Database
+from memgraph.store.events import Cursor, StoredEvent
 
 PAGE: Final = 64
 MOST_RETRIED: Final = 1_000
@@ -192,9 +192,9 @@ class EventBus:
         return [each for each in self.subscribers.all() if only is None or each.name == only]
 
     def _retry(self, subscriber: Subscriber, stop: Callable[[], bool]) -> int:
-        with self._database.read() as connection:
-            cursor = events.cursor(connection, subscriber.name)
-            parked = events.parked(connection, subscriber.name, MOST_RETRIED)
+        with self._database.read() as snapshot:
+            cursor = events.cursor(snapshot, subscriber.name)
+            parked = events.parked(snapshot, subscriber.name, MOST_RETRIED)
         if not parked or cursor is None or (turn := self._begin(subscriber, cursor)) is None:
             return 0
         taken = 0
@@ -207,8 +207,8 @@ class EventBus:
                 break
             if code is None:
                 taken += 1
-                with self._database.write() as connection:
-                    events.unpark(connection, subscriber.name, event.seq)
+                with self._database.write() as transaction:
+                    events.unpark(transaction, subscriber.name, event.seq)
             if not self._advance(turn, turn.cursor):
                 return taken
         self._save(turn, Cursor(cursor.delivered_seq, cursor.attempts, 0))
@@ -220,8 +220,8 @@ class EventBus:
         if _is_put_off(cursor, now, subscriber.claim_ms):
             return None
         until = now + subscriber.claim_ms
-        with self._database.write(durable=False) as connection:
-            if not events.claim(connection, subscriber.name, cursor, until):
+        with self._database.write(durable=False) as transaction:
+            if not events.claim(transaction, subscriber.name, cursor, until):
                 return None
         begun = Cursor(cursor.delivered_seq, cursor.attempts + 1, until)
         return _Turn(subscriber, until, begun, now)
@@ -235,14 +235,14 @@ class EventBus:
     ) -> bool:
         """One page of one subscriber's events; gives whether there may be more for now."""
         room = PAGE if most is None else min(PAGE, most - told.passed)
-        with self._database.read() as connection:
-            cursor = events.cursor(connection, subscriber.name)
+        with self._database.read() as snapshot:
+            cursor = events.cursor(snapshot, subscriber.name)
             if cursor is None or room <= 0:
                 return False
             # An event that ended its process is found out when it comes alone.
             size = 1 if cursor.attempts else room
-            page = events.after(connection, cursor.delivered_seq, subscriber.topics, size)
-            last = events.last_seq(connection)
+            page = events.after(snapshot, cursor.delivered_seq, subscriber.topics, size)
+            last = events.last_seq(snapshot)
         # Events of other topics are passed by now and then, so that they need not be kept.
         if not page and last - cursor.delivered_seq < PAGE:
             return False
@@ -316,11 +316,11 @@ class EventBus:
         return saved
 
     def _park(self, turn: _Turn, event: StoredEvent, code: str) -> bool:
-        with self._database.write() as connection:
+        with self._database.write() as transaction:
             cursor = Cursor(event.seq, 1, turn.claimed)
-            held = events.move(connection, turn.subscriber.name, turn.claimed, cursor)
+            held = events.move(transaction, turn.subscriber.name, turn.claimed, cursor)
             if held:
-                events.park(connection, turn.subscriber.name, event, code)
+                events.park(transaction, turn.subscriber.name, event, code)
         # From here on the database tells of it.
         self.failing.discard(turn.subscriber.name)
         turn.cursor, turn.settled = cursor, not held
@@ -329,8 +329,8 @@ class EventBus:
     def _save(self, turn: _Turn, cursor: Cursor) -> bool:
         """Write the cursor; gives whether the claim still held."""
         # Losing the last cursor to a power failure only makes events come again.
-        with self._database.write(durable=False) as connection:
-            held = events.move(connection, turn.subscriber.name, turn.claimed, cursor)
+        with self._database.write(durable=False) as transaction:
+            held = events.move(transaction, turn.subscriber.name, turn.claimed, cursor)
         turn.cursor, turn.settled = cursor, not held
         return held
 

@@ -8,13 +8,14 @@ from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.errors import InvalidInput
 from memgraph.model.expiring import ExpiringMemory, ExpiringReport
 from memgraph.model.values import Memory
-from memgraph.policy import decay
-from memgraph.policy.scope import Viewer
+from memgraph.rules import decay
+from memgraph.rules.scope import Viewer
 from memgraph.service.life.decaying import has_expired
 from memgraph.service.opened import Opened
-from memgraph.storage import decay_queries, graph_queries
-from memgraph.storage.decay_queries import DecayRow, Rule
-from memgraph.storage.visibility import View
+from memgraph.store import decay as decay_rows
+from memgraph.store import graph
+from memgraph.store.decay import DecayRow, Rule
+from memgraph.store.visibility import View
 
 MAX_DAYS, MAX_ITEMS = 36_600.0, 1_000
 # Moments of a memory's course: enough for a line of a terminal.
@@ -36,14 +37,14 @@ def expiring(opened: Opened, viewer: Viewer, *, days: float, limit: int) -> Expi
     settings = opened.settings.memory.decay
     now = opened.clock.now_ms()
     rule = Rule(min(now + round(days * MS_PER_DAY), MAX_MS), settings.threshold, settings.exponent)
-    with opened.database.read() as connection:
-        rows = decay_queries.visible_expired(connection, rule, View(viewer))
+    with opened.database.read() as snapshot:
+        rows = decay_rows.visible_expired(snapshot, rule, View(viewer))
         ends = [
             (_expires_at(each, rule), each.pk, each) for each in rows if has_expired(each, rule)
         ]
         first = nsmallest(limit, ends, key=lambda each: each[:2])
-        shown = graph_queries.visible_memories(
-            connection, [row.memory_id for _, _, row in first], View(viewer)
+        shown = graph.visible_memories(
+            snapshot, [row.memory_id for _, _, row in first], View(viewer)
         )
     moments = [now + (rule.now_ms - now) * step // (STEPS - 1) for step in range(STEPS)]
     return ExpiringReport(

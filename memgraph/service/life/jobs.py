@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
-import sqlalchemy as sa
-
 from memgraph.clock import Clock, SystemClock
 from memgraph.errors import Conflict, MemgraphError
 from memgraph.model.enums import JobName, JobState
@@ -20,10 +18,11 @@ from memgraph.model.jobs import (
     JobRun,
     Trigger,
 )
-from memgraph.policy import schedule
+from memgraph.rules import schedule
 from memgraph.service.life.leasing import Lease, lease_ms, new_holder
 from memgraph.service.opened import Opened
-from memgraph.storage import job_runs, leases
+from memgraph.store import health, jobs
+from memgraph.store.snapshot import Snapshot, Transaction
 
 Told = Callable[[str, int, int], None]
 Stop = Callable[[], bool]
@@ -143,26 +142,26 @@ def _run(opened: Opened, asked: Asked, run_id: str, reins: Reins) -> JobRun:
 
 def close_left(opened: Opened, wall: Clock = WALL) -> None:
     """Mark as abandoned the runs whose process is gone."""
-    with opened.database.read() as connection:
-        if not job_runs.some_left(connection, wall_ms=wall.now_ms()):
+    with opened.database.read() as snapshot:
+        if not jobs.some_left(snapshot, wall_ms=wall.now_ms()):
             return
-    with opened.database.write() as connection:
-        _sweep(connection, opened, wall.now_ms())
+    with opened.database.write() as transaction:
+        _sweep(transaction, opened, wall.now_ms())
 
 
 def _claim(opened: Opened, run_id: str, asked: Asked, wall: Clock) -> Lease:
     holder = new_holder(run_id)
-    with opened.database.write() as connection:
+    with opened.database.write() as transaction:
         now = wall.now_ms()
-        _sweep(connection, opened, now)
-        _require_wanted(connection, asked, opened.clock.now_ms())
-        held_by = leases.acquire(
-            connection, asked.lease, holder, wall_ms=now, lease_ms=lease_ms(opened)
+        _sweep(transaction, opened, now)
+        _require_wanted(transaction, asked, opened.clock.now_ms())
+        held_by = jobs.acquire(
+            transaction, asked.lease, holder, wall_ms=now, lease_ms=lease_ms(opened)
         )
         if held_by is not None:
             raise Conflict(f"{asked.lease} is at work already, in {held_by}", holder=held_by)
-        job_runs.begin(
-            connection,
+        jobs.begin(
+            transaction,
             run_id,
             asked.job,
             trigger=asked.trigger,
@@ -174,30 +173,30 @@ def _claim(opened: Opened, run_id: str, asked: Asked, wall: Clock) -> Lease:
     return Lease(opened, asked.lease, holder, wall=wall, acquired_ms=now)
 
 
-def _require_wanted(connection: sa.Connection, asked: Asked, now_ms: int) -> None:
+def _require_wanted(snapshot: Snapshot, asked: Asked, now_ms: int) -> None:
     """Another worker may have done it between the look at the schedule and the lease."""
     if asked.due_at is None:
         return
-    again = schedule.next_attempt(job_runs.of_moment(connection, asked.job, asked.due_at))
-    served = job_runs.latest_due_at(connection, asked.job, now_ms)
+    again = schedule.next_attempt(jobs.of_moment(snapshot, asked.job, asked.due_at))
+    served = jobs.latest_due_at(snapshot, asked.job, now_ms)
     if again is None or again > now_ms or (served or asked.due_at) > asked.due_at:
         raise Conflict(f"{asked.job} needs no run for that moment", due_at=asked.due_at)
 
 
-def _sweep(connection: sa.Connection, opened: Opened, wall_ms: int) -> None:
-    job_runs.abandon_left(connection, at=opened.clock.now_ms(), wall_ms=wall_ms)
-    leases.sweep(connection, wall_ms=wall_ms)
+def _sweep(transaction: Transaction, opened: Opened, wall_ms: int) -> None:
+    jobs.abandon_left(transaction, at=opened.clock.now_ms(), wall_ms=wall_ms)
+    jobs.sweep(transaction, wall_ms=wall_ms)
 
 
 def _end(opened: Opened, run_id: str, lease: Lease, report: JobReport) -> JobRun:
     now = opened.clock.now_ms()
-    with opened.database.write() as connection:
-        job_runs.end(connection, run_id, report, ended_at=now)
-        leases.release(connection, lease.name, lease.holder)
+    with opened.database.write() as transaction:
+        jobs.end(transaction, run_id, report, ended_at=now)
+        jobs.release(transaction, lease.name, lease.holder)
         # A run as of an earlier time may be the oldest there is.
-        ended = job_runs.get(connection, run_id)
-        job_runs.prune(connection, opened.settings.memory.schedule.keep_runs, now, run_id)
-        ahead = job_runs.some_ahead(connection, now)
+        ended = jobs.get(transaction, run_id)
+        jobs.prune(transaction, opened.settings.memory.schedule.keep_runs, now, run_id)
+        ahead = jobs.some_ahead(transaction, now)
     if ahead and ended.trigger == "schedule":
         opened.log.warning("clock.was_ahead", job=ended.job.value)
     opened.meters.job_ended(ended.job, ended.state)
@@ -208,9 +207,9 @@ def _end(opened: Opened, run_id: str, lease: Lease, report: JobReport) -> JobRun
 def _give_back(opened: Opened, run_id: str, asked: Asked) -> None:
     """Record that a run was interrupted, if it was begun and has not ended."""
     report = _cut_short(JobReport.done({}), STOPPED, "it was interrupted")
-    with opened.database.write() as connection:
-        left = job_runs.end(connection, run_id, report, ended_at=opened.clock.now_ms())
-        leases.release(connection, asked.lease, new_holder(run_id))
+    with opened.database.write() as transaction:
+        left = jobs.end(transaction, run_id, report, ended_at=opened.clock.now_ms())
+        jobs.release(transaction, asked.lease, new_holder(run_id))
     if left:
         opened.meters.job_ended(asked.job, report.state)
         opened.log.info("job", job=asked.job.value, state=report.state.value, code=STOPPED)
@@ -232,10 +231,10 @@ def _sessions(opened: Opened, run_id: str, reins: Reins) -> TakeSession:
     @contextmanager
     def take(session_id: str) -> Iterator[bool]:
         name, holder = of_session(session_id).lease, new_holder(run_id)
-        with opened.database.write(durable=False) as connection:
+        with opened.database.write(durable=False) as transaction:
             now = reins.wall.now_ms()
             length = lease_ms(opened)
-            held_by = leases.acquire(connection, name, holder, wall_ms=now, lease_ms=length)
+            held_by = jobs.acquire(transaction, name, holder, wall_ms=now, lease_ms=length)
         if held_by is not None:
             yield False
             return
@@ -243,8 +242,8 @@ def _sessions(opened: Opened, run_id: str, reins: Reins) -> TakeSession:
             with Lease(opened, name, holder, wall=reins.wall, acquired_ms=now):
                 yield True
         finally:
-            with opened.database.write(durable=False) as connection:
-                leases.release(connection, name, holder)
+            with opened.database.write(durable=False) as transaction:
+                jobs.release(transaction, name, holder)
 
     return take
 
@@ -272,6 +271,25 @@ def _work(opened: Opened, asked: Asked, progress: Told, stop: Stop) -> JobReport
             from memgraph.service.life.reflecting import reflect
 
             return reflect(opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop)
+        case JobName.VERIFICATION:
+            return _verify(opened, progress, stop)
+
+
+def _verify(opened: Opened, progress: Told, stop: Stop) -> JobReport:
+    """Audit the database; health reports what is found until it is mended."""
+    from memgraph.service.maintenance import verify
+
+    report = verify(opened, progress, stop)
+    if stop():
+        return JobReport.done(report.checked)
+    with opened.database.write() as transaction:
+        health.note(transaction, opened.clock.now_ms(), report.totals)
+    if report.ok:
+        return JobReport.done(report.checked)
+    codes = ",".join(sorted(report.totals))
+    opened.log.warning("verify.failed", findings=report.totals.total(), codes=codes)
+    found = JobReport.done({"findings": report.totals.total(), **report.checked})
+    return found.model_copy(update={"reason": f"found {codes}; run: memgraph verify"})
 
 
 def _one_session(

@@ -10,7 +10,7 @@ from types import TracebackType
 from memgraph.clock import Clock
 from memgraph.errors import MemgraphError
 from memgraph.service.opened import Opened
-from memgraph.storage import leases
+from memgraph.store import jobs
 
 RENEWALS = 3
 """How often a lease is renewed in the time for which it holds."""
@@ -70,10 +70,10 @@ class Lease:
 
     def _renew_once(self) -> None:
         # An expiry that a power failure took back was in the past by then.
-        with self._opened.database.write(durable=False) as connection:
+        with self._opened.database.write(durable=False) as transaction:
             now = self._wall.now_ms()
-            kept = leases.renew(
-                connection, self.name, self.holder, wall_ms=now, lease_ms=self._lease_ms
+            kept = jobs.renew(
+                transaction, self.name, self.holder, wall_ms=now, lease_ms=self._lease_ms
             )
         if kept:
             self._expires_ms = now + self._lease_ms

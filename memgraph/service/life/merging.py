@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-import sqlalchemy as sa
-
 from memgraph.audit.journal import Entry
 from memgraph.entities.normalise import canonical
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.entities import EntityInfo
-from memgraph.policy.scope import Viewer
+from memgraph.rules.scope import Viewer
 from memgraph.service.life.profiles import Found, Reader
 from memgraph.service.opened import Opened
 from memgraph.service.rebuilding import names_in
-from memgraph.storage import derived, entities, entity_changes, entity_queries
-from memgraph.storage.entities import EntityName
-from memgraph.storage.entity_queries import EntityRow
+from memgraph.store import entities, text_index
+from memgraph.store.entities import EntityName, EntityRow
+from memgraph.store.snapshot import Snapshot, Transaction
 
 MAX_NAMES: Final = 50
 BATCH: Final = 1_000
@@ -39,19 +37,18 @@ def merge(
         Conflict: a name may mean several (``details["candidates"]``), or both are one already.
     """
     with opened.transaction(actor) as transaction:
-        connection = transaction.connection
-        reader = Reader(connection, viewer, opened.naming)
+        reader = Reader(transaction, viewer, opened.naming)
         kept, gone = reader.only(into), reader.only(other)
-        transaction.tell([merge_found(connection, kept, gone, reason)])
+        transaction.tell([merge_found(transaction, kept, gone, reason)])
         return reader.only(kept.row.entity_id).info
 
 
-def merge_found(connection: sa.Connection, into: Found, other: Found, reason: str) -> Entry:
+def merge_found(transaction: Transaction, into: Found, other: Found, reason: str) -> Entry:
     """Merge two entities and return what is to be journalled. Raises Conflict: they are one."""
     kept, gone = into.row, other.row
     if kept.pk == gone.pk:
         raise Conflict("these are one entity already", entity_id=kept.entity_id)
-    moved = entity_changes.merge(connection, (kept.pk, kept.entity_id), (gone.pk, gone.entity_id))
+    moved = entities.merge(transaction, (kept.pk, kept.entity_id), (gone.pk, gone.entity_id))
     told = {"other": _told(gone), "into": _told(kept), "links": moved, "reason": reason}
     return Entry("merge_entities", kept.entity_id, told)
 
@@ -66,8 +63,8 @@ def protect(
         Conflict: the name may mean several.
     """
     with opened.transaction(actor) as transaction:
-        one = Reader(transaction.connection, viewer, opened.naming).only(name)
-        entity_changes.protect(transaction.connection, one.row.pk, protected=protected)
+        one = Reader(transaction, viewer, opened.naming).only(name)
+        entities.protect(transaction, one.row.pk, protected=protected)
         details = {"protected": protected, "reason": reason}
         transaction.tell([Entry("protect_entity", one.row.entity_id, details)])
         return one.info
@@ -89,22 +86,21 @@ def split(
     keys = list(dict.fromkeys(canonical(each) for each in names))
     if not 1 <= len(keys) <= MAX_NAMES or not all(keys):
         raise InvalidInput(f"1 to {MAX_NAMES} names, none of them empty", field="names")
-    with opened.database.read() as connection:
-        row = _splittable(Reader(connection, viewer, opened.naming), opened, entity, keys)
-        linked = entity_changes.linked_memories(connection, row.pk)
+    with opened.database.read() as snapshot:
+        row = _splittable(Reader(snapshot, viewer, opened.naming), opened, entity, keys)
+        linked = entities.linked_memories(snapshot, row.pk)
     # Names are looked for outside of the transaction: it may take longer than writers wait.
     named: Named = {}
     for start in range(0, len(linked), BATCH):
-        with opened.database.read() as connection:
-            named |= _named(opened, connection, linked[start : start + BATCH])
+        with opened.database.read() as snapshot:
+            named |= _named(opened, snapshot, linked[start : start + BATCH])
     with opened.transaction(actor) as transaction:
-        connection = transaction.connection
-        reader = Reader(connection, viewer, opened.naming)
+        reader = Reader(transaction, viewer, opened.naming)
         row = _splittable(reader, opened, row.entity_id, keys)
-        since = [pk for pk in entity_changes.linked_memories(connection, row.pk) if pk not in named]
-        named |= _named(opened, connection, since)
-        new = _part(opened, connection, row, keys, transaction.at)
-        moved = _relink(connection, row, new, named)
+        since = [pk for pk in entities.linked_memories(transaction, row.pk) if pk not in named]
+        named |= _named(opened, transaction, since)
+        new = _part(opened, transaction, row, keys, transaction.at)
+        moved = _relink(transaction, row, new, named)
         told = {"from": _told(row), "new": _told(new), "names": keys, "links": moved}
         transaction.tell([Entry("split_entity", row.entity_id, {**told, "reason": reason})])
         found = reader.found(new)
@@ -131,53 +127,53 @@ def _splittable(reader: Reader, opened: Opened, entity: str, keys: Collection[st
     return one.row
 
 
-def _named(opened: Opened, connection: sa.Connection, pks: Sequence[int]) -> Named:
-    found = derived.contents_of(connection, pks)
+def _named(opened: Opened, snapshot: Snapshot, pks: Sequence[int]) -> Named:
+    found = text_index.contents_of(snapshot, pks)
     return {pk: names_in(opened, content, kept) for pk, content, kept in found}
 
 
 def _part(
-    opened: Opened, connection: sa.Connection, row: EntityRow, keys: Sequence[str], at: int
+    opened: Opened, transaction: Transaction, row: EntityRow, keys: Sequence[str], at: int
 ) -> EntityRow:
     """Give the names to an entity of their own: one that was merged, or else a new one."""
     merged = [
         each
         for key in keys
-        for each in entity_queries.merged_names(connection, row.entity_id)
+        for each in entities.merged_names(transaction, row.entity_id)
         if each.name_key == key
     ]
-    group = [row.pk, *(each.pk for each in entity_queries.merged_names(connection, row.entity_id))]
-    aliases = [each for each in entity_queries.aliases(connection, group) if each[1] in keys]
+    group = [row.pk, *(each.pk for each in entities.merged_names(transaction, row.entity_id))]
+    aliases = [each for each in entities.aliases(transaction, group) if each[1] in keys]
     if merged and merged[0].name_key == keys[0]:
         new = merged[0]
-        entity_changes.make_own(connection, new.pk)
+        entities.make_own(transaction, new.pk)
     else:
         _, key, written = min(aliases, key=lambda each: keys.index(each[1]))
         entity_id = opened.ids.new("ent_")
-        made = entities.create(connection, {EntityName(key, written, row.type): entity_id}, at)
+        made = entities.create(transaction, {EntityName(key, written, row.type): entity_id}, at)
         [pk] = made.values()
         new = EntityRow(pk, entity_id, written, key, row.type, 0)
     names = [each.pk for each in merged if each.pk != new.pk]
-    entity_changes.make_name_of(connection, names, new.entity_id)
+    entities.make_name_of(transaction, names, new.entity_id)
     moving = {pk for pk in group if pk not in {each.pk for each in merged}}
-    entity_changes.move_aliases(
-        connection, [(pk, key) for pk, key, _ in aliases if pk in moving], new.pk
+    entities.move_aliases(
+        transaction, [(pk, key) for pk, key, _ in aliases if pk in moving], new.pk
     )
     return new
 
 
-def _relink(connection: sa.Connection, old: EntityRow, new: EntityRow, named: Named) -> int:
+def _relink(transaction: Transaction, old: EntityRow, new: EntityRow, named: Named) -> int:
     """Links by what each text names now; gives how many the new entity has got."""
     names = dict.fromkeys(name for each in named.values() for name in each)
-    known = entities.find(connection, list(names))
+    known = entities.find(transaction, list(names))
     meant = {
         pk: {known.keys[name] for name in names if name in known.keys}
         for pk, names in named.items()
     }
     add = [(new.pk, pk) for pk, means in meant.items() if new.pk in means]
     remove = [(old.pk, pk) for _, pk in add if old.pk not in meant[pk]]
-    entity_changes.relink(connection, add=add, remove=remove)
-    entity_changes.recount(connection, [old.pk, new.pk])
+    entities.relink(transaction, add=add, remove=remove)
+    entities.recount(transaction, [old.pk, new.pk])
     return len(add)
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import sqlalchemy as sa
-
 from memgraph.audit.journal import Entry
 from memgraph.consolidation.drafts import Draft, source_of
 from memgraph.consolidation.lookup import is_protected
@@ -21,17 +19,18 @@ from memgraph.model.enums import EdgeType, Relation
 from memgraph.model.events import ContradictionFound, Event, SessionConsolidated
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import EdgeInput, validated
-from memgraph.policy.dedup import content_hash
-from memgraph.policy.echo import known_echo
-from memgraph.policy.trust import LESS_TRUSTED
+from memgraph.rules.dedup import content_hash
+from memgraph.rules.echo import known_echo
+from memgraph.rules.trust import LESS_TRUSTED
 from memgraph.service import changes
 from memgraph.service.joining import Compare, Written
 from memgraph.service.life.pages import GroupWork, PageRead, PageWork
-from memgraph.service.opened import Opened, Transaction
+from memgraph.service.opened import JournalledTransaction, Opened
 from memgraph.service.writing import Prepared
-from memgraph.storage import consolidation_queries as queries
-from memgraph.storage import edges, events, memories
-from memgraph.storage.consolidation_queries import FactRow, Place
+from memgraph.store import edges, events, memories
+from memgraph.store import sessions as queries
+from memgraph.store.sessions import FactRow, Place
+from memgraph.store.snapshot import Snapshot
 
 # Facts that came between matching and writing; more of them and the page is matched anew.
 MAX_SINCE = 200
@@ -66,29 +65,28 @@ def write_page(opened: Opened, page: PageRead, work: PageWork, *, actor: str) ->
         [opened.writer.prepare(each.given) for each in group.matched.fresh] for group in work.groups
     ]
     with opened.transaction(actor) as transaction:
-        connection = transaction.connection
-        _require_unmoved(connection, page, work)
+        _require_unmoved(transaction, page, work)
         done, told = PageDone(), list[Event]()
         # All of them before the first is written: what one writes is beside the next.
         for group in work.groups:
-            _require_unchanged_store(connection, group, transaction.at)
+            _require_unchanged_store(transaction, group, transaction.at)
         for group, items in zip(work.groups, prepared, strict=True):
             _write_group(opened, transaction, page.state.session_id, group, items, done, told)
         stored = sum(each.outcome == "stored" for each in done.facts)
         session_id, through = page.state.session_id, page.turns[-1] if page.turns else None
         after = page.state.through_pk if through is None else through.pk
-        done.last = not queries.has_turns_after(connection, session_id, after)
+        done.last = not queries.has_turns_after(transaction, session_id, after)
         queries.move_on(
-            connection,
+            transaction,
             session_id,
             page.state.through if through is None else through.memory_id,
             transaction.at if done.last else None,
         )
         if done.last:
-            number = queries.extracted_facts(connection, session_id)
+            number = queries.extracted_facts(transaction, session_id)
             told.append(SessionConsolidated(session_id=session_id, facts=number))
         transaction.tell([_entry(page, work, done, stored)])
-        events.append(connection, transaction.at, told)
+        events.append(transaction, transaction.at, told)
     return done
 
 
@@ -133,26 +131,26 @@ def _entry(page: PageRead, work: PageWork, done: PageDone, stored: int) -> Entry
     return Entry("consolidate", None, told)
 
 
-def _require_unmoved(connection: sa.Connection, page: PageRead, work: PageWork) -> None:
-    state = queries.session_state(connection, page.state.session_id)
+def _require_unmoved(snapshot: Snapshot, page: PageRead, work: PageWork) -> None:
+    state = queries.session_state(snapshot, page.state.session_id)
     if state is None or state.through != page.state.through:
         raise PageMoved
     read = {turn for group in work.groups for turn in group.turns}
-    if queries.active_ids(connection, read) != read:
+    if queries.active_ids(snapshot, read) != read:
         raise PageMoved
 
 
-def _require_unchanged_store(connection: sa.Connection, group: GroupWork, at: int) -> None:
+def _require_unchanged_store(snapshot: Snapshot, group: GroupWork, at: int) -> None:
     matched, place = group.matched, group.place
     targets = {each for each in matched.repeats.values() if not each.startswith("#")}
-    if queries.active_ids(connection, targets) != targets:
+    if queries.active_ids(snapshot, targets) != targets:
         raise StoreMoved
     contents = [each.given.content for each in matched.fresh]
     if not contents:
         return
-    if queries.same_facts(connection, {content_hash(each) for each in contents}, place, at=at):
+    if queries.same_facts(snapshot, {content_hash(each) for each in contents}, place, at=at):
         raise StoreMoved
-    since = queries.facts_since(connection, matched.since, place, MAX_SINCE, at=at)
+    since = queries.facts_since(snapshot, matched.since, place, MAX_SINCE, at=at)
     if len(since) == MAX_SINCE or any(_touches(new, old) for new in contents for old in since):
         raise StoreMoved
 
@@ -165,17 +163,17 @@ def _touches(new: str, old: FactRow) -> bool:
 
 def _write_group(
     opened: Opened,
-    transaction: Transaction,
+    transaction: JournalledTransaction,
     session_id: str,
     group: GroupWork,
     items: Sequence[Prepared],
     done: PageDone,
     told: list[Event],
 ) -> None:
-    connection, at, actor = transaction.connection, transaction.at, transaction.actor
+    at, actor = transaction.at, transaction.actor
     done.rejected += [*group.rejected, *group.undecided]
     # They were held against the store when the page was matched.
-    written = opened.writer.store(connection, items, [], at=at, actor=actor, compare=Compare.DONE)
+    written = opened.writer.store(transaction, items, [], at=at, actor=actor, compare=Compare.DONE)
     for each, outcome in zip(group.matched.fresh, written.memories, strict=True):
         if outcome.code == QuotaReached.code:
             where = f"{session_id}, draft {each.number}"
@@ -188,9 +186,9 @@ def _write_group(
     for each, target in _strengthening(group):
         rows = [group.turns[one] for one in each.evidence]
         source = memories.source_id(source_of(rows, session_id))
-        memories.insert_sources(connection, {source: source_of(rows, session_id)})
+        memories.insert_sources(transaction, {source: source_of(rows, session_id)})
         transaction.tell(
-            changes.strengthen(connection, target, source_id=source, evidence=each.evidence, at=at)
+            changes.strengthen(transaction, target, source_id=source, evidence=each.evidence, at=at)
         )
         done.facts.append(_note(each, target, "strengthened"))
     transaction.tell(written.entries)
@@ -215,17 +213,16 @@ def _strengthening(group: GroupWork) -> list[tuple[Draft, str]]:
 
 def _join(
     opened: Opened,
-    transaction: Transaction,
+    transaction: JournalledTransaction,
     group: GroupWork,
     links: Sequence[EdgeInput],
     written: Written,
     done: PageDone,
 ) -> dict[str, Event]:
     """Write edges between active memories; gives an event for each open contradiction by edge."""
-    connection = transaction.connection
     stored = {end for link in links for end in (link.from_id, link.to_id) if end[0] != "#"}
-    active = queries.active_ids(connection, stored)
-    rows = queries.facts_by_id(connection, sorted(active), group.place, at=transaction.at)
+    active = queries.active_ids(transaction, stored)
+    rows = queries.facts_by_id(transaction, sorted(active), group.place, at=transaction.at)
     # What a person told or confirmed is contradicted, and replaced by a person alone.
     protected = {one for one, row in rows.items() if is_protected(row)}
     known = [
@@ -237,7 +234,7 @@ def _join(
     ]
     joined = Written(ids_by_key=written.ids_by_key)
     outcomes = opened.writer.joiner.join_all(
-        connection, known, joined, at=transaction.at, actor=transaction.actor
+        transaction, known, joined, at=transaction.at, actor=transaction.actor
     )
     transaction.tell(joined.entries)
     found: dict[str, Event] = {}
@@ -257,7 +254,7 @@ def _join(
 
 def _decide(
     opened: Opened,
-    transaction: Transaction,
+    transaction: JournalledTransaction,
     group: GroupWork,
     decision: Decision,
     written: Written,
@@ -265,20 +262,20 @@ def _decide(
     open_ones: dict[str, Event],
 ) -> None:
     """Decide one contradiction as the extractor proposed, if its sides are what they were."""
-    connection, at, actor = transaction.connection, transaction.at, transaction.actor
+    at, actor = transaction.at, transaction.actor
     try:
         winner, loser = written.resolve(decision.winner), decision.loser
     except NotFound as error:
         done.rejected.append(RejectedItem(code=error.code, where=decision.where))
         return
-    if edges.find(connection, winner, loser, EdgeType.UPDATES) is not None:
+    if edges.find(transaction, winner, loser, EdgeType.UPDATES) is not None:
         return  # settled by the rules
-    rows = queries.facts_by_id(connection, [winner, loser], group.place, at=at)
+    rows = queries.facts_by_id(transaction, [winner, loser], group.place, at=at)
     if len(rows) < 2 or is_protected(rows[loser]):
         done.rejected.append(RejectedItem(code="resolution.changed", where=decision.where))
         return
     try:
-        if edges.find(connection, winner, loser, EdgeType.CONTRADICTS) is None:
+        if edges.find(transaction, winner, loser, EdgeType.CONTRADICTS) is None:
             link = validated(
                 EdgeInput,
                 {
@@ -289,14 +286,14 @@ def _decide(
                 },
             )
             open_ones |= _join(opened, transaction, group, [link], written, done)
-        edge = edges.get_between(connection, winner, loser, EdgeType.CONTRADICTS)
-        if not opened.writer.joiner.may_replace(connection, winner, loser):
+        edge = edges.get_between(transaction, winner, loser, EdgeType.CONTRADICTS)
+        if not opened.writer.joiner.may_replace(transaction, winner, loser):
             # It stays open: a person decides for the less trusted one, or nobody does.
             done.rejected.append(RejectedItem(code=LESS_TRUSTED, where=decision.where))
             return
         transaction.tell(
             changes.resolve(
-                connection, edge, winner_id=winner, reason=decision.reason, at=at, actor=actor
+                transaction, edge, winner_id=winner, reason=decision.reason, at=at, actor=actor
             )
         )
     except (Conflict, InvalidInput, NotFound) as error:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
-import sqlalchemy as sa
-
 from memgraph.consolidation import lookup
 from memgraph.consolidation.drafts import Draft, draft, groups_of, turn_of
 from memgraph.consolidation.matching import Matched, match
@@ -24,13 +22,14 @@ from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import EdgeInput
-from memgraph.policy.echo import heard_role, judged_at
-from memgraph.policy.scope import Viewer
+from memgraph.rules.echo import heard_role, judged_at
+from memgraph.rules.scope import Viewer
 from memgraph.service.life.echoes import echo_filter
 from memgraph.service.life.extractors import RulePages
 from memgraph.service.opened import Opened
-from memgraph.storage import consolidation_queries as queries
-from memgraph.storage.consolidation_queries import Place, SessionState, TurnRow
+from memgraph.store import sessions as queries
+from memgraph.store.sessions import Consolidation, Place, TurnRow
+from memgraph.store.snapshot import Snapshot
 
 # Turns before a page, for what its own ones refer to.
 CONTEXT_TURNS = 6
@@ -52,7 +51,7 @@ class Tools:
 class PageRead:
     """Turns as they were read, of any status; the cursor that they follow."""
 
-    state: SessionState
+    state: Consolidation
     turns: tuple[TurnRow, ...]
     before: tuple[TurnRow, ...]
 
@@ -83,12 +82,12 @@ class PageWork:
     incomplete: bool = False
 
 
-def read_page(connection: sa.Connection, state: SessionState, limit: int) -> PageRead:
+def read_page(snapshot: Snapshot, state: Consolidation, limit: int) -> PageRead:
     """The next turns after the cursor of ``state``."""
     return PageRead(
         state,
-        tuple(queries.turns_after(connection, state.session_id, state.through_pk, limit)),
-        tuple(queries.turns_before(connection, state.session_id, state.through_pk, CONTEXT_TURNS)),
+        tuple(queries.turns_after(snapshot, state.session_id, state.through_pk, limit)),
+        tuple(queries.turns_before(snapshot, state.session_id, state.through_pk, CONTEXT_TURNS)),
     )
 
 

@@ -12,18 +12,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-import sqlalchemy as sa
-
 from memgraph.entities.normalise import as_a_word, canonical
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.entities import EntityInfo, EntityProfile, RelatedEntity
 from memgraph.model.enums import EntityType, MemoryStatus
-from memgraph.policy.scope import Viewer
+from memgraph.rules.scope import Viewer
 from memgraph.service.naming import Naming
 from memgraph.service.opened import Opened
-from memgraph.storage import entity_queries
-from memgraph.storage.entity_queries import EntityRow, Seen
-from memgraph.storage.visibility import STANDING, View
+from memgraph.store import entities
+from memgraph.store.entities import EntityRow, Seen
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import STANDING, View
 
 MAX_LISTED: Final = 1_000
 MAX_MEMORIES: Final = 100
@@ -64,8 +63,8 @@ class Found:
 class Reader:
     """Looks up entities on one snapshot, as a viewer sees them."""
 
-    def __init__(self, connection: sa.Connection, viewer: Viewer, naming: Naming) -> None:
-        self._connection = connection
+    def __init__(self, snapshot: Snapshot, viewer: Viewer, naming: Naming) -> None:
+        self._snapshot = snapshot
         self._naming = naming
         self.view = View(viewer, statuses=STANDING)
         self.active = View(viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
@@ -79,7 +78,7 @@ class Reader:
         """
         if len(name_or_id) > MAX_NAME_CHARS:
             raise InvalidInput(f"a name has at most {MAX_NAME_CHARS} characters", field="name")
-        by_id = entity_queries.by_id(self._connection, name_or_id)
+        by_id = entities.by_id(self._snapshot, name_or_id)
         if by_id is not None and (one := self.found(by_id)) is not None:
             return [one]
         key = canonical(name_or_id)
@@ -87,8 +86,8 @@ class Reader:
             raise InvalidInput("the name of an entity has letters or digits", field="name")
         keys = self._naming.nicknames.also_called(key)
         found: list[Found] = []
-        for look_up in (entity_queries.by_keys, entity_queries.of_first_names):
-            rows = () if found else look_up(self._connection, keys)
+        for look_up in (entities.by_keys, entities.of_first_names):
+            rows = () if found else look_up(self._snapshot, keys)
             found += [one for row in rows if (one := self.found(row)) and one.names.keys & keys]
         if not found:
             told = name_or_id[:80]
@@ -109,27 +108,23 @@ class Reader:
 
     def found(self, row: EntityRow) -> Found | None:
         """None: no memory that the reader may see names it."""
-        seen = entity_queries.seen(self._connection, row.pk, self.view)
+        seen = entities.seen(self._snapshot, row.pk, self.view)
         names = None if seen is None else self._names(row, seen.mentions)
         return None if seen is None or names is None else Found(row, seen, names)
 
     def profile(self, one: Found, *, limit: int, others: Iterable[Found]) -> EntityProfile:
         related = []
-        for row, together in entity_queries.together(
-            self._connection, one.row.pk, self.view, RELATED
-        ):
+        for row, together in entities.together(self._snapshot, one.row.pk, self.view, RELATED):
             other = self.found(row)
             if other is not None:
                 related.append(RelatedEntity(**other.info.model_dump(), together=together))
         return EntityProfile(
             **one.info.model_dump(),
             aliases=one.names.others,
-            protected=entity_queries.is_protected(self._connection, one.row.pk),
+            protected=entities.is_protected(self._snapshot, one.row.pk),
             first_seen=one.seen.first,
             last_seen=one.seen.last,
-            memories=tuple(
-                entity_queries.top_memories(self._connection, one.row.pk, self.active, limit)
-            ),
+            memories=tuple(entities.top_memories(self._snapshot, one.row.pk, self.active, limit)),
             related=tuple(related),
             candidates=tuple(each.info for each in others),
         )
@@ -149,11 +144,11 @@ class Reader:
 
     def _names(self, row: EntityRow, mentions: int) -> Names | None:
         """The names that the reader may know; None: there is none."""
-        merged = entity_queries.merged_names(self._connection, row.entity_id)
+        merged = entities.merged_names(self._snapshot, row.entity_id)
         written = [(row.name_key, row.canonical_name)]
         written += [(each.name_key, each.canonical_name) for each in merged]
         pks = [row.pk, *(each.pk for each in merged)]
-        aliases = entity_queries.aliases(self._connection, pks)
+        aliases = entities.aliases(self._snapshot, pks)
         written += [(key, alias) for _, key, alias in aliases]
         told = self._naming.nicknames.pairs_of([key for key, _ in written])
         first = _first_name(row)
@@ -175,7 +170,7 @@ class Reader:
     ) -> set[tuple[str, str]]:
         """Those of some names, (key, as written), that stand in visible texts."""
         open_ones, said = dict.fromkeys(wanted), set[tuple[str, str]]()
-        texts = entity_queries.contents(self._connection, row.pk, self.view)
+        texts = entities.contents(self._snapshot, row.pk, self.view)
         for text in islice(texts, MAX_READ):
             folded = canonical(text)
             for each in list(open_ones):
@@ -189,7 +184,7 @@ class Reader:
         return said
 
     def _is_said(self, row: EntityRow, name: tuple[str, str]) -> bool:
-        texts = entity_queries.contents_saying(self._connection, row.pk, self.view, name)
+        texts = entities.contents_saying(self._snapshot, row.pk, self.view, name)
         return any(_says(text, canonical(text), name, row) for text in texts)
 
 
@@ -219,8 +214,8 @@ def profile(opened: Opened, viewer: Viewer, name_or_id: str, *, limit: int) -> E
     """
     if not 0 <= limit <= MAX_MEMORIES:
         raise InvalidInput(f"limit lies between 0 and {MAX_MEMORIES}", limit=limit)
-    with opened.database.read() as connection:
-        reader = Reader(connection, viewer, opened.naming)
+    with opened.database.read() as snapshot:
+        reader = Reader(snapshot, viewer, opened.naming)
         one, *others = reader.meant(name_or_id)
         return reader.profile(one, limit=limit, others=others)
 
@@ -234,11 +229,11 @@ def listing(opened: Opened, viewer: Viewer, *, prefix: str, limit: int) -> list[
     if not 1 <= limit <= MAX_LISTED:
         raise InvalidInput(f"limit lies between 1 and {MAX_LISTED}", limit=limit)
     begin = canonical(prefix)
-    with opened.database.read() as connection:
-        reader = Reader(connection, viewer, opened.naming)
+    with opened.database.read() as snapshot:
+        reader = Reader(snapshot, viewer, opened.naming)
         rows = (
-            entity_queries.by_prefix(connection, begin, reader.view)
+            entities.by_prefix(snapshot, begin, reader.view)
             if begin
-            else entity_queries.most_mentioned(connection, reader.view)
+            else entities.most_mentioned(snapshot, reader.view)
         )
         return [each.info for each in reader.top(rows, limit, begin)]

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
-
 from memgraph.clock import iso
+from memgraph.consolidation.centrality import derivation_ties, edge_ties, entity_ties
 from memgraph.consolidation.digest import Digest, Week, by_centrality, digest
 from memgraph.consolidation.ports import Budget
 from memgraph.errors import ProviderError
@@ -21,21 +20,89 @@ from memgraph.model.enums import (
     EdgeType,
     MemoryKind,
     MemoryType,
+    Scope,
     Sensitivity,
     SourceType,
 )
 from memgraph.model.events import ReflectionSaved
 from memgraph.model.jobs import JobReport, RejectedItem
-from memgraph.model.values import EdgeInput, MemoryInput, Source
-from memgraph.policy import reflection as rules
-from memgraph.policy.bulletin import Line
-from memgraph.service.life.weeks import Place, is_enough, places, read_week
-from memgraph.service.opened import Opened, Transaction
-from memgraph.storage import events
-from memgraph.storage import reflection_queries as queries
+from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source
+from memgraph.rules import reflection as rules
+from memgraph.rules.bulletin import Line
+from memgraph.rules.reflection import CLEARANCE, Period
+from memgraph.rules.scope import Viewer
+from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.store import events, memories
+from memgraph.store import reflections as queries
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
     from memgraph.providers.completion import CompletionProvider
+
+
+# Reading a week: what a reflection on one scope is made of, in one short transaction.
+
+
+MAX_PROJECTS = 50
+MAX_PAIRS, MAX_TASKS = 50, 500
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The scope that a reflection is on: global, or one project. What it reads, it may be shown to.
+
+    A conversation has no reflection: what it holds alone is not to leave it.
+    """
+
+    scope: Scope = Scope.GLOBAL
+    scope_id: str | None = None
+
+    @property
+    def view(self) -> View:
+        granted = frozenset() if self.scope_id is None else frozenset({self.scope_id})
+        return View(Viewer(CLEARANCE, project_ids=granted, scopes=frozenset({self.scope})))
+
+
+def places(snapshot: Snapshot, during: Period, min_facts: int) -> list[Place]:
+    """Global, and every project with so many new facts, the busiest ones."""
+    open_ones = [each.value for each in Sensitivity if each.level <= CLEARANCE.level]
+    found = queries.projects(snapshot, during, open_ones, min_facts, MAX_PROJECTS)
+    return [Place(), *(Place(Scope.PROJECT, each) for each in found)]
+
+
+def read_week(snapshot: Snapshot, place: Place, during: Period, now_ms: int, limit: int) -> Week:
+    """The last ``limit`` memories of a period, what joins them, and what came of them."""
+    view = place.view
+    found = queries.of_period(snapshot, view, during, limit)
+    ids = [each.memory_id for each in found]
+    ties = [
+        *edge_ties(queries.edges_among(snapshot, ids)),
+        *derivation_ties(queries.derivations_among(snapshot, ids)),
+        *entity_ties(queries.entities_of(snapshot, ids)),
+    ]
+    return Week(
+        during=during,
+        now_ms=now_ms,
+        memories=found,
+        ties=ties,
+        contradictions=_pairs(snapshot, queries.contradictions(snapshot, view, during, MAX_PAIRS)),
+        replaced=_pairs(snapshot, queries.replacements(snapshot, view, during, MAX_PAIRS)),
+        tasks=queries.tasks(snapshot, view, MAX_TASKS),
+        total=queries.count_facts(snapshot, view, during),
+    )
+
+
+def is_enough(week: Week, min_facts: int) -> bool:
+    """Whether there are facts enough to reflect on."""
+    return sum(each.kind is MemoryKind.FACT for each in week.memories) >= min_facts
+
+
+def _pairs(snapshot: Snapshot, found: list[tuple[str, str]]) -> list[tuple[Memory, Memory]]:
+    ids = sorted({one for pair in found for one in pair})
+    by_id = {each.memory_id: each for each in memories.get_many(snapshot, ids)}
+    return [(by_id[one], by_id[other]) for one, other in found]
+
 
 PART = "reflection"
 TOO_SOON, TOO_FEW_FACTS, UNCHANGED, SAVED = "too_soon", "too_few_facts", "unchanged", "saved"
@@ -88,8 +155,8 @@ def reflect(
     """
     run = _begun(opened, now_ms, actor, provider, force)
     settings = opened.settings.memory.reflection
-    with opened.database.read() as connection:
-        found = places(connection, run.during, settings.min_facts)
+    with opened.database.read() as snapshot:
+        found = places(snapshot, run.during, settings.min_facts)
     outcomes: list[str] = []
     for number, place in enumerate(found):
         if stop():
@@ -130,19 +197,19 @@ def _begun(
 def _reflect_on(run: _Run, place: Place) -> str:
     """Gives what came of it: ``saved``, or why there is none."""
     settings = run.opened.settings.memory.reflection
-    with run.opened.database.read() as connection:
-        if _is_too_soon(run, connection, place):
+    with run.opened.database.read() as snapshot:
+        if _is_too_soon(run, snapshot, place):
             return TOO_SOON
-        week = read_week(connection, place, run.during, run.now_ms, settings.limit)
+        week = read_week(snapshot, place, run.during, run.now_ms, settings.limit)
     if not is_enough(week, settings.min_facts):
         return TOO_FEW_FACTS
     said = _said(run, place, week)
     made = digest(week, said)
     with run.opened.transaction(run.actor) as transaction:
         # Another process may have been faster, and what is cited may have been taken back.
-        if _is_too_soon(run, transaction.connection, place):
+        if _is_too_soon(run, transaction, place):
             return TOO_SOON
-        there = queries.still_there(transaction.connection, place.view, made.cited)
+        there = queries.still_there(transaction, place.view, made.cited)
         made = made.without(set(made.cited) - there)
         if not made.cited:
             return TOO_FEW_FACTS
@@ -153,16 +220,16 @@ def _reflect_on(run: _Run, place: Place) -> str:
     return SAVED
 
 
-def _is_too_soon(run: _Run, connection: sa.Connection, place: Place) -> bool:
-    return not run.force and bool(_near(run, connection, place))
+def _is_too_soon(run: _Run, snapshot: Snapshot, place: Place) -> bool:
+    return not run.force and bool(_near(run, snapshot, place))
 
 
-def _near(run: _Run, connection: sa.Connection, place: Place) -> list[str]:
+def _near(run: _Run, snapshot: Snapshot, place: Place) -> list[str]:
     """Reflections on the same scope that leave no room for another one."""
     pause = run.opened.settings.memory.reflection.min_days_between
     return [
         memory_id
-        for memory_id, at in queries.times(connection, place.scope.value, place.scope_id)
+        for memory_id, at in queries.times(snapshot, place.scope.value, place.scope_id)
         if rules.is_too_soon([at], run.now_ms, pause)
     ]
 
@@ -200,14 +267,20 @@ def _said(run: _Run, place: Place, week: Week) -> list[Line]:
 
 
 def _save(
-    run: _Run, transaction: Transaction, place: Place, week: Week, made: Digest, *, by_model: bool
+    run: _Run,
+    transaction: JournalledTransaction,
+    place: Place,
+    week: Week,
+    made: Digest,
+    *,
+    by_model: bool,
 ) -> bool:
     """Store a reflection; False: the very same one is there."""
-    connection, writer = transaction.connection, run.opened.writer
+    writer = run.opened.writer
     given = _given(run, place, week, made, by_model=by_model)
     links = []
-    before = queries.latest(connection, place.view)
-    if before is not None and before.memory_id in _near(run, connection, place):
+    before = queries.latest(transaction, place.view)
+    if before is not None and before.memory_id in _near(run, transaction, place):
         if before.content == given.content:
             return False
         because = "made anew for the same days"
@@ -220,13 +293,13 @@ def _save(
             )
         ]
     written = writer.store(
-        connection, [writer.prepare(given)], links, at=transaction.at, actor=run.actor
+        transaction, [writer.prepare(given)], links, at=transaction.at, actor=run.actor
     )
     if written.errors:
         raise written.errors[0]
     transaction.tell(written.entries)
     saved = ReflectionSaved(memory_id=written.ids_by_key["reflection"])
-    events.append(connection, transaction.at, [saved])
+    events.append(transaction, transaction.at, [saved])
     return True
 
 

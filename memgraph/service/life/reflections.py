@@ -7,11 +7,11 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from memgraph.model.values import Memory
-from memgraph.policy.scope import Viewer
-from memgraph.storage import journal
-from memgraph.storage import reflection_queries as queries
-from memgraph.storage.database import Database
-from memgraph.storage.visibility import View
+from memgraph.rules.scope import Viewer
+from memgraph.store import journal
+from memgraph.store import reflections as queries
+from memgraph.store.database import Database
+from memgraph.store.visibility import View
 
 MAX_VIEWS = 64
 # One that stays the same is told to the book of receipts anew so often, as a bulletin is.
@@ -38,15 +38,15 @@ class LatestReflections:
         Args:
             as_of: as it was at that time, milliseconds.
         """
-        with self._database.read() as connection:
+        with self._database.read() as snapshot:
             if as_of is not None:
-                return queries.latest(connection, View(viewer, as_of))
-            head = journal.head(connection)
+                return queries.latest(snapshot, View(viewer, as_of))
+            head = journal.head(snapshot)
             with self._lock:
                 kept = self._kept.get(viewer)
             if kept is not None and kept.head == head:
                 return kept.found
-            found = queries.latest(connection, View(viewer))
+            found = queries.latest(snapshot, View(viewer))
         with self._lock:
             self._kept[viewer] = _Kept(head, found)
             self._kept.move_to_end(viewer)

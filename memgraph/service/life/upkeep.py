@@ -10,11 +10,12 @@ from memgraph.clock import MS_PER_DAY, Clock
 from memgraph.config.receipts import ReceiptSettings
 from memgraph.log import EventLog
 from memgraph.model.events import EVENTS
-from memgraph.policy.delivery import KEEP_WAITING_MS, MOST_PARKED
+from memgraph.rules.events import KEEP_WAITING_MS, MOST_PARKED
 from memgraph.service.idempotency import KEPT_MS
 from memgraph.service.life.events import Subscribers
-from memgraph.storage import events, idempotency, receipt_queries, text_index
-from memgraph.storage.database import Database
+from memgraph.store import events, idempotency, text_index
+from memgraph.store import receipts as receipts_rows
+from memgraph.store.database import Database
 
 # Each message leaves a part of the text index; SQLite itself merges sixteen of a size.
 COMMITS_BETWEEN_MERGES: Final = 64
@@ -50,6 +51,8 @@ class Upkeep:
         self._log = log
         self._subscribers = subscribers
         self._merged_at = database.commits
+        # Others may have written before this process began.
+        self._postings_at = self._merged_at
         self._events_at = 0
         self.removes = True
 
@@ -60,6 +63,7 @@ class Upkeep:
             StorageError: the database failed.
         """
         self._merge(stop)
+        self._merge_postings(stop)
         now = self._clock.now_ms()
         if self.removes and now >= self._events_at:
             self._events_at = now + EVENTS_EVERY_MS
@@ -72,8 +76,8 @@ class Upkeep:
         if self._database.commits - self._merged_at < COMMITS_BETWEEN_MERGES:
             return
         for _ in range(MOST_MERGES):
-            with self._database.write(durable=False) as connection:
-                more = text_index.merge(connection, MERGED_AT_ONCE)
+            with self._database.write(durable=False) as transaction:
+                more = text_index.merge(transaction, MERGED_AT_ONCE)
             if not more:
                 self._merged_at = self._database.commits
                 return
@@ -81,41 +85,46 @@ class Upkeep:
                 return
             time.sleep(GIVE_WAY_S)
 
+    def _merge_postings(self, stop: Callable[[], bool]) -> None:
+        if self._database.commits >= self._postings_at:
+            self._postings_at = self._database.commits + COMMITS_BETWEEN_MERGES
+            text_index.INDEX.merge(self._database, stop)
+
     def _remove_events(self, now: int, stop: Callable[[], bool]) -> None:
-        with self._database.read() as connection:
-            through = events.removable(connection, now)
+        with self._database.read() as snapshot:
+            through = events.removable(snapshot, now)
         if not through:
             return
         removed = REMOVED_AT_ONCE
         while removed == REMOVED_AT_ONCE and not stop():
-            with self._database.write(durable=False) as connection:
-                for name, seq in events.behind(connection, through).items():
-                    if events.some_between(connection, seq, through, self._topics(name)):
+            with self._database.write(durable=False) as transaction:
+                for name, seq in events.behind(transaction, through).items():
+                    if events.some_between(transaction, seq, through, self._topics(name)):
                         self._log.warning("events.lost", subscriber=name, through=through)
-                events.skip(connection, through)
-                removed = events.remove(connection, through, REMOVED_AT_ONCE)
+                events.skip(transaction, through)
+                removed = events.remove(transaction, through, REMOVED_AT_ONCE)
 
     def _forget_requests(self, now: int, stop: Callable[[], bool]) -> None:
         removed = REMOVED_AT_ONCE
         while removed == REMOVED_AT_ONCE and not stop():
-            with self._database.read() as connection:
-                if not idempotency.any_of(connection, now - KEPT_MS):
+            with self._database.read() as snapshot:
+                if not idempotency.any_of(snapshot, now - KEPT_MS):
                     return
-            with self._database.write(durable=False) as connection:
-                removed = idempotency.prune(connection, now - KEPT_MS, REMOVED_AT_ONCE)
+            with self._database.write(durable=False) as transaction:
+                removed = idempotency.prune(transaction, now - KEPT_MS, REMOVED_AT_ONCE)
 
     def _remove_receipts(self, now: int, stop: Callable[[], bool]) -> None:
         keep = self._receipts.keep
         since = max(now - int(self._receipts.keep_days * MS_PER_DAY), 0)
         while not stop():
-            with self._database.read() as connection:
-                if not receipt_queries.any_old(connection, keep=keep, since=since):
+            with self._database.read() as snapshot:
+                if not receipts_rows.any_old(snapshot, keep=keep, since=since):
                     return
-            with self._database.write(durable=False) as connection:
-                receipt_queries.remove_old(
-                    connection, keep=keep, since=since, limit=RECEIPTS_AT_ONCE
+            with self._database.write(durable=False) as transaction:
+                receipts_rows.remove_old(
+                    transaction, keep=keep, since=since, limit=RECEIPTS_AT_ONCE
                 )
-                receipt_queries.remove_bulletins(connection, RECEIPTS_AT_ONCE)
+                receipts_rows.remove_bulletins(transaction, RECEIPTS_AT_ONCE)
             time.sleep(GIVE_WAY_S)
 
     def _topics(self, name: str) -> Sequence[str]:
@@ -124,12 +133,12 @@ class Upkeep:
         return tuple(EVENTS) if known is None else known.topics
 
     def _remove_failures(self, now: int) -> None:
-        with self._database.read() as connection:
-            if not events.failures(connection, 1):
+        with self._database.read() as snapshot:
+            if not events.failures(snapshot, 1):
                 return
-        with self._database.write(durable=False) as connection:
+        with self._database.write(durable=False) as transaction:
             removed = events.prune_failures(
-                connection, before=now - KEEP_WAITING_MS, keep=MOST_PARKED
+                transaction, before=now - KEEP_WAITING_MS, keep=MOST_PARKED
             )
         if removed:
             self._log.warning("events.given_up", events=removed)

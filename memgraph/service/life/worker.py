@@ -25,12 +25,12 @@ from memgraph.service.life.events import Later, Subscriber
 from memgraph.service.life.jobs import WALL, Asked, Reins
 from memgraph.service.life.leasing import lease_ms
 from memgraph.service.opened import Opened
-from memgraph.storage import comparisons, embeddings, events, job_runs
+from memgraph.store import comparisons, embeddings, events
+from memgraph.store import jobs as jobs_rows
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
-
     from memgraph.service.memory_service import MemoryService
+    from memgraph.store.snapshot import Snapshot
 
 SUBSCRIBER = "consolidation"
 POLL_S = 2.0
@@ -214,7 +214,7 @@ class Worker:
             more = self._consolidate(opened)
             more = self._embed(opened) or more
             more = self._compare(opened) or more
-            opened.receipts.flush()
+            opened.receipts.flush_in_steps(self._is_stopping)
             catch_up(opened, self._is_stopping)
             seen.visited_ms = opened.clock.now_ms()
             seen.again_ms = seen.visited_ms if more else self._again(opened, seen.visited_ms)
@@ -226,30 +226,30 @@ class Worker:
     def _consolidate(self, opened: Opened) -> bool:
         """The sessions that have ended; gives whether there are more."""
         told = opened.events.deliver(self._is_stopping, only=SUBSCRIBER, most=SESSIONS_AT_ONCE)
-        with opened.database.read() as connection:
-            parked = events.parked(connection, SUBSCRIBER, 1)
+        with opened.database.read() as snapshot:
+            parked = events.parked(snapshot, SUBSCRIBER, 1)
         if parked:
-            with opened.database.write() as connection:
-                events.drop_settled(connection, SUBSCRIBER)
+            with opened.database.write() as transaction:
+                events.drop_settled(transaction, SUBSCRIBER)
         return told.passed >= SESSIONS_AT_ONCE
 
     def _again(self, opened: Opened, now_ms: int) -> int:
         """When there may be something to do though no other process has changed anything."""
         at = [now_ms + LOOK_MS, *agenda.upcoming(opened, now_ms)]
-        with opened.database.read() as connection:
-            if job_runs.some_running(connection):
+        with opened.database.read() as snapshot:
+            if jobs_rows.some_running(snapshot):
                 # Whoever is at work may die, and nothing changes when a lease runs out.
                 at.append(now_ms + min(lease_ms(opened), REVISIT_MS))
-            if embeddings.has_pending(connection) or self._has_events(connection):
+            if embeddings.has_pending(snapshot) or self._has_events(snapshot):
                 at.append(now_ms + REVISIT_MS)
         # What is due and could not be run is somebody else's for the moment.
         return max(min(at), now_ms + AT_ONCE_MS)
 
-    def _has_events(self, connection: sa.Connection) -> bool:
+    def _has_events(self, snapshot: Snapshot) -> bool:
         """Whether an event is put off, or claimed by a process that may be gone."""
-        cursor = events.cursor(connection, SUBSCRIBER)
+        cursor = events.cursor(snapshot, SUBSCRIBER)
         return cursor is not None and bool(
-            events.after(connection, cursor.delivered_seq, [SessionCompleted.topic], 1)
+            events.after(snapshot, cursor.delivered_seq, [SessionCompleted.topic], 1)
         )
 
     def _run(self, name: str, opened: Opened, asked: Asked) -> JobRun | None:
@@ -284,8 +284,8 @@ class Worker:
         if not isinstance(event, SessionCompleted):
             return
         with self._service.opened(name) as opened:
-            with opened.database.read() as connection:
-                if not events.waits(connection, event.session_id):
+            with opened.database.read() as snapshot:
+                if not events.waits(snapshot, event.session_id):
                     return
             ended = self._run(name, opened, jobs.of_session(event.session_id, "event"))
         if ended is None:
@@ -305,16 +305,16 @@ class Worker:
         """Whether more is left that could be embedded now."""
         if opened.embedding is None or opened.other_model is not None:
             return False
-        with opened.database.read() as connection:
-            if not embeddings.has_pending(connection):
+        with opened.database.read() as snapshot:
+            if not embeddings.has_pending(snapshot):
                 return False
         drained = opened.worker.drain(limit=EMBEDDED_AT_ONCE, stop=self._is_stopping)
         return drained.error_code is None and drained.ready >= EMBEDDED_AT_ONCE
 
     def _compare(self, opened: Opened) -> bool:
         """Compare the facts that wait; True if more are left that could be compared now."""
-        with opened.database.read() as connection:
-            if not comparisons.has_waiting(connection):
+        with opened.database.read() as snapshot:
+            if not comparisons.has_waiting(snapshot):
                 return False
         compared = opened.comparer.drain(limit=COMPARED_AT_ONCE, stop=self._is_stopping)
         done = max(compared.compared, compared.judged)

@@ -16,7 +16,7 @@ from memgraph.model.context import AgentProfile, ContextPackage, ContextRequest,
 from memgraph.model.enums import Sensitivity
 from memgraph.model.turns import TurnWarning
 from memgraph.model.values import Change, Outcome, validated
-from memgraph.policy.scope import Viewer, narrow
+from memgraph.rules.scope import Viewer, narrow
 from memgraph.service.denials import tell_denial
 from memgraph.service.turns.capturing import Capture, Captures, Turn
 from memgraph.service.turns.lanes import Gate, Lane, LaneError

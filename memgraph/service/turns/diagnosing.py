@@ -19,9 +19,9 @@ from memgraph.model.enums import (
 from memgraph.model.recall import MAX_QUERY_CHARS
 from memgraph.model.turns import Evidence, Finding, Rejected, Written
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Name, Value, validated
-from memgraph.policy.echo import MEMORY_ID
-from memgraph.policy.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
-from memgraph.policy.workflow_candidates import DEFAULT_CONFIDENCE
+from memgraph.rules.echo import MEMORY_ID
+from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
+from memgraph.rules.workflow_candidates import DEFAULT_CONFIDENCE
 from memgraph.service.turns.places import Place, checked_text, place_of, several, storable, unfit
 from memgraph.service.turns.telling import warning_of
 from memgraph.service.turns.writing_back import WritingBack, scope_of, stored

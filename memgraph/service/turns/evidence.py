@@ -21,18 +21,18 @@ from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.turns import Evidence, EvidenceItem
 from memgraph.model.values import Edge, Memory, StoredSource
-from memgraph.policy.budget import token_cost
-from memgraph.policy.decay import confidence_at
-from memgraph.policy.lifecycle import contradiction_state
-from memgraph.policy.scope import Viewer
 from memgraph.retrieval.citation import citation, short_citation
+from memgraph.rules.budget import token_cost
+from memgraph.rules.decay import confidence_at
+from memgraph.rules.lifecycle import contradiction_state
+from memgraph.rules.scope import Viewer
 from memgraph.service.context.injecting import new_mark
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
-from memgraph.storage import run_queries
-from memgraph.storage.contradiction_queries import contradictions
-from memgraph.storage.graph_queries import sources_of, visible_memories
-from memgraph.storage.visibility import STANDING, View
+from memgraph.store import sources as sources_rows
+from memgraph.store.edges import contradictions
+from memgraph.store.graph import sources_of, visible_memories
+from memgraph.store.visibility import STANDING, View
 
 PURPOSE = "on_diagnostics"
 MAX_TRACED = 8
@@ -116,12 +116,12 @@ def _asked_for(opened: Opened, viewer: Viewer, inquiry: Inquiry, found: _Found) 
     """Gives the ids that are not there."""
     view = View(viewer, None, STANDING)
     wanted = list(dict.fromkeys(inquiry.memory_ids))
-    with opened.database.read() as connection:
+    with opened.database.read() as snapshot:
         if inquiry.workflow_run_id is not None:
             most = inquiry.max_nodes + 1
-            run = run_queries.of_run(connection, inquiry.workflow_run_id, view, limit=most)
+            run = sources_rows.of_run(snapshot, inquiry.workflow_run_id, view, limit=most)
             wanted = list(dict.fromkeys((*wanted, *run)))
-        there = visible_memories(connection, wanted, view)
+        there = visible_memories(snapshot, wanted, view)
     for each in there.values():
         found.add(each, "asked")
     return [each for each in inquiry.memory_ids if each not in there]
@@ -177,13 +177,13 @@ def _around(opened: Opened, viewer: Viewer, found: _Found) -> tuple[Edge, ...]:
 def _disagreeing(opened: Opened, viewer: Viewer, found: _Found) -> tuple[Contradiction, ...]:
     """Open contradictions of what was found; the other sides come in where there is room."""
     view = View(viewer)
-    with opened.database.read() as connection:
-        edges = contradictions(connection, view, resolved=False, limit=MAX_CONTRADICTIONS)
+    with opened.database.read() as snapshot:
+        edges = contradictions(snapshot, view, resolved=False, limit=MAX_CONTRADICTIONS)
         known = set(found.memories)
         edges = [each for each in edges if {each.from_id, each.to_id} & known]
         ends = {end for edge in edges for end in (edge.from_id, edge.to_id)}
-        memories = visible_memories(connection, sorted(ends), view)
-        sources = {each.source_id: each for each in sources_of(connection, memories.values())}
+        memories = visible_memories(snapshot, sorted(ends), view)
+        sources = {each.source_id: each for each in sources_of(snapshot, memories.values())}
     for edge in edges:
         for one, other in ((edge.from_id, edge.to_id), (edge.to_id, edge.from_id)):
             if other in known:
@@ -195,8 +195,8 @@ def _disagreeing(opened: Opened, viewer: Viewer, found: _Found) -> tuple[Contrad
 
 
 def _items(opened: Opened, found: _Found, now: int) -> list[EvidenceItem]:
-    with opened.database.read() as connection:
-        sources = {each.source_id: each for each in sources_of(connection, found.memories.values())}
+    with opened.database.read() as snapshot:
+        sources = {each.source_id: each for each in sources_of(snapshot, found.memories.values())}
     exponent = opened.settings.memory.decay.exponent
     return [
         _item(memory, sources[memory.source_id], found.reasons[memory_id], now, exponent)

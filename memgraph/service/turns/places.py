@@ -10,7 +10,7 @@ from memgraph.model.context import ContextRequest, Task
 from memgraph.model.enums import CapturedBy, Scope, Sensitivity, SourceType
 from memgraph.model.recall import MAX_QUERY_CHARS
 from memgraph.model.values import MAX_CONTENT_CHARS, Name, Source, Value, validated
-from memgraph.policy.scope import Viewer
+from memgraph.rules.scope import Viewer
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from memgraph.model.context import ContextPackage, ContextRequest, Task
 from memgraph.model.receipts import Receipt
 from memgraph.model.turns import TurnWarning
 from memgraph.paths import Stamp
-from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.service.turns.lanes import Lane, LaneError, Ticket
 from memgraph.service.turns.storing import StoringHandle
 from memgraph.service.turns.telling import Conditions, warning_of

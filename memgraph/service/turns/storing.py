@@ -11,15 +11,15 @@ from memgraph.providers.local import LocalEmbedding
 from memgraph.service.handle import Handle
 from memgraph.service.joining import Written
 from memgraph.service.receipts import Behind
-from memgraph.storage.embeddings import embedded_text
-from memgraph.storage.graph_queries import sources_of, visible_memories
-from memgraph.storage.memories import same_content
+from memgraph.store.embeddings import embedded_text
+from memgraph.store.graph import sources_of, visible_memories
+from memgraph.store.memories import same_content
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.policy.scope import Viewer
+    from memgraph.rules.scope import Viewer
     from memgraph.service.opened import Opened
 
 
@@ -45,7 +45,7 @@ class StoringHandle(Handle):
             prepared = [opened.writer.prepare(each, next(vectors, None)) for each in checked]
             with opened.transaction(self.actor) as transaction:
                 written = opened.writer.store(
-                    transaction.connection,
+                    transaction,
                     prepared,
                     links,
                     at=transaction.at,
@@ -78,16 +78,16 @@ class StoringHandle(Handle):
 
     def visible(self, ids: Collection[str]) -> frozenset[str]:
         """Those of ``ids`` that are there, as far as this handle may see."""
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            return frozenset(visible_memories(connection, ids, self._view))
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return frozenset(visible_memories(snapshot, ids, self._view))
 
     def saying(self, hashes: Collection[str]) -> list[tuple[Memory, StoredSource]]:
         """The active memories of these texts, by their hashes, that this handle sees."""
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             now = opened.clock.now_ms()
-            rows = same_content(connection, list(hashes), self._view, at=now)
-            found = visible_memories(connection, [each.memory_id for each in rows], self._view)
-            sources = {each.source_id: each for each in sources_of(connection, found.values())}
+            rows = same_content(snapshot, list(hashes), self._view, at=now)
+            found = visible_memories(snapshot, [each.memory_id for each in rows], self._view)
+            sources = {each.source_id: each for each in sources_of(snapshot, found.values())}
         return [(each, sources[each.source_id]) for each in found.values()]
 
     def keep(

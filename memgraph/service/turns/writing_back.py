@@ -2,27 +2,127 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from memgraph.errors import AccessDenied, Conflict, InvalidInput, NotFound
+from memgraph.context.shortening import MAX_OUTPUT_CHARS, output_payload, shortened
+from memgraph.errors import AccessDenied, Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.context import Tier
 from memgraph.model.conversation import AgentTurn, UserTurn
-from memgraph.model.enums import CapturedBy, EdgeType, Scope, Sensitivity, SourceType
+from memgraph.model.enums import CapturedBy, EdgeType, MemoryType, Scope, Sensitivity, SourceType
 from memgraph.model.turns import Rejected, TaskEnded, TurnWarning, Written
 from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Outcome, validated
-from memgraph.policy.workflow_candidates import Candidate
-from memgraph.policy.workflow_output import parse
-from memgraph.service.turns import step_notes
+from memgraph.rules.dedup import content_hash
+from memgraph.rules.workflow import TICKED, parse
+from memgraph.rules.workflow_candidates import Candidate
 from memgraph.service.turns.base import Host
 from memgraph.service.turns.capturing import PASSING
 from memgraph.service.turns.lanes import LaneError, TooLate
-from memgraph.service.turns.places import Place, checked_text, place_of, several, unfit
+from memgraph.service.turns.places import Place, checked_text, place_of, several, storable, unfit
 from memgraph.service.turns.storing import StoringHandle
 from memgraph.service.turns.telling import once, refused, unacknowledged, warning_of
-from memgraph.service.turns.ticking import ticked
-from memgraph.storage import promotions
+from memgraph.store import items
+
+if TYPE_CHECKING:
+    from memgraph.context.task_store import TaskMemoryStore
+    from memgraph.service.turns.storing import StoringHandle
+
+
+# What a step thought and what its tools gave: items of its task, kept once however often told.
+
+
+def checked(
+    place: Place, reasoning: str | None, tool_outputs: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """What is to be kept: the reasoning under ``reasoning``, an output under ``tool_outputs/<id>``.
+
+    Raises:
+        InvalidInput: the reasoning is no text, the outputs are no mapping, or no task is named.
+    """
+    if reasoning is not None and not isinstance(reasoning, str):
+        raise InvalidInput("reasoning: a text", field="reasoning")
+    if tool_outputs is not None and not isinstance(tool_outputs, Mapping):
+        raise InvalidInput("tool_outputs: a mapping of outputs by tool", field="tool_outputs")
+    if (reasoning is not None or tool_outputs) and place.task_id is None:
+        raise InvalidInput("task_id: reasoning and tool outputs are a task's", field="task_id")
+    notes: dict[str, Any] = {
+        f"tool_outputs/{one}": each for one, each in (tool_outputs or {}).items()
+    }
+    if reasoning is not None and reasoning.strip():
+        # What a model thought is of any length; a tool's output is shortened by the store.
+        notes["reasoning"] = shortened(storable(reasoning), MAX_OUTPUT_CHARS)
+    return notes
+
+
+def keep(store: TaskMemoryStore, place: Place, notes: Mapping[str, Any]) -> tuple[Rejected, ...]:
+    """Keep them in the task; each that cannot be is rejected by itself.
+
+    Raises:
+        MemgraphError: the database takes nothing just now.
+    """
+    rejected = []
+    for name, note in notes.items():
+        try:
+            _keep(store, place, name, note)
+        except PASSING:
+            raise
+        except MemgraphError as error:
+            rejected.append(Rejected(locator=storable(name)[:MAX_NAME_CHARS], code=error.code))
+    return tuple(rejected)
+
+
+def _keep(store: TaskMemoryStore, place: Place, name: str, note: Any) -> None:
+    text, _ = output_payload(note)
+    said = json.dumps([place.workflow_run_id, place.step_id, name, text])
+    item_id = f"step-{hashlib.sha256(said.encode()).hexdigest()[:32]}"
+    if name == "reasoning":
+        store.add_reasoning(note, place.step_id or "", item_id=item_id)
+    else:
+        tool_id = name.partition("/")[2]
+        store.add_tool_output(tool_id, note, place.step_id, item_id=item_id)
+
+
+# Boxes that a step ticks: what a step's output had opened is open no longer.
+
+
+BECAUSE = "its box is ticked"
+
+
+def ticked(handle: StoringHandle, given: Sequence[MemoryInput]) -> list[EdgeInput]:
+    """Updates edges from what is told as done to the open todos of that text in the same place.
+
+    A todo of a person is let be: a text that a model wrote takes back no more than such texts said.
+    """
+    done = {
+        content_hash(each.content.removeprefix(TICKED)): each
+        for each in given
+        if each.type is MemoryType.EVENT and each.content.startswith(TICKED)
+    }
+    if not done:
+        return []
+    edges = []
+    for todo, source in handle.saying(done):
+        event = done[todo.content_hash]
+        same_place = (todo.scope, todo.scope_id, todo.agent_id) == (
+            event.scope,
+            event.scope_id,
+            event.agent_id,
+        )
+        of_a_step = source.source_type is SourceType.WORKFLOW_OUTPUT
+        if todo.type is MemoryType.TODO and same_place and of_a_step:
+            edges.append(
+                EdgeInput(
+                    from_id=f"#{event.key}",
+                    to_id=todo.memory_id,
+                    edge_type=EdgeType.UPDATES,
+                    reason=BECAUSE,
+                )
+            )
+    return edges
+
 
 T = TypeVar("T")
 Turn = UserTurn | AgentTurn
@@ -53,7 +153,7 @@ class WritingBack(Host):
         tool_outputs: Mapping[str, Any] | None = None,
         deadline_ms: int | None = None,
     ) -> Written:
-        """Remember what a step decided, plans and states; see ``memgraph.policy.workflow_output``.
+        """Remember what a step decided, plans and states; see ``memgraph.rules.workflow``.
 
         What is there already in the same place is a duplicate. A statement is a memory with the
         source ``workflow_output``, its run, step, conversation and place in the output. A ticked
@@ -83,7 +183,7 @@ class WritingBack(Host):
             orchestrator=orchestrator,
         )
         scope = scope_of(place, tier)
-        notes = step_notes.checked(place, reasoning, tool_outputs)
+        notes = checked(place, reasoning, tool_outputs)
         denied = self._denied(place, "on_step_output", until)
         if denied is not None:
             return Written(warnings=(denied,), acknowledged=False)
@@ -102,7 +202,7 @@ class WritingBack(Host):
             unkept: tuple[Rejected, ...] = ()
             if notes:
                 store = self._assembler.task_store(place.task_id or "")
-                unkept = step_notes.keep(store, place, notes)
+                unkept = keep(store, place, notes)
             return written.model_copy(update={"rejected": (*refused, *written.rejected, *unkept)})
 
         return self._written(work, until, ())
@@ -218,8 +318,8 @@ class WritingBack(Host):
     def _promoted(self, place: Place, memory_id: str, reason: str) -> str:
         """The id in the project: of before, its own where it is there, or of now."""
         viewer = self._of_agent(place.viewer(self.clearance))
-        with self._service.opened(self.name) as opened, opened.database.read() as connection:
-            before = promotions.of(connection, memory_id, Scope.PROJECT, place.project_id)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            before = items.of(snapshot, memory_id, Scope.PROJECT, place.project_id)
         if before:
             return before[0][0]
         handle = self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)

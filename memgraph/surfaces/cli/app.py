@@ -6,22 +6,63 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING
+from types import FunctionType
+from typing import TYPE_CHECKING, Final
 
 import typer
 from typer.core import TyperGroup
 
 from memgraph import __version__
-from memgraph.errors import InvalidInput, MemgraphError, without_kind
-from memgraph.surfaces.cli.building import Function, common_parameters, make_command
-from memgraph.surfaces.cli.hints import next_step
+from memgraph.errors import InvalidInput, MemgraphError, NotFound, without_kind
+from memgraph.surfaces.cli.building import common_parameters, make_command
 from memgraph.surfaces.cli.invocation import Invocation, flush
 from memgraph.surfaces.cli.table import COMMANDS
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from typer._click.core import Command, Context
     from typer._click.formatting import HelpFormatter
     from typer._click.shell_completion import CompletionItem
+
+
+# What a person may do next where something that was named is not there.
+
+
+LISTS: Final = {
+    "memory_id": "list",
+    "edge_id": "contradictions",
+    "session_id": "sessions",
+    "receipt_id": "receipt list",
+    "bulletin_id": "receipt bulletins",
+    "workflow_run_id": "receipt list",
+}
+"""The command that lists what could have been named, by what the error names."""
+NAMES: Final = {
+    "source": "source list",
+    "source distrust": "source trusted",
+    "retract": "source list",
+    "entity": "entities list",
+    "entities": "entities list",
+    "erase": "entities list",
+}
+"""The same of an error that has but a ``name``, by the command or its first word."""
+
+
+def next_step(error: MemgraphError, command: str, orchestrator: str | None) -> str | None:
+    """A command line that lists what there is; None: none is known.
+
+    Args:
+        command: the one that failed, such as ``source show``.
+        orchestrator: the one that it named.
+    """
+    if not isinstance(error, NotFound) or orchestrator is None:
+        return None
+    found = next((LISTS[each] for each in error.details if each in LISTS), None)
+    if found is None and "name" in error.details:
+        found = NAMES.get(command) or NAMES.get(command.partition(" ")[0])
+    return None if found is None else f"memgraph {found} {orchestrator}"
+
 
 PROGRAM = "memgraph"
 USAGE_CODE = "cli.usage"
@@ -48,14 +89,15 @@ class RootGroup(TyperGroup):
     """Knows all commands by the table; imports one when it is used."""
 
     def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 - typer calls it so
-        return list(COMMANDS)
+        return command_names()
 
     def get_command(
         self,
         ctx: Context,  # noqa: ARG002 - typer calls it so
         cmd_name: str,
     ) -> Command | None:
-        return load_command(cmd_name) if cmd_name in COMMANDS else None
+        known = cmd_name in COMMANDS or _plugin(cmd_name) is not None
+        return load_command(cmd_name) if known else None
 
     def format_commands(
         self,
@@ -63,15 +105,15 @@ class RootGroup(TyperGroup):
         formatter: HelpFormatter,
     ) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, listed.help) for name, listed in COMMANDS.items()])
+            formatter.write_dl([(name, _summary(name)) for name in command_names()])
 
     def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
         from typer._click.core import Command
         from typer._click.shell_completion import CompletionItem
 
         found = [
-            CompletionItem(name, help=listed.help)
-            for name, listed in COMMANDS.items()
+            CompletionItem(name, help=_summary(name))
+            for name in command_names()
             if name.startswith(incomplete)
         ]
         # Not TyperGroup's: it would load every command for its help.
@@ -81,40 +123,56 @@ class RootGroup(TyperGroup):
         self, ctx: Context, args: list[str]
     ) -> tuple[str | None, Command | None, list[str]]:
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+        unknown = name not in COMMANDS and _plugin(name) is None
+        if unknown and not name.startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches  # for this one message
 
-            near = get_close_matches(name, COMMANDS, cutoff=0.7)
+            near = get_close_matches(name, command_names(), cutoff=0.7)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"No such command {name!r}.{hint}")
         return super().resolve_command(ctx, args)
 
 
+def command_names() -> list[str]:
+    """Return the names of all commands: those of the table, then those of installed plugins."""
+    from importlib.metadata import entry_points
+
+    plugins = sorted(each.name for each in entry_points(group=ENTRY_POINTS))
+    return [*COMMANDS, *(name for name in plugins if name not in COMMANDS)]
+
+
 def load_command(name: str) -> Command:
-    """The command of this name in the table.
+    """Return a command of the table or of a plugin.
 
     Raises:
         CommandMissing: it lives outside of memgraph and is not installed.
     """
-    listed = COMMANDS[name]
-    if listed.module is not None:
-        found: Command | None = import_module(listed.module).COMMANDS[name]
-    else:
-        function = _from_entry_point(name)
-        found = None if function is None else make_command(function, name)
-    if found is None:
+    listed = COMMANDS.get(name)
+    if listed is not None and listed.module is not None:
+        command: Command = import_module(listed.module).COMMANDS[name]
+        return command
+    plugin = _plugin(name)
+    if plugin is None:
         raise CommandMissing(f"the command {name!r} cannot be loaded: install memgraph anew")
-    return found
+    target = plugin.load()
+    if isinstance(target, FunctionType):
+        return make_command(target, name)
+    group: Command = target
+    return group
 
 
-def _from_entry_point(name: str) -> Function | None:
+def _plugin(name: str) -> EntryPoint | None:
     # 30 ms that no other command has to spend.
     from importlib.metadata import entry_points
 
-    for each in entry_points(group=ENTRY_POINTS, name=name):
-        function: Function = each.load()
-        return function
-    return None
+    return next(iter(entry_points(group=ENTRY_POINTS, name=name)), None)
+
+
+def _summary(name: str) -> str:
+    """Return a command's line in ``memgraph --help``; a plugin is loaded for it."""
+    if name in COMMANDS:
+        return COMMANDS[name].help
+    return load_command(name).help or ""
 
 
 def root_command() -> TyperGroup:

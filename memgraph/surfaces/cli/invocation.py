@@ -17,7 +17,7 @@ from memgraph.surfaces.cli.text import json_line
 
 if TYPE_CHECKING:
     from memgraph.client import Client
-    from memgraph.policy.scope import Viewer
+    from memgraph.rules.scope import Viewer
     from memgraph.service.memory_service import MemoryService
     from memgraph.service.orchestrator import Orchestrator
 
@@ -87,7 +87,7 @@ class Invocation:
 
     @property
     def viewer(self) -> Viewer:
-        from memgraph.policy.scope import DEFAULT_VIEWER, Viewer
+        from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 
         return Viewer(
             clearance=self.clearance or DEFAULT_VIEWER.clearance,

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import typer
 from typer.core import TyperGroup
 
-from memgraph.surfaces.cli.app import PROGRAM, load_command
+from memgraph.surfaces.cli.app import PROGRAM, command_names, load_command
 from memgraph.surfaces.cli.building import common_parameters
-from memgraph.surfaces.cli.table import COMMANDS
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context, Parameter
@@ -26,7 +25,7 @@ def reference() -> str:
     """A heading and the help text of every command, in the order of ``memgraph --help``."""
     root = typer.Context(TyperGroup(name=PROGRAM), info_name=PROGRAM, terminal_width=WIDTH)
     parts = ["## Options of every command\n", _block(_common_options())]
-    for name in COMMANDS:
+    for name in command_names():
         parts.extend(_sections(load_command(name), name, root, 2))
     return "\n".join(parts)
 
@@ -34,7 +33,7 @@ def reference() -> str:
 def command_paths() -> list[str]:
     """Every command that can be run, sub-commands with their group: ``db upgrade``."""
     paths: list[str] = []
-    for name in COMMANDS:
+    for name in command_names():
         command = load_command(name)
         if isinstance(command, TyperGroup):
             paths.extend(f"{name} {each}" for each in command.commands)

@@ -51,6 +51,8 @@ COMMANDS: dict[str, Listed] = {
     "entity": Listed(f"{_HERE}.entities", "Show all about one entity."),
     "stats": Listed(f"{_HERE}.reading", "Count what is stored."),
     "verify": Listed(f"{_HERE}.operating", "Audit a database and its journal."),
+    "anchor": Listed(f"{_HERE}.operating", "Print the head of a journal."),
+    "repair": Listed(f"{_HERE}.operating", "Tell what of a journal is lost, and go on."),
     "audit": Listed(f"{_HERE}.auditing", "Measure duplicates, contradictions, what is stale."),
     "erase": Listed(f"{_HERE}.erasing", "Erase texts for ever, with a signed report."),
     "erasure": Listed(f"{_HERE}.erasing", "Check reports of erasures."),
@@ -71,5 +73,4 @@ COMMANDS: dict[str, Listed] = {
     "restore": Listed(f"{_HERE}.operating", "Put a backup in a database's place."),
     "health": Listed(f"{_HERE}.setup", "Tell whether memories work."),
     "config": Listed(f"{_HERE}.setup", "Show the settings in force and their origins."),
-    "bench": Listed(f"{_HERE}.bench", "Measure quality and speed."),
 }

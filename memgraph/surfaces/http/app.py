@@ -134,7 +134,7 @@ def create_app(
         # Their addresses are whole. Included ones would be looked up twice for every request.
         app.router.routes.extend(router.routes)
     app.router.routes.extend(_heads())
-    app.state.known = Known(openapi())
+    app.state.known = Known(openapi)
     return app
 
 

@@ -12,7 +12,7 @@ from fastapi.datastructures import QueryParams
 from memgraph.errors import AccessDenied, RequestTimeout
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.model.values import validated
-from memgraph.policy import access
+from memgraph.rules import access
 from memgraph.service.access.gate import Gate
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.guarding import shown_key

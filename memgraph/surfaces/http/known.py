@@ -6,7 +6,8 @@ A misspelt parameter that was ignored would widen what its sender sees.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from fastapi import Request
@@ -21,12 +22,32 @@ Json = Mapping[str, Any]
 
 
 class Known:
-    """The names that each operation of a document takes."""
+    """The names that each operation of a document takes.
 
-    def __init__(self, document: Json) -> None:
-        self._schemas: Json = document["components"]["schemas"]
+    Args:
+        load: makes the OpenAPI document, which takes half a second; called once, by whoever needs
+            it first. Others wait for it.
+    """
+
+    def __init__(self, load: Callable[[], Json]) -> None:
+        self._load = load
+        self._loading = threading.Lock()
+        self._loaded = False
+        self._schemas: Json = {}
         self._queries: dict[tuple[str, str], dict[str, bool]] = {}
         self._bodies: dict[tuple[str, str], Json] = {}
+
+    def read(self) -> None:
+        """Read the document, unless that was done."""
+        if self._loaded:
+            return
+        with self._loading:
+            if not self._loaded:
+                self._read(self._load())
+                self._loaded = True
+
+    def _read(self, document: Json) -> None:
+        self._schemas = document["components"]["schemas"]
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 self._queries[path, method] = {
@@ -39,6 +60,8 @@ class Known:
 
     def require_query(self, request: Request) -> None:
         """Raises InvalidInput: a parameter is none of the route's, or comes more than once."""
+        # It builds the models, too: no body is to be read before that.
+        self.read()
         if not request.scope["query_string"]:
             return
         known = self._queries.get(_operation(request))
@@ -65,6 +88,7 @@ class Known:
         Args:
             where: the steps from the body to what holds the field.
         """
+        self.read()
         found = [self._bodies.get(_operation(request), {})]
         for step in where:
             found = [inner for each in found for inner in self._below(each, step)]

@@ -9,10 +9,14 @@ file.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import math
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -21,6 +25,7 @@ from anyio.to_thread import current_default_thread_limiter, run_sync
 
 from memgraph.config.server import ServerSettings
 from memgraph.errors import (
+    InvalidInput,
     MemgraphError,
     RateLimited,
     RequestTimeout,
@@ -28,12 +33,91 @@ from memgraph.errors import (
     ServerBusy,
     Unauthenticated,
 )
-from memgraph.surfaces.guarding import ASGIApp, Message, Receive, Scope, Send, header, refuse
+from memgraph.surfaces.guarding import (
+    ASGIApp,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    header,
+    refuse,
+    shown_key,
+)
 from memgraph.surfaces.http.problems import status_of
-from memgraph.surfaces.http.rates import Rates
-from memgraph.surfaces.http.sources import Source, Sources
+from memgraph.surfaces.http.rates import MOST_KNOWN, Rates
 from memgraph.surfaces.pages import Pages
 from memgraph.surfaces.scopes import AUTHENTICATED, UNTIMED, WANTED
+
+# Whom a request counts for.
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who sent a request.
+
+    Attributes:
+        name: what it counts for: the digest of a key, the visitor of a page, or an address.
+        secret: what was shown as a key.
+        known: whether it was found to be one before, or the visitor is signed in.
+    """
+
+    name: str
+    secret: str | None
+    known: bool
+
+
+class Sources:
+    """Whom a request counts for: its key once that was found to be one, else its address.
+
+    Keys are known by the digest of their secret: no file is read for a request that is refused.
+
+    Args:
+        visitor: whom one without a key counts for by its session; None: its address.
+    """
+
+    def __init__(self, visitor: Callable[[Scope], str | None] = lambda _scope: None) -> None:
+        self._known: OrderedDict[str, None] = OrderedDict()
+        self._visitor = visitor
+
+    def of(self, scope: Scope) -> Source:
+        """Who sent a request, as far as its head tells."""
+        secret = shown_key(scope)
+        if secret is not None:
+            digest = _digest(secret)
+            if digest in self._known:
+                return Source(digest, secret, known=True)
+        elif (visitor := self._visitor(scope)) is not None:
+            return Source(visitor, None, known=True)
+        client = scope.get("client")
+        return Source("" if client is None else str(client[0]), secret, known=False)
+
+    def learning(self, scope: Scope, source: Source, send: Send) -> Send:
+        """Passes an answer on, and notes whether the key was one."""
+        secret = source.secret
+        if secret is None:
+            return send
+
+        async def learnt(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._note(_digest(secret), scope, message["status"])
+            await send(message)
+
+        return learnt
+
+    def _note(self, digest: str, scope: Scope, status: int) -> None:
+        if scope.get(AUTHENTICATED):
+            self._known[digest] = None
+            self._known.move_to_end(digest)
+            if len(self._known) > MOST_KNOWN:
+                self._known.popitem(last=False)
+        elif status == HTTPStatus.UNAUTHORIZED:
+            # Other answers may be given before the key is looked at.
+            self._known.pop(digest, None)
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("latin-1")).hexdigest()
+
 
 ALIVE: Final = "/healthz"
 """Answered however busy the server is."""
@@ -121,7 +205,11 @@ class Limits:
                 body = await self._read(receive, limit, known=known)
         except TimeoutError:
             raise RequestTimeout("the request did not arrive in time") from None
-        return None if body is None else _given(body, receive)
+        if body is None:
+            return None
+        if "json" in (header(scope, b"content-type") or "").lower():
+            _require_plain_json(body)
+        return _given(body, receive)
 
     async def _is_known(self, scope: Scope, source: Source) -> bool:
         """Whether it is known who sends; they are asked where much depends on it."""
@@ -250,6 +338,23 @@ def _require_size(scope: Scope, limit: int) -> None:
     told = header(scope, b"content-length")
     if told is not None and told.isdigit() and int(told) > limit:
         raise _too_large(limit)
+
+
+def _require_plain_json(body: bytes) -> None:
+    """Refuse JSON that two parsers would understand differently; what is no JSON passes.
+
+    Raises:
+        InvalidInput: it is not UTF-8 (RFC 8259, 8.1), or an object names a field twice.
+    """
+    if json.detect_encoding(body) not in ("utf-8", "utf-8-sig"):
+        raise InvalidInput("JSON is sent as UTF-8")
+    with suppress(json.JSONDecodeError, UnicodeDecodeError, RecursionError):
+        json.loads(body, object_pairs_hook=_unique_fields, parse_int=len)
+
+
+def _unique_fields(pairs: list[tuple[str, Any]]) -> None:
+    if len({name for name, _ in pairs}) != len(pairs):
+        raise InvalidInput("an object of the JSON names the same field twice")
 
 
 def _size(scope: Scope) -> float:

@@ -20,8 +20,8 @@ from memgraph.service.background import Background
 from memgraph.service.idempotency import Claim, ClaimTaken, Kept, claim_for_this_request
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
-from memgraph.storage.idempotency import Done
-from memgraph.storage.visibility import View
+from memgraph.store.idempotency import Done
+from memgraph.store.visibility import View
 from memgraph.surfaces.guarding import PROBLEM, ASGIApp, Message, Receive, Scope, Send, header
 from memgraph.surfaces.http.problems import problem
 from memgraph.surfaces.scopes import REQUEST_ID, TURN

@@ -55,6 +55,9 @@ class Remembered(Answer):
         None, description="Facts of others that it contradicts; a person decides."
     )
     reasons: dict[str, str] | None = Field(None, description="By id, why.")
+    comparison: Literal["done", "pending"] | None = Field(
+        None, description="pending: more may be found; None: it is not compared, or not told."
+    )
 
 
 class Corrected(Answer):

@@ -8,7 +8,7 @@ import mcp_types as types
 
 from memgraph.context.blocks import as_json
 from memgraph.errors import MemgraphError
-from memgraph.policy.block_format import cleaned
+from memgraph.rules.blocks import cleaned
 from memgraph.service.agent_tools import MAX_MESSAGE_CHARS
 
 

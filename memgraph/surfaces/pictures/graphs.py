@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import Subgraph
 from memgraph.model.values import Edge, Memory
-from memgraph.policy.bulletin import flatten
+from memgraph.rules.bulletin import flatten
 from memgraph.surfaces.pictures.canvas import (
     DECIDED_STYLE,
     DERIVED_STYLE,

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from memgraph.model.graph import Subgraph
 from memgraph.model.values import Memory
-from memgraph.policy.bulletin import flatten
+from memgraph.rules.bulletin import flatten
 
 LABEL_CHARS: Final = 48
 LABEL_WIDTH: Final = 24

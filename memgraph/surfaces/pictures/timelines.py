@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from memgraph.clock import MS_PER_DAY, iso
 from memgraph.model.values import StatusPeriod
-from memgraph.policy.decay import effective_confidence
+from memgraph.rules.decay import effective_confidence
 from memgraph.surfaces.pictures.canvas import GRID, MUTED, STATUS_COLORS, Fill, drawn
 from memgraph.surfaces.pictures.page import Listing, page
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, Final, cast
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urlsplit
 
 from anyio.to_thread import run_sync
 from starlette.applications import Starlette
@@ -14,24 +17,136 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from memgraph import __version__
+from memgraph import __version__, errors
 from memgraph.config.console import ConsoleSettings
-from memgraph.errors import MemgraphError, RequestRefused, Unauthenticated
+from memgraph.errors import InvalidInput, MemgraphError, RequestRefused, Unauthenticated
 from memgraph.model.access import Principal
 from memgraph.service.access.gate import KEYLESS, Gate
 from memgraph.service.outward import outward
-from memgraph.surfaces.guarding import ASGIApp, Scope
+from memgraph.surfaces.guarding import ASGIApp, Headers, Message, Receive, Scope, Send
 from memgraph.surfaces.pages import Pages
 from memgraph.surfaces.refusing import settle
-from memgraph.surfaces.scopes import AUTHENTICATED, UNTIMED
+from memgraph.surfaces.scopes import AUTHENTICATED, CODE, ENTERED, UNTIMED
 from memgraph.surfaces.web import cookies
-from memgraph.surfaces.web.headers import SecurityHeaders
 from memgraph.surfaces.web.pages import ARRIVALS, PAGES, signing
-from memgraph.surfaces.web.problems import failure_page, status_of
 from memgraph.surfaces.web.rendering import Assets, environment
 from memgraph.surfaces.web.sessions import MS_PER_MINUTE, Session, Sessions, SignIns
 from memgraph.surfaces.web.tokens import FIELD, HEADER, Tokens
 from memgraph.surfaces.web.visiting import PLACE, VISIT, Arrival, Page, Visit
+
+if TYPE_CHECKING:
+    pass  # merged
+
+
+# What every answer of the console tells the browser: whatever a page holds, it loads and runs
+# nothing that is not the console's own.
+
+
+POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+    )
+)
+
+HEADERS: Final[Headers] = [
+    (b"content-security-policy", POLICY.encode()),
+    # With no-referrer a browser would send its forms with the Origin null.
+    (b"referrer-policy", b"same-origin"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), usb=()"),
+]
+
+
+class SecurityHeaders:
+    """Adds ``HEADERS`` to every answer of an application."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
+            await send(message)
+
+        await self._app(scope, receive, guarded)
+
+
+# Errors as pages, with the library's own codes.
+
+
+# The most special class that an error is of decides.
+_STATUS: Final[Mapping[type[MemgraphError], int]] = {
+    errors.InvalidInput: 422,
+    errors.InvalidConfig: 503,
+    errors.NotFound: 404,
+    errors.OrchestratorMissing: 404,
+    errors.Conflict: 409,
+    errors.AccessDenied: 403,
+    errors.Unauthenticated: 401,
+    errors.MemoryDisabled: 503,
+    errors.StorageError: 503,
+    errors.ProviderError: 503,
+    errors.IngestRejected: 422,
+    errors.JournalBroken: 503,
+    errors.RequestRefused: 403,
+    errors.RequestTooLarge: 413,
+    errors.RateLimited: 429,
+    errors.ServerBusy: 503,
+    errors.ServerEnding: 503,
+    MemgraphError: 500,
+}
+
+
+def status_of(error: MemgraphError) -> int:
+    """The HTTP status of the page that tells of an error."""
+    return next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
+
+
+def failure_page(console: Console, request: Request, error: MemgraphError, status: int) -> Response:
+    """The page that tells of an error, with the menu of the orchestrator where it was let in."""
+    visit = _visit(request)
+    request.scope[CODE] = error.code
+    fields = {"error": error, "title": HTTPStatus(status).phrase, "back": _back(request, visit)}
+    answer = console.show("failure.html", visit, status=status, **fields)
+    wait_s = error.details.get("retry_after_s")
+    if wait_s is not None:
+        answer.headers["Retry-After"] = str(math.ceil(wait_s))
+    return answer
+
+
+def _visit(request: Request) -> Visit | None:
+    """The visit, if the orchestrator let it in: else its menu would tell that there is one."""
+    visit: Visit | None = request.scope.get(VISIT)
+    if visit is None or ENTERED not in request.scope:
+        return None
+    try:
+        visit.as_of  # noqa: B018 - it is kept; the links of the page are as of it
+    except InvalidInput:
+        visit.as_of = None
+    return visit
+
+
+def _back(request: Request, visit: Visit | None) -> str:
+    """The page of the console that led here, else the first one there is."""
+    own = f"{PLACE}/" if visit is None else visit.link()
+    came = urlsplit(request.headers.get("referer", ""))
+    target = came.path + (f"?{came.query}" if came.query else "")
+    here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    if came.netloc != request.headers.get("host") or cookies.own_target(target) != target:
+        return own
+    return own if target == here and request.method != "POST" else target
+
 
 MAX_FIELDS: Final = 100
 Lengthy = Callable[[], AbstractContextManager[None]]

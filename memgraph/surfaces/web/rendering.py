@@ -15,8 +15,9 @@ import jinja2
 from markupsafe import Markup
 
 from memgraph.clock import MS_PER_DAY, iso
-from memgraph.policy.bulletin import without_ignorable
+from memgraph.rules.bulletin import without_ignorable
 from memgraph.service.outward import below
+from memgraph.service.readiness import REMEDIES
 
 FOLDER: Final = Path(__file__).parent
 TYPES: Final = {
@@ -26,26 +27,6 @@ TYPES: Final = {
     ".txt": "text/plain; charset=utf-8",
     ".json": "application/json",
 }
-REMEDIES: Final[Mapping[str, str]] = {
-    "embedding.model_changed": "Vectors are of another model than the settings name:"
-    " run memgraph embeddings rebuild, or set the model back.",
-    "embedding.failing": "Vectors of some memories could not be made: see to the model,"
-    " then run memgraph embeddings retry.",
-    "comparison.failing": "The model that compares facts fails: see to memory.llm."
-    " Facts wait for it.",
-    "extra.missing": "A model is to be asked through litellm, which is not installed:"
-    " install the extra, or choose another provider.",
-    "reranker.failing": "The reranker fails, and recalls go without it: see to its model.",
-    "entities.failing": "The model that names entities fails: see to its settings.",
-    "receipts.dropped": "Receipts of some hand-outs were not kept: see the server's log.",
-    "events.failing": "Events could not be handed on: see to those who receive them.",
-    "jobs.failing": "The last run of a job failed: its record under Jobs says why.",
-    "ingest.gave_up": "A dropped file was given up: see its manifest, and drop it again.",
-    "jobs.overdue": "A job is due for more than a day: see that a worker runs.",
-    "erasure.unfinished": "An erasure was begun and not finished:"
-    " run the same memgraph erase again to finish it.",
-}
-"""By code of what does not get done: what it means, and what to do."""
 ORDINARY: Final = "\n\r\t\u200c\u200d"
 """Characters without a shape that texts of many languages, and emoji, are written with."""
 SIGNS_OF_NUMBERS: Final = frozenset(

@@ -16,12 +16,46 @@ from memgraph.errors import InvalidInput
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.scopes import ENTERED
-from memgraph.surfaces.web.frame import SECTIONS, Section
 from memgraph.surfaces.web.sessions import Session
 
 if TYPE_CHECKING:
     from memgraph.service.access.gate import Gate
     from memgraph.surfaces.web.app import Console
+
+
+# The parts of the console, in the order in which the menu has them.
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """An entry of the menu.
+
+    Attributes:
+        path: below the orchestrator's own address; empty: that address itself.
+        title: what the menu says.
+        permission: whoever lacks it is not shown the entry.
+    """
+
+    path: str
+    title: str
+    permission: Permission = Permission.READ
+
+
+SECTIONS: Final = (
+    Section("", "Overview"),
+    Section("contradictions", "Contradictions"),
+    Section("memories", "Memories"),
+    Section("graph", "Graph"),
+    Section("recall", "Recall"),
+    Section("bulletin", "Bulletin"),
+    Section("diff", "Changes"),
+    Section("stale", "Stale", Permission.AUDIT),
+    Section("receipts", "Receipts", Permission.AUDIT),
+    Section("health", "Health", Permission.AUDIT),
+    Section("ingest", "Files"),
+    Section("jobs", "Jobs"),
+)
+
 
 PLACE: Final = "/console"
 """Where the console is served."""

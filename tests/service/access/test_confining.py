@@ -19,10 +19,9 @@ from memgraph.errors import AccessDenied, InvalidInput, NotFound
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import Sensitivity
-from memgraph.policy.scope import ScopeFacts, Viewer, visible
-from memgraph.service.access.gate import Gate
+from memgraph.rules.scope import ScopeFacts, Viewer, visible
+from memgraph.service.access.gate import Gate, Refusals
 from memgraph.service.access.keys import KeyStore
-from memgraph.service.access.refusals import Refusals
 
 SEES_ALL = Viewer(
     clearance=Sensitivity.RESTRICTED,

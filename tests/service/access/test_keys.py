@@ -18,7 +18,7 @@ from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.errors import Conflict, InvalidConfig, InvalidInput, NotFound, Unauthenticated
 from memgraph.model.access import Permission
 from memgraph.service.access.keys import KeyStore
-from memgraph.storage import key_file
+from memgraph.store import key_file
 
 FIELDS: dict[str, Any] = {
     "name": "a test",

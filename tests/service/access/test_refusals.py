@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.errors import RateLimited
-from memgraph.service.access.refusals import MAX_ACTORS, WINDOW_MS, Refusals
+from memgraph.service.access.gate import MAX_ACTORS, WINDOW_MS, Refusals
 
 
 def limited(refusals: Refusals, actor: str, now: int) -> int | None:

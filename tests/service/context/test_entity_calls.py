@@ -29,7 +29,7 @@ from memgraph.errors import (
 )
 from memgraph.ids import CountingIds
 from memgraph.model.entity_items import MemoryScope, StoreItemInput
-from memgraph.service.context.mailbox import mailboxes_of
+from memgraph.service.context.entity import mailboxes_of
 from memgraph.service.writing import Writer
 
 

@@ -89,14 +89,16 @@ def test_an_entity_of_a_project_stays_in_it(
     assert all_of("ana") == ["In q."]
 
 
-def test_more_sensitive_items_take_clearance_to_read_and_none_to_forget(
+def test_more_sensitive_items_take_clearance_to_read_and_to_forget(
     service: MemoryService, ana: MemoryEntity
 ) -> None:
     ana.store([item("The code is 4711.", sensitivity="Restricted")])
     assert ana.list_items() == ana.retrieve("code") == ()
     cleared = MemoryEntity(service, NAME, "ana", clearance=Sensitivity.RESTRICTED)
     assert [each.content for each in cleared.retrieve("code")] == ["The code is 4711."]
-    assert ana.forget(scope="GlobalScope").deleted_count == 1
+    assert ana.forget(scope="GlobalScope").deleted_count == 0
+    assert len(cleared.list_items()) == 1
+    assert cleared.forget(scope="GlobalScope").deleted_count == 1
     assert cleared.list_items() == ()
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-import sqlalchemy as sa
 from erasing_worlds import NAME, SECRET, dropped
 
 from ingest.pipeline import IngestPipeline
@@ -19,10 +18,11 @@ from memgraph.errors import NotFound
 from memgraph.model.enums import EdgeType
 from memgraph.service.erasing import erase, folder, rows
 from memgraph.service.erasing.choosing import make_plan
+from memgraph.service.erasing.folder import pieces
 from memgraph.service.erasing.plan import Plan
-from memgraph.service.erasing.reading import pieces
-from memgraph.storage import erasing_sweep
-from memgraph.storage.erasing_sweep import Change
+from memgraph.store import erasure
+from memgraph.store.erasure import Change
+from memgraph.store.snapshot import Snapshot
 
 WHY = "asked for"
 LINE = "Fact: The zwieback lies in the attic of the house, behind the beam"
@@ -140,10 +140,10 @@ def test_what_is_changed_while_it_is_scrubbed_is_scrubbed_again(orc: Orchestrato
     secret = orc.remember(SECRET)
     one, two = orc.remember(STAYS), orc.remember("The saw was repaired on Monday")
     edge = orc.relate(one, EdgeType.CONTRADICTS, two, reason=f"as it says: {SECRET}")
-    make = erasing_sweep.make
+    make = erasure.make
     late: list[str] = []
 
-    def changed(connection: sa.Connection, changes: Sequence[Change]) -> list[Change]:
+    def changed(connection: Snapshot, changes: Sequence[Change]) -> list[Change]:
         if not late and any(each.table == "memory_edges" for each in changes):
             late.append(edge)
             connection.exec_driver_sql(
@@ -152,7 +152,7 @@ def test_what_is_changed_while_it_is_scrubbed_is_scrubbed_again(orc: Orchestrato
             )
         return make(connection, changes)
 
-    with patch.object(erasing_sweep, "make", changed):
+    with patch.object(erasure, "make", changed):
         report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert late
     assert report.unfinished == ()

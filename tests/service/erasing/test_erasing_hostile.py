@@ -58,14 +58,6 @@ def test_vectors_go_from_the_rows_the_index_and_the_file(embedding: MemoryServic
     data = orc.paths.database.read_bytes()
     assert kept[:64] in data
     assert gone[:64] not in data
-    assert bits(kept) in data
-    assert bits(gone) not in data
-
-
-def bits(vector: bytes) -> bytes:
-    import numpy as np
-
-    return np.packbits(np.frombuffer(vector, "<f4") > 0, bitorder="little").tobytes()
 
 
 def test_numbers_that_cursors_stand_on_stay_when_the_file_is_written_anew(

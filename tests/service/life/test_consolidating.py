@@ -17,8 +17,8 @@ from memgraph.model.consolidation import SessionReport
 from memgraph.model.enums import EdgeType, JobState, MemoryKind, MemoryType, Sensitivity
 from memgraph.model.values import Memory
 from memgraph.service.life.consolidating import consolidate_pending
-from memgraph.storage import consolidation_queries as queries
-from memgraph.storage import journal, supports
+from memgraph.store import journal, trust
+from memgraph.store import sessions as queries
 
 TEA = "Ann drinks green tea in the morning."
 BERLIN = "Ann lives in Berlin."
@@ -124,7 +124,7 @@ def test_a_protected_fact_gains_its_source_and_nothing_else(orc: Orchestrator) -
     assert facts(orc)[TEA].memory_id == confirmed
     assert orc.get(confirmed).confidence == 1.0
     with orc._service.opened(orc.name) as opened, opened.database.read() as connection:
-        assert len(supports.origins(connection, confirmed)[1]) == 1
+        assert len(trust.origins(connection, confirmed)[1]) == 1
 
 
 def test_nearly_the_same_words_of_another_name_are_another_fact(orc: Orchestrator) -> None:

@@ -39,7 +39,7 @@ STORED = (
     "Ana prefers to get the weekly report on Fridays.",
 )
 # What a run leaves behind of itself, and what waits for a model where there is one.
-_OF_RUNS = {"job_runs", "leases", "memory_comparisons"}
+_OF_RUNS = {"job_runs", "leases", "memory_comparisons", "table_digests"}
 
 
 @dataclass

@@ -30,7 +30,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextRequest, Tier
 from memgraph.model.conversation import AgentTurn
 from memgraph.model.turns import Finding
-from memgraph.policy.workflow_output import Parsed, parse
+from memgraph.rules.workflow import Parsed, parse
 from memgraph.service.embedding import Drained, EmbeddingWorker
 from memgraph.service.turns import writing_back
 

@@ -31,7 +31,8 @@ from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.service.context.database_backend import DatabaseBackend
 from memgraph.service.context.namespaces import NamespaceHandle
 from memgraph.service.life import reflecting
-from memgraph.storage import memories, namespace_queries
+from memgraph.store import items as items_rows
+from memgraph.store import memories
 from memgraph.surfaces.adapters.langgraph import MemgraphStore
 
 USER = ("users", "alice")
@@ -477,14 +478,14 @@ def test_items_are_memories_and_no_statements(orc: Orchestrator, store: Memgraph
 def test_the_event_loop_goes_on(store: MemgraphStore, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     gone_on = threading.Event()
-    read = namespace_queries.standing
+    read = items_rows.standing_in_namespace
 
     def slow(*given: Any) -> Any:
         seen.append(threading.current_thread())
         assert gone_on.wait(60)
         return read(*given)
 
-    monkeypatch.setattr(namespace_queries, "standing", slow)
+    monkeypatch.setattr(items_rows, "standing_in_namespace", slow)
 
     async def both() -> None:
         asked = asyncio.ensure_future(store.aget(USER, "k"))
@@ -552,13 +553,13 @@ def test_an_item_is_one_look_at_the_index(orc: Orchestrator, service: MemoryServ
         store.put((f"n{at % 3}",), str(at), {"n": at})
     statements: list[str] = []
     with service.opened("orc-1") as opened, opened.database.read() as connection:
-        raw = connection.connection.driver_connection
+        raw = connection.driver
         assert raw is not None
         raw.set_trace_callback(statements.append)
         place = handle._place
-        namespace_queries.standing(connection, place, ["store/n1..1"])
-        namespace_queries.newest(connection, place, ("n1",), at=0)
-        found = namespace_queries.namespaces(connection, place, (), at=0)
+        items_rows.standing_in_namespace(connection, place, ["store/n1..1"])
+        items_rows.newest(connection, place, ("n1",), at=0)
+        found = items_rows.namespaces(connection, place, (), at=0)
         raw.set_trace_callback(None)
         asked = [each for each in statements if "FROM memories" in each]
         plans = [

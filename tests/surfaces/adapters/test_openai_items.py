@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.errors import InvalidInput
-from memgraph.policy.transcript import entry_of as joined
-from memgraph.policy.transcript import parts_of
+from memgraph.rules.conversations import entry_of as joined
+from memgraph.rules.conversations import parts_of
 from memgraph.surfaces.adapters._openai_items import entry_of, item_of, text_of
 
 TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=20)

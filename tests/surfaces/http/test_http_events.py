@@ -16,7 +16,7 @@ from serving_worlds import Served, serving
 
 from memgraph.model.access import Permission
 from memgraph.model.enums import Sensitivity
-from memgraph.policy.scope import Viewer
+from memgraph.rules.scope import Viewer
 from memgraph.service import happenings
 from memgraph.surfaces.http import streaming
 from memgraph.surfaces.http.app import create_app

@@ -19,8 +19,9 @@ from serving_worlds import Served, serving
 from ingest import pipeline, uploads
 from ingest.claims import Claim
 from ingest.pipeline import IngestPipeline
+from ingest.reasons import Reason, refuse
 from memgraph.model.enums import MemoryStatus, Sensitivity
-from memgraph.policy.scope import Viewer
+from memgraph.rules.scope import Viewer
 from memgraph.service.intake import Intake
 from memgraph.surfaces.http.envelope import Envelope
 
@@ -171,13 +172,16 @@ def test_bounds_hold_for_what_is_sent_again_while_its_twin_is_set_aside(
     ended = Claim.finish
     with sent.client(sent.key(clearance=Sensitivity.PUBLIC)) as client:
 
+        def refusing(*_: object) -> None:
+            raise refuse(Reason.JSON_INVALID, "not today")
+
         def finish(claim: Claim) -> None:
             ended(claim)
             assert upload(client, "again.json", data)["known"] is None
 
         with monkeypatch.context() as patch:
             patch.setattr(Claim, "finish", finish)
-            patch.setattr(pipeline, "MAX_ATTEMPTS", 0)
+            patch.setattr(pipeline, "parse_document", refusing)
             upload(client, "facts.json", data)
             work_off(sent)
         assert client.get(f"{FILES}/{sha256(data)}").json()["status"] == "rejected"
@@ -191,6 +195,24 @@ def test_bounds_hold_for_what_is_sent_again_while_its_twin_is_set_aside(
         *("again.json", "again.json.manifest.json"),
         *("facts.json", "facts.json.manifest.json"),
     ]
+
+
+def test_bounds_hold_for_what_was_held(sent: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = a_file_of({"content": "The merger is called Bluebird.", "sensitivity": "Restricted"})
+    with sent.client(sent.key(clearance=Sensitivity.PUBLIC)) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(pipeline, "MAX_ATTEMPTS", 0)
+            upload(client, "facts.json", data)
+            work_off(sent)
+        assert client.get(f"{FILES}/{sha256(data)}").json()["status"] == "held"
+        zone = sent.service.paths("orc-1").ingest
+        # It waits for an operator, and no run tries it again and again.
+        assert not uploads.uploads.some_wait(zone)
+        assert uploads.uploads.waiting(zone, sha256(data)) is not None
+        orc = sent.service.orchestrator("orc-1", viewer=EVERYTHING)
+        pipeline.IngestPipeline(orc, retry=True).run()
+        assert list(orc.list_memories()) == []
+        assert client.get(f"{FILES}/{sha256(data)}").json()["status"] == "processed"
 
 
 def test_a_file_is_there_for_who_sees_all_of_it(sent: Served) -> None:

@@ -137,6 +137,27 @@ def test_the_largest_body_is_taken(small: Served) -> None:
         assert answer.status_code == 201
 
 
+@pytest.mark.parametrize("to", [MEMORIES, "/mcp/orc-1"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"content": "one", "content": "two"}',
+        b'{"content": "one", "c\\u006fntent": "two"}',
+        b'{"content": "one", "tags": [{"a": {"b": 1, "b": 2}}]}',
+        *('{"content": "one"}'.encode(each) for each in ("utf-16", "utf-16-le", "utf-32-be")),
+    ],
+)
+def test_json_that_two_parsers_would_read_differently_is_refused(
+    roomy: Served, body: bytes, to: str
+) -> None:
+    head = {"content-type": "application/json; charset=utf-8"}
+    with roomy.client(roomy.key()) as client:
+        before = client.get(MEMORIES).text
+        answer = client.post(to, content=body, headers=head)
+        assert (answer.status_code, answer.json()["code"]) == (422, "input.invalid")
+        assert client.get(MEMORIES).text == before
+
+
 def test_a_head_that_is_too_long_is_refused_and_the_next_request_is_not(roomy: Served) -> None:
     line = f"GET {MEMORIES}?q=".encode()
     status, headers, body = answered(roomy, line + b"x" * HEAD_LIMIT)

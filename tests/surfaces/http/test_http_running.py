@@ -13,7 +13,6 @@ from unittest.mock import Mock
 import httpx
 import pysqlite3.dbapi2 as driver
 import pytest
-import sqlalchemy as sa
 from serving_worlds import Served, serving
 
 from memgraph.clock import FixedClock
@@ -28,7 +27,8 @@ from memgraph.errors import (
 )
 from memgraph.model.access import Permission
 from memgraph.service import readiness
-from memgraph.storage import embeddings, provisioning
+from memgraph.store import embeddings, provisioning
+from memgraph.store.snapshot import Snapshot
 from memgraph.surfaces.metrics import PrometheusMeters
 
 NAMES = ("orc-1", "orc-2", "orc-3")
@@ -226,8 +226,8 @@ def test_what_the_rows_of_one_bring_out_leaves_the_others(
 ) -> None:
     real = embeddings.pending_count
 
-    def of_sound_ones(connection: sa.Connection) -> int:
-        if provisioning.orchestrator_of(connection.connection.driver_connection) == "orc-2":
+    def of_sound_ones(connection: Snapshot) -> int:
+        if provisioning.orchestrator_of(connection.driver) == "orc-2":
             raise KeyError(SECRET_TEXT)
         return real(connection)
 

@@ -21,9 +21,9 @@ from memgraph.errors import DatabaseBusy
 from memgraph.model.access import Permission
 from memgraph.model.context import ContextPackage
 from memgraph.model.enums import Scope, Sensitivity
-from memgraph.policy.scope import Viewer
+from memgraph.rules.scope import Viewer
+from memgraph.service.memory_service import MOST_AT_ONCE, Copies
 from memgraph.service.orchestrator import Orchestrator
-from memgraph.service.outgoing import MOST_AT_ONCE, Copies
 from memgraph.surfaces.http import sending
 
 BASE = "/v1/orchestrators/orc-1"

@@ -17,7 +17,7 @@ from memgraph.errors import ExtraMissing, InvalidInput
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.graph import Subgraph
 from memgraph.model.values import StatusPeriod
-from memgraph.policy.decay import effective_confidence
+from memgraph.rules.decay import effective_confidence
 from memgraph.surfaces.cli.commands.pictures import _confidence
 from memgraph.surfaces.pictures import canvas, graphs, timelines
 from memgraph.surfaces.pictures.graphs import listings, picture, places

@@ -15,7 +15,7 @@ from memgraph import Orchestrator
 from memgraph.clock import FixedClock, iso
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
-from memgraph.policy.bulletin import Section
+from memgraph.rules.bulletin import Section
 from memgraph.surfaces.web.pages import bulletins, exploring
 from memgraph.surfaces.web.pages.bulletins import differing
 

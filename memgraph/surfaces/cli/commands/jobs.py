@@ -34,6 +34,7 @@ class Job(StrEnum):
     CONSOLIDATION = "consolidation"
     DECAY = "decay"
     REFLECTION = "reflection"
+    VERIFICATION = "verification"
     CONSOLIDATE = "consolidate"
 
 
@@ -120,9 +121,9 @@ def run(
 ) -> Report:
     """Run a job now, whatever its schedule says.
 
-    JOB is enrichment, consolidation, decay, reflection, or consolidate: consolidation, decay and
-    reflection in this order. With --session a consolidation is of that session alone, ended or
-    not. Ends with 1 when a run fails.
+    JOB is enrichment, consolidation, decay, reflection, verification, or consolidate:
+    consolidation, decay and reflection in this order. With --session a consolidation is of that
+    session alone, ended or not. Ends with 1 when a run fails.
     """
     given = invocation(context)
     session_id = _session(given, job)

@@ -15,7 +15,7 @@ from memgraph.clock import SystemClock
 from memgraph.errors import Conflict
 from memgraph.model.access import ANY, ApiKey, NewKey, Permission
 from memgraph.paths import orchestrator_names, runtime_root
-from memgraph.policy.access import moment_ms, span_ms
+from memgraph.rules.access import moment_ms, span_ms
 from memgraph.surfaces.cli.building import choice, make_group, value
 from memgraph.surfaces.cli.commands.shaping import moment
 from memgraph.surfaces.cli.invocation import Invocation, Report, invocation

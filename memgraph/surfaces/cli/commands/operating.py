@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memgraph.audit.anchor import AnchorState
+from memgraph.audit.journal import read_key
 from memgraph.errors import (
     DatabaseCorrupt,
     ExtraMissing,
@@ -23,6 +25,7 @@ from memgraph.surfaces.cli.text import counted
 if TYPE_CHECKING:
     from memgraph.audit.findings import VerifyReport
     from memgraph.service.embedding import Drained
+    from memgraph.service.maintenance import JournalState
 
 
 class IndexPart(StrEnum):
@@ -52,9 +55,8 @@ def verify(
 ) -> Report:
     """Audit a database: pages, journal, memories, edges, indexes. Nothing is changed.
 
-    Compared with the journal: texts with what is sealed with them, importance, confidence and
-    decay rate, status with its reasons, edges. Not compared: tags, attributes, ends of validity,
-    access counts, receipts.
+    Everything that is journalled or can be derived is compared; the guide "Contradictions and
+    audit" lists what is not, and why. The last line says how it is.
 
     Ends with 1 when anything is found. `memgraph rebuild` mends what is only an index.
     """
@@ -70,8 +72,64 @@ def verify(
         rows = [(each.code.value, each.subject or "", each.message) for each in found.findings]
         if rows:
             screen.table(("finding", "subject", "what"), rows)
+        screen.line(found.summary)
 
     return Report(found.as_dict(), show, None if found.ok else _found(found, orchestrator))
+
+
+def anchor(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Print the head of the journal: the number and the seal of its last entry.
+
+    Written into a ledger of your own it proves later that nothing before it was changed.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.journal_state()
+    data = found.as_dict()
+    return Report(data, lambda screen: screen.line(f"{orchestrator} {found.seq} {found.hash}"))
+
+
+def repair(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    accept: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REASON",
+            help="Go on with what is there, for this reason; it is journalled.",
+        ),
+    ] = None,
+) -> Report:
+    """Tell what of the journal is lost, and take over what is left.
+
+    Where the journal does not hold what its anchor remembers, nothing is written until you decide:
+    `memgraph restore` with a backup, or `--accept` to go on without what is lost.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.journal_state()
+        if accept is not None:
+            handle.accept_journal(reason=accept)
+    line = _lost(found)
+    if accept is not None:
+        line += "; taken over as it is"
+    broken = found.state is AnchorState.BEHIND and accept is None
+    error = JournalBroken(f"{line}; run: memgraph repair {orchestrator} --accept REASON")
+    data = found.as_dict() | {"accepted": accept is not None}
+    return Report(data, lambda screen: screen.line(line), error if broken else None)
+
+
+def _lost(found: JournalState) -> str:
+    ends = f"the journal of {found.orchestrator} ends at entry {found.seq:,}"
+    match found.state:
+        case AnchorState.AGREES:
+            return f"{ends}, as its anchor remembers: nothing is lost"
+        case AnchorState.MISSING:
+            return f"{ends}; there is no anchor, and nobody can tell whether anything is lost"
+        case AnchorState.DAMAGED:
+            return f"{ends}; the anchor is damaged, and nobody can tell whether anything is lost"
+    if found.lost:
+        entries = "1 entry is" if found.lost == 1 else f"{found.lost:,} entries are"
+        return f"{ends}, the anchor remembers {found.anchored:,}: {entries} lost"
+    return f"{ends}, and entry {found.anchored:,} is not the one that the anchor remembers"
 
 
 def backup(
@@ -122,6 +180,8 @@ def restore(
             reason=reason,
             rename=rename,
             accept_findings=accept_findings,
+            anchor_folder=service.settings(orchestrator).memory.audit.anchor_path,
+            key=read_key(service.settings(orchestrator).memory.audit.key_file, service.root),
         )
 
     def show(screen: Screen) -> None:
@@ -157,7 +217,11 @@ def db_upgrade(
             for name in names:
                 service.orchestrator(name)
                 try:
-                    told = maintenance.upgrade(service.paths(name), service.clock).as_dict()
+                    told = maintenance.upgrade(
+                        service.paths(name),
+                        service.clock,
+                        key=read_key(service.settings(name).memory.audit.key_file, service.root),
+                    ).as_dict()
                 except MemgraphError as error:
                     if not everyone:
                         raise
@@ -172,11 +236,17 @@ def db_upgrade(
     refusal = None
     if failed:
         refusal = type(failed[0])(f"{len(failed)} of {len(names)} failed: {failed[0].message}")
-    return Report(
-        {"upgraded": done},
-        lambda screen: screen.table(("orchestrator", "before", "after", "error"), rows),
-        refusal,
-    )
+
+    def show(screen: Screen) -> None:
+        screen.table(("orchestrator", "before", "after", "error"), rows)
+        for each in done:
+            if each.get("sealed_at"):
+                screen.line(
+                    f"{each['orchestrator']}: journal entry {each['sealed_at']} seals the tables"
+                    " anew; what was written without digests before is taken as it stands"
+                )
+
+    return Report({"upgraded": done}, show, refusal)
 
 
 def db_status(context: typer.Context, orchestrator: OrchestratorName) -> Report:
@@ -308,6 +378,8 @@ def _error(told: dict[str, Any]) -> str:
 
 COMMANDS = {
     "verify": make_command(verify, "verify"),
+    "anchor": make_command(anchor, "anchor"),
+    "repair": make_command(repair, "repair"),
     "rebuild": make_command(rebuild, "rebuild"),
     "backup": make_command(backup, "backup"),
     "restore": make_command(restore, "restore"),

@@ -66,6 +66,11 @@ def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> Rep
             ("orchestrator", "status", "what"),
             [(each["orchestrator"], each["status"], _what(each)) for each in found],
         )
+        from memgraph.service.readiness import REMEDIES
+
+        codes = {code for each in found for code in each.get("degraded", ())}
+        for code in sorted(codes & REMEDIES.keys()):
+            screen.line(f"{code}: {REMEDIES[code]}")
 
     return Report({"orchestrators": found}, show, _disabled(disabled) if disabled else None)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memgraph.clock import iso
-from memgraph.policy.lifecycle import contradiction_state
+from memgraph.rules.lifecycle import contradiction_state
 from memgraph.surfaces.cli.screen import Screen
 from memgraph.surfaces.cli.text import counted, plain
 

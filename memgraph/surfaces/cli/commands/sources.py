@@ -165,6 +165,43 @@ def retracted(handle: Any, source: str, *, reason: str, really: bool) -> Report:
     return Report(as_json(found), lambda screen: _show_retraction(screen, found))
 
 
+def of_sender(handle: Any, sender: str, *, reason: str, really: bool, restore: bool) -> Report:
+    """Take all conversations of a sender back, or bring them back, or tell what that comes to.
+
+    Each conversation is one transaction.
+
+    Raises:
+        NotFound: nobody of this name said or stored anything.
+    """
+    conversations: list[str] = []
+    after = None
+    while True:
+        page = handle.sources(kind=SourceName.CONVERSATION, sender=sender, limit=500, after=after)
+        conversations += [each.name for each in page.items]
+        if (after := page.next_after) is None:
+            break
+    if not conversations:
+        raise NotFound(f"no conversation of {sender[:80]}", name=sender[:80])
+    change = handle.restore_source if restore else handle.retract_source
+    found = [
+        change(conversation_id=each, reason=reason, dry_run=not really) for each in conversations
+    ]
+    data = {"sender": sender, "dry_run": not really, "sources": [as_json(each) for each in found]}
+
+    def show(screen: Screen) -> None:
+        verbs = ("come back", "back") if restore else ("go", "gone")
+        verb = verbs[1] if really else f"would {verbs[0]}"
+        screen.line(f"{sender}: {len(found)} conversations")
+        numbers = (each.restored if restore else each.retracted for each in found)
+        kept = ("" if restore else str(each.kept) for each in found)
+        rows = zip(conversations, map(str, numbers), kept, strict=True)
+        screen.table(("conversation", verb, "stay"), list(rows))
+        if not really:
+            screen.line("nothing was changed: say --yes to do it")
+
+    return Report(data, show)
+
+
 def restored(handle: Any, source: str, *, reason: str, really: bool) -> Report:
     """Bring back what was taken back with a source, or tell what that would come to."""
     kind, name = named(source)

@@ -253,21 +253,30 @@ def retract(
         str | None,
         value("SOURCE", "All from conversation:ID, run:ID, content:SHA256, a file or a folder."),
     ] = None,
+    sender: Annotated[
+        str | None,
+        value("NAME", "All conversations in which NAME, or the actor key:ID, said or stored some."),
+    ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="With --source: do it, and do not only tell.")
+        bool, typer.Option("--yes", help="With --source or --sender: do it, and do not only tell.")
     ] = False,
 ) -> Report:
     """Take a memory back: it stays in the history and is no longer recalled.
 
     With --source, all that came from a source and what was derived from that alone; what is said
     elsewhere, too, or has another ground stays, and what only that had replaced has its place back.
-    With --source and --restore, all that was taken back with that source.
+    With --source and --restore, all that was taken back with that source. With --sender, the same
+    for each conversation of a sender.
     """
-    if (memory_id is None) == (source is None):
-        raise typer.BadParameter("name the ID of a memory, or a --source, and not both")
-    if yes and source is None:
-        raise typer.BadParameter("--yes is for a --source")
+    if sum(each is not None for each in (memory_id, source, sender)) != 1:
+        raise typer.BadParameter("name the ID of a memory, a --source or a --sender, and one alone")
+    if yes and memory_id is not None:
+        raise typer.BadParameter("--yes is for a --source or a --sender")
     with invocation(context).orchestrator(orchestrator) as handle:
+        if sender is not None:
+            from memgraph.surfaces.cli.commands.sources import of_sender
+
+            return of_sender(handle, sender, reason=reason, really=yes, restore=restore)
         if source is not None:
             from memgraph.surfaces.cli.commands.sources import restored, retracted
 
@@ -319,8 +328,8 @@ def _case(handle: Any, one: str, other: str) -> str | None:
 
 def _less_trusted(orchestrator: str, edge_id: str) -> str:
     return (
-        f"it replaces nothing, a more trusted source says otherwise: {edge_id} is open, see"
-        f" memgraph case show {orchestrator} {edge_id}"
+        f"it replaces nothing, a more trusted source or another author says otherwise: {edge_id}"
+        f" is open, see memgraph case show {orchestrator} {edge_id}"
     )
 
 

@@ -13,7 +13,7 @@ from memgraph.model.consolidation import SessionReport
 from memgraph.model.jobs import JobRun
 from memgraph.model.remote import AuditReport, Counts, JobBoard, JobEnded, Limit
 from memgraph.model.values import Millis, Name, Value
-from memgraph.policy.access import sees_everything
+from memgraph.rules.access import sees_everything
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.service.outward import below
@@ -34,6 +34,7 @@ class Runnable(StrEnum):
     CONSOLIDATION = "consolidation"
     DECAY = "decay"
     REFLECTION = "reflection"
+    VERIFICATION = "verification"
     CONSOLIDATE = "consolidate"
 
 

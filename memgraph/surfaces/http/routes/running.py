@@ -12,7 +12,7 @@ from memgraph.errors import AccessDenied, InvalidConfig, NotFound, Unauthenticat
 from memgraph.model.access import ANY, Permission
 from memgraph.model.running import Ready
 from memgraph.model.values import Value
-from memgraph.policy.access import refusal
+from memgraph.rules.access import refusal
 from memgraph.service.meters import Exposing
 from memgraph.service.readiness import Readiness
 from memgraph.surfaces.http.answering import JSON, answered

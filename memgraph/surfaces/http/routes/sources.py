@@ -68,9 +68,15 @@ def list_sources(
     cursor: Annotated[
         SourceText | None, Query(description="`next_after` of the page before.")
     ] = None,
+    sender: Annotated[
+        SourceText | None,
+        Query(
+            description="Only sources of which somebody of this name said, or stored, something."
+        ),
+    ] = None,
 ) -> Response:
     """Sources of which the asker sees something, by kind and name."""
-    return answered(orc.sources(kind=kind, limit=limit, after=cursor))
+    return answered(orc.sources(kind=kind, limit=limit, after=cursor, sender=sender))
 
 
 @router.post("/info", operation_id="source_info", response_model=SourceInfo)

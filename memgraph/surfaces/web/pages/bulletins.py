@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from memgraph.model.access import Permission
 from memgraph.model.receipts import BulletinEntry, BulletinHistory
-from memgraph.policy.bulletin import Section
+from memgraph.rules.bulletin import Section
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.web.visiting import Page, Visit
 

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from memgraph.model.access import Permission
 from memgraph.model.remote import Uploaded
 from memgraph.model.values import Memory
-from memgraph.policy.access import sees_whole
+from memgraph.rules.access import sees_whole
 from memgraph.service.intake import Draft, draft
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.arriving import taken

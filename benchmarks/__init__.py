@@ -1,0 +1,1 @@
+"""Every benchmark of memgraph; `memgraph bench` comes with this package."""

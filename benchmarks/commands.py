@@ -1,0 +1,361 @@
+"""Measuring: ``memgraph bench``, its subcommands and what they print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from memgraph.surfaces.cli.building import choice, make_group
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Screen, stages
+
+
+class Half(StrEnum):
+    """Which half of a retrieval set is asked."""
+
+    EVEN = "even"
+    ODD = "odd"
+
+
+class NamedBy(StrEnum):
+    """What can be scored at finding entities."""
+
+    REGEX = "regex"
+    SPACY = "spacy"
+    LLM = "llm"
+    ACCURATE = "accurate"
+
+
+def labels(
+    context: typer.Context,
+    data: Annotated[
+        Path,
+        typer.Option(
+            metavar="FOLDER",
+            exists=True,
+            file_okay=False,
+            help="Holds types*.jsonl, pairs*.jsonl, everyday*.jsonl, entities*.jsonl.",
+        ),
+    ],
+    provider: Annotated[
+        NamedBy,
+        choice(NamedBy, "--provider", text="What finds the entities, as the settings have it."),
+    ] = NamedBy.REGEX,
+) -> Report:
+    """Score typing, relating and entities against labelled lines."""
+    from benchmarks import labels as bench
+
+    if provider is NamedBy.REGEX:
+        return _measured(bench.run(data))
+    with invocation(context).service() as service:
+        return _measured(bench.run(data, provider.value, service.settings()))
+
+
+def locomo(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    data: Annotated[
+        Path,
+        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="LoCoMo's JSON."),
+    ],
+) -> Report:
+    """Measure recall on LoCoMo's conversations: share of the marked evidence that is found."""
+    from benchmarks import locomo as bench
+
+    with stages("measuring") as told:
+        return _measured(bench.run(data, lambda stage: told(stage, 0, 1)))
+
+
+def retrieval(
+    context: typer.Context,
+    data: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="A retrieval set, one store a line; may be given more than once.",
+        ),
+    ],
+    half: Annotated[
+        Half | None,
+        choice(
+            Half,
+            "--half",
+            text="Ask every second store alone, or every second question of a single one.",
+        ),
+    ] = None,
+    floor: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, max=1.0, help="Also measure what a relevance floor loses, and lets through."
+        ),
+    ] = None,
+) -> Report:
+    """Measure recall on retrieval sets beside FTS5, static vectors and their fusion."""
+    from benchmarks import retrieval as bench
+
+    with invocation(context).stages("measuring") as told:
+        found = bench.run(data, half=half and half.value, floor=floor, progress=told)
+
+    def show(screen: Screen) -> None:
+        for name, row in found["sets"].items():
+            title = f"{name}, {row['questions']} questions"
+            rows = [
+                [method, *(_cell(row[method][one]) for one in bench.MEASURES)]
+                for method in bench.METHODS
+            ]
+            screen.table((title, *bench.MEASURES), rows)
+            screen.fields([(one, _cell(row[one])) for one in ("lost@20", "foreign") if one in row])
+            screen.line()
+
+    return Report(found, show)
+
+
+def consolidation(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    data: Annotated[
+        Path,
+        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="LoCoMo's JSON."),
+    ],
+    recall: Annotated[
+        bool, typer.Option("--recall", help="Also recall, with the facts and without.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of the turns chosen at random.")] = 1,
+) -> Report:
+    """Measure what the rules keep of LoCoMo's conversations: facts, and the evidence they cover."""
+    from benchmarks import consolidation as bench
+
+    with stages("measuring") as told:
+        found = bench.run(data, seed, recall=recall, progress=lambda stage: told(stage, 0, 1))
+    return _measured(found)
+
+
+def ablation(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    data: Annotated[
+        Path,
+        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="LoCoMo's JSON."),
+    ],
+    histories: Annotated[
+        int,
+        typer.Option(
+            min=0, max=300, help="Histories of facts that change; 0: conversations alone."
+        ),
+    ] = 60,
+) -> Report:
+    """Measure recall without each of its legs and modifiers, and with plain fusion."""
+    from benchmarks import ablation as bench
+
+    with stages("measuring") as told:
+        found = bench.run(data, histories, lambda stage: told(stage, 0, 1))
+
+    def show(screen: Screen) -> None:
+        for title, rows in found.items():
+            if rows:
+                columns = list(rows[bench.WHOLE])
+                screen.table(
+                    (title, *columns),
+                    [[name, *(_cell(row[one]) for one in columns)] for name, row in rows.items()],
+                )
+
+    return Report(found, show)
+
+
+def staleness(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    histories: Annotated[int, typer.Option(min=1, help="Number of histories, up to 300.")] = 120,
+    seed: Annotated[int, typer.Option(help="Another seed, other histories.")] = 1,
+    apart: Annotated[
+        bool, typer.Option("--apart", help="Every history in an orchestrator of its own.")
+    ] = False,
+) -> Report:
+    """Measure whether what holds now is found before what held once."""
+    from benchmarks import staleness as bench
+
+    with stages("measuring") as told:
+        found = bench.run(histories, seed, apart=apart, progress=lambda stage: told(stage, 0, 1))
+
+    def show(screen: Screen) -> None:
+        measures = (*bench.MEASURES, "questions")
+        groups = {**found["by_kind"], **found["by_wording"], "all": found}
+        rows = [[name, *(_cell(each[one]) for one in measures)] for name, each in groups.items()]
+        screen.table(("histories", *measures), rows)
+        screen.line()
+        screen.fields(_flat({name: found[name] for name in bench.COUNTS}, ""))
+        if failures := found["failures"]:
+            screen.line()
+            columns = ("history", "kind", "mode", "question", "failed", "shown")
+            screen.table(columns, [[_told(each[one]) for one in columns] for each in failures])
+
+    return Report(found, show)
+
+
+def _told(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else ", ".join(value)
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def latency(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    sizes: Annotated[str, typer.Option(metavar="N,N", help="Numbers of memories.")] = "6000",
+    rounds: Annotated[int, typer.Option(min=1, help="Measurements of each kind.")] = 100,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            file_okay=False,
+            help="Keep the loaded memories here, and do not load again what is here already.",
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", file_okay=False, help="Draw latency.png and latency.svg there."
+        ),
+    ] = None,
+) -> Report:
+    """Measure speed, memory and disk beside plain SQL, starts, a server, and the worst cases."""
+    from benchmarks import latency as bench
+    from benchmarks import latency_report
+
+    wanted = _sizes(sizes)
+    if plot is not None:
+        from benchmarks import latency_curve
+
+        # Before a run of many minutes, not after it.
+        latency_curve.require_matplotlib()
+    with latency_report.told_progress(wanted) as told:
+        found = bench.run(wanted, told, rounds=rounds, keep=keep)
+    if plot is not None:
+        found["plots"] = [str(path) for path in latency_curve.draw(found, plot)]
+    return Report(found, lambda screen: latency_report.show(found, screen))
+
+
+def life(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    sessions: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Sessions of 20 turns.")
+    ] = 1_000,
+    facts: Annotated[
+        int, typer.Option(min=0, max=1_000_000, help="Facts that decay looks at.")
+    ] = 100_000,
+    seed: Annotated[int, typer.Option(help="Another seed, other sessions.")] = 1,
+) -> Report:
+    """Measure how long consolidation and decay take by rules, and the memory they need."""
+    from benchmarks import life as bench
+
+    with stages("measuring") as told:
+        return _measured(bench.run(sessions, facts, seed, told))
+
+
+def turns(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    in_flight: Annotated[
+        int, typer.Option("--turns", min=1, max=2_000, help="Turns at the same time.")
+    ] = 200,
+    orchestrators: Annotated[
+        int, typer.Option(min=1, max=200, help="Over so many orchestrators.")
+    ] = 20,
+    memories: Annotated[
+        int, typer.Option(min=0, max=1_000_000, help="Earlier turns in each orchestrator.")
+    ] = 1_000,
+    rounds: Annotated[
+        int, typer.Option(min=1, max=100, help="Turns of each conversation, one after another.")
+    ] = 3,
+    pause_ms: Annotated[
+        int,
+        typer.Option(
+            "--pause-ms", min=0, max=60_000, help="What each of a turn's two model calls takes."
+        ),
+    ] = 5_000,
+    switch_ms: Annotated[
+        float,
+        typer.Option(
+            "--switch-ms",
+            min=0.1,
+            max=100.0,
+            help="How long Python lets one thread run while others want to.",
+        ),
+    ] = 5.0,
+    seed: Annotated[int, typer.Option(help="Another seed, other texts.")] = 1,
+) -> Report:
+    """Measure many turns of many orchestrators at once, in one process; and all in one instant."""
+    from benchmarks import turns as bench
+
+    load = bench.Load(in_flight, orchestrators, memories, rounds, pause_ms, switch_ms, seed)
+    with stages("measuring") as told:
+        return _measured(bench.run(load, told))
+
+
+def contexts(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    sizes: Annotated[str, typer.Option(metavar="N,N", help="Numbers of memories.")] = "10000",
+    rounds: Annotated[int, typer.Option(min=1, help="Measurements of each kind.")] = 100,
+    budget: Annotated[int, typer.Option(min=0, help="Tokens of each context.")] = 2_000,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            file_okay=False,
+            help="Keep the filled databases here, and take those that are here already.",
+        ),
+    ] = None,
+) -> Report:
+    """Measure how long a context takes, beside recall on the same memories."""
+    from benchmarks import contexts as bench
+
+    with stages("measuring") as told:
+        found = bench.run(_sizes(sizes), told, rounds=rounds, budget_tokens=budget, keep=keep)
+    return _measured(found)
+
+
+def _sizes(given: str) -> list[int]:
+    try:
+        return [int(each) for each in given.split(",")]
+    except ValueError:
+        raise typer.BadParameter("--sizes takes numbers, parted by commas") from None
+
+
+def _measured(found: dict[str, Any]) -> Report:
+    def show(screen: Screen) -> None:
+        screen.fields(_flat(found, ""))
+
+    return Report(found, show)
+
+
+def _flat(found: Mapping[str, Any], prefix: str) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for name, value in found.items():
+        path = f"{prefix}{name}"
+        if isinstance(value, Mapping):
+            rows.extend(_flat(value, f"{path}."))
+        else:
+            rows.append((path, f"{value:.4f}" if isinstance(value, float) else str(value)))
+    return rows
+
+
+BENCH = make_group(
+    "bench",
+    "Measure quality and speed.",
+    {
+        "labels": labels,
+        "locomo": locomo,
+        "retrieval": retrieval,
+        "consolidation": consolidation,
+        "ablation": ablation,
+        "staleness": staleness,
+        "latency": latency,
+        "life": life,
+        "context": contexts,
+        "turns": turns,
+    },
+)

@@ -1,0 +1,123 @@
+"""``memgraph bench labels``: types, relations, changes and entities against labelled lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from memgraph.classification.score import (
+    CHANGE,
+    NONE_LABEL,
+    score_changes,
+    score_entities,
+    score_pairs,
+    score_types,
+)
+from memgraph.clock import parse_time
+from memgraph.config import Settings
+from memgraph.entities.strategies import Strategy
+from memgraph.errors import InvalidConfig, InvalidInput
+from memgraph.model.enums import Relation
+from memgraph.relations.compare import compare
+from memgraph.relations.statement import Statement
+from memgraph.service.handle_agents import type_classifier
+from memgraph.service.life.models import configured_llm
+from memgraph.service.naming import Naming, find_names
+
+ACCURATE = "accurate"
+
+
+def run(folder: Path, provider: str = "regex", settings: Settings | None = None) -> dict[str, Any]:
+    """Return the scores of the files of ``folder`` that begin with types, pairs, everyday or
+    entities.
+
+    Args:
+        provider: what finds the entities: ``regex``, ``spacy``, ``llm``, or ``accurate``, the
+            strategy of that name.
+        settings: say which pipeline and which model; without them there is neither.
+
+    Raises:
+        InvalidInput: the folder holds none of them, or a line is not what it should be.
+        InvalidConfig: the settings name no pipeline, or no model, for ``provider``.
+        ProviderError, ExtraMissing: the provider failed.
+    """
+    strategy = _strategy(provider, settings)
+    scorers: dict[str, Callable[[list[dict[str, Any]]], dict[str, Any]]] = {
+        "types": _types,
+        "pairs": _pairs,
+        "everyday": _everyday,
+        "entities": lambda rows: _entities(rows, strategy),
+    }
+    found: dict[str, Any] = {}
+    for name, scorer in scorers.items():
+        rows = [row for path in sorted(folder.glob(f"{name}*.jsonl")) for row in _rows(path)]
+        if rows:
+            found[name] = scorer(rows)
+    if not found:
+        raise InvalidInput(
+            f"no types*.jsonl, pairs*.jsonl, everyday*.jsonl or entities*.jsonl in {folder}",
+            folder=str(folder),
+        )
+    return found
+
+
+def _types(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    guesses = type_classifier().classify([row["text"] for row in rows])
+    return dict(score_types([row["type"] for row in rows], [each.label for each in guesses]))
+
+
+def _pairs(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    findings = [
+        compare(
+            Statement(row["a"], parse_time(row["a_time"])),
+            Statement(row["b"], parse_time(row["b_time"])),
+        )
+        for row in rows
+    ]
+    predicted = [str(each.relation) if each else NONE_LABEL for each in findings]
+    return dict(score_pairs([row["label"] for row in rows], predicted))
+
+
+def _everyday(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    findings = [compare(Statement(row["a"], 1), Statement(row["b"], 2)) for row in rows]
+    predicted = [
+        CHANGE if each and each.relation is not Relation.DUPLICATE else NONE_LABEL
+        for each in findings
+    ]
+    return dict(score_changes([row["expect"] for row in rows], predicted))
+
+
+def _strategy(provider: str, settings: Settings | None) -> Strategy:
+    chosen = settings or Settings()
+    naming = Naming(chosen, find_names, lambda: configured_llm(chosen))
+    if provider == ACCURATE:
+        return naming.accurate
+    found = naming.provider(provider)
+    if found is None:
+        key = "memory.llm.provider" if provider == "llm" else "memory.entities.spacy_model"
+        raise InvalidConfig(f"there is nothing to score: {key} is not set", key=key)
+    return Strategy((found,))
+
+
+def _entities(rows: list[dict[str, Any]], strategy: Strategy) -> dict[str, Any]:
+    gold = [[(e["start"], e["end"], e["type"]) for e in row["entities"]] for row in rows]
+    found = strategy.extract([row["text"] for row in rows])
+    for error in found.failures.values():
+        # A score of what the others found would be taken for that of all.
+        raise error
+    predicted = [[(one.start, one.end, str(one.type)) for one in spans] for spans in found.spans]
+    return dict(score_entities(gold, predicted))
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise InvalidInput(f"{path.name}:{number} is not JSON", line=number) from error
+            if not isinstance(row, dict):
+                raise InvalidInput(f"{path.name}:{number} is not an object", line=number)
+            yield row

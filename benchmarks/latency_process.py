@@ -1,0 +1,170 @@
+"""What processes of their own take: how long they start, and how much a server answers."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.latency_load import NAME
+from benchmarks.synthetic import Corpus
+from benchmarks.timing import Tell
+from memgraph.errors import BenchFailed
+
+STARTS: Final = 5
+CLIENTS: Final = 4
+RECALLS_PER_ROUND, WRITES_PER_ROUND = 4, 10
+START_S: Final = 60.0
+_MAIN: Final = "import sys; from memgraph.surfaces.cli import main; sys.exit(main())"
+_FIRST_RECALL: Final = """
+import sys, time
+from memgraph import MemoryService
+with MemoryService(sys.argv[1], environ={}, background=False) as service:
+    memory = service.orchestrator(sys.argv[2])
+    start = time.perf_counter()
+    memory.recall(sys.argv[3])
+    print(time.perf_counter() - start)
+"""
+
+
+def measure(root: Path, size: int, corpus: Corpus, rounds: int, tell: Tell) -> dict[str, Any]:
+    """Measure processes over a loaded root, which the server's writes add to.
+
+    Returns:
+        Under ``start``, medians in seconds: ``import``, ``list``, ``first_recall``, ``serve``
+        (until the first answer); under ``http``: ``recalls_per_s``, ``writes_per_s`` of one server
+        process asked by `CLIENTS` threads of this one. Those of a server are None without the
+        extra ``server``.
+
+    Raises:
+        BenchFailed: a process ended without an answer.
+    """
+    environment = {**os.environ, "MEMGRAPH_ROOT": str(root)}
+    serves = find_spec("uvicorn") is not None and find_spec("fastapi") is not None
+    question = corpus.question(0, size)
+    taken: dict[str, list[float]] = {"import": [], "list": [], "first_recall": [], "serve": []}
+    for done in range(STARTS):
+        tell("starting processes", done, STARTS)
+        taken["import"].append(_seconds(["from memgraph import MemoryService"], environment))
+        taken["list"].append(_seconds([_MAIN, "list", NAME], environment))
+        answer = _output([_FIRST_RECALL, str(root), NAME, question], environment)
+        taken["first_recall"].append(float(answer))
+        if serves:
+            with _server(environment) as (_, started):
+                taken["serve"].append(started)
+    rates: dict[str, float | None] = {"recalls_per_s": None, "writes_per_s": None}
+    if serves:
+        questions = [corpus.question(at, size) for at in range(RECALLS_PER_ROUND * rounds)]
+        recalls = [("recall", {"query": each}) for each in questions]
+        writes = [
+            ("memories", {"content": f"Number {at}: {corpus.text(at)}", "kind": "episode"})
+            for at in range(WRITES_PER_ROUND * rounds)
+        ]
+        with _server(environment) as (port, _):
+            _rate(port, recalls[:CLIENTS])
+            tell("recalls over HTTP", 0, 2)
+            rates["recalls_per_s"] = _rate(port, recalls)
+            tell("writes over HTTP", 1, 2)
+            rates["writes_per_s"] = _rate(port, writes)
+    medians = {name: round(statistics.median(each), 3) for name, each in taken.items() if each}
+    return {"start": {"serve": None, **medians}, "http": rates}
+
+
+def _seconds(arguments: Sequence[str], environment: dict[str, str]) -> float:
+    start = time.perf_counter()
+    _output(arguments, environment)
+    return time.perf_counter() - start
+
+
+def _output(arguments: Sequence[str], environment: dict[str, str]) -> str:
+    """What a process of this interpreter prints; the first argument is its program."""
+    try:
+        return subprocess.run(
+            [sys.executable, "-c", *arguments],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        ).stdout
+    except subprocess.CalledProcessError as error:
+        raise BenchFailed(f"a measured process ended with {error.returncode}") from None
+
+
+@contextmanager
+def _server(environment: dict[str, str]) -> Iterator[tuple[int, float]]:
+    """A server at a free loopback port: the port, and the seconds until its first answer."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    settings = {
+        "MEMGRAPH_MEMORY__SERVER__PORT": str(port),
+        "MEMGRAPH_MEMORY__SERVER__ALLOW_WITHOUT_KEY": "true",
+        "MEMGRAPH_MEMORY__SERVER__REQUESTS_PER_SECOND": "1000000",
+    }
+    start = time.perf_counter()
+    with subprocess.Popen(
+        [sys.executable, "-c", _MAIN, "serve"],
+        env={**environment, **settings},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            while not _answers(port):
+                if process.poll() is not None or time.perf_counter() - start > START_S:
+                    raise BenchFailed("the server did not answer")
+                time.sleep(0.01)
+            yield port, time.perf_counter() - start
+        finally:
+            process.terminate()
+
+
+def _answers(port: int) -> bool:
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=START_S)
+    try:
+        client.request("GET", "/health")
+        client.getresponse().read()
+    except OSError:
+        return False
+    finally:
+        client.close()
+    return True
+
+
+def _rate(port: int, asked: Sequence[tuple[str, dict[str, Any]]]) -> float:
+    """How many requests a second are answered, sent by `CLIENTS` at once.
+
+    Raises:
+        BenchFailed: one was refused.
+    """
+
+    def ask(share: Sequence[tuple[str, dict[str, Any]]]) -> None:
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=START_S)
+        for path, body in share:
+            client.request(
+                "POST",
+                f"/v1/orchestrators/{NAME}/{path}",
+                json.dumps(body),
+                {"Content-Type": "application/json"},
+            )
+            answer = client.getresponse()
+            answer.read()
+            if answer.status >= 300:
+                raise BenchFailed(f"the server answered {answer.status}")
+        client.close()
+
+    start = time.perf_counter()
+    with ThreadPoolExecutor(CLIENTS) as threads:
+        for done in [threads.submit(ask, asked[at::CLIENTS]) for at in range(CLIENTS)]:
+            done.result()
+    return round(len(asked) / (time.perf_counter() - start), 1)

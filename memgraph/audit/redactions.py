@@ -1,0 +1,81 @@
+"""Redactions: which entries of the journal an erasure may have changed, and what proves that.
+
+An entry of the chain lists what was redacted. Whoever can write the database can add such an entry,
+so it proves nothing by itself: the proof is a signed report that lies outside of the database.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from memgraph.store import integrity
+from memgraph.store.snapshot import Snapshot
+
+# ``told``: the entry with the digest of the signed report, which is the last one of an erasure.
+_LISTED = """
+    WITH steps AS MATERIALIZED (
+        SELECT seq, CASE WHEN json_valid(details) THEN details ELSE '{}' END AS details
+        FROM audit_log WHERE action = 'erase' AND subject IS NULL
+    ), ended AS MATERIALIZED (
+        SELECT min(seq) AS seq, json_extract(details, '$.erasure_id') AS erasure_id FROM audit_log
+        WHERE action = 'erasure' AND json_valid(details) GROUP BY 2
+    )
+    SELECT r.value ->> 0, r.value ->> 1, r.value ->> 2, s.details ->> '$.erasure_id', s.seq, e.seq
+    FROM steps s JOIN json_each(s.details, '$.redacted') r
+    LEFT JOIN ended e ON e.erasure_id = s.details ->> '$.erasure_id' ORDER BY s.seq
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """What an entry of the journal says of an earlier one that was redacted.
+
+    Attributes:
+        seq, hash: number and seal of the redacted entry.
+        details: SHA-256 of its details as they are now.
+        listed_in: the number of the entry that says so.
+        ended_in: of the entry that ended the erasure; None: it did not end.
+        entries: how many entries the erasure redacted in all.
+    """
+
+    seq: int
+    hash: str
+    details: str
+    erasure_id: str
+    listed_in: int
+    ended_in: int | None
+    entries: int
+
+    def fits(self, details: Any, sealed: str) -> bool:
+        """Return whether an entry is as this redaction left it."""
+        if not isinstance(details, str):
+            return False
+        digest = hashlib.sha256(details.encode("utf-8", "surrogatepass")).hexdigest()
+        return (self.hash, self.details) == (sealed, digest)
+
+    @property
+    def listed(self) -> tuple[int, str, str]:
+        """How a signed report lists it."""
+        return self.seq, self.hash, self.details
+
+
+Proofs = Callable[[Redaction], str | None]
+"""Returns why a redaction is not proven by anything outside of the database; None: it is."""
+
+
+def redactions(snapshot: Snapshot) -> dict[int, Redaction]:
+    """Return the last redaction of each entry that was redacted, by its number."""
+    rows = list(integrity.rows(snapshot, _LISTED))
+    entries: dict[str, set[Any]] = {}
+    for seq, _, _, erasure_id, *_ in rows:
+        entries.setdefault(str(erasure_id), set()).add(seq)
+    return {
+        seq: Redaction(
+            seq, str(sealed), str(details), str(erasure), at, end, len(entries[str(erasure)])
+        )
+        for seq, sealed, details, erasure, at, end in rows
+        if isinstance(seq, int)
+    }

@@ -1,0 +1,130 @@
+"""Cut what was said into sentences, and a sentence into clauses. English only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from memgraph.text.sentences import split_sentences
+
+MAX_TURN_CHARS: Final = 16_000
+MAX_SENTENCE_CHARS: Final = 1_000
+
+
+def alternatives(text: str) -> str:
+    """Return a pattern of alternatives, without the blanks around each bar."""
+    return "(?:" + re.sub(r" *\| *", "|", " ".join(text.split())) + ")"
+
+
+_FENCE: Final = re.compile(r"^ {0,3}(?:```|~~~)")
+# Quoted lines, lists, links, code.
+_NOT_SAID: Final = re.compile(
+    r"^\s*(?:[>|#“]|[-*+•]\s|\d{1,3}[.)]\s|\S+://\S+\s*$|[$%]\s|[{}\[\]<])|[;{}=]\s*$|=>|==|"
+    r"\)\s*:\s*$|</|\w\(\w*\)|[\w)] = [\w(\"']|\\[(\[]|^\s*(?:def|class|import|from|return|"
+    r"function|const|let|var|SELECT|INSERT)\b.*[({;=]"
+)
+# Somebody's words, and the day that stands behind those of a fact.
+_SPOKEN: Final = re.compile(r"“[^”]{12,}”")
+_CITED: Final = re.compile(r"^\(\d{4}-\d\d-\d\d\)\s*")
+_STAGE: Final = re.compile(r"\[[^\[\]]{0,400}\]|(?<!\*)\*[^*\n]{1,200}\*(?!\*)")
+_OPENER: Final = re.compile(
+    alternatives(
+        r"""hey | hi | hello | yeah | yep | yes | no | nope | oh | wow | well | so | and | but |
+        also | plus | btw | by the way | actually | anyways? | haha | lol | thanks? | thank you |
+        sorry | ok | okay | sure | fyi | right | true | cool | nice | great | awesome | absolutely |
+        definitely | exactly | totally | hmm | um | ah | guess what | to be honest | honestly |
+        on another note | of course | in fact | you know | correction | update | just so you know |
+        now | listen | next | look | unfortunately | luckily | besides | lately |
+        (?:please )?(?:remember|note)"""
+    )
+    + r"\b(?: that\b)?\s*(?:[,:!.…]+\s*|[-–—]+\s+|(?=(?:i|we|my|our|the|no)\b|(?-i:[A-Z])))",
+    re.IGNORECASE,
+)
+_CLOSERS: Final = ("though", "then", "too", "anyway", "thanks", "please", "mate", "love")
+_SUBJECT: Final = alternatives(
+    r"""i | we | he | she | it | they | you | this | that | there | these | those | my | our | his |
+    her | their | your | the | everyone | nobody | somebody | what | how | who | please | can |
+    could | would | should | do | does | did | is | are | any | maybe | hopefully | let"""
+)
+_AND: Final = alternatives(
+    """and | but | so | because | '?cause | cuz | though | although | while | whereas | yet | plus |
+    or | then | otherwise"""
+)
+# Where a new clause begins, or one that comments on the clause before.
+_BREAK: Final = re.compile(
+    r"\s*;\s+|\s+[-–—]+\s+(?:even though\s+)?|\s*—\s*|(?<=\w)-\s|:\s+|\s+\((?=[^()]*\)[.!]?$)"
+    rf"|,?\s+{_AND}(?:,? (?:then|now|also))?\s+(?={_SUBJECT}\b|(?-i:[A-Z])\w+ \w+(?:s|ed)\b|"
+    rf"(?:since|if|when|as|with)\b)|,\s+(?={_SUBJECT}\b)|,\s+(?=(?:which|where|who)\b)"
+    r"|,\s+(?:so|but)\s+(?!far|that)|\s+(?:'?cause|because|(?:even )?though)\s+",
+    re.IGNORECASE,
+)
+_TURNED: Final = re.compile(r"(?:so|but|because|'?cause|(?:even )?though)\b.*")
+_ASIDE: Final = re.compile(r"(?:with|since|if|when|as|what|such|so)\b", re.IGNORECASE)
+REASON: Final = re.compile(r",? (?:because|since) ", re.IGNORECASE)
+SUBORDINATE: Final = re.compile(
+    r"(?:if|unless|when|whenever|while|since|as|after|before|because|although|though|until|once)\b",
+    re.IGNORECASE,
+)
+PAST: Final = alternatives(
+    r"""(?!need)\w{2,}ed | went | made | took | came | saw | gave | found | told | brought | caught
+    | drew | drove | ate | flew | held | led | met | paid | ran | sang | sent | spoke | spent |
+    taught | wrote | broke | put | did | won"""
+)
+FINITE: Final = re.compile(
+    r"\b(?:is|are|am|was|were|has|have|had|will|would|must|may|does|do|did|should|can|could|"
+    rf"cannot|got|left|fell|cost|said|kept|\w{{2,}}n't|{PAST})\b|['’](?:s|m|re|ve|d|ll)\b|"
+    r"\b(?:i|we|they|you) \w+|^(?:he|she|it) \w|^(?:(?:my|our|the) [\w-]+|[a-z]+) (?:\w+ )?"
+    r"\w{3,}s\b",
+    re.IGNORECASE,
+)
+
+
+def sentences_of(content: str, speakers: Collection[str]) -> Iterator[str]:
+    """Yield the sentences of a turn without code, lists, quoted lines, links and openers."""
+    fenced = False
+    for line in content[:MAX_TURN_CHARS].splitlines():
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and not _NOT_SAID.search(line[:2_000]):
+            for part in _STAGE.split(line):
+                for sentence in split_sentences(" ".join(part.split())):
+                    if len(sentence) <= MAX_SENTENCE_CHARS and not _SPOKEN.search(sentence):
+                        yield _trimmed(sentence, speakers)
+
+
+def _trimmed(sentence: str, speakers: Collection[str]) -> str:
+    """Return a sentence without what only opens it and without the name of who is addressed."""
+    text = _CITED.sub("", sentence.lstrip(" ,.!…-–—:;*"))
+    for _ in range(4):
+        opener = _OPENER.match(text)
+        called, comma, rest = text.partition(", ")
+        if opener is not None:
+            text = text[opener.end() :]
+        elif comma and called in speakers:
+            text = rest
+        else:
+            break
+    head, comma, called = text.rstrip(".!").rpartition(", ")
+    return head if comma and (called in speakers or called in _CLOSERS) else text
+
+
+def clauses_of(sentence: str) -> list[tuple[int, int]]:
+    """Return where the clauses of a sentence begin and end.
+
+    What has no verb belongs to the clause before it, or to the next where it is the first.
+    """
+    breaks = [(0, 0), *(found.span() for found in _BREAK.finditer(sentence))]
+    ends = [stop for stop, _ in breaks[1:]] + [len(sentence)]
+    spans: list[tuple[int, int]] = []
+    waits = False
+    for (stop, start), end in zip(breaks, ends, strict=True):
+        link = sentence[stop:start].strip(" ,-–—").lower()
+        verb = FINITE.search(sentence[start:end]) is not None
+        apart = verb or _TURNED.fullmatch(link) or _ASIDE.match(sentence, start)
+        if spans and ((waits and not (link.isalpha() or ":" in link)) or not apart):
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((start, end))
+        waits = (waits or len(spans) == 1) and not verb
+    return spans

@@ -1,0 +1,320 @@
+"""Any sentence-embedding model as ONNX, from a folder or fastembed's cache: no network, no torch.
+
+The folder holds ``tokenizer.json`` and the graph (`MODEL_FILES`), as sentence-transformers,
+optimum and fastembed write them. Token vectors become the text's vector by their mean, or by the
+first one where ``1_Pooling/config.json`` or fastembed's table says so; then it is cut to the
+configured dimensions and scaled to norm 1. The files are data from outside: each is read once,
+whole and with a limit, and nothing but that is given to the libraries, so that a graph cannot name
+other files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+
+from memgraph.errors import ExtraMissing, InvalidConfig, ProviderRejected, ProviderUnavailable
+from memgraph.providers.embedding import checked, prepared
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+EXTRA: Final = "onnx"
+FASTEMBED: Final = "fastembed"
+"""The extra, and the package, that knows models by name."""
+MODEL_FILES: Final = ("model.onnx", "model_optimized.onnx", "onnx/model.onnx")
+TOKENIZER: Final = "tokenizer.json"
+MAX_MODEL_BYTES: Final = 2 * 1024**3
+MAX_JSON_BYTES: Final = 64 * 1024**2
+MAX_TOKENS: Final = 512
+"""No text has more tokens, whatever the model's files say."""
+MAX_BATCH_TOKENS: Final = 16_384
+UNREADABLE: Final = "onnx:unreadable"
+_INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids"})
+
+
+class _Loaded(NamedTuple):
+    session: Any
+    tokenizer: Any
+    inputs: frozenset[str]
+    output: str
+    first_token: bool
+
+
+class OnnxEmbedding:
+    """The model in a folder; its files are read when its name or a vector is first asked for.
+
+    Args:
+        folder: an absolute path; of a named model fastembed's cache, None for its own choice.
+        named: a name that fastembed knows; empty: ``folder`` holds the model itself.
+        dimensions: of every vector, at most those of the model.
+        batch_size: texts in one run, >= 1.
+
+    Raises:
+        InvalidConfig: the path is not absolute, or there is neither a path nor a name.
+    """
+
+    name: ClassVar[str] = "onnx"
+
+    def __init__(
+        self, folder: Path | None, *, dimensions: int, batch_size: int, named: str = ""
+    ) -> None:
+        if not (named if folder is None else folder.is_absolute()):
+            raise InvalidConfig(
+                "`onnx` needs the absolute path of a model's folder.", key="model_folder"
+            )
+        self.dimensions = dimensions
+        self._folder, self._named, self._batch_size = folder, named, batch_size
+        self._lock = threading.Lock()
+        self._loaded: _Loaded | None = None
+        self._model = ""
+
+    @property
+    def model(self) -> str:
+        """The digest of the graph, the tokenizer and the pooling, with the dimensions.
+
+        `UNREADABLE` where there is no such model; embedding then says why.
+        """
+        with self._lock:
+            if not self._model:
+                try:
+                    self._model = self._identity(*self._files())
+                except (ProviderRejected, ExtraMissing):
+                    return UNREADABLE
+            return self._model
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """See `EmbeddingProvider.embed`.
+
+        Raises:
+            ExtraMissing: onnxruntime is not installed, or fastembed and the model has a name.
+            ProviderRejected: the folder holds no model that can be run, ``details['file']`` names
+                the file; or fastembed does not know the name or has no such model in its cache.
+            ProviderUnavailable: the run failed.
+            ProviderAnswerInvalid: the model's answer is no table of finite numbers.
+        """
+        import numpy as np
+
+        loaded = self._load()
+        out = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        asked = [(at, prepared(text)) for at, text in enumerate(texts) if text.strip()]
+        encoded = loaded.tokenizer.encode_batch([text for _, text in asked])
+        tokens = sorted(
+            (len(each.ids), at, each) for (at, _), each in zip(asked, encoded, strict=True)
+        )
+        start = 0
+        while start < len(tokens):
+            # Texts of like length together: little is padding.
+            end = start + 1
+            while (
+                end < len(tokens)
+                and end - start < self._batch_size
+                and (end - start + 1) * tokens[end][0] <= MAX_BATCH_TOKENS
+            ):
+                end += 1
+            batch = tokens[start:end]
+            vectors = _run(loaded, [each for _, _, each in batch])
+            if vectors.ndim == 2 and vectors.shape[1] > self.dimensions:
+                vectors = vectors[:, : self.dimensions]
+            out[[at for _, at, _ in batch]] = checked(vectors, len(batch), self.dimensions)
+            start = end
+        return out
+
+    def _load(self) -> _Loaded:
+        with self._lock:
+            if self._loaded is None:
+                graph, tokenizer, pooling, length = self._files()
+                self._model = self._identity(graph, tokenizer, pooling, length)
+                self._loaded = _loaded(graph, tokenizer, pooling, length)
+            return self._loaded
+
+    def _files(self) -> tuple[bytes, bytes, bool, int]:
+        if not self._named:
+            assert self._folder is not None
+            return _files(self._folder)
+        folder, file, first_token = _cached(self._named, self._folder)
+        graph, tokenizer, _, length = _files(folder, (file,))
+        return graph, tokenizer, first_token, length
+
+    def _identity(self, graph: bytes, tokenizer: bytes, first_token: bool, length: int) -> str:
+        parts = hashlib.sha256(graph).digest() + hashlib.sha256(tokenizer).digest()
+        digest = hashlib.sha256(parts + f"{first_token} {length}".encode()).hexdigest()
+        return f"onnx:{digest[:16]}:{self.dimensions}"
+
+
+def _cached(name: str, cache: Path | None) -> tuple[Path, str, bool]:
+    """Return the folder of a model of fastembed's, its graph's path in there, and the pooling.
+
+    Nothing is downloaded: fastembed looks into its cache alone.
+
+    Args:
+        name: as fastembed has it, in any case.
+        cache: None: FASTEMBED_CACHE_PATH, or fastembed's own.
+
+    Raises:
+        ExtraMissing: fastembed is not installed.
+        ProviderRejected: it does not know the name, has no such model in its cache, or pools it in
+            a way that is not known here.
+    """
+    try:
+        from fastembed import TextEmbedding
+        from fastembed.text.onnx_embedding import OnnxTextEmbedding
+        from fastembed.text.pooled_embedding import PooledEmbedding
+        from fastembed.text.pooled_normalized_embedding import PooledNormalizedEmbedding
+    except ImportError as error:
+        raise ExtraMissing(
+            f"the model {name!r} is known by fastembed, and {error.name or FASTEMBED} is not"
+            f" installed: pip install 'memgraph[{FASTEMBED}]'",
+            extra=FASTEMBED,
+        ) from error
+    known = {each["model"].lower() for each in TextEmbedding.list_supported_models()}
+    if name.lower() not in known:
+        raise ProviderRejected(f"fastembed knows no model named {name!r}.", model=name)
+    folder = None if cache is None else str(cache)
+    try:
+        found: Any = TextEmbedding(
+            name, cache_dir=folder, local_files_only=True, lazy_load=True, cuda=False
+        ).model
+    except (OSError, ValueError):
+        raise ProviderRejected(
+            f"fastembed's cache does not hold {name!r}; with a network, fastembed.TextEmbedding"
+            f"({name!r}, cache_dir=...) downloads it.",
+            model=name,
+        ) from None
+    pooling = {OnnxTextEmbedding: True, PooledEmbedding: False, PooledNormalizedEmbedding: False}
+    first_token = pooling.get(type(found))
+    if first_token is None:
+        raise ProviderRejected(
+            f"{name!r} pools its tokens neither by their mean nor by the first one.", model=name
+        )
+    return Path(found._model_dir), found.model_description.model_file, first_token
+
+
+def _files(folder: Path, graphs: Sequence[str] = MODEL_FILES) -> tuple[bytes, bytes, bool, int]:
+    """Return the graph, the tokenizer, whether the first token counts, and the longest text."""
+    tokenizer = _read(folder, TOKENIZER, MAX_JSON_BYTES)
+    graph = next(
+        (found for each in graphs if (found := _read(folder, each, MAX_MODEL_BYTES, False))),
+        b"",
+    )
+    if tokenizer is None or not graph:
+        raise _unusable(graphs[0], "is missing or empty")
+    pooling = _json(folder, "1_Pooling/config.json")
+    lengths = (
+        _json(folder, "sentence_bert_config.json").get("max_seq_length"),
+        _json(folder, "tokenizer_config.json").get("model_max_length"),
+    )
+    known = [each for each in lengths if isinstance(each, int) and each >= 1]
+    first = pooling.get("pooling_mode_cls_token") is True
+    return graph, tokenizer, first, min([*known[:1], MAX_TOKENS])
+
+
+def _read(folder: Path, name: str, most: int, needed: bool = True) -> bytes | None:
+    """Return the bytes of a regular file; None where there is none and none is ``needed``.
+
+    The folder's owner may have linked files into it, as a cache of models does.
+    """
+    try:
+        # A pipe would wait for its writer.
+        descriptor = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        if needed:
+            raise _unusable(name, "is missing") from None
+        return None
+    except (OSError, ValueError):
+        raise _unusable(name, "cannot be read") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _unusable(name, "is no file")
+    with os.fdopen(descriptor, "rb") as file:
+        try:
+            data = file.read(most + 1)
+        except OSError:
+            raise _unusable(name, "cannot be read") from None
+    if len(data) > most:
+        raise _unusable(name, "is too large")
+    return data
+
+
+def _json(folder: Path, name: str) -> dict[str, Any]:
+    data = _read(folder, name, MAX_JSON_BYTES, needed=False)
+    try:
+        found = {} if data is None else json.loads(data)
+    except (ValueError, RecursionError):
+        raise _unusable(name, "is no JSON") from None
+    return found if isinstance(found, dict) else {}
+
+
+def _loaded(graph: bytes, tokenizer: bytes, first_token: bool, length: int) -> _Loaded:
+    try:
+        import onnxruntime
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise ExtraMissing(
+            f"a model of ONNX is run by onnxruntime, and {error.name or EXTRA} is not installed:"
+            f" pip install 'memgraph[{EXTRA}]'",
+            extra=EXTRA,
+        ) from error
+    try:
+        words = Tokenizer.from_buffer(tokenizer)
+        words.no_padding()
+        words.enable_truncation(length)
+        # "[SEP]" in a text is text.
+        words.encode_special_tokens = True
+    except Exception:  # noqa: BLE001 - the library raises bare Exceptions
+        raise _unusable(TOKENIZER, "is no tokenizer") from None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    # Idle threads sleep: a recall embeds one text, and others want the processor.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except Exception:  # noqa: BLE001 - a dozen classes of its own, with paths in their text
+        raise _unusable(MODEL_FILES[0], "is no graph that can be run") from None
+    inputs = frozenset(each.name for each in session.get_inputs())
+    outputs = [each.name for each in session.get_outputs()]
+    if not {"input_ids"} <= inputs <= _INPUTS or not outputs:
+        raise _unusable(MODEL_FILES[0], "does not take token ids alone")
+    whole = "sentence_embedding"
+    output = whole if whole in outputs else outputs[0]
+    return _Loaded(session, words, inputs, output, first_token)
+
+
+def _run(loaded: _Loaded, batch: Sequence[Any]) -> NDArray[np.float32]:
+    """Return the vectors of texts, not yet scaled: shape (n, the model's dimensions)."""
+    import numpy as np
+
+    size = max(max(len(each.ids) for each in batch), 1)
+    ids, there, kinds = np.zeros((3, len(batch), size), dtype=np.int64)
+    for row, each in enumerate(batch):
+        count = len(each.ids)
+        ids[row, :count], there[row, :count], kinds[row, :count] = each.ids, 1, each.type_ids
+    given = {"input_ids": ids, "attention_mask": there, "token_type_ids": kinds}
+    try:
+        [answer] = loaded.session.run(
+            [loaded.output], {name: given[name] for name in loaded.inputs}
+        )
+    except Exception as error:  # noqa: BLE001 - a dozen classes of its own
+        raise ProviderUnavailable(
+            f"The embedding model failed with {type(error).__name__}."
+        ) from None
+    array: NDArray[np.float32] = np.asarray(answer)
+    if array.ndim != 3 or array.shape[:2] != there.shape:
+        return array
+    if loaded.first_token:
+        return array[:, 0]
+    weights = there[:, :, None].astype(np.float32)
+    mean: NDArray[np.float32] = (array * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1)
+    return mean
+
+
+def _unusable(name: str, why: str) -> ProviderRejected:
+    return ProviderRejected(f"The embedding model's file {name!r} {why}.", file=name)

@@ -1,0 +1,161 @@
+"""What a principal may do, and what it may see. Pure: the time is passed in."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Final
+
+from memgraph.clock import MAX_MS, MS_PER_DAY, parse_time
+from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.model.access import ANY, Narrowing, Permission, Principal
+from memgraph.model.values import Memory
+from memgraph.paths import check_orchestrator_name
+from memgraph.rules.scope import Viewer, narrow
+
+_DURATION: Final = re.compile(r"([0-9]{1,9})([dhm])")
+_UNITS_MS: Final = {"d": MS_PER_DAY, "h": 3_600_000, "m": 60_000}
+
+
+class Refusal(StrEnum):
+    """Why a principal may not; stable, for the journal. Who asks is never told."""
+
+    EXPIRED = "expired"
+    ORCHESTRATOR = "orchestrator"
+    PERMISSION = "permission"
+
+
+def refusal(
+    principal: Principal, orchestrator: str, permission: Permission, *, now_ms: int
+) -> Refusal | None:
+    """Why this principal may not do this kind of thing in this orchestrator; None: it may."""
+    if principal.expires_at is not None and now_ms >= principal.expires_at:
+        return Refusal.EXPIRED
+    if not grants(principal.orchestrators, orchestrator):
+        return Refusal.ORCHESTRATOR
+    return None if permission in principal.permissions else Refusal.PERMISSION
+
+
+def check_grants(principal: Principal, *, now_ms: int) -> None:
+    """See that a new key is of use and says no more than it seems to.
+
+    Raises:
+        InvalidInput: no orchestrator or permission at all, what is no orchestrator's name, ``*``
+            beside names, a name twice, or an expiry that is over; ``details["field"]`` says where.
+    """
+    for field in ("orchestrators", "project_ids", "session_ids"):
+        names: tuple[str, ...] = getattr(principal, field)
+        if ANY in names and len(names) > 1:
+            raise InvalidInput(f"{field}: {ANY} stands alone: it means all of them", field=field)
+        if len(set(names)) < len(names):
+            raise InvalidInput(f"{field}: a name stands there twice", field=field)
+    if not principal.orchestrators:
+        raise InvalidInput("orchestrators: a key is for one at least", field="orchestrators")
+    for name in principal.orchestrators:
+        if name != ANY:
+            check_orchestrator_name(name)
+    if not principal.permissions:
+        raise InvalidInput("permissions: a key has one at least", field="permissions")
+    if principal.expires_at is not None and principal.expires_at <= now_ms:
+        raise InvalidInput("expires_at: that time is over", field="expires_at")
+
+
+def span_ms(text: str) -> int:
+    """Milliseconds of ``90d``, ``12h`` or ``30m``: whole days, hours or minutes.
+
+    Raises:
+        InvalidInput: anything else.
+    """
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise InvalidInput("a span of time is a number and d, h or m, such as 90d")
+    return int(found[1]) * _UNITS_MS[found[2]]
+
+
+def moment_ms(text: str, *, now_ms: int) -> int:
+    """The time that a span from now, or a time in ISO 8601, means.
+
+    Raises:
+        InvalidInput: it is neither, or after the year 9999.
+    """
+    if _DURATION.fullmatch(text) is None:
+        try:
+            return parse_time(text)
+        except InvalidInput as error:
+            raise InvalidInput(f"{error.message}; or a span from now: 90d, 12h, 30m") from error
+    moment = now_ms + span_ms(text)
+    if moment > MAX_MS:
+        raise InvalidInput("a time lies between the years 0001 and 9999")
+    return moment
+
+
+def grants(granted: tuple[str, ...], name: str) -> bool:
+    """Whether a name is among what was granted."""
+    return ANY in granted or name in granted
+
+
+def sees_everything(principal: Principal) -> bool:
+    """Whether nothing in an orchestrator is hidden from it, so that it may have a copy."""
+    return (
+        principal.clearance.level == max(each.level for each in type(principal.clearance))
+        and ANY in principal.project_ids
+        and ANY in principal.session_ids
+        and principal.agent_id is None
+    )
+
+
+def sees_whole(principal: Principal, viewer: Viewer) -> bool:
+    """Whether nothing is hidden from a principal, and no less than that was asked for."""
+    narrowed = viewer.clearance is not principal.clearance or viewer.agent_id is not None
+    return sees_everything(principal) and not narrowed
+
+
+def viewer_of(principal: Principal, narrowing: Narrowing) -> Viewer:
+    """What one request of a principal may see, and the only places where it may write.
+
+    Raises:
+        AccessDenied: it asks for more than was granted; ``details["field"]`` says where.
+    """
+    projects = _named("project_ids", narrowing.project_ids)
+    sessions = _named("session_ids", narrowing.session_ids)
+    granted = Viewer(
+        clearance=principal.clearance,
+        project_ids=_ids(principal.project_ids, projects),
+        session_ids=_ids(principal.session_ids, sessions),
+        agent_id=principal.agent_id,
+        confined=True,
+        sees_use=sees_everything(principal),
+    )
+    return narrow(
+        granted,
+        clearance=narrowing.clearance,
+        project_ids=projects,
+        session_ids=sessions,
+        agent_id=narrowing.agent_id,
+    )
+
+
+def _ids(granted: tuple[str, ...], asked: tuple[str, ...] | None) -> frozenset[str]:
+    # Where all were granted, a request names those that it is about.
+    return frozenset(granted) if ANY not in granted else frozenset(asked or ())
+
+
+def _named(field: str, asked: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if asked is not None and ANY in asked:
+        raise AccessDenied("a request names its projects and sessions one by one", field=field)
+    return asked
+
+
+# What a person is asked before something changes what everybody is told.
+
+
+ASKED_CHARS: Final = 500
+
+
+def question_about(memory: Memory) -> str:
+    """Whether a project's memory is to be everybody's; its text is cut after `ASKED_CHARS`."""
+    text = memory.content[:ASKED_CHARS] + ("…" if len(memory.content) > ASKED_CHARS else "")
+    return (
+        f"Promote to global {memory.type.value.lower()}: {text!r}"
+        f" (from project {memory.scope_id!r})?"
+    )

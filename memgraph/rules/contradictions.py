@@ -1,0 +1,241 @@
+"""Open contradictions around some memories as a directed graph: each edge runs from the later
+statement to the earlier one. networkx is loaded when there is a contradiction to look at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from memgraph.clock import MS_PER_DAY, iso
+from memgraph.ids import short_id
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+UNDATED = 0
+MOST_NAMED = 3
+"""Other sides that a mark names; the rest are counted."""
+
+
+class Side(NamedTuple):
+    """One side of a contradiction. ``time``: when it happened, else when it was stored, in
+    milliseconds; ``UNDATED``: nobody knows."""
+
+    time: int
+    memory_id: str
+
+
+def in_order(pair: tuple[Side, Side]) -> tuple[Side, Side]:
+    """Return the later side, then the earlier one: of one moment the higher id is the later.
+
+    Neither of two undated sides is newer: the one that was stored first comes first.
+    """
+    newest = max(side.time for side in pair)
+    first, second = sorted(pair, reverse=newest != UNDATED)
+    return first, second
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """The open contradictions among and around some memories; empty where ``graph`` is None."""
+
+    graph: nx.DiGraph[str] | None = None
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[Side, Side]]) -> Conflicts:
+        """Return the graph of unresolved contradictions; a pair may come in both orders."""
+        ordered = [in_order(pair) for pair in pairs]
+        if not ordered:
+            return cls()
+        import networkx as nx
+
+        graph: nx.DiGraph[str] = nx.DiGraph()
+        for later, earlier in ordered:
+            graph.add_node(later.memory_id, time=later.time)
+            graph.add_node(earlier.memory_id, time=earlier.time)
+            graph.add_edge(later.memory_id, earlier.memory_id)
+        return cls(graph)
+
+    def __or__(self, more: Conflicts) -> Conflicts:
+        """Return the union of two graphs."""
+        if self.graph is None or more.graph is None:
+            return self if more.graph is None else more
+        import networkx as nx
+
+        return Conflicts(nx.compose(self.graph, more.graph))
+
+    def __contains__(self, memory_id: str) -> bool:
+        return self.graph is not None and memory_id in self.graph
+
+    @property
+    def memory_ids(self) -> list[str]:
+        """The ids of all sides, sorted."""
+        return [] if self.graph is None else sorted(self.graph)
+
+    def opponents(self, memory_id: str) -> tuple[str, ...]:
+        """Return the ids of the memories that contradict one, sorted."""
+        return tuple(sorted({*self.later(memory_id), *self.earlier(memory_id)}))
+
+    def later(self, memory_id: str) -> tuple[str, ...]:
+        """Return the ids of the later statements that contradict one, the newest first."""
+        if self.graph is None or memory_id not in self.graph:
+            return ()
+        return self._newest_first(self.graph.predecessors(memory_id))
+
+    def earlier(self, memory_id: str) -> tuple[str, ...]:
+        """Return the ids of the earlier statements that a memory contradicts, the newest first."""
+        if self.graph is None or memory_id not in self.graph:
+            return ()
+        return self._newest_first(self.graph.successors(memory_id))
+
+    def mark(self, memory_id: str) -> str:
+        """Return what a prompt says of a memory: "contradicted by …", with the short ids and dates
+        of the other sides, the newest first; "" for one that nothing contradicts.
+        """
+        if self.graph is None or memory_id not in self.graph:
+            return ""
+        others = self._newest_first(self.opponents(memory_id))
+        told = [f"{short_id(one)} ({self._date(one)})" for one in others[:MOST_NAMED]]
+        more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+        return f"contradicted by {', '.join(told)}{more}"
+
+    def _date(self, memory_id: str) -> str:
+        assert self.graph is not None
+        time = self.graph.nodes[memory_id]["time"]
+        return iso(time)[: len("2026-01-31")] if time else "undated"
+
+    def _newest_first(self, ids: Iterable[str]) -> tuple[str, ...]:
+        assert self.graph is not None
+        times = self.graph.nodes
+        return tuple(sorted(ids, key=lambda one: (times[one]["time"], one), reverse=True))
+
+
+# Which side of a contradiction is more likely to hold, and why. It suggests; a person decides.
+
+
+LEAST_CONFIDENCE: Final = 0.65
+"""Below it no side is suggested: whoever decides has as good a guess."""
+
+_CONFIRMED: Final = math.log(8)
+_ENDED: Final = math.log(20)
+_STALE: Final = math.log(4)
+_TIER: Final = math.log(3)
+_NEWER: Final = math.log(2)
+# However many repeat a thing, and however sure they sound.
+_MOST_SOURCES: Final = math.log(4)
+_MOST_CONFIDENCE: Final = math.log(4)
+_LEAST_DIFFERENCE: Final = 0.05
+
+
+class Ground(StrEnum):
+    """Why a side is favoured."""
+
+    CONFIRMED = "confirmed"
+    OTHER_ENDED = "other_ended"
+    OTHER_STALE = "other_stale"
+    MORE_SOURCES = "more_sources"
+    HIGHER_TRUST = "higher_trust"
+    HIGHER_CONFIDENCE = "higher_confidence"
+    NEWER = "newer"
+
+
+@dataclass(frozen=True, slots=True)
+class SideFacts:
+    """What is weighed of one side.
+
+    Attributes:
+        said_at: when it was so, milliseconds.
+        independent_sources: >= 1.
+        trust: level of its source's tier; higher is more trusted.
+        effective_confidence: 0..1, after decay.
+        confirmed: by a person.
+        active: neither replaced nor retracted.
+        stale: it stands on a ground that no longer holds.
+    """
+
+    memory_id: str
+    said_at: int
+    independent_sources: int
+    trust: int
+    effective_confidence: float
+    confirmed: bool
+    active: bool
+    stale: bool
+
+
+class Weighed(NamedTuple):
+    """A reason. ``weight``: of the evidence, natural log of the odds, above 0."""
+
+    ground: Ground
+    favours: str
+    weight: float
+
+
+class Suggested(NamedTuple):
+    """What the reasons come to.
+
+    Attributes:
+        winner_id: None: neither is suggested.
+        confidence: 0.5..1, that the side with more evidence holds.
+        reasons: the weightiest first, ties by name.
+    """
+
+    winner_id: str | None
+    confidence: float
+    reasons: tuple[Weighed, ...]
+
+
+def suggest(one: SideFacts, other: SideFacts) -> Suggested:
+    """Weighs two sides; the order in which they are given does not matter.
+
+    A side that was replaced or retracted is never suggested, nor any below ``LEAST_CONFIDENCE``.
+    """
+    reasons = sorted((*_reasons(one, other), *_reasons(other, one)), key=_weightiest)
+    balance = math.fsum(
+        each.weight if each.favours == one.memory_id else -each.weight for each in reasons
+    )
+    confidence = 1.0 / (1.0 + math.exp(-abs(balance)))
+    favoured = one if balance > 0.0 else other
+    told = confidence >= LEAST_CONFIDENCE and favoured.active
+    return Suggested(favoured.memory_id if told else None, confidence, tuple(reasons))
+
+
+def _reasons(side: SideFacts, other: SideFacts) -> Iterator[Weighed]:
+    """What speaks for ``side``."""
+    for ground, weight in (
+        (Ground.CONFIRMED, _CONFIRMED * (side.confirmed and not other.confirmed)),
+        (Ground.OTHER_ENDED, _ENDED * (side.active and not other.active)),
+        (Ground.OTHER_STALE, _STALE * (other.stale and not side.stale)),
+        (Ground.MORE_SOURCES, _by_sources(side, other)),
+        (Ground.HIGHER_TRUST, _TIER * (side.trust - other.trust)),
+        (Ground.HIGHER_CONFIDENCE, _by_confidence(side, other)),
+        (Ground.NEWER, _NEWER * (side.said_at - other.said_at >= MS_PER_DAY)),
+    ):
+        if weight > 0.0:
+            yield Weighed(ground, side.memory_id, weight)
+
+
+def _by_sources(side: SideFacts, other: SideFacts) -> float:
+    ratio = math.log(side.independent_sources / other.independent_sources)
+    return min(ratio, _MOST_SOURCES)
+
+
+def _by_confidence(side: SideFacts, other: SideFacts) -> float:
+    if side.effective_confidence - other.effective_confidence < _LEAST_DIFFERENCE:
+        return 0.0
+    # Half of the difference in log odds: how sure a source sounded is weak evidence.
+    apart = _logit(side.effective_confidence) - _logit(other.effective_confidence)
+    return min(apart / 2, _MOST_CONFIDENCE)
+
+
+def _logit(share: float) -> float:
+    bounded = min(max(share, 0.05), 0.95)
+    return math.log(bounded / (1.0 - bounded))
+
+
+def _weightiest(reason: Weighed) -> tuple[float, str, str]:
+    return -reason.weight, reason.ground, reason.favours

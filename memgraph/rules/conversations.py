@@ -1,0 +1,179 @@
+"""When a conversation is over: the rules, without the tables.
+
+A new conversation completes every other that is open. Several may go on at once: a turn of one that
+was completed opens it again, and the next new one completes it again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import zip_longest
+from typing import Any, Final
+
+from memgraph.errors import InvalidInput
+from memgraph.model.transcript import Entry
+from memgraph.model.values import MAX_CONTENT_CHARS
+
+
+class SessionState(StrEnum):
+    """OPEN: more turns are expected. COMPLETED: it waits until it is CONSOLIDATED."""
+
+    OPEN = "open"
+    COMPLETED = "completed"
+    CONSOLIDATED = "consolidated"
+
+
+@dataclass(slots=True)
+class Course:
+    """What a batch of turns does to sessions.
+
+    Attributes:
+        completes: for each turn, the sessions that it completes, in the order they opened.
+        open: the sessions that are open after the batch.
+        done: those that were completed on the way, open again or not.
+    """
+
+    completes: list[tuple[str, ...]] = field(default_factory=list)
+    open: set[str] = field(default_factory=set)
+    done: set[str] = field(default_factory=set)
+
+
+def follow(turns: Sequence[str], known: Collection[str], open_now: Iterable[str]) -> Course:
+    """Turns as they are said, in order, each given by its session.
+
+    Args:
+        known: sessions that were registered before, of those in ``turns``.
+        open_now: all sessions that are open; needed only where a turn begins a session.
+    """
+    course = Course()
+    going_on = dict.fromkeys(open_now)
+    registered = set(known)
+    for session_id in turns:
+        over: tuple[str, ...] = ()
+        if session_id not in registered:
+            registered.add(session_id)
+            over = tuple(one for one in going_on if one != session_id)
+            course.done.update(over)
+            going_on.clear()
+        going_on[session_id] = None
+        course.completes.append(over)
+    course.open.update(going_on)
+    return course
+
+
+def taken_over(turns: Iterable[str], known: Mapping[str, SessionState]) -> list[str]:
+    """Turns that are taken over from elsewhere: the sessions that are complete with them.
+
+    A session that is open here stays so, and one that waits for its consolidation was told to be
+    complete before.
+    """
+    waiting = (SessionState.OPEN, SessionState.COMPLETED)
+    return [one for one in dict.fromkeys(turns) if known.get(one) not in waiting]
+
+
+# How an entry of a conversation becomes episodes and comes back as it was.
+
+
+ATTRIBUTE: Final = "entry"
+CHUNK_CHARS: Final = 7_000
+"""As a text within the JSON of attributes it has twice its length at most: below their limit."""
+
+MAX_LABEL_CHARS: Final = 200
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the episodes that hold an entry.
+
+    Attributes:
+        said: whether the content is what was said; else it is the label.
+        attributes: what the episode is stored with.
+    """
+
+    content: str
+    said: bool
+    attributes: dict[str, Any]
+
+
+def parts_of(entry: Entry) -> list[Part]:
+    """The episodes that hold an entry, in order; at least one.
+
+    Raises:
+        InvalidInput: the record is no JSON, or nobody said the text.
+    """
+    if entry.text and entry.speaker is None:
+        raise InvalidInput("a text has a speaker", field="speaker")
+    exact = _cut(entry.text)
+    if not entry.text or (not _UNSTORABLE.search(entry.text) and all(map(str.strip, exact))):
+        kept = [entry.record]
+    else:
+        # An episode cannot hold this text as it is: it holds what is readable of it.
+        kept = [entry.record, entry.text]
+        exact = _cut(" ".join(_UNSTORABLE.sub(" ", entry.text).split()))
+    chunks = _chunks(_json(kept))
+    count = max(len(chunks), len(exact))
+    label = " ".join(_UNSTORABLE.sub(" ", entry.label).split())[:MAX_LABEL_CHARS] or "entry"
+    return [
+        Part(
+            content=said or (label if count == 1 else f"{label} ({place + 1} of {count})"),
+            said=bool(said),
+            attributes={
+                ATTRIBUTE: {"part": place, "of": count, "said": bool(said), "record": chunk or ""}
+            },
+        )
+        for place, (said, chunk) in enumerate(zip_longest(exact, chunks))
+    ]
+
+
+def part_place(attributes: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Which part of how many an episode holds; None: it holds no part of an entry."""
+    match attributes.get(ATTRIBUTE):
+        case {"part": int(place), "of": int(count), "said": bool(), "record": str()}:
+            return place, count
+    return None
+
+
+def entry_of(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> Entry:
+    """The entry that these episodes hold: content and attributes of all of them, in order.
+
+    Raises:
+        ValueError, TypeError: they hold none, whatever their attributes say.
+    """
+    kept = [(content, attributes[ATTRIBUTE]) for content, attributes in parts]
+    record, *text = json.loads("".join(each["record"] for _, each in kept))
+    said = "".join(content for content, each in kept if each["said"])
+    return Entry(record, text[0] if text else said)
+
+
+def _json(value: Any) -> str:
+    try:
+        # Plain ASCII: what no column can hold (NUL, half a pair) is written with a backslash.
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput("an entry of a conversation is plain JSON", field="record") from error
+
+
+def _chunks(text: str) -> list[str]:
+    return [text[at : at + CHUNK_CHARS] for at in range(0, len(text), CHUNK_CHARS)]
+
+
+def _cut(text: str) -> list[str]:
+    """Pieces that an episode can hold, cut behind white space where there is some."""
+    return list(_pieces(text))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    start = 0
+    while len(text) - start > MAX_CONTENT_CHARS:
+        end = start + MAX_CONTENT_CHARS
+        found = max(text.rfind(mark, start, end) for mark in (" ", "\n"))
+        end = found + 1 if found > start else end
+        yield text[start:end]
+        start = end
+    if start < len(text):
+        yield text[start:]

@@ -1,0 +1,486 @@
+"""Which texts are an echo of what the memory handed out. Lines are told by a normal form's hash.
+
+What a memory says comes back: an agent repeats it, a user pastes it. Taken for a source it would
+make its own ground firmer with every round. Equal lines are an echo whoever says them; other
+words are one only where nothing in them is new (``memgraph.rules.echo``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from memgraph.model.speaking import AGENTS, SILENT, Voice, voice_of
+from memgraph.text.sentences import split_sentences
+
+# A model has what it was told at hand for as long as its conversation lasts, a user what it was
+# just shown; a day later an equal sentence of a user is a statement of its own.
+WINDOW_MS = 86_400_000
+# Whole days, in any time zone.
+LATE_MS = 2 * WINDOW_MS
+# Fewer words say nothing by themselves: "ok", "yes please", "thank you".
+MIN_WORDS = 3
+MIN_CHARS = 12
+# Scripts without blanks: so many characters of them say as much.
+MIN_UNSPACED_CHARS = 6
+
+AGENT_ROLES = AGENTS | SILENT
+
+MEMORY_ID = r"(?:fact|ep|ref)_[0-9A-Za-z]{20,32}"
+_CITATION = re.compile(rf"\s*[\[(]\s*{MEMORY_ID}(?:\s*[,;]\s*{MEMORY_ID})*\s*[\])]", re.IGNORECASE)
+# As prompts cite: a short id, and the mark of a contradiction.
+_SHORT_ID = r"[0-9A-HJKMNP-TV-Z]{8}"
+SHORT_CITATION = rf"\[{_SHORT_ID}\]"
+_CITED_SHORT = re.compile(rf"\[({_SHORT_ID})\]")
+MARK = r"\[(?:contradicted|replaced) by [^\[\]]{1,250}\]"
+_SHORT = re.compile(rf"\s*(?:{SHORT_CITATION}|{MARK})")
+_LONE_ID = re.compile(rf"\b{MEMORY_ID}\b", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_EMPHATIC = frozenset("*`~_")
+_EMPHASIS = re.compile(r"[*`~]+|(?<![^\W_])_+|_+(?![^\W_])")
+_QUOTES = re.compile("[\"“”„‟«»「」『』]|(?<!\\w)['‘’‚‛]|['‘’‚‛](?!\\w)")
+_MARKER = re.compile(r"^(?:(?:[-+*•·>#|–—]+|\(?\d{1,3}[.)]|\[[ xX]?\])\s+)+")
+_LABELS = "|".join(
+    (
+        *sorted(AGENT_ROLES | {"user", "human", "me", "you"}),
+        "decision|event|fact|goal|identity|memory|observation|preference|todo",
+    )
+)
+_LABEL = re.compile(rf"^(?:(?:{_LABELS}):\s+)+", re.IGNORECASE)
+# Whoever it is: a name before words in quotation marks tells who said them, not what.
+_SPEECH = re.compile('^[^\\W\\d_][^:"“„«]{0,40}:\\s*(?=["“„«].*["”“»][.!?]?$)')
+# The date of the quotation before it, where several stand in one line.
+_DATE_BEFORE = re.compile(r"^\(\d{4}-\d\d-\d\d\) (?=\w)")
+# What the bulletin writes before and behind a memory's own text.
+_AT = r"(?:\d{4}-\d\d-\d\d|undated) "
+_BULLETIN_HEAD = re.compile(
+    rf"^(?:(?:{_AT})?(?:\(until \d{{4}}-\d\d-\d\d\) )|{_AT}(?:\([^)]{{1,40}}\) )?"
+    r"|Uncertain \(\d\.\d\d\): |Its evidence was withdrawn on \d{4}-\d\d-\d\d: )"
+)
+_FROM_FILE = re.compile(r"(?<=”) \(from .{1,60}\)$")
+# Each of them tells a date, a figure or a file.
+_TELLING = re.compile(r"\d-\d\d |\d-\d\d[:)]|\(\d|undated |\(from ")
+_CONFLICT = re.compile(rf"^{_AT}(.{{1,2000}}?) against {_AT}(.{{1,2000}})$")
+_ENDS = " \t.,;:!?…。、！？"
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
+_WORD = re.compile(r"\w+")
+
+
+# With what an agent begins to tell what it remembers, in lower case.
+_TOLD = (
+    r"(?:yes|yeah|sure|ok|okay|right|well|so|also|certainly|absolutely|of course|great|great news"
+    r"|good question|correct|indeed|noted|got it|understood|hi|hello|in short|to sum up)",
+    r"(?:as|like) i (?:can )?(?:recall|remember|noted|mentioned|said|understand|know|see)(?: it)?",
+    r"as (?:far as i (?:know|recall|remember)|noted|mentioned|discussed)(?: (?:before|earlier))?",
+    r"(?:as )?you(?:'ve| have)? (?:already |once |also |previously )?"
+    r"(?:told me|mentioned|said|noted)(?: (?:before|earlier|to me))?(?: that)?",
+    r"as you know",
+    r"(?:if i (?:recall|remember)(?: correctly| right)?)",
+    r"i (?:also |can |do |still )?(?:recall|remember|know|see|believe|think|understand|noted|have"
+    r" noted|have it noted)(?: here| from (?:my|our) [a-z ]{1,30})?(?: that)?",
+    r"(?:my|the|your) (?:memory|memories|notes|records)(?: also)?"
+    r" (?:say|says|show|shows|tell|tells|state|states|indicate|indicates)(?: me)?(?: that)?",
+    r"(?:according to|based on|from|per|looking at) (?:my|the|your|our)"
+    r" (?:memory|memories|notes|records|bulletin|(?:earlier|previous|past) conversations?)",
+    r"from memory",
+    r"(?:here(?: is|'s)|this is) what i (?:know|remember|have|recall)(?: about you| of it)?",
+)
+_LEAD_IN = re.compile(rf"^(?:{'|'.join(_TOLD)})(?:\s*[,:;!.–—-]+\s+|\s+(?=\w))", re.IGNORECASE)
+_MAX_LEAD_INS = 4
+
+
+class EchoReason(StrEnum):
+    """Why a text is no source. Stable codes.
+
+    LINE: it is a line that was handed out. RECEIPT: it says nothing beyond what was recalled
+    shortly before. KNOWN: an agent says what a memory said that stood at that time. FORMAT: it is
+    the memory's own output, pasted.
+    """
+
+    LINE = "line"
+    RECEIPT = "receipt"
+    KNOWN = "known"
+    FORMAT = "format"
+
+
+def is_agent(source_role: str | None) -> bool:
+    """Whether a speaker may be a machine: whoever is not ``user`` or ``human``.
+
+    A name alone may be an agent's, which says again what it was told. Callers that know of a
+    person by another name give ``heard_role``.
+    """
+    return voice_of(source_role) is not Voice.PERSON
+
+
+def heard_role(source_role: str | None, told_as: str | None) -> str | None:
+    """A role that says by itself what a turn was told to be."""
+    if told_as is None:
+        return source_role
+    return "user" if voice_of(source_role, told_as) is Voice.PERSON else "assistant"
+
+
+def known_echo(voice: Voice) -> EchoReason | None:
+    """Whether a statement that repeats a stored memory adds no support to it.
+
+    Only a person's does: an agent that says again what is remembered adds nothing, however it came
+    to know it, so a receipt that was lost lets no echo in.
+
+    Args:
+        voice: of the turn that the statement is quoted from.
+    """
+    return None if voice is Voice.PERSON else EchoReason.KNOWN
+
+
+def judged_at(said_ms: int, stored_ms: int) -> int:
+    """The time before which something must have been handed out for a turn to be its echo.
+
+    When it was stored: a turn's own time may be told in whole days. A turn from long before is
+    history that came in late, and is judged by its own time.
+    """
+    return said_ms if said_ms < stored_ms - LATE_MS else stored_ms
+
+
+@lru_cache(maxsize=1024)
+def normal_form(line: str) -> str:
+    """A line without case, markers, emphasis, quotation marks, citations, labels and end marks."""
+    return " ".join(normal_marks(line).casefold().split()).strip(_ENDS)
+
+
+def normal_marks(line: str) -> str:
+    """A line without marks, citations and labels, its case and ends as they were."""
+    plain = line if line.isascii() else unicodedata.normalize("NFKC", line)
+    text = _DATE_BEFORE.sub("", _without_marks(plain))
+    if ":" in text:
+        text = _LABEL.sub("", _SPEECH.sub("", text))
+    return _QUOTES.sub("", text).strip()
+
+
+def without_lead_in(text: str) -> str:
+    """A sentence without "as I recall", "yes, you told me that" and the like before it."""
+    for _ in range(_MAX_LEAD_INS):
+        match = _LEAD_IN.match(text)
+        if match is None or match.end() >= len(text):
+            break
+        text = text[match.end() :]
+    return text
+
+
+def says_enough(form: str) -> bool:
+    """Whether a normal form is long enough to be told by its hash."""
+    if len(_UNSPACED.findall(form)) >= MIN_UNSPACED_CHARS:
+        return True
+    words = [word for word in _WORD.findall(form) if not word.isnumeric()]
+    return len(words) >= MIN_WORDS and len(form) >= MIN_CHARS
+
+
+def form_hash(form: str) -> int:
+    """64 bits of BLAKE2b as SQLite keeps an integer: signed."""
+    digest = hashlib.blake2b(form.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+@lru_cache(maxsize=128)
+def line_hashes(text: str) -> frozenset[int]:
+    """What a handed-out text is known by: each of its lines, each sentence of them.
+
+    A line of the bulletin also by the memory's own text in it.
+    """
+    forms: set[str] = set()
+    for unit in units(text):
+        for line in (unit, *_inner(unit)):
+            sentences = split_sentences(line)
+            forms.update(map(normal_form, {line, *sentences}))
+    return frozenset(form_hash(form) for form in forms if says_enough(form))
+
+
+def units(text: str) -> list[str]:
+    """The lines of a text; one that goes on in small letters belongs to the one before."""
+    found: list[str] = []
+    for raw in text.splitlines():
+        line = raw.strip()
+        if not line:
+            found.append("")
+        elif found and found[-1] and _goes_on(found[-1], line):
+            found[-1] = f"{found[-1]} {line}"
+        else:
+            found.append(line)
+    return [line for line in found if line]
+
+
+def cited_ids(text: str) -> tuple[str, ...]:
+    """Memory ids that a text names, once each, in order."""
+    return tuple(dict.fromkeys(_LONE_ID.findall(text)))
+
+
+def cited_short_ids(text: str) -> tuple[str, ...]:
+    """Return what a text cites as prompts do, once each, in order: the last characters of ids."""
+    return tuple(dict.fromkeys(_CITED_SHORT.findall(text)))
+
+
+def without_citations(line: str) -> str:
+    """A line without the memory ids in it, and without what prompts write beside a short one."""
+    return _SHORT.sub("", _LONE_ID.sub("", _CITATION.sub("", line))).rstrip()
+
+
+def _goes_on(before: str, line: str) -> bool:
+    return line[0].islower() and before[-1] not in ".!?:;…。！？" and not _MARKER.match(line)
+
+
+def inner_texts(line: str) -> tuple[str, ...]:
+    """What a line says without marks and citations, and without what a bulletin says before it."""
+    return tuple(map(normal_marks, _inner(line))) or (normal_marks(line),)
+
+
+def _inner(line: str) -> Iterator[str]:
+    """The texts of memories that a line of the bulletin holds."""
+    if not _TELLING.search(line):
+        return
+    bare = _without_marks(line)
+    conflict = _CONFLICT.match(bare)
+    if conflict:
+        yield from (_FROM_FILE.sub("", each) for each in conflict.groups())
+        return
+    inner = _FROM_FILE.sub("", _BULLETIN_HEAD.sub("", bare))
+    if inner != bare:
+        yield inner
+
+
+def _without_marks(text: str) -> str:
+    # Most lines have none of these, and to look for a character costs next to nothing.
+    if "_" in text:
+        text = _LONE_ID.sub("", _CITATION.sub("", text))
+    if "[" in text:
+        text = _SHORT.sub("", text)
+    text = _MARKER.sub("", text.strip())
+    if "\\" in text:
+        text = _ESCAPED.sub(r"\1", text)
+    if not _EMPHATIC.isdisjoint(text):
+        text = _EMPHASIS.sub("", text)
+    return _MARKER.sub("", text.strip()).strip()
+
+
+# Whether a sentence says anything that a text does not.
+
+
+Stem = Callable[[str], str]
+"""A word of any case to its stem, without case and diacritical marks."""
+
+# With fewer content words a sentence is covered by too many texts.
+MIN_CONTENT = 2
+MAX_TERMS = 24
+MAX_CLAUSES = 8
+
+_ECHO_WORDING_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_CLAUSE = re.compile(
+    r"\s*;\s+|\s*,\s+(?:(?:and|but|while|whereas|because|so)\s+)?"
+    r"|\s+(?:and|but|while|whereas|because)\s+|\s+[–—-]\s+|:\s+",
+    re.IGNORECASE,
+)
+_ELISIONS = frozenset(("d", "ll", "m", "re", "s", "t", "ve"))
+_PLACES = (
+    "about after against at before behind below between by during for from in into near of off on "
+    "onto over since than through till to toward towards under until upon via with within"
+)
+_PREPOSITIONS = frozenset(_PLACES.split())
+_DETERMINERS = "a an the this that these those my your his her its our their"
+_FUNCTION = (
+    "i you he she it we they me him us them mine yours hers ours theirs myself yourself himself "
+    "herself itself ourselves themselves one who whom whose which what as and or so there here "
+    "am is are was were be been being has have had having do does did doing get got "
+    "also already actually basically currently indeed just really quite still very too well yes "
+    "sure recall remember mention mentioned user users please"
+)
+_EMPTY = _PREPOSITIONS | frozenset(_DETERMINERS.split()) | frozenset(_FUNCTION.split())
+# They turn what a sentence says: each must stand on both sides or on neither.
+_TURNING_WORDS = (
+    "not no never none nobody nothing nowhere neither nor cannot without hardly barely almost "
+    "will would shall might could should must can want plan planning intend hope consider think "
+    "maybe perhaps possibly probably likely if unless until till used stop quit former formerly "
+    "previously longer anymore only except instead rather try refuse decline cancel deny doubt"
+)
+_NEGATIVE = "not"
+# Capitalised in English, and free to stand anywhere.
+_CALENDAR_WORDS = (
+    "january february march april may june july august september october november december "
+    "monday tuesday wednesday thursday friday saturday sunday"
+)
+CALENDAR = frozenset(_CALENDAR_WORDS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What a sentence is made of.
+
+    Attributes:
+        order: stems of its content words, in order.
+        terms: the same words as written, each once, for a look-up.
+        numbers: as written: ``3.5``, ``2026-01-05``.
+        turning: stems of negations, modal words and the like.
+        placed: a preposition and the content word after it.
+        names: stems of capitalised words that do not begin the sentence.
+        opening: the stem of its first word, if that is a capitalised content word.
+    """
+
+    order: tuple[str, ...]
+    terms: tuple[str, ...]
+    numbers: frozenset[str]
+    turning: frozenset[str]
+    placed: frozenset[tuple[str, str]]
+    names: frozenset[str]
+    opening: str | None
+
+
+class Words:
+    """Takes sentences apart with a stemmer."""
+
+    def __init__(self, stem: Stem) -> None:
+        self._stem = stem
+        self._turning = frozenset(stem(word) for word in _TURNING_WORDS.split())
+        # The same sentences are compared with one another again and again.
+        self._kept = lru_cache(maxsize=512)(self._taken_apart)
+
+    def wording(self, text: str) -> Wording:
+        """One sentence or clause."""
+        return self._kept(text)
+
+    def _taken_apart(self, text: str) -> Wording:
+        plain = unicodedata.normalize("NFKC", text)
+        order: list[str] = []
+        terms: dict[str, None] = {}
+        turning: set[str] = set()
+        placed: set[tuple[str, str]] = set()
+        names: set[str] = set()
+        before, opening = "", None
+        for place, word in enumerate(_parts(plain)):
+            folded = word.casefold()
+            stem = self._stem(folded)
+            if stem in self._turning:
+                turning.add(stem)
+            elif folded in _EMPTY:
+                if folded in _PREPOSITIONS:
+                    before = folded
+                continue
+            else:
+                order.append(stem)
+                terms.setdefault(folded)
+                if before:
+                    placed.add((before, stem))
+                if word[0].isupper() and not plain.isupper() and folded not in CALENDAR:
+                    if place:
+                        names.add(stem)
+                    else:
+                        opening = stem
+            before = ""
+        return Wording(
+            tuple(order),
+            tuple(terms),
+            frozenset(_NUMBER.findall(plain)),
+            frozenset(turning),
+            frozenset(placed),
+            frozenset(names),
+            opening,
+        )
+
+    def clauses(self, text: str) -> list[str]:
+        """The parts of a sentence, each with content words enough to be judged by itself."""
+        parts = [part for part in _CLAUSE.split(text, maxsplit=MAX_CLAUSES - 1) if part.strip()]
+        found: list[str] = []
+        short = ""
+        for part in parts:
+            whole = f"{short} {part}".strip()
+            enough = len(set(self.wording(whole).order)) >= MIN_CONTENT
+            short = "" if enough else whole
+            if enough:
+                found.append(whole)
+        if short and found:
+            found[-1] = f"{found[-1]} {short}"
+        return found
+
+    def says_nothing_new(self, said: str, text: str) -> bool:
+        """Whether a clause is covered by one sentence, or a clause of one, of a text."""
+        wording = self.wording(said)
+        # Most sentences lack one of its words: they need not be taken apart.
+        begins = [_begin(stem) for stem in set(wording.order) if stem.isascii()]
+        return any(
+            covered(wording, self.wording(part))
+            for sentence, lowered in _sentences(text)
+            if not lowered.isascii() or all(begin in lowered for begin in begins)
+            for part in self._parts_of(sentence)
+        )
+
+    def _parts_of(self, sentence: str) -> Iterator[str]:
+        yield sentence
+        parts = self.clauses(sentence)
+        if len(parts) > 1:
+            yield from parts
+
+
+@lru_cache(maxsize=128)
+def _sentences(text: str) -> tuple[tuple[str, str], ...]:
+    """The sentences of a text, once each, as they are and in lower case."""
+    said = dict.fromkeys(each for line in text.splitlines() for each in split_sentences(line))
+    return tuple((each, each.casefold()) for each in said)
+
+
+def _begin(stem: str) -> str:
+    """How every word with a stem begins: cutting it changes its last two letters at most."""
+    return stem[: max(len(stem) - 2, 1)]
+
+
+def covered(said: Wording, text: Wording) -> bool:
+    """Whether ``said`` holds nothing that ``text`` does not; both are single statements."""
+    content = set(said.order)
+    if len(content) < MIN_CONTENT or not content <= set(text.order):
+        return False
+    if not said.numbers <= text.numbers or said.turning != text.turning:
+        return False
+    return _same_places(said, text) and _same_order(said, text) and _same_subject(content, text)
+
+
+def _same_places(said: Wording, text: Wording) -> bool:
+    """A word that follows a preposition follows it there too: from Paris is not to Paris."""
+    theirs: dict[str, set[str]] = {}
+    for preposition, word in text.placed:
+        theirs.setdefault(word, set()).add(preposition)
+    return all(
+        word not in theirs or preposition in theirs[word] for preposition, word in said.placed
+    )
+
+
+def _same_order(said: Wording, text: Wording) -> bool:
+    """Names keep their order: who does something to whom."""
+    names = (said.names | text.names) & set(said.order)
+    return _of(names, said.order) == _of(names, text.order)
+
+
+def _of(names: frozenset[str] | set[str], order: tuple[str, ...]) -> list[str]:
+    return [word for word in dict.fromkeys(order) if word in names]
+
+
+def _same_subject(content: set[str], text: Wording) -> bool:
+    """What the text speaks of first is named too, or it is a name that a pronoun stands for."""
+    for word in text.order:
+        if word in content:
+            return True
+        if word not in text.names and word != text.opening:
+            return False
+    return False
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Words; of a contraction its first part, and a negation as a word of its own."""
+    for match in _ECHO_WORDING_WORD.finditer(text):
+        head, *rest = re.split("['’]", match.group())
+        if rest and rest[-1].casefold() == "t" and head[-1:] in "nN":
+            # "can't" is cut after its n by the apostrophe.
+            yield head[:-1] if len(head) > 1 else head
+            yield _NEGATIVE
+            continue
+        yield head
+        yield from (each for each in rest if each.casefold() not in _ELISIONS)

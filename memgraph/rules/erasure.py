@@ -1,0 +1,198 @@
+"""What of a text is looked for after it was erased, and what takes its place. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final
+
+from memgraph.text.sentences import split_sentences
+
+MARK: Final = "[erased]"
+"""What stands where a text was."""
+SHORTEST: Final = 12
+"""Characters of a line that is looked for by itself; shorter ones say nothing of whose they are."""
+SHORTEST_TEXT: Final = 6
+"""Characters of a whole text that has a digit, an @ or a letter beyond ASCII, as codes have."""
+SHORTEST_NAME: Final = 4
+"""Characters of a name that is looked for; in a large file shorter ones stand by chance."""
+ENOUGH: Final = 24
+"""So many first characters of a string betray it, where it was cut short."""
+LONG: Final = 20
+"""Characters of a phrase that says the same in any case of its letters."""
+LONG_WORDS: Final = 3
+"""Words of a shorter one that does."""
+FREE_TEXT: Final = frozenset(
+    {"reason", "message", "note", "comment", "title", "text", "quote", "summary", "content"}
+)
+"""Fields of the journal that somebody wrote in their own words."""
+NOTES: Final = frozenset({"reason", "message", "note", "comment"})
+"""Those of them that are about a memory or a decision, rather than its own words."""
+DIGESTS: Final = frozenset({"content_hash", "seal"})
+"""Fields that are made of the text alone: of a short text they can be guessed."""
+_PLAIN_WORD: Final = re.compile(r"[A-Za-z_]+")
+_TELLING: Final = re.compile(r"[0-9@]|[^\x00-\x7f]")
+# "Fact: …", "user: …": who quotes a line leaves that out.
+_LABEL: Final = re.compile(r"[^\s:][^:\n]{0,31}: +")
+compact_json = json.JSONEncoder(
+    ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":")
+).encode
+ERASED: Final = "erased"
+"""The field that a redacted entry of the journal has, with the value true."""
+
+Scrub = Callable[[str], str]
+"""Gives a text without the erased strings; the same object where it has none."""
+
+
+def strings_of(texts: Iterable[str], words: Iterable[str] = ()) -> list[str]:
+    """The strings that betray some texts: each whole, each of its lines, each of their sentences.
+
+    Args:
+        words: of attributes, tags and files: those of them that are phrases count. A lone word, a
+            time, a digest or an id stands elsewhere for reasons of its own.
+
+    Returns:
+        Each once, the longest first; no plain word, and none that is shorter than ``SHORTEST``
+        characters, but for whole texts of ``SHORTEST_TEXT`` that no other thing looks like.
+    """
+    found: dict[str, None] = {}
+    short = set()
+    for text in texts:
+        found[text.strip()] = None
+        if len(text.strip()) >= SHORTEST_TEXT and _TELLING.search(text):
+            short.add(text.strip())
+        for line in text.splitlines():
+            found.update(dict.fromkeys(each for each in _parts(line) if _is_phrase(each)))
+    for word in words:
+        found.update(dict.fromkeys(each for each in _parts(word) if _is_phrase(each)))
+    chosen = {each for each in found if len(each) >= SHORTEST and not _PLAIN_WORD.fullmatch(each)}
+    return sorted(chosen | short, key=lambda each: (-len(each), each))
+
+
+def unsought(texts: Iterable[str], strings: Iterable[str]) -> int:
+    """How many texts are not looked for as a whole: they say nothing of whose they are."""
+    return len({each.strip() for each in texts} - {"", *strings})
+
+
+def _parts(line: str) -> list[str]:
+    parts = [line.strip(), *split_sentences(line)]
+    for each in parts:
+        label = _LABEL.match(each)
+        if label is not None:
+            parts.append(each[label.end() :])
+    return parts
+
+
+def _is_phrase(text: str) -> bool:
+    return not text.isascii() or " " in text or "@" in text
+
+
+def is_long(text: str) -> bool:
+    """Whether a string is told from others in any case of its letters, as no name is."""
+    return " " in text.strip() and (len(text) >= LONG or len(text.split()) >= LONG_WORDS)
+
+
+def names_of(names: Iterable[str]) -> list[str]:
+    """The names that are long enough to be looked for, each once."""
+    return sorted({each.strip() for each in names if len(each.strip()) >= SHORTEST_NAME})
+
+
+def fill(length: int) -> bytes:
+    """Bytes that take a text's place in a file: words where there is room, never a line end."""
+    return (b"erased " * (length // 7 + 1))[:length]
+
+
+def redacted_details(text: str, scrub: Scrub, *, own: bool) -> str:
+    """The details of a journal entry without what was erased, marked as such; see ``is_redacted``.
+
+    Args:
+        text: their JSON, an object.
+        scrub: takes the erased strings out of any text.
+        own: the entry is about an erased memory or an edge of one: free text goes whatever it
+            says, and so do digests of the text.
+    """
+    return compact_json({**_object(scrubbed(text, scrub), own), ERASED: True})
+
+
+def redacted_words(text: str, scrub: Scrub) -> str:
+    """A JSON object as it stands beside the journal, redacted as its entry of an erased memory."""
+    return compact_json(_object(scrubbed(text, scrub), own=True))
+
+
+def scrubbed(text: str, scrub: Scrub) -> str:
+    """A text without the erased strings; of JSON the words alone, so that it stays what it is.
+
+    Returns:
+        The same object where it has none of them.
+    """
+    if text[:1] not in ("{", "["):
+        return scrub(text)
+    try:
+        found = json.loads(text)
+        fresh = _scrubbed(found, scrub)
+        return text if fresh == found else compact_json(fresh)
+    except (ValueError, RecursionError):
+        return scrub(text)
+
+
+def _scrubbed(value: Any, scrub: Scrub) -> Any:
+    if isinstance(value, str):
+        left = scrubbed(value, scrub)
+        written = compact_json(left)[1:-1]
+        if "\\" not in written or value[:1] in ("{", "["):
+            return left
+        # A string that begins with the end of an escape stands in the JSON, and in no word of it.
+        return json.loads(f'"{scrub(written)}"')
+    if isinstance(value, dict):
+        # A plain word is a field's name.
+        return {
+            key if _PLAIN_WORD.fullmatch(key) else scrub(key): _scrubbed(each, scrub)
+            for key, each in value.items()
+        }
+    return [_scrubbed(each, scrub) for each in value] if isinstance(value, list) else value
+
+
+def is_redacted(details: Mapping[str, Any]) -> bool:
+    """Whether details say that something was taken out of them."""
+    return details.get(ERASED) is True
+
+
+def _object(text: str, own: bool) -> dict[str, Any]:
+    found = json.loads(text)
+    return {str(key): _without_words(each, own, str(key)) for key, each in found.items()}
+
+
+def _without_words(value: Any, own: bool, key: str = "") -> Any:
+    if isinstance(value, str):
+        return MARK if own and key in FREE_TEXT | DIGESTS else value
+    if isinstance(value, Mapping):
+        return {str(name): _without_words(each, own, str(name)) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_without_words(each, own, key) for each in value]
+    return value
+
+
+def free_texts(details: str) -> list[str]:
+    """Return what somebody wrote about a memory in the details (JSON) of a journal entry."""
+    found = json.loads(details)
+    return [text for name, text in found.items() if name in NOTES and isinstance(text, str)]
+
+
+def without_notes(reason: str, erased: Collection[str], notes: Collection[str]) -> str:
+    """Return the reason of a status without what was written about erased memories.
+
+    Args:
+        erased: ids; what follows after one of them is said about it.
+        notes: what was written about them; a reason may end with one.
+    """
+    head, found, note = reason.partition(": ")
+    if not found:
+        return MARK if reason in notes else reason
+    about = any(word in erased for word in head.split())
+    return f"{head}: {MARK}" if about or note in notes or reason in notes else reason
+
+
+def stands_without(grounds: Collection[int], gone: Collection[int]) -> bool:
+    """Whether a memory that was derived from several rests on one that is not erased."""
+    return not set(grounds) <= set(gone)

@@ -1,0 +1,250 @@
+"""Who may see which memory. One value, the ``Viewer``, gives both the rule and the SQL predicate.
+
+Where something was said (``session_id``) is not its scope: a global memory of one conversation is
+seen from every other conversation of the same orchestrator. Another orchestrator's memories are
+out of reach before this module is asked: they lie in another database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TypeVar
+
+from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.model.enums import Scope, Sensitivity
+
+_ALL_SCOPES = frozenset(Scope)
+_T = TypeVar("_T")
+_EnumT = TypeVar("_EnumT", bound=StrEnum)
+
+
+class Reason(StrEnum):
+    """Why a memory is or is not shown; stable, for logs and receipts."""
+
+    ALLOWED = "allowed"
+    SENSITIVITY_UNKNOWN = "sensitivity_unknown"
+    SENSITIVITY_ABOVE_CLEARANCE = "sensitivity_above_clearance"
+    SCOPE_UNKNOWN = "scope_unknown"
+    SCOPE_NOT_REQUESTED = "scope_not_requested"
+    SCOPE_ID_MISSING = "scope_id_missing"
+    SCOPE_ID_NOT_GRANTED = "scope_id_not_granted"
+    OTHER_AGENT = "other_agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """What a reader may see.
+
+    Attributes:
+        clearance: the highest sensitivity shown.
+        project_ids: ``scope_id`` values of the project scopes open to the reader.
+        session_ids: ``scope_id`` values of the session scopes open to the reader.
+        scopes: narrows to these scopes; all three by default.
+        agent_id: narrows to this agent's memories and those of no agent; None: every agent's.
+        shared: whether a viewer with an ``agent_id`` sees those of no agent too.
+        confined: whether it may write only what it would see itself; else the host answers for
+            where it writes.
+        sees_use: whether it is told how often and when memories were used, by whomever; without it
+            it could learn that a reader who sees more was at work.
+
+    Any collection of ids or scopes will do but a text, which would grant its letters.
+
+    Raises:
+        InvalidInput: a text where a collection is meant, or what is no id, scope or sensitivity; an
+            empty id, which could match a memory that lacks one; not ``shared``, and no agent.
+    """
+
+    clearance: Sensitivity = Sensitivity.INTERNAL
+    project_ids: frozenset[str] = frozenset()
+    session_ids: frozenset[str] = frozenset()
+    scopes: frozenset[Scope] = field(default=_ALL_SCOPES)
+    agent_id: str | None = None
+    shared: bool = True
+    confined: bool = False
+    sees_use: bool = True
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__  # the class's own refuses: viewers are frozen
+        put(self, "clearance", _known(Sensitivity, self.clearance, "clearance"))
+        put(self, "project_ids", _ids(self.project_ids, "project_ids"))
+        put(self, "session_ids", _ids(self.session_ids, "session_ids"))
+        if self.scopes is not _ALL_SCOPES:
+            scopes = _collection(self.scopes, "scopes")
+            put(self, "scopes", frozenset(_known(Scope, each, "scopes") for each in scopes))
+        if self.agent_id is not None:
+            _ids((self.agent_id,), "agent_id")
+        if not self.shared and self.agent_id is None:
+            raise InvalidInput("a viewer who sees one agent's memories alone names the agent")
+
+    def scope_ids(self, scope: Scope) -> frozenset[str]:
+        """The ids granted for a scope; empty for global, which needs none."""
+        if scope is Scope.PROJECT:
+            return self.project_ids
+        return self.session_ids if scope is Scope.SESSION else frozenset()
+
+
+def _collection(given: object, name: str) -> Iterable[object]:
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InvalidInput(f"a viewer's {name} is a set, such as frozenset({{...}})", field=name)
+    return given
+
+
+def _ids(given: object, name: str) -> frozenset[str]:
+    found: set[str] = set()
+    for each in _collection(given, name):
+        if not isinstance(each, str) or not each:
+            raise InvalidInput(f"an id of a viewer's {name} is a text, not empty", field=name)
+        found.add(each)
+    return frozenset(found)
+
+
+def _known(kind: type[_EnumT], given: object, name: str) -> _EnumT:
+    if isinstance(given, str) and given in set(kind):
+        return kind(given)
+    raise InvalidInput(f"a viewer's {name}: one of {', '.join(kind)}", field=name)
+
+
+DEFAULT_VIEWER = Viewer()
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeFacts:
+    """What the rule looks at, as stored: plain strings, so that an unknown value can be denied."""
+
+    scope: str | None
+    scope_id: str | None
+    sensitivity: str | None
+    agent_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    allowed: bool
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class ScopePredicate:
+    """The rule as data. A row is visible when all three hold:
+
+    - its sensitivity is one of ``sensitivities``;
+    - ``grants`` holds (its scope, its scope_id), or (global, None) for a global row;
+    - ``agent_id`` is None, or the row's agent_id is equal to it, or NULL where ``shared``.
+
+    Both sequences are sorted; an empty one shows nothing.
+    """
+
+    sensitivities: tuple[Sensitivity, ...]
+    grants: tuple[tuple[Scope, str | None], ...]
+    agent_id: str | None
+    shared: bool = True
+
+
+def visible(viewer: Viewer, facts: ScopeFacts) -> Verdict:
+    """Decides one memory; what cannot be decided is denied."""
+    reason = (
+        _sensitivity_denial(viewer, facts.sensitivity)
+        or _scope_denial(viewer, facts.scope, facts.scope_id)
+        or _agent_denial(viewer, facts.agent_id)
+        or Reason.ALLOWED
+    )
+    return Verdict(reason is Reason.ALLOWED, reason)
+
+
+def writable(viewer: Viewer, facts: ScopeFacts) -> Verdict:
+    """Decides whether a memory may be stored: of a confined viewer, one that it would see."""
+    return visible(viewer, facts) if viewer.confined else Verdict(True, Reason.ALLOWED)
+
+
+def predicate(viewer: Viewer) -> ScopePredicate:
+    """The same rule for a WHERE clause."""
+    # Sorted, so that equal viewers give equal statements.
+    grants: list[tuple[Scope, str | None]] = []
+    for scope in Scope:
+        if scope not in viewer.scopes:
+            continue
+        if scope is Scope.GLOBAL:
+            grants.append((scope, None))
+        else:
+            grants.extend((scope, one) for one in sorted(viewer.scope_ids(scope)))
+    allowed = tuple(one for one in Sensitivity if one.level <= viewer.clearance.level)
+    return ScopePredicate(allowed, tuple(grants), viewer.agent_id, viewer.shared)
+
+
+def narrow(
+    granted: Viewer,
+    *,
+    clearance: Sensitivity | None = None,
+    project_ids: Iterable[str] | None = None,
+    session_ids: Iterable[str] | None = None,
+    scopes: Iterable[Scope] | None = None,
+    agent_id: str | None = None,
+) -> Viewer:
+    """The viewer of one request: what is asked for, never more than what was granted.
+
+    None keeps what was granted.
+
+    Raises:
+        AccessDenied: the request reaches further than the grant; ``details["field"]`` says where.
+    """
+    if clearance is not None and clearance.level > granted.clearance.level:
+        raise _too_far("clearance")
+    if agent_id is not None and granted.agent_id not in (None, agent_id):
+        raise _too_far("agent_id")
+    return replace(
+        granted,
+        clearance=granted.clearance if clearance is None else clearance,
+        project_ids=_subset("project_ids", project_ids, granted.project_ids),
+        session_ids=_subset("session_ids", session_ids, granted.session_ids),
+        scopes=_subset("scopes", scopes, granted.scopes),
+        agent_id=granted.agent_id if agent_id is None else agent_id,
+    )
+
+
+def _subset(name: str, asked: Iterable[_T] | None, granted: frozenset[_T]) -> frozenset[_T]:
+    if asked is None:
+        return granted
+    wanted = frozenset(asked)
+    # Cutting the request down in silence would look like an empty memory.
+    if not wanted <= granted:
+        raise _too_far(name)
+    return wanted
+
+
+def _too_far(name: str) -> AccessDenied:
+    return AccessDenied(f"the request's {name} reaches further than what is granted", field=name)
+
+
+def _sensitivity_denial(viewer: Viewer, sensitivity: str | None) -> Reason | None:
+    try:
+        level = Sensitivity(sensitivity).level if sensitivity is not None else None
+    except ValueError:
+        level = None
+    if level is None:
+        return Reason.SENSITIVITY_UNKNOWN
+    return Reason.SENSITIVITY_ABOVE_CLEARANCE if level > viewer.clearance.level else None
+
+
+def _scope_denial(viewer: Viewer, scope: str | None, scope_id: str | None) -> Reason | None:
+    try:
+        known = Scope(scope) if scope is not None else None
+    except ValueError:
+        known = None
+    if known is None:
+        return Reason.SCOPE_UNKNOWN
+    if known not in viewer.scopes:
+        return Reason.SCOPE_NOT_REQUESTED
+    # Global needs no id, and one that stands there by mistake hides nothing.
+    if known is Scope.GLOBAL:
+        return None
+    if not scope_id:
+        return Reason.SCOPE_ID_MISSING
+    return None if scope_id in viewer.scope_ids(known) else Reason.SCOPE_ID_NOT_GRANTED
+
+
+def _agent_denial(viewer: Viewer, agent_id: str | None) -> Reason | None:
+    if viewer.agent_id is None or agent_id == viewer.agent_id:
+        return None
+    return None if agent_id is None and viewer.shared else Reason.OTHER_AGENT

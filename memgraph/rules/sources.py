@@ -1,0 +1,151 @@
+"""Where in a file a memory was read: a range of lines, a place in JSON, or the whole. Pure.
+
+As ``ingest`` writes them: ``L3-L5`` counts lines from 1 and includes both, ``/memories/2`` is a
+JSON pointer (RFC 6901), ``#`` is the whole file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+_LINES = re.compile(r"L([0-9]{1,9})-L([0-9]{1,9})")
+# What ends a line for an editor; other separators were made line ends when the file was read.
+_LINE_ENDS = re.compile("\r\n|[\r\n\u2028\u2029\x85]")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a file.
+
+    Attributes:
+        first, last: lines from 1, both included; None: it is no range of lines.
+        pointer: of a value in JSON; None and no lines: the whole file.
+    """
+
+    first: int | None = None
+    last: int | None = None
+    pointer: str | None = None
+
+    def hides(self, other: Part) -> bool:
+        """Whether anything of this part lies in the other one, where both are places in JSON."""
+        mine, theirs = self.pointer, other.pointer
+        if mine is None or theirs is None:
+            # Lines of JSON are not compared with places in it: any of them may be meant.
+            return True
+        return (mine + "/").startswith(theirs + "/") or (theirs + "/").startswith(mine + "/")
+
+
+def part_of(locator: str | None) -> Part | None:
+    """The part that a locator names; None: it names none that is known."""
+    if locator is None:
+        return None
+    found = _LINES.fullmatch(locator)
+    if found is not None and 1 <= int(found[1]) <= int(found[2]):
+        return Part(int(found[1]), int(found[2]))
+    if locator == "#":
+        return Part()
+    return Part(pointer=locator) if locator.startswith("/") else None
+
+
+class Text:
+    """The text of a file; lines and values of JSON are found when they are first asked for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @classmethod
+    def of(cls, data: bytes) -> Text:
+        """As ingestion reads bytes."""
+        encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+        return cls(data.decode(encoding, errors="replace"))
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return _LINE_ENDS.split(self._text)
+
+    def value_at(self, pointer: str) -> str | None:
+        """The value at a JSON pointer, written over lines; None: there is none."""
+        try:
+            value = self._json
+            for step in pointer.removeprefix("/").split("/"):
+                name = step.replace("~1", "/").replace("~0", "~")
+                value = value[int(name)] if isinstance(value, list) else value[name]
+            return json.dumps(value, ensure_ascii=False, indent=2)
+        except (ValueError, LookupError, TypeError, RecursionError):
+            return None
+
+    @cached_property
+    def _json(self) -> Any:
+        return json.loads(self._text)
+
+
+def texts_of(
+    text: Text, part: Part, hidden: Iterable[Part] = ()
+) -> Iterator[tuple[int | None, str]]:
+    """The lines of a part with their numbers, but for those of hidden parts.
+
+    A value in JSON is written as lines of its own, which have no number: they are not those of the
+    file. None of them is given where any of it is hidden.
+    """
+    hidden = list(hidden)
+    if part.pointer is not None:
+        shown = not any(each.hides(part) for each in hidden)
+        value = text.value_at(part.pointer) if shown else None
+        lines = [] if value is None else value.split("\n")
+        yield from ((None, line) for line in lines)
+        return
+    if any(each.first is None for each in hidden):
+        return
+    lines = text.lines
+    first, last = part.first or 1, min(part.last or len(lines), len(lines))
+    for number in range(first, last + 1):
+        if not any((each.first or 0) <= number <= (each.last or 0) for each in hidden):
+            yield number, lines[number - 1]
+
+
+# Where the lines of a file lie in its bytes, as they are counted where it is read. Pure.
+
+
+_ENDS: Final = re.compile("\r\n|[\r\n\u2028\u2029\x85]")
+_BYTE_ENDS: Final = re.compile(rb"\r\n|[\r\n]|\xe2\x80[\xa8\xa9]|\xc2\x85")
+UTF8: Final = "utf-8"
+
+
+def encoding_of(data: bytes) -> str:
+    """How a file that was taken is written, by its first bytes."""
+    if data.startswith(b"\xff\xfe"):
+        return "utf-16-le"
+    return "utf-16-be" if data.startswith(b"\xfe\xff") else UTF8
+
+
+def line_spans(data: bytes) -> list[tuple[int, int]]:
+    """Where each line begins and ends in the bytes of a file, without what ends it."""
+    encoding = encoding_of(data)
+    ends: Iterable[tuple[int, int]]
+    if encoding == UTF8:
+        ends = (each.span() for each in _BYTE_ENDS.finditer(data))
+    else:
+        # Two bytes are one unit, whatever stands in them; an odd one at the end is no part of any.
+        ends = _unit_ends(data[: len(data) // 2 * 2].decode(encoding, "surrogatepass"))
+    starts, stops = [0], []
+    for first, last in ends:
+        stops.append(first)
+        starts.append(last)
+    return list(zip(starts, [*stops, len(data)], strict=True))
+
+
+def _unit_ends(text: str) -> Iterator[tuple[int, int]]:
+    units = last = 0
+    for each in _ENDS.finditer(text):
+        units += _units(text[last : each.start()])
+        yield 2 * units, 2 * (units + len(each[0]))
+        units, last = units + len(each[0]), each.end()
+
+
+def _units(text: str) -> int:
+    return len(text) + sum(each > "\uffff" for each in text)

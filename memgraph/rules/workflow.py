@@ -1,0 +1,464 @@
+"""The output of a workflow's step, read for what it decides, plans and states.
+
+Read are a mapping, a list, JSON text, and Markdown or plain text: lines such as ``Decision: …``,
+``TODO: …``, ``Goal: …``, ``- [ ] …``, lists under such a heading, JSON in a fence, and sentences
+that say what they are: "We decided to ship on Monday because QA is late." is a Decision with its
+ground. A sentence that does not say what it is stays where it is. Pure and bounded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from memgraph.model.enums import MemoryType
+from memgraph.rules.blocks import without_own_output
+from memgraph.rules.workflow_candidates import (
+    MAX_REFERENCES,
+    MAX_TAG_CHARS,
+    MAX_TAGS,
+    OUR_ID,
+    Candidate,
+    Collector,
+    Rejection,
+    relation_named,
+    tidy,
+    type_named,
+)
+from memgraph.text.sentences import split_sentences
+from memgraph.text.statement_forms import ground_of, stands_alone, type_of
+
+# Statements in the lines of a workflow step's output: labels, boxes, lists under a heading, and
+# sentences that say themselves what they are.
+
+
+_HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
+_BULLET = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s+(?=\S)")
+_BOX = re.compile(r"^\[([ xX])\]\s+")
+# A label of one to three words, with or without emphasis around it, its colon, and what it says.
+_LABEL = re.compile(
+    r"^(?:\*\*|__)?([A-Za-z][A-Za-z_/-]*(?: [A-Za-z]+){0,2})(?:\*\*|__)?"
+    r"\s*:(?:\*\*|__)?(?:\s+(.*))?$"
+)
+_EMPHASISED = re.compile(r"^(?:\*\*|__)(.{1,60}?):?(?:\*\*|__):?$")
+_FENCE = re.compile(r"^(`{3,}|~{3,})\s*([\w+-]*)")
+TAB = 4
+# What stands before the text of a box that is ticked.
+TICKED = "Done: "
+
+ReadJson = Callable[[str, str], None]
+"""Takes a block that says it is JSON, and the locator of its lines."""
+
+
+@dataclass(slots=True)
+class _Statement:
+    """What is being read: its lines may go on."""
+
+    type: MemoryType
+    indent: int
+    first: int
+    last: int
+    parts: list[str]
+    parent: _Statement | None
+    key: str | None = None
+    relations: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+class LineReader:
+    """Reads lines into a collector.
+
+    Args:
+        prefix: stands before every locator.
+        read_json: for fenced JSON.
+    """
+
+    def __init__(self, into: Collector, read_json: ReadJson, prefix: str = "") -> None:
+        self._into = into
+        self._read_json = read_json
+        self._prefix = prefix
+        self._open: list[_Statement] = []
+        self._heading: MemoryType | None = None
+        # A heading of Markdown holds until the next; a label, for the list right below it.
+        self._holds = False
+        self._number = 0
+        self._prose: list[str] = []
+
+    def read(self, text: str) -> None:
+        """Read all lines; what a fence encloses is code, unless it says that it is JSON."""
+        lines = text.splitlines()
+        while self._number < len(lines) and not self._into.full:
+            line = lines[self._number].expandtabs(TAB)
+            self._number += 1
+            fence = _FENCE.match(line.strip())
+            if fence is not None:
+                self._close_all()
+                self._fenced(lines, fence[1], fence[2])
+            else:
+                self._line(line)
+        if self._number < len(lines):
+            self._into.reject(self._where(self._number + 1), "too_many")
+        self._number += 1
+        self._close_all()
+
+    def _fenced(self, lines: list[str], mark: str, language: str) -> None:
+        first = self._number + 1
+        body: list[str] = []
+        while self._number < len(lines):
+            line = lines[self._number]
+            self._number += 1
+            if line.strip().startswith(mark) and not line.strip().strip(mark[0]):
+                break
+            body.append(line)
+        if language.casefold() in ("json", "jsonc", "json5"):
+            self._read_json("\n".join(body), self._where(first, first + max(len(body), 1) - 1))
+
+    def _line(self, line: str) -> None:
+        bare = line.strip()
+        indent = len(line) - len(line.lstrip())
+        heading = _HEADING.match(bare)
+        if not bare:
+            self._close_all()
+            return
+        if heading is not None:
+            self._head(heading[1], holds=True)
+            return
+        bullet = _BULLET.match(bare)
+        said = bare[bullet.end() :] if bullet else bare
+        if self._boxed(said, indent) or self._labelled(said, indent, listed=bullet is not None):
+            return
+        if bullet is not None and self._heading is not None:
+            self._begin(said, self._heading, indent)
+        elif self._open and indent > self._open[-1].indent and bullet is None:
+            self._open[-1].parts.append(said)
+            self._open[-1].last = self._number
+        elif bullet is None:
+            self._plain(bare, indent)
+        else:
+            self._close_down_to(indent)
+            self._end_prose()
+            self._prose.append(said)
+
+    def _plain(self, bare: str, indent: int) -> None:
+        emphasised = _EMPHASISED.match(bare)
+        if emphasised is not None:
+            self._head(emphasised[1], holds=False)
+        elif self._heading is not None and self._holds:
+            # A paragraph under a heading: its lines are one statement.
+            if self._open and self._open[-1].last == self._number - 1:
+                self._open[-1].parts.append(bare)
+                self._open[-1].last = self._number
+            else:
+                self._begin(bare, self._heading, indent)
+        else:
+            if not self._prose:
+                self._close_all()
+            self._heading = None
+            self._prose.append(bare)
+
+    def _end_prose(self) -> None:
+        """Take the sentences of the lines above this one that say what they are."""
+        first = self._number - len(self._prose)
+        ends: list[int] = []
+        for line in self._prose:
+            ends.append((ends[-1] + 1 if ends else 0) + len(line))
+        text = " ".join(self._prose)
+        self._prose = []
+        at = 0
+        for sentence in split_sentences(text):
+            begin = text.index(sentence, at)
+            at = begin + len(sentence)
+            kind = type_of(sentence)
+            if kind is MemoryType.FACT or not stands_alone(sentence):
+                continue
+            where = self._where(first + bisect_left(ends, begin), first + bisect_left(ends, at))
+            key = self._into.add(sentence, kind, where)
+            ground = ground_of(sentence)
+            if key is not None and ground is not None:
+                self._into.caused_by(key, ground, where)
+
+    def _head(self, title: str, *, holds: bool) -> None:
+        self._close_all()
+        self._heading = type_named(title.strip("*_ :"))
+        self._holds = holds
+
+    def _boxed(self, said: str, indent: int) -> bool:
+        box = _BOX.match(said)
+        if box is None:
+            return False
+        text = said[box.end() :]
+        if box[1] == " ":
+            self._begin(text, MemoryType.TODO, indent)
+        else:
+            self._begin(f"{TICKED}{text}", MemoryType.EVENT, indent)
+        return True
+
+    def _labelled(self, said: str, indent: int, *, listed: bool) -> bool:
+        label = _LABEL.match(said)
+        if label is None:
+            return False
+        text = (label[2] or "").strip()
+        relation = relation_named(label[1])
+        if relation is not None and self._open:
+            self._open[-1].relations.append((relation, text, self._where(self._number)))
+            self._open[-1].last = self._number
+            return True
+        kind = type_named(label[1])
+        if kind is None:
+            return False
+        if text.strip("*_ "):
+            self._begin(text, kind, indent)
+        elif not listed:
+            self._head(label[1], holds=False)
+        return True
+
+    def _begin(self, text: str, kind: MemoryType, indent: int) -> None:
+        self._end_prose()
+        self._close_down_to(indent)
+        parent = self._open[-1] if self._open else None
+        self._open.append(_Statement(kind, indent, self._number, self._number, [text], parent))
+
+    def _close_down_to(self, indent: int) -> None:
+        """What stands as far left or further is at its end; what it stands under is taken too."""
+        while self._open and self._open[-1].indent >= indent:
+            self._close(self._open.pop())
+        for each in self._open:
+            self._take(each)
+
+    def _close_all(self) -> None:
+        self._end_prose()
+        while self._open:
+            self._close(self._open.pop())
+
+    def _close(self, statement: _Statement) -> None:
+        if statement.parent is not None:
+            self._take(statement.parent)
+        self._take(statement)
+        key, parent = statement.key, statement.parent
+        if key is None:
+            return
+        where = self._where(statement.first, statement.last)
+        if parent is not None and parent.key is not None:
+            self._into.part_of_key(key, parent.key, where)
+        for relation, text, at in statement.relations:
+            self._into.named_later(key, relation, [text], at)
+
+    def _take(self, statement: _Statement) -> None:
+        """Once; its lines are all there when something stands under it, or it is at its end."""
+        if statement.parts:
+            where = self._where(statement.first, statement.last)
+            statement.key = self._into.add(" ".join(statement.parts), statement.type, where)
+            statement.parts = []
+
+    def _where(self, first: int, last: int | None = None) -> str:
+        span = f"L{first}" if last in (None, first) else f"L{first}-L{last}"
+        return self._prefix + span
+
+
+MAX_OUTPUT_CHARS = 200_000
+MAX_VALUES = 5_000
+MAX_DEPTH = 8
+
+_TEXTS = frozenset({"text", "output", "result", "message", "response", "answer", "markdown"})
+_LISTS = frozenset({"memories", "items", "candidates"})
+_CONTENT = ("content", "text", "statement", "title", "description", "summary")
+# What an output might say to be more than it is.
+_NO_SAY = (
+    r"captured_?by|source(?:_?type)?|sensitivity|status|scope(?:_?id)?|agent_?id|decay_?rate"
+    r"|valid_?until|memory_?id|orchestrator_?id|session_?id|derived_?from|supersedes|protected"
+    r"|created_?at"
+)
+_SELF_PRAISE = re.compile(_NO_SAY, re.IGNORECASE)
+# Read value by value: an id in it may be a ground that a statement names.
+_JSON_FENCE = re.compile(r"(`{3,}|~{3,}) *json", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What was found: candidates in the order of the output, and what was not taken of it."""
+
+    candidates: tuple[Candidate, ...]
+    rejections: tuple[Rejection, ...]
+
+
+def parse(output: str | Mapping[str, Any] | Sequence[Any]) -> Parsed:
+    """Read an output; never fails, whatever it holds."""
+    into = Collector()
+    if isinstance(output, str):
+        _read_text(output, into)
+    else:
+        _Values(into).read(output)
+    return Parsed(*into.done())
+
+
+def _read_text(text: str, into: Collector, prefix: str = "") -> None:
+    if len(text) > MAX_OUTPUT_CHARS:
+        into.reject(prefix, "too_large")
+        text = text[:MAX_OUTPUT_CHARS]
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            # A list of Markdown may begin like one of JSON.
+            value = None
+        if isinstance(value, dict | list):
+            _Values(into, prefix).read(value)
+            return
+    text, own = _without_own_output(text)
+    if own:
+        into.reject(prefix, "own_output")
+    LineReader(into, lambda body, where: _read_json(body, into, where), prefix).read(text)
+
+
+def _without_own_output(text: str) -> tuple[str, int]:
+    """What the memory had written itself, as a bulletin or a block, says nothing new."""
+    kept: list[str] = []
+    found = 0
+    for is_json, lines in _parts(text):
+        part = "".join(lines)
+        bare, own = (part, 0) if is_json else without_own_output(part)
+        found += own
+        kept.append(bare)
+    return "".join(kept), found
+
+
+def _parts(text: str) -> Iterator[tuple[bool, list[str]]]:
+    """The lines in and around JSON fences; a fence that is not closed goes to the end."""
+    lines: list[str] = []
+    mark = ""
+    for line in text.splitlines(keepends=True):
+        bare = line.strip()
+        if mark:
+            lines.append(line)
+            if bare.startswith(mark) and not bare.strip(mark[0]):
+                yield True, lines
+                lines, mark = [], ""
+            continue
+        fence = _JSON_FENCE.match(bare)
+        if fence is not None:
+            yield False, lines
+            lines, mark = [], fence[1]
+        lines.append(line)
+    yield bool(mark), lines
+
+
+def _read_json(body: str, into: Collector, where: str) -> None:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        into.reject(where, "json")
+        return
+    _Values(into, f"{where}#").read(value)
+
+
+class _Values:
+    """Reads JSON values into a collector, each with its pointer."""
+
+    def __init__(self, into: Collector, prefix: str = "") -> None:
+        self._into = into
+        self._prefix = prefix
+        self._left = MAX_VALUES
+
+    def read(self, value: Any, pointer: str = "", kind: MemoryType | None = None) -> None:
+        """A value found at a pointer; ``kind``: what the key above says its statements are."""
+        stack = [(value, pointer, kind, 0)]
+        while stack:
+            found, at, known, depth = stack.pop()
+            if self._into.full:
+                self._into.reject(self._prefix + at, "too_many")
+                return
+            if depth > MAX_DEPTH:
+                self._into.reject(self._prefix + at, "too_deep")
+            elif isinstance(found, Mapping):
+                stack.extend(reversed(self._mapping(found, at, known, depth + 1)))
+            elif isinstance(found, list | tuple):
+                shown = found[: self._some(len(found), at)]
+                inside = [(each, f"{at}/{n}", known, depth + 1) for n, each in enumerate(shown)]
+                stack.extend(reversed(inside))
+            elif isinstance(found, str) and known is not None:
+                self._into.add(found, known, self._prefix + at)
+
+    def _some(self, count: int, at: str) -> int:
+        """How many of so many values may be looked at; of all values of an output 5,000."""
+        some = min(count, self._left)
+        self._left -= some
+        if some < count:
+            self._into.reject(self._prefix + at, "too_many")
+        return some
+
+    def _mapping(
+        self, value: Mapping[Any, Any], at: str, kind: MemoryType | None, depth: int
+    ) -> list[tuple[Any, str, MemoryType | None, int]]:
+        """Takes a statement, or gives what is inside."""
+        stated = value.get("type", value.get("kind"))
+        named = type_named(stated) if isinstance(stated, str) else None
+        content = next((value[n] for n in _CONTENT if isinstance(value.get(n), str)), None)
+        if content is not None and (kind is not None or isinstance(stated, str)):
+            # The key above says it; what stands inside only where that says nothing.
+            chosen = kind or named
+            if chosen is None:
+                self._into.reject(self._prefix + at, "type")
+            else:
+                self._statement(value, content, chosen, at)
+            return []
+        inside: list[tuple[Any, str, MemoryType | None, int]] = []
+        for name, each in islice(value.items(), self._some(len(value), at)):
+            pointer = f"{at}/{_escaped(str(name))}"
+            below = type_named(str(name)) or (kind if str(name).casefold() in _LISTS else None)
+            if below is None and isinstance(each, str):
+                if str(name).casefold() in _TEXTS:
+                    _read_text(each, self._into, f"{self._prefix}{pointer}#")
+            else:
+                inside.append((each, pointer, below, depth))
+        return inside
+
+    def _statement(self, value: Mapping[Any, Any], content: str, kind: MemoryType, at: str) -> None:
+        where = self._prefix + at
+        name = value.get("key", value.get("id"))
+        if any(_is_ours(value.get(each)) for each in ("id", "memory_id", "receipt_id")):
+            self._into.reject(where, "own_output")
+            return
+        key = self._into.add(
+            content,
+            kind,
+            where,
+            importance=value.get("importance"),
+            confidence=value.get("confidence"),
+            tags=_tags(value.get("tags")),
+            name=name if isinstance(name, str) else None,
+        )
+        if key is None:
+            return
+        for label, each in islice(value.items(), MAX_TAGS * 4):
+            pointer = f"{where}/{_escaped(str(label))}"
+            relation = relation_named(str(label))
+            if relation is not None:
+                self._into.named_later(key, relation, _texts(each), pointer)
+            elif _SELF_PRAISE.fullmatch(str(label)):
+                self._into.reject(pointer, "not_believed")
+
+
+def _tags(given: Any) -> tuple[str, ...]:
+    named = [tidy(each)[:MAX_TAG_CHARS] for each in _texts(given)]
+    return tuple(dict.fromkeys(each for each in named if each))
+
+
+def _texts(given: Any) -> list[str]:
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, list | tuple):
+        return []
+    return [each for each in given[:MAX_REFERENCES] if isinstance(each, str)]
+
+
+def _is_ours(given: Any) -> bool:
+    return isinstance(given, str) and OUR_ID.fullmatch(given) is not None
+
+
+def _escaped(name: str) -> str:
+    """A part of a JSON pointer (RFC 6901), bounded."""
+    return tidy(name)[:80].replace("~", "~0").replace("/", "~1")

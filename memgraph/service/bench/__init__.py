@@ -1,1 +1,0 @@
-"""Measurements that `memgraph bench` prints."""

@@ -1,0 +1,147 @@
+"""Copying a database while it is written, and putting one file in the place of another.
+
+SQLite's backup runs inside a read transaction of its own connection: the copy is one snapshot,
+writers are not held up and do not make it begin again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkstemp
+from typing import Any
+
+from memgraph.errors import DatabaseForeign, DatabaseMissing
+from memgraph.paths import naming_full_disk, take_free_name
+from memgraph.store import open_files, sqlite
+
+PAGES_PER_STEP = 2_048
+SIDE_FILES = ("-wal", "-shm", "-journal")
+
+
+def copy_online(
+    source: Path, target: Path, progress: Callable[[int, int], None] | None = None
+) -> None:
+    """Copy a database into the empty file ``target``, which becomes a single file without a WAL.
+
+    Args:
+        progress: called with the pages that are copied and the pages in all.
+    """
+
+    def told(_status: int, remaining: int, total: int) -> None:
+        if progress is not None:
+            progress(total - remaining, total)
+
+    with sqlite.translated_errors():
+        reader = sqlite.connect(source, busy_timeout_ms=30_000)
+        try:
+            writer = sqlite.connect(target, busy_timeout_ms=5_000)
+            try:
+                # The first read opens the snapshot, which stays until the connection is closed.
+                reader.execute("BEGIN")
+                reader.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+                reader.backup(writer, pages=PAGES_PER_STEP, progress=told)
+                writer.execute("PRAGMA journal_mode = DELETE")
+            finally:
+                writer.close()
+        finally:
+            reader.close()
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy the bytes of a regular file; a FIFO or a device is refused instead of waited for.
+
+    Raises:
+        DatabaseMissing: there is no file.
+        DatabaseForeign: it is not a regular file, or a database that this process has open.
+    """
+    with open_files.otherwise(source) as may_be_read:
+        if not may_be_read:
+            raise DatabaseForeign(
+                f"{source} is a database in use, no backup; run: memgraph backup", path=str(source)
+            )
+    try:
+        handle = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise DatabaseMissing(f"there is no file {source}", path=str(source)) from None
+    except OSError as error:
+        raise DatabaseForeign(f"{source} cannot be read", path=str(source)) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise DatabaseForeign(f"{source} is not a regular file", path=str(source))
+    with os.fdopen(handle, "rb") as file, target.open("wb") as copy:
+        shutil.copyfileobj(file, copy, 1 << 20)
+
+
+@contextmanager
+def draft_beside(target: Path) -> Iterator[Path]:
+    """An empty file of mode 600 in the folder of ``target``; what is left of it is removed."""
+    with naming_full_disk(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = mkstemp(prefix=f".{target.name}-", suffix=".draft", dir=target.parent)
+        os.close(handle)
+    draft = Path(name)
+    try:
+        with naming_full_disk(target.parent):
+            yield draft
+    finally:
+        for suffix in ("", *SIDE_FILES):
+            draft.with_name(draft.name + suffix).unlink(missing_ok=True)
+
+
+def publish(draft: Path, target: Path, *, force: bool) -> None:
+    """Make a finished draft durable and give it its name.
+
+    Raises:
+        Conflict: there is something already, and ``force`` is not set.
+    """
+    fsync(draft)
+    if force:
+        draft.replace(target)
+    else:
+        take_free_name(draft, target)
+        draft.unlink(missing_ok=True)
+    fsync(target.parent)
+
+
+def move_aside(path: Path, folder: Path, others: tuple[str, ...] = ()) -> list[str]:
+    """Move a database with its WAL into a new folder beside it; gives the names that were moved.
+
+    The database goes first: whoever stops in between leaves a database that is missing, never one
+    without its WAL or with another's.
+    """
+    moved = []
+    names = [path.name, *(path.name + suffix for suffix in SIDE_FILES), *others]
+    found = [name for name in names if os.path.lexists(path.with_name(name))]
+    if found:
+        folder.mkdir(parents=True, mode=0o700)
+    for name in found:
+        path.with_name(name).rename(folder / name)
+        moved.append(name)
+    if found:
+        fsync(folder)
+        fsync(path.parent)
+    return moved
+
+
+def fsync(path: Path) -> None:
+    """Make a file, or the names in a folder, durable."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def use_wal(path: Path) -> None:
+    """Turn a single file into a database in WAL mode."""
+    with sqlite.translated_errors():
+        connection: Any = sqlite.connect(path, busy_timeout_ms=5_000)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        finally:
+            connection.close()

@@ -1,0 +1,369 @@
+"""An open database: one writer at a time, readers beside it.
+
+Writers take a lock of this process, then a lock file shared with other processes, then
+``BEGIN IMMEDIATE``: a queue before SQLite's own lock halves the worst wait, and a transaction that
+began as a reader could never wait for its turn. Readers have connections of their own and see one
+snapshot from begin to end.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import pysqlite3.dbapi2 as driver
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.pool import QueuePool
+from sqlalchemy.util import LRUCache
+
+from memgraph.errors import (
+    DatabaseBusy,
+    DatabaseCorrupt,
+    DatabaseFull,
+    DatabaseMissing,
+    DatabaseReplaced,
+    MemoryDisabled,
+    StorageError,
+)
+from memgraph.paths import naming_full_disk
+from memgraph.store import journal, sqlite, table_digests
+from memgraph.store.snapshot import Snapshot, Transaction
+
+LOCK_TIMEOUT_S = 60.0
+# A message takes about ten pages of the WAL.
+COMMITS_BETWEEN_FOLDS = 800
+FIRST_PAUSE_S = 0.0002
+LONGEST_PAUSE_S = 0.001
+READERS = 4
+MORE_READERS = 12
+COMPILED_STATEMENTS = 1_000
+
+
+class FileLock:
+    """An advisory lock on a file, between processes (flock); not re-entrant."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @contextmanager
+    def held(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+        """Hold the lock for the block.
+
+        Raises:
+            DatabaseBusy: another process has held it for all of ``timeout_s``.
+            DatabaseMissing, StorageError: the folder is gone, or the file cannot be made.
+        """
+        handle = self._open()
+        try:
+            self._acquire(handle, time.monotonic() + timeout_s)
+            yield
+        finally:
+            os.close(handle)
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            return os.open(self._path, flags, 0o600)
+        except FileNotFoundError:
+            raise DatabaseMissing(f"the folder of {self._path} is gone") from None
+        except OSError as error:
+            name = errno.errorcode.get(error.errno or 0, "unknown")
+            raise StorageError(f"{self._path} cannot be locked ({name})", errno=name) from error
+
+    def _acquire(self, handle: int, deadline: float) -> None:
+        pause = FIRST_PAUSE_S
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                # A blocking flock has no timeout: a stopped process would stop all others.
+                if time.monotonic() >= deadline:
+                    raise DatabaseBusy(
+                        "another process holds the database; try again", lock=str(self._path)
+                    ) from None
+                time.sleep(pause)
+                pause = min(pause * 1.5, LONGEST_PAUSE_S)
+            else:
+                return
+
+
+class _Beginning(SQLiteDialect_pysqlite):
+    """SQLite's dialect for connections without implicit transactions: begins them itself.
+
+    Args:
+        begin: the statement that begins a transaction.
+    """
+
+    supports_statement_cache = True
+
+    def __init__(self, begin: str) -> None:
+        super().__init__(dbapi=driver)
+        self._begin = begin
+
+    def do_begin(self, dbapi_connection: Any) -> None:
+        dbapi_connection.execute(self._begin)
+
+
+@cache
+def _dialect(begin: str) -> _Beginning:
+    found = _Beginning(begin)
+    # What a dialect asks a server about itself is the same for every database.
+    engine = sa.create_engine("sqlite+pysqlite://", module=driver)
+    with engine.connect() as connection:
+        found.initialize(connection)
+    engine.dispose()
+    return found
+
+
+@cache
+def _compiled() -> LRUCache[Any, Any]:
+    """Statements of all databases, compiled: their tables are the same."""
+    return LRUCache(COMPILED_STATEMENTS)
+
+
+def _engine(connect: Callable[[], Any], begin: str, pool_size: int, overflow: int) -> sa.Engine:
+    # ``create_engine`` would take a millisecond for what is the same every time.
+    dialect = _dialect(begin)
+    return sa.Engine(
+        QueuePool(connect, dialect=dialect, pool_size=pool_size, max_overflow=overflow, timeout=60),
+        dialect,
+        sa.URL.create("sqlite+pysqlite"),
+        query_cache_size=0,
+        execution_options={"compiled_cache": _compiled()},
+    )
+
+
+def file_identity(path: Path) -> tuple[int, int]:
+    """Which file a path leads to. Raises DatabaseMissing: none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        raise DatabaseMissing(f"no database at {path}; restore a backup") from None
+    return found.st_dev, found.st_ino
+
+
+def _is_damaged(raw: Any) -> bool:
+    # What the connection holds in memory says nothing of the file.
+    raw.execute("PRAGMA shrink_memory")
+    try:
+        found = raw.execute("PRAGMA quick_check(1)").fetchall()
+    except driver.DatabaseError:
+        return True
+    return bool(found != [("ok",)])
+
+
+class Database:
+    """The database of one orchestrator, opened; made by ``memgraph.store.provisioning``.
+
+    Args:
+        connected: a connection to it, made in the same way, to be used and closed with it.
+        identity: of its file, from before anything was connected; None: as it is now.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        orchestrator_id: str,
+        *,
+        synchronous: str,
+        busy_timeout_ms: int,
+        connected: Any = None,
+        identity: tuple[int, int] | None = None,
+    ) -> None:
+        self.path = path
+        self.orchestrator_id = orchestrator_id
+        # A deque hands each connection to one thread alone.
+        self._connected = deque([] if connected is None else [connected])
+
+        def connect() -> Any:
+            try:
+                return self._connected.pop()
+            except IndexError:
+                return sqlite.connect(
+                    path, busy_timeout_ms=busy_timeout_ms, synchronous=synchronous
+                )
+
+        shared: dict[str, Any] = {}
+
+        def connect_reader() -> Any:
+            found = connect()
+            found.shared = shared
+            return found
+
+        self._connect = connect
+        self._reader = _engine(connect_reader, "BEGIN", READERS, MORE_READERS)
+        self._lock = threading.Lock()
+        self._file_lock = FileLock(path.with_name("memory.lock"))
+        self._busy_timeout_s = busy_timeout_ms / 1000
+        self._synchronous = synchronous
+        # How many transactions this process has written.
+        self.commits = 0
+        self._folded_at = 0
+        self._identity = file_identity(path) if identity is None else identity
+        # So large was it when it was last written to, bytes.
+        self._size = path.stat().st_size
+        self._closed = False
+        # Of a keyed journal.
+        self.journal_key: bytes | None = None
+        # Whether the last write found the disk full.
+        self.is_full = False
+
+    @cached_property
+    def _writer(self) -> sa.Engine:
+        # First used under the lock; who only reads does without.
+        def connect() -> Any:
+            connection = self._connect()
+            table_digests.watch(connection)
+            return connection
+
+        return _engine(connect, "BEGIN IMMEDIATE", 1, 0)
+
+    @contextmanager
+    def read(self) -> Iterator[Snapshot]:
+        """Open a read-only snapshot. Keep it short, and never hold it across a model call.
+
+        Raises:
+            StorageError: or the subclass that says what is wrong.
+        """
+        self._require_open()
+        with sqlite.translated_errors(), self._reader.connect() as connection, connection.begin():
+            yield Snapshot(connection)
+
+    @contextmanager
+    def write(
+        self,
+        after_commit: Callable[[], None] | None = None,
+        *,
+        durable: bool = True,
+    ) -> Iterator[Transaction]:
+        """One transaction: all of it is durable when the block ends, or none of it happened.
+
+        Args:
+            after_commit: runs once it is committed, before the next writer gets its turn.
+            durable: False for what can be made again: the next writer does not wait for the disk;
+                a power failure may undo the transaction as a whole, a crash of a process may not.
+        """
+        self._require_open()
+        with (
+            self._noting_full(),
+            self._lock,
+            self._file_lock.held(self._busy_timeout_s),
+            sqlite.translated_errors(),
+            self._writer.connect() as connection,
+        ):
+            self.require_same_file()
+            self._require_whole(connection)
+            with self._waiting_for_disk(connection, durable), connection.begin():
+                transaction = Transaction(connection)
+                yield transaction
+                state = table_digests.keep(transaction)
+                if state is not None:
+                    # Whoever journals a change has told the state already.
+                    journal.append_seal(transaction, state, key=self.journal_key)
+            self.commits += 1
+            if after_commit is not None:
+                after_commit()
+
+    @contextmanager
+    def _noting_full(self) -> Iterator[None]:
+        try:
+            with naming_full_disk(self.path.parent):
+                yield
+        except DatabaseFull:
+            self.is_full = True
+            raise
+        self.is_full = False
+
+    @contextmanager
+    def _waiting_for_disk(self, connection: sa.Connection, durable: bool) -> Iterator[None]:
+        """Whether commits inside wait for the disk, if the setting says so."""
+        driver: Any = connection.connection.driver_connection
+        if durable:
+            yield
+            return
+        try:
+            driver.execute("PRAGMA synchronous = NORMAL")
+            yield
+        finally:
+            driver.execute(f"PRAGMA synchronous = {self._synchronous}")
+
+    @contextmanager
+    def exclusive(self) -> Iterator[Any]:
+        """A driver connection outside any transaction, no other writer running (for VACUUM)."""
+        self._require_open()
+        with (
+            self._lock,
+            self._file_lock.held(self._busy_timeout_s),
+            sqlite.translated_errors(),
+            self._writer.connect() as connection,
+        ):
+            self.require_same_file()
+            raw = connection.connection.driver_connection
+            try:
+                yield raw
+            finally:
+                # Whoever changed ``temp_store`` dropped what watches it.
+                table_digests.watch(raw)
+
+    def fold(self, *, after: int | None = None) -> None:
+        """Fold the WAL into the file every so many commits, beside readers and a writer.
+
+        Raises:
+            StorageError: the disk fails.
+        """
+        # The WAL's own size tells nothing: it stays when what was in it is folded.
+        if self.commits - self._folded_at < (COMMITS_BETWEEN_FOLDS if after is None else after):
+            return
+        self._folded_at = self.commits
+        self._require_open()
+        with sqlite.translated_errors(), self._reader.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def close(self) -> None:
+        """Close every connection. The last one to close folds the WAL into the file."""
+        self._closed = True
+        self._reader.pool.dispose()
+        if "_writer" in self.__dict__:
+            self._writer.pool.dispose()
+        while self._connected:
+            self._connected.pop().close()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise MemoryDisabled("the orchestrator was closed")
+
+    def _require_whole(self, connection: sa.Connection) -> None:
+        """Raise DatabaseCorrupt where the file was cut short under its open connections.
+
+        A VACUUM makes a file smaller, too, and what is in the WAL is not in the file yet: one that
+        became smaller is looked into.
+        """
+        size = self.path.stat().st_size
+        if size < self._size:
+            raw: Any = connection.connection.driver_connection
+            [(pages,)] = raw.execute("PRAGMA page_count").fetchall()
+            [(page_size,)] = raw.execute("PRAGMA page_size").fetchall()
+            if pages * page_size > size and _is_damaged(raw):
+                raise DatabaseCorrupt(
+                    f"{self.path} was cut short; restore a backup", path=str(self.path)
+                )
+        self._size = size
+
+    def require_same_file(self) -> None:
+        """Raises DatabaseMissing, DatabaseReplaced: what was opened is not there any more."""
+        # A file renamed or unlinked under open connections takes commits that nobody will see.
+        if file_identity(self.path) != self._identity:
+            raise DatabaseReplaced(
+                f"{self.path} is not the file that was opened; close the orchestrator and reopen it"
+            )

@@ -1,0 +1,271 @@
+"""The embedding outbox: which memories wait for a vector; ``vectors`` holds those that have one.
+
+A memory enters as ``pending`` in the transaction that stores it. A worker takes what is due,
+embeds it outside any transaction, and gives the vectors to the index; so neither a crash nor a
+failing provider can lose a memory, and what failed is due again later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import sqlalchemy as sa
+
+from memgraph.model.enums import EmbeddingState, MemoryStatus, Scope, Sensitivity
+from memgraph.store import rows
+from memgraph.store.ports import VectorIndex
+from memgraph.store.snapshot import Insert, Snapshot, Transaction, driver
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memgraph.store.sqlite.vector_cache import HeldVectors
+
+
+# The vector index of a snapshot; how vectors are rounded, and the visibility beside each.
+
+
+_LARGEST: Final = 127
+_STATUS = {status.value: number for number, status in enumerate(MemoryStatus)}
+_LEVEL = {sensitivity.value: sensitivity.level for sensitivity in Sensitivity}
+
+
+def index(snapshot: Snapshot, held: HeldVectors | None = None) -> VectorIndex:
+    """Return the vector index on a snapshot or in a transaction.
+
+    Args:
+        held: the vectors of this database that the process keeps; None: a search reads all of
+            them, and compares them exactly.
+    """
+    from memgraph.store.sqlite.vector_index import SqliteVectorIndex
+
+    return SqliteVectorIndex(snapshot, held)
+
+
+@lru_cache(maxsize=4_096)
+def visibility(scope: str, scope_id: str | None, status: str, sensitivity: str) -> int:
+    """Return scope, status and sensitivity as one integer: 48 bits of scope, 2 of each other.
+
+    Two scope ids may share their 48 bits, so a memory that passes is checked again by its row.
+    """
+    if scope == Scope.GLOBAL.value:
+        key = 0
+    else:
+        digest = hashlib.blake2b(f"{scope}\0{scope_id}".encode(), digest_size=6).digest()
+        key = int.from_bytes(digest, "little")
+    return key << 4 | _STATUS[status] << 2 | _LEVEL[sensitivity]
+
+
+def quantized(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
+    """Return vectors as integers of -127..127, the largest of each 127; no row may be zero."""
+    import numpy as np
+
+    largest = np.abs(vectors).max(axis=1, keepdims=True)
+    codes: NDArray[np.int8] = np.rint(vectors * (_LARGEST / largest)).astype(np.int8)
+    return codes
+
+
+def damaged(blobs: Sequence[tuple[Any, Any]]) -> list[int]:
+    """Return the places of those (vector, dimensions) that cannot be what was stored."""
+    return [
+        place
+        for place, (blob, dimensions) in enumerate(blobs)
+        if not isinstance(blob, bytes) or len(blob) != dimensions or not _is_scaled(blob)
+    ]
+
+
+def _is_scaled(blob: bytes) -> bool:
+    """Return whether the largest number is 127 or -127, and none is below that."""
+    return (b"\x7f" in blob or b"\x81" in blob) and b"\x80" not in blob
+
+
+_enqueue = Insert("memory_embeddings", ("memory_pk", "state"), values="(?, 'pending')")
+_STILL_PENDING = (
+    "SELECT memory_pk FROM memory_embeddings"
+    " WHERE memory_pk IN (SELECT value FROM json_each(?)) AND state = 'pending'"
+)
+# The index of the outbox is partial: the planner needs to see its condition, or every batch reads
+# the whole table, vectors and all.
+_DUE = (
+    "SELECT e.memory_pk, m.source_role, m.content, e.attempts"
+    " FROM memory_embeddings e JOIN memories m ON m.pk = e.memory_pk"
+    " WHERE e.state = 'pending' AND e.state <> 'ready' AND e.next_attempt_at <= ?"
+    " ORDER BY e.next_attempt_at, e.memory_pk LIMIT ?"
+)
+
+
+# Of a memory without any word in it.
+NOTHING_TO_EMBED = "embedding.nothing_to_embed"
+
+
+@dataclass(frozen=True, slots=True)
+class DueEmbedding:
+    memory_pk: int
+    content: str
+    attempts: int
+
+
+def enqueue(transaction: Transaction, pks: Sequence[int]) -> None:
+    _enqueue(transaction, [(pk,) for pk in pks])
+
+
+def embedded_text(source_role: str | None, content: str) -> str:
+    """What is embedded of a memory: a turn is found better when its vector knows who said it."""
+    return content if source_role is None else f"{source_role}: {content}"
+
+
+def due(snapshot: Snapshot, now_ms: int, limit: int) -> list[DueEmbedding]:
+    """What waits to be embedded and is not put off, oldest first."""
+    found = driver(snapshot).execute(_DUE, (now_ms, limit))
+    return [
+        DueEmbedding(pk, embedded_text(role, content), attempts)
+        for pk, role, content, attempts in found
+    ]
+
+
+def still_pending(snapshot: Snapshot, pks: Sequence[int]) -> set[int]:
+    """Those that no other worker has finished meanwhile."""
+    return set(snapshot.exec_driver_sql(_STILL_PENDING, (json.dumps(list(pks)),)).scalars())
+
+
+def mark_failed(transaction: Transaction, pks: Sequence[int], error_code: str) -> None:
+    """Give up on these until they are asked for again; what is finished meanwhile stays so."""
+    if pks:
+        transaction.execute(
+            sa.update(rows.embeddings)
+            .where(
+                rows.embeddings.c.memory_pk.in_(pks),
+                rows.embeddings.c.state == EmbeddingState.PENDING,
+            )
+            .values(
+                state=EmbeddingState.FAILED,
+                attempts=rows.embeddings.c.attempts + 1,
+                error_code=error_code,
+            )
+        )
+
+
+def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_code: str) -> None:
+    """Try these again later; what is finished meanwhile stays so."""
+    if pks:
+        transaction.execute(
+            sa.update(rows.embeddings)
+            .where(
+                rows.embeddings.c.memory_pk.in_(pks),
+                rows.embeddings.c.state == EmbeddingState.PENDING,
+            )
+            .values(
+                attempts=rows.embeddings.c.attempts + 1,
+                next_attempt_at=until_ms,
+                error_code=error_code,
+            )
+        )
+
+
+def reset_failed(transaction: Transaction) -> int:
+    """Failed and put-off ones are due at once; gives how many there are."""
+    changed = transaction.execute(
+        sa.update(rows.embeddings)
+        .where(
+            sa.or_(
+                rows.embeddings.c.state == EmbeddingState.FAILED,
+                sa.and_(
+                    rows.embeddings.c.state == EmbeddingState.PENDING,
+                    rows.embeddings.c.next_attempt_at > 0,
+                ),
+            )
+        )
+        .values(state=EmbeddingState.PENDING, next_attempt_at=0, attempts=0, error_code=None)
+    )
+    return int(changed.rowcount)
+
+
+def forget(transaction: Transaction, pks: Sequence[int]) -> None:
+    """Remove the vectors of these for ever: there is nothing left to embed."""
+    index(transaction).remove(pks)
+    mark_failed(transaction, pks, NOTHING_TO_EMBED)
+
+
+def reset_foreign(snapshot: Snapshot, model: str, dimensions: int, limit: int) -> int:
+    """Vectors of another model become pending again, ``limit`` at a time; gives how many."""
+    chosen = (
+        sa.select(rows.embeddings.c.memory_pk)
+        .where(
+            rows.embeddings.c.state == EmbeddingState.READY,
+            sa.or_(
+                rows.embeddings.c.model != model,
+                rows.embeddings.c.dimensions != dimensions,
+            ),
+        )
+        .order_by(rows.embeddings.c.memory_pk)
+        .limit(limit)
+    )
+    return index(snapshot).remove(list(snapshot.execute(chosen).scalars()))
+
+
+def enqueue_missing(transaction: Transaction) -> int:
+    """Queue memories that are in no state at all; gives how many."""
+    lost = sa.select(rows.memories.c.pk).where(
+        ~sa.exists().where(rows.embeddings.c.memory_pk == rows.memories.c.pk)
+    )
+    pks = list(transaction.execute(lost.order_by(rows.memories.c.pk)).scalars())
+    enqueue(transaction, pks)
+    return len(pks)
+
+
+def error_counts(snapshot: Snapshot) -> dict[str, int]:
+    """Why memories failed or were put off, and how many for each reason."""
+    # As text: whoever asks how a store does need not wait until all tables are made.
+    statement = (
+        "SELECT error_code, count(*) FROM memory_embeddings"
+        " WHERE state <> 'ready' AND error_code IS NOT NULL GROUP BY error_code ORDER BY error_code"
+    )
+    return {str(code): count for code, count in snapshot.exec_driver_sql(statement)}
+
+
+def oldest_pending(snapshot: Snapshot) -> int | None:
+    """When the memory was stored that waits longest, in milliseconds; None: none waits."""
+    statement = (
+        sa.select(sa.func.min(rows.memories.c.created_at))
+        .join(rows.embeddings, rows.embeddings.c.memory_pk == rows.memories.c.pk)
+        .where(
+            rows.embeddings.c.state == sa.literal_column("'pending'"),
+            # The index of the outbox is partial: the planner needs to see its condition.
+            rows.embeddings.c.state != sa.literal_column("'ready'"),
+        )
+    )
+    found = snapshot.execute(statement).scalar()
+    return None if found is None else int(found)
+
+
+def state_counts(snapshot: Snapshot) -> dict[str, int]:
+    """How many memories are in each state; every state is named."""
+    found = dict.fromkeys((state.value for state in EmbeddingState), 0)
+    statement = sa.select(rows.embeddings.c.state, sa.func.count()).group_by(
+        rows.embeddings.c.state
+    )
+    found.update((state.value, count) for state, count in snapshot.execute(statement))
+    return found
+
+
+def has_pending(snapshot: Snapshot) -> bool:
+    """Cheap: reads the outbox index only."""
+    # The index is partial: the planner needs to see its condition.
+    statement = (
+        "SELECT 1 FROM memory_embeddings WHERE state = 'pending' AND state <> 'ready' LIMIT 1"
+    )
+    return snapshot.exec_driver_sql(statement).first() is not None
+
+
+def pending_count(snapshot: Snapshot) -> int:
+    """How many wait; reads the outbox index only."""
+    statement = (
+        "SELECT count(*) FROM memory_embeddings WHERE state = 'pending' AND state <> 'ready'"
+    )
+    return int(snapshot.exec_driver_sql(statement).scalar_one())

@@ -1,0 +1,111 @@
+"""The file that holds a server's keys: replaced whole, never half written, read by its owner alone.
+
+It holds digests of secrets of 256 bits: who reads it can show none of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from memgraph.errors import InvalidConfig
+from memgraph.store.backup import fsync
+
+VERSION: Final = 1
+MAX_BYTES: Final = 64_000_000
+OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+Stamp = tuple[int, ...]
+
+
+def stamp(path: Path) -> Stamp | None:
+    """Differs when the file was replaced or changed, its mode too; None: there is none.
+
+    Raises:
+        OSError: nobody can tell.
+    """
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The keys as JSON; none when there is no file.
+
+    Raises:
+        InvalidConfig: it is no file of keys, or others than its owner may read or write it.
+    """
+    try:
+        found = json.loads(own_bytes(path))
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidConfig(f"{path} cannot be read as keys", path=str(path)) from error
+    if not isinstance(found, dict) or found.get("version") != VERSION:
+        raise InvalidConfig(f"{path} is of another version", path=str(path))
+    keys = found.get("keys")
+    if not isinstance(keys, list) or not all(isinstance(each, dict) for each in keys):
+        raise InvalidConfig(f"{path} holds no keys", path=str(path))
+    return keys
+
+
+def own_bytes(path: Path) -> bytes:
+    """Return what a file holds that is its owner's alone.
+
+    A link is not followed, and nothing waits for a pipe's other end.
+
+    Raises:
+        InvalidConfig: others may read or change it, or it is no regular file.
+        OSError: it cannot be read.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+            raise InvalidConfig(f"{path} is no file of keys", path=str(path))
+        if found.st_uid != os.geteuid():
+            raise InvalidConfig(
+                f"{path} belongs to somebody else than the user of this process", path=str(path)
+            )
+        if found.st_mode & OTHERS:
+            raise InvalidConfig(
+                f"{path} may be read or changed by others; run: chmod 600 {path}", path=str(path)
+            )
+        return file.read(MAX_BYTES)
+
+
+def make_folder(path: Path) -> None:
+    """See that the file can lie where it is meant to; before anything else is made there.
+
+    Raises:
+        InvalidConfig: the folder is another user's, whose server could not read the file.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if path.parent.stat().st_uid != os.geteuid():
+        raise InvalidConfig(
+            f"{path.parent} belongs to another user; do this as that user", path=str(path.parent)
+        )
+
+
+def write(path: Path, keys: Sequence[dict[str, Any]]) -> None:
+    """Replace the file; it is durable when this returns.
+
+    Raises:
+        InvalidConfig: there are more keys than ``read`` would take; the file stays as it is.
+    """
+    data = json.dumps({"version": VERSION, "keys": list(keys)}, indent=1).encode("ascii")
+    if len(data) > MAX_BYTES:
+        raise InvalidConfig(f"{path} would be over {MAX_BYTES:,} bytes", path=str(path))
+    draft = path.with_name(f".{path.name}.new")
+    draft.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
+        file.write(data)
+    fsync(draft)
+    draft.replace(path)
+    fsync(path.parent)

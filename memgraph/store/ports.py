@@ -1,0 +1,148 @@
+"""What the layers above ask of an engine's indexes; each engine implements it in its own folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memgraph.store.database import Database
+    from memgraph.store.snapshot import Snapshot, Transaction
+
+
+class VectorFault(StrEnum):
+    """What may be wrong with a stored vector."""
+
+    DAMAGED = "damaged"
+    VISIBILITY = "visibility"
+
+
+class FaultyVector(NamedTuple):
+    """A finding of ``VectorIndex.check``."""
+
+    pk: int
+    memory_id: str
+    fault: VectorFault
+
+
+class VectorIndex(Protocol):
+    """The vectors of one database, on one snapshot or in one transaction.
+
+    Vectors have unit norm; they are stored rounded, so that what comes back differs a little. Only
+    vectors of the model that the database names, with its number of dimensions, are searched.
+    ``visibility`` is the integer that `memgraph.store.embeddings.visibility` makes of a memory's
+    scope, status and sensitivity.
+    """
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a vector has."""
+
+    def add(self, pks: Sequence[int], vectors: NDArray[np.float32], model: str) -> None:
+        """Store the vectors of memories; they are no longer waiting for one.
+
+        Args:
+            pks: keys of stored memories.
+            vectors: shape (n, any number of dimensions), finite, none of them zero.
+            model: what made them.
+        """
+
+    def remove(self, pks: Sequence[int]) -> int:
+        """Take the vectors of memories away, in the file too where SQLite overwrites what it frees.
+
+        The memories wait to be embedded again. Returns how many of them are known.
+        """
+
+    def refresh(self, memory_ids: Sequence[str]) -> None:
+        """Follow a change of the scope, status or sensitivity of memories."""
+
+    def search(
+        self,
+        query: NDArray[np.float32],
+        limit: int,
+        *,
+        visibilities: Collection[int],
+        among: Collection[int] | None = None,
+    ) -> list[int]:
+        """Return keys by descending cosine, equal ones by key.
+
+        Args:
+            query: shape (dimensions,), unit norm.
+            visibilities: only memories whose visibility is one of these.
+            among: only these keys; None: all.
+        """
+
+    def visible(self, visibilities: Collection[int]) -> NDArray[np.int64] | None:
+        """Return the keys of all vectors of some visibilities; None: it would take long."""
+
+    def vectors(self, pks: Sequence[int]) -> NDArray[np.float32]:
+        """Return a vector for each key, shape (n, dimensions); zeros where there is none."""
+
+    def rebuild(self, dimensions: int | None = None) -> int:
+        """Derive anew what is derived, and return how many vectors are searched.
+
+        Args:
+            dimensions: of the vectors to search from now on; None: as before.
+        """
+
+    def check(self) -> Iterator[FaultyVector]:
+        """Yield every vector that cannot be what was stored, or has an outdated visibility."""
+
+
+class TextMatches(Protocol):
+    """What one snapshot holds of some terms."""
+
+    @property
+    def documents(self) -> int:
+        """How many memories there are, erased ones counted too."""
+
+    @property
+    def frequencies(self) -> Mapping[str, int]:
+        """In how many memories each term stands; one that stands in none is left out."""
+
+    def best(
+        self, terms: Collection[str], limit: int, marks: frozenset[int] | None = None
+    ) -> list[int]:
+        """Return the keys of the memories with the highest BM25, equal ones the oldest first.
+
+        Args:
+            terms: some of those that were searched for.
+            limit: at most so many.
+            marks: only memories whose scope and sensitivity have one of these, see `mark`, and
+                possibly some others: whoever shows them asks SQL; None: any.
+        """
+
+
+class TextIndex(Protocol):
+    """Finds memories by the stems of their words, ranked by BM25.
+
+    What a snapshot shows of the index agrees with the memories in it, whatever was merged: a
+    memory is found from the moment it is stored, by the words that it has now.
+    """
+
+    def add(self, transaction: Transaction, first: int, last: int) -> None:
+        """Take in memories that the transaction stored under the keys from ``first`` to ``last``,
+        behind all others."""
+
+    def remove(self, transaction: Transaction, pks: Iterable[int]) -> None:
+        """Leave nothing in the index of what these memories said before the transaction changed
+        them."""
+
+    def search(self, snapshot: Snapshot, terms: Collection[str]) -> TextMatches:
+        """Return what a snapshot holds of some stems."""
+
+    def mark(self, scope: str, scope_id: str | None, sensitivity: str) -> int:
+        """Return the number by which memories of a scope and a sensitivity are told from others."""
+
+    def merge(self, database: Database, stop: Callable[[], bool] = lambda: False) -> None:
+        """Merge what was added, in short transactions; a process that dies leaves it whole."""
+
+    def rebuild(self, database: Database) -> None:
+        """Make the index anew from the memories, in short transactions, beside readers."""
+
+    def check(self, snapshot: Snapshot) -> bool:
+        """Return whether the index agrees with the memories, word for word."""

@@ -1,0 +1,353 @@
+"""Making, opening and upgrading the database of an orchestrator.
+
+A new database is built beside its place and renamed into it, so that half of one is never seen.
+A file that is damaged, foreign or empty is named as such and left untouched.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pysqlite3.dbapi2 as driver
+import sqlalchemy as sa
+from sqlalchemy.pool import NullPool
+
+from memgraph.errors import (
+    DatabaseCorrupt,
+    DatabaseEmpty,
+    DatabaseForeign,
+    DatabaseMissing,
+    OrchestratorExists,
+    SchemaOutdated,
+    SchemaTooNew,
+    StorageError,
+)
+from memgraph.store import integrity, journal, open_files, sqlite
+from memgraph.store.database import Database, FileLock, file_identity
+
+if TYPE_CHECKING:
+    from sqlmodel import Session
+
+APPLICATION_ID = 0x4D474D47  # "MGMG"
+SCHEMA_HEAD = "0013"
+_HEADER_BYTES = 100
+_MAGIC = b"SQLite format 3\x00"
+_LAST_ENTRY = "SELECT coalesce(max(seq), 0) FROM audit_log"
+
+
+def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) -> None:
+    """Provision a new database.
+
+    Raises:
+        OrchestratorExists: something lies at ``path`` already, whatever it is.
+    """
+    sqlite.require_suitable_sqlite()
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with provisioning_lock(path):
+        require_free(path)
+        draft = path.with_name(path.name + ".new")
+        _remove_draft(draft)
+        draft.write_bytes(_template().content)
+        with _raw(draft) as connection:
+            connection.execute("BEGIN")
+            connection.executemany(
+                "INSERT INTO memory_metadata (key, value) VALUES (?, ?)",
+                [
+                    ("orchestrator_id", orchestrator_id),
+                    ("created_at", str(now_ms)),
+                    ("embedding_dimensions", str(dimensions)),
+                ],
+            )
+            connection.execute("COMMIT")
+            connection.execute("PRAGMA journal_mode = WAL")
+        _fsync(draft)
+        draft.chmod(0o600)
+        draft.rename(path)
+        _fsync(path.parent)
+
+
+def require_free(path: Path) -> None:
+    """Raises OrchestratorExists: something lies where a new database is to be put."""
+    # A WAL without its database would be replayed into the new one.
+    for found in (path, path.with_name(path.name + "-wal")):
+        if os.path.lexists(found):
+            raise OrchestratorExists(f"there is a database already: {found}", path=str(found))
+
+
+def expected_schema() -> dict[str, str]:
+    """The statement that makes each table, index and trigger, by ``type name``."""
+    return dict(_template().schema)
+
+
+class Upgraded(NamedTuple):
+    """Schema revisions before and after.
+
+    ``sealed_at`` is the number of the journal's entry that tells the state of all tables after the
+    upgrade; None: there was no need of one.
+    """
+
+    before: str
+    after: str
+    sealed_at: int | None
+
+
+class _Template(NamedTuple):
+    content: bytes
+    schema: dict[str, str]
+
+
+@cache
+def _template() -> _Template:
+    """The file of a database with all tables and no rows: migrated once per process."""
+    from memgraph.store import migrating
+
+    with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
+        path = Path(folder) / "template.db"
+        with _raw(path, create=True) as connection:
+            connection.execute("PRAGMA journal_mode = OFF")
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            migrating.upgrade(connection, "head")
+        with integrity.snapshot(path) as snapshot:
+            schema = integrity.schema(snapshot)
+        return _Template(path.read_bytes(), schema)
+
+
+def open_database(
+    path: Path, orchestrator_id: str, *, synchronous: str, busy_timeout_ms: int
+) -> Database:
+    """Open what ``create`` made, after checking that it is that.
+
+    Raises:
+        DatabaseMissing, DatabaseEmpty, DatabaseCorrupt: no file, no bytes, not a whole database.
+        DatabaseForeign: another program's, or another orchestrator's.
+        DatabaseReplaced: another file was put there meanwhile; try again.
+        SchemaOutdated, SchemaTooNew: made by an older or a newer version of memgraph.
+    """
+    sqlite.require_suitable_sqlite()
+    inspect_file(path)
+    identity = file_identity(path)
+    with sqlite.translated_errors():
+        connection = sqlite.connect(path, busy_timeout_ms=busy_timeout_ms, synchronous=synchronous)
+        try:
+            check_identity(connection, path, orchestrator_id)
+            check_schema(connection)
+            opened = Database(
+                path,
+                orchestrator_id,
+                synchronous=synchronous,
+                busy_timeout_ms=busy_timeout_ms,
+                connected=connection,
+                identity=identity,
+            )
+            # Else the connections to come would be to another file than this one.
+            opened.require_same_file()
+        except BaseException:
+            connection.close()
+            raise
+        return opened
+
+
+def reading_session(path: Path, orchestrator_id: str, *, busy_timeout_ms: int) -> Session:
+    """Return a session that reads the whole database by the classes of ``memgraph.model.tables``.
+
+    Each statement is a transaction by itself, so that an idle session holds no old state: the WAL
+    could not be folded behind it, nor an erasure end. ``BEGIN`` makes one of several statements,
+    until ``commit``, ``rollback`` or ``close``.
+
+    Raises:
+        StorageError: as ``open_database`` does.
+    """
+    # Making its classes takes 0.3 s.
+    from sqlmodel import Session
+
+    sqlite.require_suitable_sqlite()
+    inspect_file(path)
+
+    def connect() -> Any:
+        connection = sqlite.connect(path, busy_timeout_ms=busy_timeout_ms, read_only=True)
+        try:
+            check_identity(connection, path, orchestrator_id)
+            check_schema(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    # Without a pool: a closed session leaves no connection open.
+    session = Session(
+        sa.create_engine("sqlite+pysqlite://", module=driver, creator=connect, poolclass=NullPool)
+    )
+    with sqlite.translated_errors():
+        session.connection()
+    return session
+
+
+def upgrade(
+    path: Path,
+    orchestrator_id: str,
+    *,
+    first: Callable[[], None] = lambda: None,
+    key: bytes | None = None,
+) -> Upgraded:
+    """Bring the schema to head.
+
+    Args:
+        first: called when there is something to do, before it is done and while nobody writes.
+        key: of a keyed journal.
+
+    Raises:
+        SchemaTooNew: made by a newer version of memgraph.
+    """
+    sqlite.require_suitable_sqlite()
+    inspect_file(path)
+    with provisioning_lock(path), sqlite.translated_errors(), _raw(path) as connection:
+        check_identity(connection, path, orchestrator_id)
+        before, written = _revision(connection), _value(connection, _LAST_ENTRY)
+        if before < SCHEMA_HEAD:
+            first()
+        migrate(connection, key=key)
+        sealed_at = _value(connection, f"{_LAST_ENTRY} WHERE action = '{journal.UPGRADE}'")
+        sealed_anew = sealed_at > written
+        return Upgraded(before, _revision(connection), sealed_at if sealed_anew else None)
+
+
+def migrate(connection: Any, *, key: bytes | None = None) -> None:
+    """Run the migrations that are missing, in one transaction, on a driver connection; then index
+    the texts anew that an earlier schema had no postings of.
+
+    Raises:
+        SchemaTooNew: made by a newer version of memgraph.
+    """
+    from memgraph.store import migrating
+
+    found = _revision(connection)
+    if found < SCHEMA_HEAD:
+        migrating.upgrade(connection, "head", key=key)
+        migrating.fill_postings(connection)
+    else:
+        check_schema(connection)
+
+
+def inspect_file(path: Path) -> None:
+    """What can be told from the outside: is there a regular file that holds a whole database?
+
+    Raises:
+        DatabaseMissing, DatabaseForeign, DatabaseEmpty, DatabaseCorrupt: what is wrong with it.
+        StorageError: it may not be read, or the disk fails.
+    """
+    try:
+        _inspect(path)
+    except OSError as error:
+        name = errno.errorcode.get(error.errno or 0, "unknown")
+        raise StorageError(f"{path} cannot be read ({name})", errno=name) from error
+
+
+def _inspect(path: Path) -> None:
+    if not path.exists():
+        raise DatabaseMissing(f"no database at {path}; run: memgraph init", path=str(path))
+    if not path.is_file():
+        raise DatabaseForeign(f"{path} is not a regular file", path=str(path))
+    size = path.stat().st_size
+    if size == 0:
+        raise DatabaseEmpty(f"{path} is empty; restore a backup", path=str(path))
+    with open_files.otherwise(path) as may_be_read:
+        if not may_be_read:
+            # This process has it open: SQLite tells by itself what is wrong with it.
+            return
+        with path.open("rb") as file:
+            header = file.read(_HEADER_BYTES)
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+        raise DatabaseCorrupt(
+            f"{path} does not begin like a database; restore a backup", path=str(path)
+        )
+    page = int.from_bytes(header[16:18], "big")
+    page = 65_536 if page == 1 else page
+    pages = int.from_bytes(header[28:32], "big")
+    wal = path.with_name(path.name + "-wal")
+    # With frames in the WAL the header may run ahead of the file, and rightly so.
+    if page * pages > size and not (wal.exists() and wal.stat().st_size):
+        raise DatabaseCorrupt(f"{path} was cut short; restore a backup", path=str(path))
+
+
+def check_identity(connection: Any, path: Path, orchestrator_id: str) -> None:
+    """Is it a memgraph database, and this orchestrator's?"""
+    if _value(connection, "PRAGMA application_id") != APPLICATION_ID:
+        raise DatabaseForeign(f"{path} belongs to another program", path=str(path))
+    if orchestrator_of(connection) != orchestrator_id:
+        raise DatabaseForeign(f"{path} belongs to another orchestrator", path=str(path))
+
+
+def orchestrator_of(connection: Any) -> str | None:
+    """Whose database it is."""
+    found = _value(connection, "SELECT value FROM memory_metadata WHERE key = 'orchestrator_id'")
+    return None if found is None else str(found)
+
+
+def check_schema(connection: Any) -> None:
+    """Does the schema fit this version of memgraph?"""
+    found = _revision(connection)
+    if found < SCHEMA_HEAD:
+        raise SchemaOutdated(
+            f"the schema is at {found}, memgraph needs {SCHEMA_HEAD}; run: memgraph db upgrade",
+            found=found,
+            needed=SCHEMA_HEAD,
+        )
+    if found > SCHEMA_HEAD:
+        raise SchemaTooNew(
+            f"the schema is at {found}, made by a newer memgraph than this one ({SCHEMA_HEAD})",
+            found=found,
+            needed=SCHEMA_HEAD,
+        )
+
+
+@contextmanager
+def provisioning_lock(path: Path) -> Iterator[None]:
+    """Between all who create, upgrade, restore or write this database."""
+    with FileLock(path.with_name("memory.lock")).held():
+        yield
+
+
+@contextmanager
+def _raw(path: Path, *, busy_timeout_ms: int = 30_000, create: bool = False) -> Iterator[Any]:
+    connection = sqlite.connect(path, busy_timeout_ms=busy_timeout_ms, create=create)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def _revision(connection: Any) -> str:
+    return str(_value(connection, "SELECT version_num FROM alembic_version") or "")
+
+
+def _value(connection: Any, statement: str) -> Any:
+    """The first value that a statement gives; None: no row."""
+    try:
+        row = connection.execute(statement).fetchone()
+    except driver.OperationalError as error:
+        if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR":
+            raise
+        raise DatabaseCorrupt("the database lacks its tables; restore a backup") from error
+    return row[0] if row else None
+
+
+def _remove_draft(draft: Path) -> None:
+    # Left by a process that died while provisioning; nothing was ever written to it by a user.
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        draft.with_name(draft.name + suffix).unlink(missing_ok=True)
+
+
+def _fsync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,113 @@
+"""What a function of the store works on: a snapshot that it reads, a transaction that it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import sqlalchemy as sa
+
+Rows = sa.CursorResult[*tuple[Any, ...]]
+
+
+class Snapshot:
+    """One state of a database; all that is read through it agrees, whatever others write.
+
+    Args:
+        connection: in a transaction, which ends with the block that made the snapshot.
+    """
+
+    __slots__ = ("connection", "driver")
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self.connection = connection
+        # The driver's own connection, inside of the same transaction; its rows are tuples.
+        self.driver: Any = connection.connection.driver_connection
+
+    def execute(
+        self,
+        statement: sa.Executable,
+        values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    ) -> Rows:
+        """Execute an expression, or a text with named values."""
+        return self.connection.execute(statement, values)
+
+    def scalar(self, statement: sa.Executable, values: Mapping[str, Any] | None = None) -> Any:
+        """Return the first value of the first row; None: there is no row."""
+        return self.connection.scalar(statement, values)
+
+    def exec_driver_sql(
+        self,
+        statement: str,
+        values: tuple[Any, ...] | list[tuple[Any, ...]] | Mapping[str, Any] | None = None,
+    ) -> Rows:
+        """Execute the engine's own SQL; rows have names."""
+        return self.connection.exec_driver_sql(statement, values)
+
+
+class Transaction(Snapshot):
+    """A write: all of it becomes durable when its block ends, or none of it happens.
+
+    It reads what it has written itself.
+    """
+
+    __slots__ = ()
+
+    def begin_nested(self) -> sa.NestedTransaction:
+        """Begin a savepoint: what is done until it ends can be undone alone."""
+        return self.connection.begin_nested()
+
+
+# Constant SQL for what is written often, handed to the driver itself.
+
+
+_MOST_VALUES = 16_000
+_MOST_ROWS = 500
+_SOME_ROWS = 16
+
+
+def driver(snapshot: Snapshot) -> Any:
+    """Return the driver's connection, inside the snapshot's transaction. Its rows are tuples.
+
+    It binds plain values: an enum's member takes it 10 µs more than the member's value.
+    """
+    return snapshot.driver
+
+
+class Insert:
+    """``INSERT INTO table (columns)``; called with rows of values in the order of the columns.
+
+    Args:
+        or_ignore: a row that is there already stays as it is.
+        values: what stands for a row, with a ``?`` for each value; by default just those.
+    """
+
+    def __init__(
+        self,
+        table: str,
+        columns: Sequence[str],
+        *,
+        or_ignore: bool = False,
+        values: str | None = None,
+    ) -> None:
+        verb = "INSERT OR IGNORE" if or_ignore else "INSERT"
+        self._head = f"{verb} INTO {table} ({', '.join(columns)}) VALUES "
+        self._row = values or f"({', '.join('?' * len(columns))})"
+        most = max(min(_MOST_ROWS, _MOST_VALUES // self._row.count("?")), 1)
+        # Three statements at most: the driver keeps them prepared.
+        self._statements = [
+            (size, self._head + ", ".join([self._row] * size))
+            for size in sorted({most, min(_SOME_ROWS, most), 1}, reverse=True)
+        ]
+
+    def __call__(self, snapshot: Snapshot, rows: Sequence[Sequence[Any]]) -> None:
+        if not rows:
+            return
+        execute = driver(snapshot).execute
+        done = 0
+        for size, statement in self._statements:
+            while len(rows) - done >= size:
+                values = rows[done] if size == 1 else chain.from_iterable(rows[done : done + size])
+                execute(statement, tuple(values))
+                done += size

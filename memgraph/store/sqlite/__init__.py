@@ -1,0 +1,221 @@
+"""The SQLite driver: one way to connect, one door through which its errors leave.
+
+pysqlite3 carries an SQLite of its own, with FTS5 and loadable extensions, so that neither the
+interpreter's build nor the system's version matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pysqlite3.dbapi2 as sqlite
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from memgraph.errors import (
+    Conflict,
+    DatabaseBusy,
+    DatabaseCorrupt,
+    DatabaseFull,
+    DatabaseMissing,
+    InvalidInput,
+    SqliteUnsuitable,
+    StorageError,
+)
+from memgraph.store import open_files
+
+# Before 3.51.3 a WAL reset that met a checkpoint could corrupt the database.
+MINIMUM_VERSION = (3, 51, 3)
+CACHE_KIB = 16_384
+# Pages of the WAL (64 MB) at which a commit folds it into the file where no background gets to it.
+# At 1,000, which is SQLite's own, two writes in a hundred pay for that, and a bulk load writes the
+# same pages anew after every commit.
+MOST_WAL_PAGES = 16_000
+
+_BY_PRIMARY_CODE: dict[int, tuple[type[StorageError], str]] = {
+    sqlite.SQLITE_BUSY: (DatabaseBusy, "another process holds the database; try again"),
+    sqlite.SQLITE_LOCKED: (DatabaseBusy, "the database is locked; try again"),
+    sqlite.SQLITE_FULL: (DatabaseFull, "the disk is full; nothing was written"),
+    sqlite.SQLITE_IOERR: (StorageError, "the disk failed to read or write; nothing was written"),
+    sqlite.SQLITE_CORRUPT: (
+        DatabaseCorrupt,
+        "the database is damaged; run: memgraph verify, then memgraph restore with a backup",
+    ),
+    sqlite.SQLITE_NOTADB: (DatabaseCorrupt, "the file is not a database; restore a backup"),
+    sqlite.SQLITE_CANTOPEN: (DatabaseMissing, "the database cannot be opened"),
+    sqlite.SQLITE_READONLY: (StorageError, "the database is read-only"),
+}
+_BY_TEXT: dict[str, int] = {
+    "database or disk is full": sqlite.SQLITE_FULL,
+    "disk I/O error": sqlite.SQLITE_IOERR,
+}
+
+
+def require_suitable_sqlite(version: tuple[int, ...] = sqlite.sqlite_version_info) -> None:
+    """Raises SqliteUnsuitable: the SQLite in use has the WAL-reset corruption bug."""
+    if version < MINIMUM_VERSION:
+        told = ".".join(map(str, version))
+        raise SqliteUnsuitable(
+            f"SQLite {told} can corrupt a database in WAL mode; install pysqlite3 with 3.51.3"
+            " or newer (and no pysqlite3-binary beside it)",
+            version=told,
+        )
+
+
+class Connection(sqlite.Connection):  # type: ignore[misc]  # the driver has no types
+    """A connection that is known to be open until it is closed, see ``open_files``.
+
+    Attributes:
+        shared: what the readers of a database keep together, by index; None: this one may write.
+    """
+
+    files: tuple[open_files.Identity, ...] = ()
+    shared: dict[str, Any] | None = None
+
+    def close(self) -> None:
+        super().close()
+        files, self.files = self.files, ()
+        open_files.closed(files)
+
+
+@cache
+def _vector_extension() -> str:
+    """Where sqlite-vec's library lies. Importing the package would load numpy to tell as much."""
+    found = find_spec("sqlite_vec")
+    if found is None or found.origin is None:
+        raise SqliteUnsuitable("sqlite-vec is not installed; install memgraph anew", version="none")
+    return str(Path(found.origin).with_name("vec0"))
+
+
+def connect(
+    path: Path,
+    *,
+    busy_timeout_ms: int,
+    synchronous: str = "FULL",
+    create: bool = False,
+    read_only: bool = False,
+) -> Any:
+    """A driver connection without implicit transactions, sqlite-vec loaded.
+
+    Without ``create`` a missing file is an error: SQLite would otherwise make an empty database.
+    A rollback journal beside a database in WAL mode is renamed to ``…-journal.foreign``, unless
+    the connection is ``read_only``.
+    """
+    if not read_only:
+        _set_foreign_journal_aside(path)
+    mode = "ro" if read_only else "rwc" if create else "rw"
+    connection, files = open_files.connected(
+        path,
+        lambda: sqlite.connect(
+            f"file:{quote(str(path))}?mode={mode}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=busy_timeout_ms / 1000,
+            cached_statements=256,
+            factory=Connection,
+        ),
+    )
+    connection.files = files
+    try:
+        connection.enable_load_extension(True)
+        connection.load_extension(_vector_extension())
+        connection.enable_load_extension(False)
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        # What is deleted is overwritten in pages that are written anyway.
+        connection.execute("PRAGMA secure_delete = FAST")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {MOST_WAL_PAGES}")
+        if read_only:
+            connection.execute("PRAGMA query_only = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _set_foreign_journal_aside(path: Path) -> None:
+    """Keep SQLite from playing back a rollback journal that a database in WAL mode cannot have.
+
+    The page count in such a file would cut the database short.
+    """
+    foreign = path.with_name(f"{path.name}-journal")
+    try:
+        if not foreign.stat().st_size:
+            return
+    except OSError:
+        return
+    with open_files.otherwise(path) as may_be_read:
+        # Where this process has it open, SQLite plays nothing back.
+        if may_be_read and _is_in_wal_mode(path):
+            foreign.replace(foreign.with_name(f"{foreign.name}.foreign"))
+
+
+def _is_in_wal_mode(path: Path) -> bool:
+    # The format versions for writing and reading: https://sqlite.org/fileformat.html, 1.3.3.
+    try:
+        with path.open("rb") as file:
+            return file.read(20)[18:] == b"\x02\x02"
+    except OSError:
+        return False
+
+
+def translate(error: Exception) -> Exception:
+    """Our own error for a driver's. The driver's text is not repeated: it may hold data."""
+    if isinstance(error, PoolTimeoutError):
+        return DatabaseBusy("too many readers at once; try again")
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    code = getattr(cause, "sqlite_errorcode", None)
+    name = getattr(cause, "sqlite_errorname", type(cause).__name__)
+    if isinstance(cause, sqlite.IntegrityError):
+        constraint = str(cause).rpartition(": ")[2]
+        if violated(cause) == "UNIQUE":
+            return Conflict(f"already there: {constraint}", constraint=constraint)
+        return InvalidInput(f"the database refuses it: {constraint}", constraint=constraint)
+    if isinstance(cause, OverflowError):
+        return InvalidInput("a number is too large to store")
+    if isinstance(cause, UnicodeEncodeError):
+        return InvalidInput("a text holds a lone surrogate")
+    if isinstance(cause, UnicodeDecodeError):
+        return DatabaseCorrupt("the database holds bytes that are no text; restore a backup")
+    if code is None:
+        # Of what fails in a backup the driver tells the text alone, which is SQLite's own.
+        code = _BY_TEXT.get(str(cause))
+    if code is not None and (known := _BY_PRIMARY_CODE.get(code & 0xFF)):
+        kind, message = known
+        return kind(f"{message} ({name})", sqlite=name)
+    # Our statements fit our schema: most likely that is damaged.
+    return StorageError(f"the database failed ({name}); verify it, restore a backup", sqlite=name)
+
+
+def violated(error: Exception) -> str:
+    """The kind of constraint: UNIQUE, FOREIGN KEY, CHECK, NOT NULL, or an empty text."""
+    # The driver does not switch on SQLite's extended codes; the text is SQLite's own and stable.
+    kind, found, _ = str(error).partition(" constraint failed")
+    return kind if found else ""
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Everything the driver raises inside leaves as an error of memgraph.errors."""
+    try:
+        yield
+    # Integers beyond 64 bits and lone surrogates fail when they are bound, with Python's errors;
+    # damaged texts when they are read, also those in which SQLite tells of a damaged schema.
+    except (
+        DBAPIError,
+        PoolTimeoutError,
+        sqlite.Error,
+        OverflowError,
+        UnicodeError,
+    ) as error:
+        raise translate(error) from error

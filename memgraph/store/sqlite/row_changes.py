@@ -1,0 +1,79 @@
+"""What a transaction changed, row by row: triggers of its connection note it in a temporary table.
+
+They are temporary: the file does not hold them, so whoever writes it in another way leaves no trace
+there, and ``trusted_schema = OFF`` lets them call a function of this process. The table takes part
+in every rollback of a statement, of a savepoint and of the transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+_TABLE = "row_changes"
+_FUNCTION = "memgraph_row_digest"
+
+
+class Watched(NamedTuple):
+    """Columns of a table that count together, under a name."""
+
+    name: str
+    table: str
+    columns: tuple[str, ...]
+
+
+RowChange = tuple[str, int, bytes]
+"""The name, 1 for a row that came or -1 for one that went, its digest; a changed row did both."""
+
+
+def columns_of(connection: Any, table: str) -> tuple[str, ...]:
+    """Return the names of a table's columns in their order."""
+    return tuple(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
+
+
+def watch(connection: Any, watched: Iterable[Watched], digest: Callable[..., bytes]) -> None:
+    """Begin to note the changes of a driver connection, outside of a transaction; idempotent.
+
+    Args:
+        digest: called with the name and the values of a row.
+    """
+    execute = connection.execute
+    # REPLACE tells triggers of the rows that it removes only so.
+    execute("PRAGMA recursive_triggers = ON")
+    connection.create_function(_FUNCTION, -1, digest, deterministic=True)
+    execute(f"CREATE TEMP TABLE IF NOT EXISTS {_TABLE} (name TEXT, sign INTEGER, digest BLOB)")
+    for each in watched:
+        listed = ", ".join(each.columns)
+        went, came = _noted(each, -1, "OLD"), _noted(each, 1, "NEW")
+        for event, body in (
+            ("INSERT", came),
+            ("DELETE", went),
+            (f"UPDATE OF {listed}", f"{went}; {came}"),
+        ):
+            kind = event.partition(" ")[0].lower()
+            execute(
+                f"CREATE TEMP TRIGGER IF NOT EXISTS watch_{each.name}_{kind}"
+                f" AFTER {event} ON main.{each.table} BEGIN {body}; END"
+            )
+
+
+def _noted(each: Watched, sign: int, row: str) -> str:
+    values = ", ".join(f"{row}.{column}" for column in each.columns)
+    digest = f"{_FUNCTION}('{each.name}', {values})"
+    return f"INSERT INTO {_TABLE} VALUES ('{each.name}', {sign}, {digest})"
+
+
+def take(connection: Any) -> list[RowChange]:
+    """Return what was noted in this transaction so far, and forget it."""
+    found: list[RowChange] = connection.execute(
+        f"SELECT name, sign, digest FROM temp.{_TABLE}"
+    ).fetchall()
+    if found:
+        connection.execute(f"DELETE FROM temp.{_TABLE}")
+    return found
+
+
+def is_watching(connection: Any) -> bool:
+    """Return whether the changes of a connection are noted."""
+    found = connection.execute("SELECT 1 FROM temp.sqlite_schema WHERE name = ?", (_TABLE,))
+    return found.fetchone() is not None

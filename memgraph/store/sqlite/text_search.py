@@ -1,0 +1,552 @@
+"""Exact top-k search by BM25 over postings, on the snapshot of one reader.
+
+The formula is that of FTS5's ``bm25()``, k1 = 1.2, b = 0.75, and so is the order of equals. Terms
+are looked at from the rarest on; once the terms that are left cannot lift another memory among the
+best, only those that hold an earlier term are looked up in their postings (MaxScore).
+
+Sources: S. Robertson, H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009;
+H. Turtle, J. Flood, "Query evaluation: strategies and optimizations", 1995.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from array import array
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from memgraph.store.snapshot import Snapshot, driver
+from memgraph.store.sqlite import postings
+from memgraph.store.sqlite.postings import BYTES_A_POSTING, Document
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+K1, B = 1.2, 0.75
+# What FTS5 takes where a word stands in half of all texts or more.
+LEAST_IDF = 1e-6
+# Postings that are left from which it pays to look for what they cannot lift.
+_WORTH_PRUNING = 2_000
+# A bound holds while the mean length grows by no more.
+_LEEWAY = 1.1
+_OVERHEAD = 200
+
+_STATE = (
+    "SELECT NULL, (SELECT count(*) FROM text_changes),"
+    " (SELECT coalesce(max(seq), 0) FROM text_changes), (SELECT coalesce(max(pk), 0)"
+    " FROM memories), NULL, NULL UNION ALL"
+    " SELECT segment, stamp, first_pk, length(lengths) / 2, documents, tokens FROM text_segments"
+)
+_KEPT_BYTES = 64 << 20
+_Key = tuple[object, int, int, "str | None"]
+
+_FACTS = (
+    "SELECT s.segment, s.lengths, s.marks FROM json_each(?) f"
+    " CROSS JOIN text_segments s ON s.segment = f.value"
+)
+_POSTINGS = (
+    "SELECT p.segment, p.term, p.postings FROM json_each(?) f"
+    " CROSS JOIN text_postings p ON p.segment = f.value ->> 0 AND p.term = f.value ->> 1"
+)
+
+
+class Postings:
+    """The memories of a segment that hold a word.
+
+    Attributes:
+        offsets: shape (n,), ascending.
+        counts: shape (n,).
+    """
+
+    __slots__ = ("_bound", "_mean", "counts", "offsets")
+
+    def __init__(self, offsets: NDArray[Any], counts: NDArray[Any]) -> None:
+        self.offsets = offsets
+        self.counts = counts
+        self._mean = -1.0
+        self._bound = 0.0
+
+    def bound(self, lengths: NDArray[np.float32], mean: float) -> float:
+        """Return what tf / (tf + norm) is at most, for a mean length of ``mean``."""
+        if not self._mean / _LEEWAY <= mean <= self._mean:
+            top = mean * _LEEWAY
+            norm = K1 * (1 - B) + (K1 * B / top) * lengths[self.offsets]
+            self._bound = float((self.counts / (self.counts + norm)).max(initial=0.0))
+            self._mean = top
+        return self._bound
+
+
+_NO_OFFSETS = np.empty(0, np.int64)
+_NONE = Postings(np.empty(0, np.uint16), np.empty(0, np.uint8))
+
+
+@dataclass(eq=False, slots=True)
+class _Part:
+    """Documents that are scored together.
+
+    Attributes:
+        pks: shape (n,), or the first of n keys that follow each other.
+        lengths: shape (n,).
+        marks, kinds: the distinct marks, and shape (n,), which of them each document has.
+        stale: offsets of those that are not to be found here.
+    """
+
+    first: int
+    pks: NDArray[np.int64] | None
+    lengths: NDArray[np.float32]
+    marks: tuple[int, ...]
+    kinds: NDArray[np.uint16]
+    documents: int
+    tokens: int
+    found: dict[str, Postings] = field(default_factory=dict)
+    stale: NDArray[np.int64] = field(default_factory=lambda: _NO_OFFSETS)
+
+    def keys(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the keys of some documents."""
+        return offsets + self.first if self.pks is None else self.pks[offsets]
+
+    def leave_out(self, pks: NDArray[np.int64]) -> None:
+        """Count and find those with some keys no more."""
+        if self.pks is None:
+            offsets = pks - self.first
+            self.stale = offsets[(offsets >= 0) & (offsets < len(self.lengths))]
+        else:
+            self.stale = np.flatnonzero(np.isin(self.pks, pks))
+        self.documents -= len(self.stale)
+        self.tokens -= int(self.lengths[self.stale].sum(dtype=np.float64))
+
+    def frequency(self, term: str) -> int:
+        """Return in how many of them a term stands."""
+        held = self.found[term].offsets
+        if not len(self.stale) or not len(held):
+            return len(held)
+        places = np.minimum(np.searchsorted(held, self.stale), len(held) - 1)
+        return len(held) - int((held[places] == self.stale).sum())
+
+
+class _Facts(NamedTuple):
+    lengths: NDArray[np.float32]
+    marks: tuple[int, ...]
+    kinds: NDArray[np.uint16]
+
+
+class RowCache:
+    """Rows of segments that a process keeps between searches; the longest unused give way.
+
+    A row is right in every snapshot in which its segment has the same stamp. Safe from several
+    threads.
+
+    Args:
+        max_bytes: of all rows of all databases together.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._rows: OrderedDict[_Key, tuple[Any, int]] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, keys: Iterable[_Key]) -> dict[_Key, Any]:
+        """Return the rows that are kept under some keys."""
+        found = {}
+        with self._lock:
+            for key in keys:
+                known = self._rows.get(key)
+                if known is not None:
+                    self._rows.move_to_end(key)
+                    found[key] = known[0]
+        return found
+
+    def put(self, rows: Mapping[_Key, tuple[Any, int]]) -> None:
+        """Keep rows, each with the bytes it takes."""
+        with self._lock:
+            for key, (row, size) in rows.items():
+                before = self._rows.pop(key, (None, 0))
+                self._rows[key] = (row, size + _OVERHEAD)
+                self._bytes += size + _OVERHEAD - before[1]
+            while self._bytes > self._max_bytes:
+                self._bytes -= self._rows.popitem(last=False)[1][1]
+
+    @property
+    def used(self) -> int:
+        """Bytes that the rows take."""
+        return self._bytes
+
+
+_ROWS = RowCache(_KEPT_BYTES)
+
+
+class Kept:
+    """What a process keeps of one database between searches.
+
+    Only what a committed snapshot says is put here: connections that write have none.
+    """
+
+    def __init__(self, rows: RowCache) -> None:
+        self.rows = rows
+        # Names the database in the keys of the rows, which may stay longer than it is open.
+        self.owner = object()
+        self.tail: Tail | None = None
+        self.changed: Changed | None = None
+
+
+class Changed(NamedTuple):
+    """The memories whose words changed since their segment was written.
+
+    Attributes:
+        state: the number of changes and the last of them; no two sets have the same.
+        pks: of all of them, those of rows that are gone too.
+        documents: by key and change.
+    """
+
+    state: tuple[int, int]
+    pks: NDArray[np.int64]
+    documents: dict[tuple[int, int], Document]
+
+
+class Tail:
+    """The words of the memories behind the last segment, read once and then followed.
+
+    Args:
+        after: the last key of the segments.
+    """
+
+    def __init__(self, after: int) -> None:
+        self.after = after
+        self._lock = threading.Lock()
+        self._through = after
+        self._pks = array("q")
+        self._lengths = array("H")
+        self._marks = array("I")
+        self._postings: dict[str, tuple[array[int], array[int]]] = {}
+
+    def part(self, snapshot: Snapshot, through: int, terms: Collection[str]) -> _Part:
+        """Return those up to a key, with the postings of some terms."""
+        with self._lock:
+            if through > self._through:
+                for row in driver(snapshot).execute(postings.TEXTS, (self._through + 1, through)):
+                    self._add(postings.document(row))
+                self._through = through
+            pks = np.array(self._pks, dtype=np.int64)
+            count = int(np.searchsorted(pks, through, side="right"))
+            lengths = np.array(self._lengths[:count], dtype=np.float32)
+            part = _Part(
+                0,
+                pks[:count],
+                lengths,
+                *_kinds(np.array(self._marks[:count], dtype=np.uint32)),
+                count,
+                int(lengths.sum(dtype=np.float64)),
+            )
+            for term in terms:
+                known = self._postings.get(term)
+                if known is None:
+                    part.found[term] = _NONE
+                    continue
+                offsets = np.array(known[0], dtype=np.int64)
+                here = int(np.searchsorted(offsets, count))
+                counts = np.array(known[1][:here], dtype=np.uint16)
+                part.found[term] = Postings(offsets[:here], counts)
+        return part
+
+    def _add(self, each: Document) -> None:
+        place = len(self._pks)
+        self._pks.append(each.pk)
+        self._lengths.append(each.length)
+        self._marks.append(each.mark)
+        for term, count in each.terms.items():
+            known = self._postings.get(term)
+            if known is None:
+                known = self._postings[term] = (array("I"), array("B"))
+            known[0].append(place)
+            known[1].append(min(count, 255))
+
+
+class Matches:
+    """What a snapshot holds of some terms.
+
+    Attributes:
+        documents: how many memories there are, erased ones counted too.
+        frequencies: in how many of them each term stands; one that stands in none is left out.
+    """
+
+    def __init__(self, parts: Sequence[_Part], terms: Collection[str]) -> None:
+        self._parts = sorted(parts, key=lambda part: -len(part.lengths))
+        self.documents = sum(part.documents for part in parts)
+        tokens = sum(part.tokens for part in parts)
+        self._mean = max(tokens / max(self.documents, 1), 1e-9)
+        counts = {term: sum(part.frequency(term) for part in parts) for term in terms}
+        self.frequencies = {term: count for term, count in counts.items() if count}
+
+    def best(
+        self, terms: Collection[str], limit: int, marks: frozenset[int] | None = None
+    ) -> list[int]:
+        """Return the keys of the memories with the highest BM25, equal ones the oldest first.
+
+        Args:
+            terms: some of those that the matches were made of.
+            limit: at most so many.
+            marks: only memories with one of these, see `postings.mark_of`; None: any.
+        """
+        weights = self._weights(terms)
+        scores, keys = np.empty(0, np.float64), np.empty(0, np.int64)
+        least = 0.0
+        for part in self._parts:
+            found, offsets = self._scored(part, weights, limit, marks, least)
+            if not len(offsets):
+                continue
+            scores = np.concatenate([scores, found])
+            keys = np.concatenate([keys, part.keys(offsets)])
+            if len(scores) > limit:
+                least = float(np.partition(scores, -limit)[-limit])
+                stay = scores >= least
+                scores, keys = scores[stay], keys[stay]
+        order = np.lexsort((keys, -scores))[:limit]
+        best: list[int] = keys[order].tolist()
+        return best
+
+    def _weights(self, terms: Collection[str]) -> list[tuple[str, float]]:
+        """Return each term that occurs with (k1 + 1) times its idf, the rarest first."""
+        known = sorted((self.frequencies[term], term) for term in terms if term in self.frequencies)
+        weights = []
+        for count, term in known:
+            odds = (self.documents - count + 0.5) / (count + 0.5)
+            idf = math.log(odds) if odds > 1.0 else 0.0
+            weights.append((term, (K1 + 1) * max(idf, LEAST_IDF)))
+        return weights
+
+    def _scored(
+        self,
+        part: _Part,
+        weights: Sequence[tuple[str, float]],
+        limit: int,
+        marks: frozenset[int] | None,
+        least: float,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return scores and offsets of the best of a part, ``limit`` of them and their equals.
+
+        Args:
+            least: what scores less is not wanted.
+        """
+        held = [(part.found[term], weight) for term, weight in weights]
+        held = [each for each in held if len(each[0].offsets)]
+        if not held:
+            return np.empty(0, np.float64), np.empty(0, np.int64)
+        norm = (K1 * B / self._mean) * part.lengths + np.float32(K1 * (1 - B))
+        hidden = _hidden(part, marks)
+        if hidden is not None:
+            norm[hidden] = np.inf
+        left = sum(len(each.offsets) for each, _ in held)
+        bounds = self._bounds(part, held) if left > _WORTH_PRUNING else None
+        scores = np.zeros(len(part.lengths), np.float64)
+        for place, (each, weight) in enumerate(held):
+            if bounds is not None and place and left > _WORTH_PRUNING:
+                touched = np.flatnonzero(scores > 0.0)
+                reached = scores[touched]
+                floor = least
+                if len(reached) >= limit:
+                    floor = max(floor, float(np.partition(reached, -limit)[-limit]))
+                if bounds[place] < floor:
+                    few = touched[reached + bounds[place] >= floor]
+                    return self._looked_up(few, scores[few], held[place:], norm, limit, least)
+            offsets = each.offsets
+            counts = each.counts.astype(np.float32)
+            scores[offsets] += weight * (counts / (counts + norm[offsets]))
+            left -= len(offsets)
+        # numpy finds what is true ten times as fast as what is not zero.
+        wanted = np.flatnonzero(scores >= least if least else scores > 0.0)
+        return _top(scores[wanted], wanted, limit, least)
+
+    def _looked_up(
+        self,
+        few: NDArray[np.int64],
+        reached: NDArray[np.float64],
+        held: Sequence[tuple[Postings, float]],
+        norm: NDArray[np.float32],
+        limit: int,
+        least: float,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        norms = norm[few]
+        for each, weight in held:
+            places = np.searchsorted(each.offsets, few.astype(each.offsets.dtype))
+            np.minimum(places, len(each.offsets) - 1, out=places)
+            counts = np.where(each.offsets[places] == few, each.counts[places], 0)
+            counts = counts.astype(np.float32)
+            reached += weight * (counts / (counts + norms))
+        return _top(reached, few, limit, least)
+
+    def _bounds(self, part: _Part, held: Sequence[tuple[Postings, float]]) -> list[float]:
+        """Return for each term what it and those after it add at most."""
+        bounds: list[float] = []
+        total = 0.0
+        for each, weight in reversed(held):
+            total += weight * each.bound(part.lengths, self._mean)
+            bounds.append(total * (1 + 1e-6))
+        return bounds[::-1]
+
+
+def _kinds(marks: NDArray[np.uint32]) -> tuple[tuple[int, ...], NDArray[np.uint16]]:
+    if len(marks) and (marks == marks[0]).all():
+        return (int(marks[0]),), np.zeros(len(marks), np.uint16)
+    distinct, kinds = np.unique(marks, return_inverse=True)
+    return tuple(distinct.tolist()), kinds.astype(np.uint16)
+
+
+def _hidden(part: _Part, marks: frozenset[int] | None) -> NDArray[np.bool_] | None:
+    """Return which documents are not to be found; None: all may be."""
+    hidden = None
+    if marks is not None and not marks.issuperset(part.marks):
+        others = np.array([mark not in marks for mark in part.marks], dtype=np.bool_)
+        hidden = others[part.kinds]
+    if len(part.stale):
+        if hidden is None:
+            hidden = np.zeros(len(part.kinds), np.bool_)
+        hidden[part.stale] = True
+    return hidden
+
+
+def _top(
+    scores: NDArray[np.float64], offsets: NDArray[np.int64], limit: int, least: float
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    if len(scores) > limit:
+        least = max(least, float(np.partition(scores, -limit)[-limit]))
+    stay = scores >= least
+    return scores[stay], offsets[stay]
+
+
+def find(snapshot: Snapshot, terms: Collection[str]) -> Matches:
+    """Return what the snapshot of a connection holds of some stems."""
+    kept = _kept(snapshot)
+    [state, *known] = driver(snapshot).execute(_STATE).fetchall()
+    _, changes, seq, newest, _, _ = state
+    covered = max((first + span - 1 for _, _, first, span, _, _ in known), default=0)
+    parts = _segments(snapshot, known, terms, kept)
+    parts.append(_tail(snapshot, covered, newest, terms, kept))
+    if changes:
+        parts.append(_changed(snapshot, (changes, seq), parts, terms, kept))
+    return Matches(parts, terms)
+
+
+def _kept(snapshot: Snapshot) -> Kept | None:
+    """Return what is kept for the database of a connection that reads; None: it may write."""
+    shared: dict[str, Any] | None = driver(snapshot).shared
+    if shared is None:
+        return None
+    if "text" not in shared:
+        shared.setdefault("text", Kept(_ROWS))
+    kept: Kept = shared["text"]
+    return kept
+
+
+def _segments(
+    snapshot: Snapshot,
+    known: Sequence[tuple[int, ...]],
+    terms: Collection[str],
+    kept: Kept | None,
+) -> list[_Part]:
+    """Return the segments with the postings of some terms: what is not kept is read."""
+    owner = None if kept is None else kept.owner
+    stamps = {segment: stamp for segment, stamp, *_ in known}
+    keys: dict[_Key, tuple[int, str | None]] = {
+        (owner, segment, stamp, term): (segment, term)
+        for segment, stamp in stamps.items()
+        for term in (None, *terms)
+    }
+    rows = {} if kept is None else kept.rows.get(keys)
+    lacking = [each for key, each in keys.items() if key not in rows]
+    if lacking:
+        read = _read(snapshot, lacking)
+        fresh = {(owner, each[0], stamps[each[0]], each[1]): row for each, row in read.items()}
+        rows |= {key: row for key, (row, _) in fresh.items()}
+        if kept is not None:
+            kept.rows.put(fresh)
+    parts = []
+    for segment, stamp, first, _, documents, tokens in known:
+        facts: _Facts = rows[(owner, segment, stamp, None)]
+        found = {term: rows[(owner, segment, stamp, term)] for term in terms}
+        parts.append(_Part(first, None, *facts, documents, tokens, found))
+    return parts
+
+
+def _read(
+    snapshot: Snapshot, lacking: Sequence[tuple[int, str | None]]
+) -> dict[tuple[int, str | None], tuple[Any, int]]:
+    """Return postings by segment and term, lengths and marks by segment alone; with their sizes."""
+    found: dict[tuple[int, str | None], tuple[Any, int]] = dict.fromkeys(lacking, (_NONE, 0))
+    segments = [segment for segment, term in lacking if term is None]
+    if segments:
+        for segment, lengths, marks in driver(snapshot).execute(_FACTS, (json.dumps(segments),)):
+            facts = _Facts(
+                np.frombuffer(lengths, dtype="<u2").astype(np.float32),
+                *_kinds(np.frombuffer(marks, dtype="<u4")),
+            )
+            found[segment, None] = (facts, 3 * len(lengths))
+    pairs = [each for each in lacking if each[1] is not None]
+    if pairs:
+        for segment, term, row in driver(snapshot).execute(_POSTINGS, (json.dumps(pairs),)):
+            count = len(row) // BYTES_A_POSTING
+            offsets = np.frombuffer(row, dtype="<u2", count=count)
+            counts = np.frombuffer(row, dtype=np.uint8, offset=2 * count)
+            found[segment, term] = (Postings(offsets, counts), len(row))
+    return found
+
+
+def _tail(
+    snapshot: Snapshot,
+    covered: int,
+    newest: int,
+    terms: Collection[str],
+    kept: Kept | None,
+) -> _Part:
+    tail = None if kept is None else kept.tail
+    if tail is None or tail.after != covered:
+        tail = Tail(covered)
+        # A reader of an earlier snapshot leaves what is kept for the later ones.
+        if kept is not None and (kept.tail is None or kept.tail.after < covered):
+            kept.tail = tail
+    return tail.part(snapshot, newest, terms)
+
+
+def _changed(
+    snapshot: Snapshot,
+    state: tuple[int, int],
+    parts: Sequence[_Part],
+    terms: Collection[str],
+    kept: Kept | None,
+) -> _Part:
+    """Return the changed memories as a part of their own, and take them from the other parts."""
+    changed = None if kept is None else kept.changed
+    if changed is None or changed.state != state:
+        known = {} if changed is None else changed.documents
+        rows = driver(snapshot).execute(postings.CHANGED_TEXTS).fetchall()
+        documents = {
+            (row[0], row[1]): known.get((row[0], row[1])) or postings.document(row[2:])
+            for row in rows
+            if row[2] is not None
+        }
+        pks = np.array([row[0] for row in rows], dtype=np.int64)
+        changed = Changed(state, pks, documents)
+        if kept is not None:
+            kept.changed = changed
+    for part in parts:
+        part.leave_out(changed.pks)
+    found = list(changed.documents.values())
+    part = _Part(
+        0,
+        np.array([each.pk for each in found], dtype=np.int64),
+        np.array([each.length for each in found], dtype=np.float32),
+        *_kinds(np.array([each.mark for each in found], dtype=np.uint32)),
+        len(found),
+        sum(each.length for each in found),
+    )
+    for term in terms:
+        counts = np.array([min(each.terms[term], 255) for each in found], dtype=np.uint8)
+        offsets = np.flatnonzero(counts)
+        part.found[term] = Postings(offsets, counts[offsets])
+    return part

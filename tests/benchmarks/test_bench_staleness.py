@@ -1,0 +1,193 @@
+"""The staleness bench runs whole at a small size, its targets hold there, and it can fail."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from benchmarks import staleness
+from benchmarks.histories import Action, Check, Kind, histories
+from memgraph import Orchestrator
+from memgraph.clock import FixedClock
+from memgraph.errors import InvalidInput
+from memgraph.retrieval import grounds
+from memgraph.retrieval.legs import Search
+from memgraph.store import graph
+
+SMALL = 20
+
+
+def test_the_histories_of_a_seed_are_the_same_every_time() -> None:
+    assert histories(30, 1) == histories(30, 1)
+    assert histories(30, 1) != histories(30, 2)
+
+
+def test_all_kinds_come_in_turn_and_in_varied_words() -> None:
+    scripts = histories(120, 1)
+    assert {kind: sum(each.kind is kind for each in scripts) for kind in Kind} == dict.fromkeys(
+        Kind, 12
+    )
+    texts = [event.text for each in scripts for event in each.events if event.text]
+    assert len(set(texts)) > 0.95 * len(texts)
+    questions = {check.question for each in scripts for check in each.checks}
+    assert len(questions) >= 120
+    assert not questions & set(texts)
+    assert 5 <= sum(each.terse for each in scripts) <= 40
+
+
+def test_events_of_a_history_lie_days_apart_and_end_in_what_is_asked() -> None:
+    for script in histories(60, 3):
+        days = [event.day for event in script.events]
+        assert all(later - earlier >= 2 for earlier, later in pairwise(days))
+        known = {event.key for event in script.events}
+        for check in script.checks:
+            named = {check.current, check.disputed_by, *check.stale, *check.later} - {None}
+            assert named <= known
+        if script.kind is Kind.CHANGED_TWICE:
+            assert [event.action for event in script.events] == [
+                Action.STATE,
+                Action.REPLACE,
+                Action.REPLACE,
+            ]
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        ({"new": 1, "old": 2}, False),
+        ({"old": 1, "new": 2}, True),
+        ({"old": 4}, True),
+        ({"new": 9}, False),
+        ({}, False),
+    ],
+)
+def test_stale_above(shown: dict[str, int], expected: bool) -> None:
+    assert staleness.stale_above(Check("?", "new", ("old", "older")), shown) is expected
+
+
+def test_what_holds_no_more_at_all_may_not_be_shown() -> None:
+    assert staleness.stale_above(Check("?", None, ("claim",)), {"claim": 20})
+
+
+def test_both_sides_have_to_be_shown_and_marked() -> None:
+    check = Check("?", "one", disputed_by="other")
+    shown = {"one": 1, "other": 2}
+    assert staleness.both_sides(check, shown, {"one": {"other"}, "other": {"one"}})
+    assert not staleness.both_sides(check, shown, {"one": {"other"}, "other": set()})
+    assert not staleness.both_sides(check, {"one": 1}, {"one": {"other"}})
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_small_run_reaches_the_targets(apart: bool) -> None:
+    found = staleness.run(SMALL, 5, apart=apart)
+    assert found["stale_above"] <= 0.02
+    assert found["stale_above_with_superseded"] <= 0.02
+    assert found["open_both_sides"] >= 0.98
+    assert found["resolved_unmarked"] == found["as_of"] == 1.0
+    assert found["current@10"] >= 0.95
+    assert found["superseded_shown"] >= 0.5
+    assert found["histories"] == SMALL
+    assert found["memories"] > 5 * SMALL
+    assert set(found["by_kind"]) == set(map(str, Kind))
+    assert found["detected"]["Updates"]["stated"] > 0
+
+
+def test_the_bench_notices_a_recall_that_takes_no_account_of_replacement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(grounds, "_amended", lambda *_: {})
+    monkeypatch.setattr(Search, "_succession", lambda *_: None)
+    monkeypatch.setattr(graph, "open_contradictions", lambda *_: [])
+    neutral = {"memory.retrieval.modifiers.superseded_factor": 1.0}
+    found = staleness.run(SMALL, 5, config=neutral)
+    assert found["stale_above"] >= 0.05
+    assert found["stale_above_with_superseded"] >= 0.25
+    assert found["open_both_sides"] == 0.0
+    assert found["as_of"] < 1.0
+    failed = {name for each in found["failures"] for name in each["failed"]}
+    assert {"stale_above", "stale_above_with_superseded", "open_both_sides"} <= failed
+
+
+def test_a_successor_stands_where_what_it_replaced_would(orc: Orchestrator) -> None:
+    old = orc.remember("The lighthouse of Skagen is painted red.")
+    for colour in ("fog horn", "stairs", "keeper", "lamp", "harbour"):
+        orc.remember(f"The lighthouse of Skagen has a {colour}.")
+    new = orc.remember("Scratch that, blue.")
+    orc.relate(new, "Updates", old)
+    orc.embed_pending()
+    question = "What is the lighthouse of Skagen painted in?"
+    assert orc.recall(question).ids[0] == new
+    both = orc.recall(question, include_superseded=True).ids
+    assert both.index(new) < both.index(old)
+
+
+def test_who_won_a_contradiction_stands_where_the_loser_would(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    old = orc.remember("The lighthouse of Skagen is painted red.")
+    new = orc.remember("No, blue, says the keeper.")
+    edge = orc.relate(new, "Contradicts", old)
+    before = clock.now_ms()
+    clock.advance(days=1)
+    orc.resolve(edge, winner=new, reason="seen")
+    orc.embed_pending()
+    question = "What is the lighthouse of Skagen painted in?"
+    assert orc.recall(question).ids == (new,)
+    then = orc.recall(question, as_of=before)
+    assert set(then.ids) == {old, new}
+    assert [item.memory.confidence for item in then.items] == [1.0, 1.0]
+    loser = orc.recall(question, include_superseded=True).items[1].memory
+    assert (loser.memory_id, loser.confidence) == (old, 0.3)
+
+
+def test_an_amendment_stands_before_what_it_amends_unless_it_is_a_guess(
+    orc: Orchestrator,
+) -> None:
+    whole = orc.remember("The lighthouse of Skagen is painted red and has 180 steps.")
+    stated, guessed = (orc.remember(f"Not red but {colour}.") for colour in ("blue", "green"))
+    orc.relate(stated, "Updates", whole, partial=True)
+    orc.relate(guessed, "Updates", whole, partial=True, weight=0.9)
+    orc.embed_pending()
+    found = orc.recall("What is the lighthouse of Skagen painted in?").ids
+    assert found[:2] == (stated, whole)
+
+
+def test_a_side_that_is_brought_in_is_marked_too(orc: Orchestrator) -> None:
+    one = orc.remember("The ferry to Anholt leaves at noon.")
+    other = orc.remember("No, at two, says Ida.")
+    orc.relate(other, "Contradicts", one)
+    for number in range(60):
+        orc.remember(f"Ferry number {number} to Anholt was late and leaves when it leaves.")
+    orc.embed_pending()
+    items = {
+        item.memory.memory_id: item
+        for item in orc.recall("When does the ferry to Anholt leave at noon?").items
+    }
+    assert items[one].contradicted_by == (other,)
+    assert items[other].contradicted_by == (one,)
+
+
+def test_a_token_budget_does_not_part_two_sides(orc: Orchestrator) -> None:
+    one = orc.remember("The ferry to Anholt leaves at noon.")
+    other = orc.remember("The ferry to Anholt leaves at two, as the man at the pier told me twice.")
+    orc.relate(other, "Contradicts", one)
+    third = orc.remember("Anholt is an island.")
+    orc.embed_pending()
+    costs = {
+        item.memory.memory_id: item.memory.token_cost
+        for item in orc.recall("When does the ferry to Anholt leave?").items
+    }
+    both = costs[one] + costs[other]
+    question = "When does the ferry to Anholt leave?"
+    assert set(orc.recall(question, token_budget=both).ids) == {one, other}
+    less = orc.recall(question, token_budget=both - 1)
+    assert len({one, other} & set(less.ids)) == 1
+    assert less.cut_reasons == ("token_budget",)
+    assert third in orc.recall(question, token_budget=both + costs[third]).ids
+
+
+@pytest.mark.parametrize("count", [0, 301])
+def test_the_number_of_histories_has_bounds(count: int) -> None:
+    with pytest.raises(InvalidInput):
+        staleness.run(count)

@@ -1,0 +1,287 @@
+"""The tables as classes that a person reads with: relationships, enums and values of JSON."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.orm import configure_mappers, selectinload
+from sqlmodel import Session, SQLModel, col, select
+
+from memgraph import (
+    EdgeType,
+    MemoryKind,
+    MemoryService,
+    MemoryStatus,
+    MemoryType,
+    Orchestrator,
+    Scope,
+    Sensitivity,
+    SourceType,
+)
+from memgraph.clock import FixedClock, iso
+from memgraph.model.enums import CapturedBy
+from memgraph.model.tables import (
+    AuditRow,
+    EdgeRow,
+    EntityRow,
+    MemoryRow,
+    RecallItemRow,
+    RecallRow,
+    SourceRow,
+    StatusRow,
+)
+
+
+@pytest.fixture
+def session(service: MemoryService, orc: Orchestrator) -> Iterator[Session]:
+    with service.session(orc.name) as opened:
+        yield opened
+
+
+def memory(session: Session, memory_id: str) -> MemoryRow:
+    return session.exec(select(MemoryRow).where(MemoryRow.memory_id == memory_id)).one()
+
+
+def test_edges_lead_from_a_memory_to_both_its_neighbours(
+    session: Session, orc: Orchestrator
+) -> None:
+    ground = orc.remember("The lease ends in May.")
+    middle = orc.remember("We look for another office.")
+    result = orc.remember("The office moves to Dublin.")
+    orc.relate(middle, EdgeType.CAUSED_BY, ground)
+    orc.relate(result, EdgeType.PART_OF, middle, weight=0.4)
+
+    found = memory(session, middle)
+    (out,), (into,) = found.edges_out, found.edges_in
+    assert (out.edge_type, out.from_memory, out.to_memory.memory_id) == (
+        EdgeType.CAUSED_BY,
+        found,
+        ground,
+    )
+    assert (into.edge_type, into.from_memory.memory_id, into.to_memory) == (
+        EdgeType.PART_OF,
+        result,
+        found,
+    )
+    assert into.weight == 0.4
+    assert memory(session, ground).edges_out == []
+
+
+def test_a_memory_leads_to_its_source_and_a_source_to_its_memories(
+    session: Session, orc: Orchestrator
+) -> None:
+    told = {"source_type": "workflow_output", "captured_by": "system", "workflow_run_id": "run-7"}
+    both = [
+        orc.remember("The build takes nine minutes.", source=told),
+        orc.remember("The cache is cold on Mondays.", source=told),
+    ]
+    orc.remember("Ana typed this.")
+
+    source = memory(session, both[0]).source
+    assert (source.source_type, source.captured_by) == (
+        SourceType.WORKFLOW_OUTPUT,
+        CapturedBy.SYSTEM,
+    )
+    assert source.workflow_run_id == "run-7"
+    assert [each.memory_id for each in source.memories] == both
+
+
+def test_further_sources_of_a_memory(session: Session, orc: Orchestrator) -> None:
+    first = orc.remember("The deposit for power tools is 50 euros.")
+    told = {"source_type": "workflow_output", "captured_by": "user", "workflow_run_id": "run-7"}
+    again = orc.store("The deposit for power tools is 50 EUR.", source=told)
+    assert again.outcome == "duplicate"
+
+    (support,) = memory(session, first).supports
+    assert support.source.workflow_run_id == "run-7"
+    assert support.ended_at is None
+
+
+def test_history_grounds_and_what_was_derived(
+    session: Session, orc: Orchestrator, clock: FixedClock
+) -> None:
+    poster = orc.remember("The gate closes at nine.")
+    website = orc.remember("Deliveries end at eight.")
+    plan = orc.remember("Vans come at seven.", derived_from=[poster, website])
+    before = clock.now_ms()
+    clock.advance(days=2)
+    orc.retract(poster, reason="it was never up")
+
+    found = memory(session, poster)
+    assert [(each.status, each.since, each.until) for each in found.history] == [
+        (MemoryStatus.ACTIVE, before, clock.now_ms()),
+        (MemoryStatus.RETRACTED, clock.now_ms(), None),
+    ]
+    assert found.history[-1].reason == "it was never up"
+    assert found.history[-1].memory is found
+    assert [each.memory_id for each in memory(session, plan).grounds] == [poster, website]
+    assert [each.memory_id for each in found.derived] == [plan]
+    assert (found.grounds, memory(session, plan).derived) == ([], [])
+
+
+def test_entities_lead_to_their_memories_and_other_names(
+    session: Session, orc: Orchestrator
+) -> None:
+    named = [
+        orc.remember("Ada Lovelace likes Berlin."),
+        orc.remember("We met Ada Lovelace in Berlin."),
+        orc.remember("Ada Byron moved to Berlin."),
+    ]
+    orc.remember("The pipes are from Acme Corp.")
+    orc.remember("ACME Corp sent the bill.")
+    orc.merge_entities("Ada Lovelace", "Ada Byron", reason="she married")
+
+    statement = select(EntityRow).where(EntityRow.canonical_name == "Ada Lovelace")
+    ada = session.exec(statement).one()
+    assert [each.memory_id for each in ada.memories] == named
+    (byron,) = ada.merged
+    assert (byron.canonical_name, byron.memories, byron.merged) == ("Ada Byron", [], [])
+    assert ada in memory(session, named[2]).entities
+    acme = session.exec(select(EntityRow).where(EntityRow.name_key == "acme corp")).one()
+    assert [each.alias for each in acme.aliases] == ["ACME Corp"]
+
+
+def test_enums_times_and_json_come_back_as_values(
+    session: Session, orc: Orchestrator, clock: FixedClock
+) -> None:
+    one = orc.remember(
+        "Ship the release.",
+        type="Todo",
+        tags=["ops", "café"],
+        attributes={"done": True, "who": {"name": "Ana"}},
+        event_time="2025-12-24T18:00:00Z",
+    )
+    other = orc.remember("Hold the release.", type="Todo")
+    orc.resolve(orc.relate(one, EdgeType.CONTRADICTS, other), winner=one, reason="shipped")
+
+    found = memory(session, one)
+    assert (found.kind, found.type, found.scope) == (
+        MemoryKind.FACT,
+        MemoryType.TODO,
+        Scope.GLOBAL,
+    )
+    assert type(found.sensitivity) is Sensitivity
+    assert found.tags == ["ops", "café"]
+    assert found.attributes["who"] == {"name": "Ana"}
+    assert found.event_time is not None
+    assert iso(found.event_time) == "2025-12-24T18:00:00.000Z"
+    assert found.created_at == clock.now_ms()
+    (edge,) = found.edges_out
+    assert type(edge.edge_type) is EdgeType
+    assert edge.resolution is not None
+    assert edge.resolution["reason"] == "shipped"
+    last = session.exec(select(AuditRow).order_by(col(AuditRow.seq).desc())).first()
+    assert last is not None
+    assert last.details["winner_id"] == one
+
+
+def test_json_is_asked_for_by_its_paths(session: Session, orc: Orchestrator) -> None:
+    done = orc.remember("Ship the release.", attributes={"done": True, "who": {"name": "Ana"}})
+    orc.remember("Paint the fence.", attributes={"done": False, "who": {"name": "Ben"}})
+
+    attributes = MemoryRow.attributes
+    for condition in (
+        attributes["done"].as_boolean(),
+        attributes[("who", "name")].as_string() == "Ana",
+    ):
+        assert session.exec(select(MemoryRow.memory_id).where(condition)).all() == [done]
+    assert session.exec(select(MemoryRow.attributes).where(MemoryRow.memory_id == done)).one() == {
+        "done": True,
+        "who": {"name": "Ana"},
+    }
+
+
+def test_an_edge_that_is_open_has_no_resolution(session: Session, orc: Orchestrator) -> None:
+    orc.relate(orc.remember("One."), EdgeType.CONTRADICTS, orc.remember("Two."))
+    edge = session.exec(select(EdgeRow)).one()
+    assert (edge.resolution, edge.resolved_at) == (None, None)
+
+
+def test_receipts_are_read_with_their_reasons(session: Session, orc: Orchestrator) -> None:
+    gate = orc.remember("The gate closes at nine.")
+    orc.embed_pending()
+    bundle = orc.recall("when does the gate close?")
+    orc.receipt(bundle.receipt_id)
+
+    receipt = session.get(RecallRow, bundle.receipt_id)
+    assert receipt is not None
+    assert receipt.request == {}
+    assert receipt.viewer is not None
+    assert receipt.viewer["clearance"] == "Internal"
+    item = session.get(RecallItemRow, (bundle.receipt_id, 1))
+    assert item is not None
+    assert item.memory_id == gate
+    assert item.explanation["legs"]["text"] == 1
+
+
+def test_a_relationship_is_loaded_for_all_rows_at_once(session: Session, orc: Orchestrator) -> None:
+    for number in range(5):
+        told = {"source_type": "workflow_output", "captured_by": "user", "step_id": f"{number}"}
+        orc.remember(f"Note {number} is about bees.", source=told)
+    statements: list[str] = []
+    sa.event.listen(
+        session.connection(), "before_cursor_execute", lambda *given: statements.append(given[2])
+    )
+
+    rows = session.exec(
+        select(MemoryRow).options(selectinload(MemoryRow.source), selectinload(MemoryRow.history))
+    ).all()
+    assert {each.source.step_id for each in rows} == {"0", "1", "2", "3", "4"}
+    assert all(len(each.history) == 1 for each in rows)
+    assert len(statements) == 3
+
+
+def test_a_relationship_joins_in_a_statement(session: Session, orc: Orchestrator) -> None:
+    one = orc.remember("The gate closes at nine.")
+    orc.retract(one, reason="wrong gate")
+    orc.remember("The gate closes at ten.")
+
+    statement = (
+        select(MemoryRow.memory_id, SourceRow.captured_by, StatusRow.reason)
+        .join(MemoryRow.source)
+        .join(MemoryRow.history)
+        .where(StatusRow.status == MemoryStatus.RETRACTED)
+    )
+    assert session.exec(statement).all() == [(one, CapturedBy.USER, "wrong gate")]
+
+
+def test_every_relationship_only_reads() -> None:
+    configure_mappers()
+    tables = [m.class_ for m in SQLModel._sa_registry.mappers]
+    relationships = [r for table in tables for r in sa.inspect(table).relationships]
+    assert {EdgeRow, EntityRow, MemoryRow, SourceRow, StatusRow} <= {
+        r.parent.class_ for r in relationships
+    }
+    assert all(r.viewonly for r in relationships)
+
+
+def test_classes_of_the_same_names_do_not_disturb() -> None:
+    """A program may have an ``EdgeRow`` of its own: SQLModel knows all classes of a process."""
+    script = """
+from sqlmodel import Field, SQLModel
+from sqlalchemy.orm import configure_mappers
+from memgraph.model.tables import MemoryRow as ours
+
+class MemoryRow(SQLModel, table=True):
+    __tablename__ = "mine"
+    pk: int = Field(primary_key=True)
+
+class EdgeRow(SQLModel, table=True):
+    __tablename__ = "mine_too"
+    pk: int = Field(primary_key=True)
+
+class SourceRow(SQLModel, table=True):
+    __tablename__ = "mine_as_well"
+    pk: int = Field(primary_key=True)
+
+configure_mappers()
+print(ours.edges_out.property.mapper.class_.__module__)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout.strip(), done.returncode) == ("memgraph.model.tables", 0), done.stderr

@@ -1,6 +1,0 @@
-"""Property tests without a time limit for one example: the machine may be busy."""
-
-from hypothesis import settings
-
-settings.register_profile("policy", deadline=None)
-settings.load_profile("policy")

@@ -1,0 +1,72 @@
+"""The token estimate and the choice under a token budget."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.rules.budget import select_within, token_cost
+
+costed = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 50)), unique_by=lambda i: i[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "cost"),
+    [
+        ("", 0),
+        (" \n\t", 0),
+        ("memory", 1),
+        ("memories", 2),
+        ("1234", 2),
+        ("a b.", 3),
+        ("память", 3),
+        ("记忆", 2),
+        ("😀", 3),
+        ("snake_case", 3),
+    ],
+)
+def test_the_formula(text: str, cost: int) -> None:
+    assert token_cost(text) == cost
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_joining_with_a_space_adds_up(left: str, right: str) -> None:
+    assert token_cost(f"{left} {right}") == token_cost(left) + token_cost(right)
+
+
+@given(st.text(max_size=200))
+def test_bounded_by_the_length(text: str) -> None:
+    assert bool(text.strip()) == (token_cost(text) > 0)
+    assert token_cost(text) <= 3 * len(text)
+
+
+@given(costed, st.integers(-5, 500))
+def test_never_over_budget_and_nothing_lost(items: list[tuple[int, int]], budget: int) -> None:
+    selection = select_within(items, budget)
+    by_id = dict(items)
+    assert selection.spent == sum(by_id[one] for one in selection.chosen)
+    assert selection.spent <= max(budget, 0)
+    assert sorted(selection.chosen + selection.left_out) == sorted(by_id)
+
+
+@given(costed, st.integers(0, 500))
+def test_rank_order_is_kept_and_the_best_that_fits_is_in(
+    items: list[tuple[int, int]], budget: int
+) -> None:
+    selection = select_within(items, budget)
+    order = [one for one, _ in items]
+    assert list(selection.chosen) == [one for one in order if one in selection.chosen]
+    spent = 0
+    for one, cost in items:
+        assert (one in selection.chosen) == (cost <= budget - spent or cost == 0)
+        spent += cost if one in selection.chosen else 0
+
+
+def test_one_that_is_too_large_does_not_block_the_rest() -> None:
+    selection = select_within([("a", 5), ("b", 100), ("c", 5)], 10)
+    assert (selection.chosen, selection.left_out, selection.spent) == (("a", "c"), ("b",), 10)
+
+
+def test_a_negative_cost_buys_nothing() -> None:
+    assert select_within([("a", -100), ("b", 60)], 50).chosen == ("a",)

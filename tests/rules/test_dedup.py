@@ -1,0 +1,99 @@
+"""When two texts say the same."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.rules.dedup import (
+    Sameness,
+    compare,
+    content_hash,
+    jaccard,
+    normalise_content,
+    word_set,
+)
+
+any_text = st.text(st.characters(), max_size=60)
+words = st.frozensets(st.sampled_from("abcdefgh"))
+
+
+def test_the_hash_is_sha256_of_the_normalised_text() -> None:
+    assert content_hash("  a\tb\r\n c ") == hashlib.sha256(b"a b c").hexdigest()
+
+
+def test_canonical_forms_are_one() -> None:
+    assert content_hash("café") == content_hash("cafe\u0301")
+
+
+@pytest.mark.parametrize(("left", "right"), [("US", "us"), ("10²", "102"), ("ﬁle", "file")])
+def test_what_is_kept_apart(left: str, right: str) -> None:
+    assert content_hash(left) != content_hash(right)
+
+
+@given(any_text)
+def test_normalising_twice_changes_nothing(text: str) -> None:
+    once = normalise_content(text)
+    assert normalise_content(once) == once
+
+
+@given(any_text)
+def test_every_text_has_a_hash_and_equals_itself(text: str) -> None:
+    assert len(content_hash(text)) == 64
+    assert compare(text, text) is Sameness.EXACT
+
+
+def test_a_lone_surrogate_has_a_hash() -> None:
+    assert len(content_hash("\ud800")) == 64
+
+
+@given(any_text, any_text)
+def test_exact_is_the_same_hash(left: str, right: str) -> None:
+    exact = compare(left, right) is Sameness.EXACT
+    assert exact == (content_hash(left) == content_hash(right))
+    assert compare(left, right) is compare(right, left)
+
+
+@given(words, words)
+def test_jaccard_is_symmetric_bounded_and_one_for_equals(
+    left: frozenset[str], right: frozenset[str]
+) -> None:
+    assert jaccard(left, right) == jaccard(right, left)
+    assert 0.0 <= jaccard(left, right) <= 1.0
+    assert (jaccard(left, right) == 1.0) == (left == right and bool(left))
+
+
+def test_jaccard_by_hand() -> None:
+    assert jaccard(frozenset("abc"), frozenset("abd")) == 0.5
+
+
+def test_words_fold_case_width_and_apostrophes() -> None:
+    assert word_set("Don’t STOP, ﬁle") == {"don't", "stop", "file"}
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        ("The team meets on Monday.", "the team meets on monday", Sameness.NEAR),
+        ("The team meets on Monday now", "The team meets on Monday", Sameness.NEAR),
+        ("We now store logs on port 80", "We now store logs on port 81", Sameness.DIFFERENT),
+        ("we do deploy to all three regions", "we do not deploy to all three regions",
+         Sameness.DIFFERENT),
+        ("they do eat meat at home today", "they do eat meat at home today isn't",
+         Sameness.DIFFERENT),
+        ("Anna likes tea", "Boris likes coffee", Sameness.DIFFERENT),
+        ("", "", Sameness.EXACT),
+        ("!", "?", Sameness.DIFFERENT),
+    ],
+)  # fmt: skip
+def test_near_and_different(left: str, right: str, same: Sameness) -> None:
+    assert compare(left, right) is same
+
+
+def test_the_threshold_is_inclusive() -> None:
+    left, right = "a b c d", "a b c"
+    assert compare(left, right, threshold=0.75) is Sameness.NEAR
+    assert compare(left, right, threshold=0.76) is Sameness.DIFFERENT

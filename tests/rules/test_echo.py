@@ -1,0 +1,158 @@
+"""Lines are known by a normal form; short ones, and other words, are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.ids import short_id
+from memgraph.model.conversation import turn_event
+from memgraph.model.events import UserMessage
+from memgraph.model.speaking import Voice, voice_of
+from memgraph.model.values import EpisodeInput
+from memgraph.rules import bulletin, echo
+
+ID = "fact_01ARZ3NDEKTSV4RRFFQ69G5FAV"
+SAID = "Mira repairs clocks in Graz."
+FORM = "mira repairs clocks in graz"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        SAID,
+        SAID.upper(),
+        f"- {SAID} [{ID}]",
+        f"  * **Mira** repairs _clocks_ in Graz ({ID})",
+        f"> Fact: {SAID}",
+        f"1. “{SAID}”",
+        f"user: “{SAID}”",
+        f"Mira: “{SAID}”",
+        "- [x] `Mira` repairs clocks in Graz!!",
+        "Mira repairs\u00a0clocks in Graz…",
+        "Ｍｉｒａ repairs clocks in Graz",
+        f"{SAID} [{ID}, {ID}]",
+        "\\- Mira repairs clocks in Graz",
+    ],
+)
+def test_what_dresses_a_line_is_taken_off(line: str) -> None:
+    assert echo.normal_form(line) == FORM
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Mira repairs clocks in Linz.",
+        "Office: Mira repairs clocks in Graz.",
+        "Mira does not repair clocks in Graz.",
+        "2026-01-05 Mira repairs clocks in Graz.",
+        "Mira repairs 3 clocks in Graz.",
+    ],
+)
+def test_what_says_something_else_is_another_line(line: str) -> None:
+    assert echo.normal_form(line) != FORM
+
+
+@pytest.mark.parametrize("line", ["ok", "Yes, please!", "Thank you", "12 34 56 78 90", "", "..."])
+def test_short_lines_say_nothing(line: str) -> None:
+    assert not echo.line_hashes(line)
+
+
+def test_scripts_without_blanks_are_counted_by_characters() -> None:
+    assert echo.line_hashes("彼は時計を修理する。") == echo.line_hashes("「彼は時計を修理する」")
+    assert not echo.line_hashes("はい。")
+
+
+def test_each_sentence_counts_by_itself() -> None:
+    two = f"{SAID} She learnt it from her uncle."
+    assert echo.line_hashes(SAID) < echo.line_hashes(two)
+    assert len(echo.line_hashes(two)) == 3
+
+
+def test_a_wrapped_line_is_one() -> None:
+    assert echo.line_hashes("Mira repairs clocks\nin Graz.") == echo.line_hashes(SAID)
+
+
+def test_a_bulletin_is_known_by_the_texts_in_it() -> None:
+    own = bulletin.Line(SAID, (ID,))
+    lines = [
+        replace(own, lead="Fact: "),
+        replace(own, lead="2026-01-05 (accepted) ", file="clocks.md"),
+        replace(own, lead="(until 2026-01-05) "),
+        replace(own, lead="Uncertain (0.31): ", mark="contradicted by Q69G5FAV (2026-01-05)"),
+        replace(
+            own,
+            lead="2026-01-05 ",
+            against=bulletin.Line("Mira paints.", (ID,), "undated ", "clocks.md"),
+        ),
+        bulletin.Line("Mira paints.", (ID,), "2026-01-05 ", against=replace(own, lead="undated ")),
+    ]
+    rendered = [bulletin.render_line(line, cite=short_id) for line in lines]
+    for line in rendered:
+        assert echo.line_hashes(SAID) <= echo.line_hashes(line)
+
+
+@given(st.text())
+def test_any_text_has_a_form_and_keeps_it(text: str) -> None:
+    form = echo.normal_form(text)
+    assert form == form.strip()
+    assert all(-(2**63) <= each < 2**63 for each in echo.line_hashes(text))
+
+
+@given(st.lists(st.sampled_from(["Mira", "mends", "old", "clocks", "7"]), min_size=4, max_size=12))
+def test_how_a_line_is_set_does_not_matter(words: list[str]) -> None:
+    line = " ".join(words)
+    rendered = bulletin.render_line(bulletin.Line(f"Fact: {line}", (ID,)))
+    assert echo.normal_form(rendered) == echo.normal_form(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "bare"),
+    [
+        ("As I recall, Mira repairs clocks.", "Mira repairs clocks."),
+        ("Yes, you told me that Mira repairs clocks.", "Mira repairs clocks."),
+        ("According to my notes, Mira repairs clocks.", "Mira repairs clocks."),
+        ("Sure! I remember that Mira repairs clocks.", "Mira repairs clocks."),
+        ("Mira repairs clocks.", "Mira repairs clocks."),
+        ("Not so: Mira repairs clocks.", "Not so: Mira repairs clocks."),
+    ],
+)
+def test_how_an_agent_begins(line: str, bare: str) -> None:
+    assert echo.without_lead_in(line) == bare
+
+
+@pytest.mark.parametrize(
+    ("role", "told_as", "voice"),
+    [
+        ("User", None, Voice.PERSON),
+        ("human", None, Voice.PERSON),
+        ("Mira", "person", Voice.PERSON),
+        ("assistant", "person", Voice.PERSON),
+        ("Mira", None, Voice.NAMED),
+        ("customer", None, Voice.NAMED),
+        ("Mira", "nonsense", Voice.NAMED),
+        ("Mira", "agent", Voice.AGENT),
+        ("user", "agent", Voice.AGENT),
+        ("Bot", None, Voice.AGENT),
+        ("Tool", None, Voice.SILENT),
+        ("tool", "agent", Voice.SILENT),
+        ("  ", None, Voice.SILENT),
+        (None, None, Voice.SILENT),
+    ],
+)
+def test_only_a_person_adds_to_what_is_known(
+    role: str | None, told_as: str | None, voice: Voice
+) -> None:
+    assert voice_of(role, told_as) is voice
+    person = voice is Voice.PERSON
+    assert (echo.known_echo(voice) is None) is person
+    assert echo.is_agent(echo.heard_role(role, told_as)) is not person or told_as == "nonsense"
+
+
+def test_events_speakers_and_echo_agree_on_who_speaks() -> None:
+    for role in ("user", "Mira", "planner", "bot", "tool", "Human"):
+        told = turn_event(EpisodeInput(content="x", session_id="s", source_role=role), "ep_1")
+        assert isinstance(told, UserMessage) is not echo.is_agent(role)

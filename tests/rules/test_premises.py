@@ -1,0 +1,87 @@
+"""Whether a ground still holds, told on to what stands on it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.rules.evidence import MAX_HOPS, Basis, Refuted, broken_paths
+
+names = st.sampled_from("abcdef")
+bases = st.lists(
+    st.tuples(names, names).filter(lambda ends: ends[0] != ends[1]), max_size=12, unique=True
+).map(lambda pairs: [Basis(one, ground, None) for one, ground in pairs])
+endings = st.dictionaries(
+    names, st.builds(Refuted, st.integers(0, 3), st.frozensets(names, max_size=2)), max_size=4
+)
+
+
+def ways(bases: list[Basis], start: str, goal: str, avoiding: frozenset[str]) -> list[int]:
+    """Lengths of all ways without a circle from a memory down to a ground."""
+    found: list[int] = []
+
+    def down(one: str, passed: tuple[str, ...]) -> None:
+        if one == goal:
+            found.append(len(passed))
+            return
+        for basis in bases:
+            if basis.dependent_id == one and one not in (*passed, *avoiding):
+                down(basis.ground_id, (*passed, one))
+
+    down(start, ())
+    return [each for each in found if each]
+
+
+@given(bases, endings, st.integers(0, 4))
+def test_the_way_is_a_shortest_one_to_the_ground_that_ended_last(
+    bases: list[Basis], refuted: dict[str, Refuted], max_hops: int
+) -> None:
+    found = broken_paths(bases, refuted, max_hops=max_hops)
+    for start in "abcdef":
+        reachable = {
+            ground: min(lengths)
+            for ground, ending in refuted.items()
+            if ground != start
+            and (lengths := ways(bases, start, ground, ending.replaced_by))
+            and min(lengths) <= max_hops
+        }
+        if not reachable:
+            assert start not in found
+            continue
+        latest = max(reachable, key=lambda one: (refuted[one].since, one))
+        path = found[start]
+        assert path[0].dependent_id == start
+        assert path[-1].ground_id == latest
+        assert len(path) == reachable[latest]
+        assert all(step in bases for step in path)
+        assert all(one.ground_id == two.dependent_id for one, two in pairwise(path))
+
+
+@given(bases, endings)
+def test_the_order_in_which_it_is_told_does_not_matter(
+    bases: list[Basis], refuted: dict[str, Refuted]
+) -> None:
+    there = broken_paths(bases, refuted)
+    back = broken_paths(bases[::-1], dict(reversed(refuted.items())))
+    assert there == back
+
+
+def test_far_away_it_is_not_told_on() -> None:
+    tower = [Basis(str(floor + 1), str(floor), None) for floor in range(MAX_HOPS + 2)]
+    found = broken_paths(tower, {"0": Refuted(0)})
+    assert set(found) == {str(floor) for floor in range(1, MAX_HOPS + 1)}
+    assert broken_paths(tower, {}) == {}
+
+
+def test_a_successor_stands_and_what_stands_on_it_alone() -> None:
+    """``new`` took the place of its own ground ``old``."""
+    bases = [
+        Basis("new", "old", None),
+        Basis("above", "new", None),
+        Basis("both", "new", None),
+        Basis("both", "old", None),
+    ]
+    found = broken_paths(bases, {"old": Refuted(0, frozenset({"new"}))})
+    assert set(found) == {"both"}

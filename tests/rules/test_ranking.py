@@ -1,0 +1,162 @@
+"""Reciprocal rank fusion and the modifiers."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.clock import MS_PER_DAY
+from memgraph.errors import InvalidInput
+from memgraph.model.enums import MemoryStatus
+from memgraph.rules.ranking import (
+    ModifierSettings,
+    RankFacts,
+    apply_modifiers,
+    importance_factor,
+    recency_factor,
+    reciprocal_rank_fusion,
+)
+
+lists = st.lists(st.integers(1, 30), max_size=20)
+legs_of = st.dictionaries(st.sampled_from(["text", "vector", "entity", "graph"]), lists)
+ranked_facts = st.builds(
+    RankFacts,
+    importance=st.integers(0, 100),
+    effective_confidence=st.floats(0, 1),
+    age_ms=st.integers(-(10**13), 10**14),
+    status=st.sampled_from(MemoryStatus),
+    in_open_contradiction=st.booleans(),
+    stale_basis=st.booleans(),
+)
+
+
+def plain(age_ms: int = 0) -> RankFacts:
+    return RankFacts(importance=50, effective_confidence=1.0, age_ms=age_ms)
+
+
+def test_fusion_by_hand() -> None:
+    fused = reciprocal_rank_fusion({"text": ["a", "b"], "vector": ["b", "c"]}, k=60)
+    assert [one.id for one in fused] == ["b", "a", "c"]
+    assert fused[0].score == math.fsum([1 / 62, 1 / 61])
+    assert fused[0].ranks == {"text": 2, "vector": 1}
+    assert fused[2].ranks == {"vector": 2}
+
+
+def test_equal_scores_are_ordered_by_id() -> None:
+    fused = reciprocal_rank_fusion({"one": [9], "two": [4], "three": [7]})
+    assert [one.id for one in fused] == [4, 7, 9]
+
+
+def test_a_repeated_id_counts_where_it_comes_first() -> None:
+    (only,) = reciprocal_rank_fusion({"text": ["a", "a", "a"]})
+    assert (only.score, only.ranks) == (1 / 61, {"text": 1})
+
+
+def test_weights() -> None:
+    legs = {"text": [1], "vector": [2], "entity": [3]}
+    fused = reciprocal_rank_fusion(legs, weights={"vector": 2.0, "entity": 0, "absent": 5})
+    assert [(one.id, one.score) for one in fused] == [(2, 2 / 61), (1, 1 / 61), (3, 0.0)]
+
+
+@given(legs_of, st.integers(1, 100))
+def test_order_of_legs_does_not_matter(legs: dict[str, list[int]], k: int) -> None:
+    backwards = dict(reversed(legs.items()))
+    assert reciprocal_rank_fusion(legs, k) == reciprocal_rank_fusion(backwards, k)
+
+
+@given(legs_of)
+def test_every_candidate_once_best_first(legs: dict[str, list[int]]) -> None:
+    fused = reciprocal_rank_fusion(legs)
+    assert {one.id for one in fused} == {one for leg in legs.values() for one in leg}
+    assert len({one.id for one in fused}) == len(fused)
+    keys = [(-one.score, one.id) for one in fused]
+    assert keys == sorted(keys)
+    assert all(one.score <= len(legs) / 61 for one in fused)
+
+
+@given(lists.filter(bool))
+def test_one_leg_keeps_its_own_order(leg: list[int]) -> None:
+    assert [one.id for one in reciprocal_rank_fusion({"text": leg})] == list(dict.fromkeys(leg))
+
+
+@given(legs_of, st.integers(1, 30))
+def test_one_more_leg_never_lowers_a_score(legs: dict[str, list[int]], extra: int) -> None:
+    before = {one.id: one.score for one in reciprocal_rank_fusion(legs)}
+    after = {one.id: one.score for one in reciprocal_rank_fusion({**legs, "more": [extra]})}
+    assert all(after[one] >= score for one, score in before.items())
+    assert after[extra] > before.get(extra, 0.0)
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_k_is_positive(k: int) -> None:
+    with pytest.raises(InvalidInput):
+        reciprocal_rank_fusion({"text": [1]}, k)
+
+
+@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf])
+def test_a_weight_is_finite_and_not_negative(weight: float) -> None:
+    with pytest.raises(InvalidInput):
+        reciprocal_rank_fusion({"text": [1]}, weights={"text": weight})
+
+
+@given(st.floats(0, 1), ranked_facts)
+def test_modifiers_are_listed_and_bounded(score: float, facts: RankFacts) -> None:
+    modified = apply_modifiers(score, facts)
+    assert list(modified.factors) == [
+        "importance", "recency", "confidence", "contradiction", "stale_basis", "status",
+    ]  # fmt: skip
+    assert modified.score == score * math.prod(modified.factors.values())
+    assert 0.9 <= modified.factors["importance"] <= 1.1
+    assert 0.98 <= modified.factors["recency"] <= 1.0
+    assert 0.7 <= modified.factors["confidence"] <= 1.0
+    assert all(0 < factor <= 1.1 for factor in modified.factors.values())
+
+
+def test_a_plain_new_memory_keeps_its_score() -> None:
+    assert apply_modifiers(0.25, plain()).score == 0.25
+    assert set(apply_modifiers(0.25, plain()).factors.values()) == {1.0}
+
+
+@given(st.integers(0, 99))
+def test_more_important_ranks_higher(importance: int) -> None:
+    limits = ModifierSettings()
+    assert importance_factor(importance, limits) < importance_factor(importance + 1, limits)
+
+
+@given(st.integers(-(10**12), 10**13), st.integers(0, 10**12))
+def test_older_never_ranks_higher(age: int, more: int) -> None:
+    limits = ModifierSettings()
+    assert recency_factor(age + more, limits) <= recency_factor(age, limits)
+
+
+def test_half_of_the_way_to_the_floor_at_the_half_life() -> None:
+    limits = ModifierSettings(recency_floor=0.5, recency_half_life_days=10)
+    assert recency_factor(10 * MS_PER_DAY, limits) == pytest.approx(0.75)
+    assert recency_factor(-5, limits) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "factor"),
+    [
+        ({"in_open_contradiction": True}, "contradiction", 0.98),
+        ({"stale_basis": True}, "stale_basis", 0.95),
+        ({"status": MemoryStatus.SUPERSEDED}, "status", 0.5),
+        ({"status": MemoryStatus.RETRACTED}, "status", 0.25),
+    ],
+)
+def test_each_penalty_touches_its_own_factor(
+    change: dict[str, object], name: str, factor: float
+) -> None:
+    facts = RankFacts(importance=50, effective_confidence=1.0, age_ms=0, **change)  # type: ignore[arg-type]  # one keyword at a time
+    factors = apply_modifiers(1.0, facts).factors
+    assert factors.pop(name) == factor
+    assert set(factors.values()) == {1.0}
+
+
+@given(ranked_facts)
+def test_everything_can_be_switched_off(facts: RankFacts) -> None:
+    off = ModifierSettings(0.0, 1.0, 180.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+    assert apply_modifiers(0.5, facts, off).score == 0.5

@@ -1,0 +1,186 @@
+"""When jobs are due."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.clock import iso, parse_time
+from memgraph.model.enums import JobName, JobState
+from memgraph.model.jobs import STOPPED, JobRun
+from memgraph.rules.schedule import (
+    FIRST_PAUSE_MS,
+    MAX_ATTEMPTS,
+    latest_due,
+    next_attempt,
+    next_due,
+    owed,
+)
+
+BERLIN = "Europe/Berlin"
+HOUR = 3_600_000
+DAY = 24 * HOUR
+
+
+def at(text: str) -> int:
+    return parse_time(text)
+
+
+def test_sunday_is_zero_and_seven() -> None:
+    for sunday in ("0 3 * * 0", "0 3 * * 7", "0 3 * * SUN"):
+        found = next_due(sunday, "UTC", at("2026-11-16T12:00:00Z"))
+        assert found == at("2026-11-22T03:00:00Z")
+
+
+def test_a_moment_is_due_when_it_is_reached_and_next_is_after_it() -> None:
+    moment = at("2026-11-22T03:00:00Z")
+    assert latest_due("0 3 * * *", "UTC", moment) == moment
+    assert latest_due("0 3 * * *", "UTC", moment - 1) == moment - DAY
+    assert next_due("0 3 * * *", "UTC", moment) == moment + DAY
+    assert next_due("0 3 * * *", "UTC", moment - 1) == moment
+
+
+def test_an_hour_of_a_time_zone() -> None:
+    found = next_due("0 3 * * *", "Asia/Tokyo", at("2026-11-22T00:00:00Z"))
+    assert found == at("2026-11-22T18:00:00Z")
+
+
+def test_an_hour_that_a_day_skips_is_due_at_the_end_of_the_gap() -> None:
+    gap = at("2026-03-29T01:00:00Z")
+    assert next_due("30 2 * * *", BERLIN, at("2026-03-28T12:00:00Z")) == gap
+    assert latest_due("30 2 * * *", BERLIN, gap) == gap
+    assert latest_due("30 2 * * *", BERLIN, gap - 1) == at("2026-03-28T01:30:00Z")
+    assert next_due("30 2 * * *", BERLIN, gap) == at("2026-03-30T00:30:00Z")
+
+
+@pytest.mark.parametrize("minutes", range(0, 180, 15))
+def test_an_hour_that_a_day_has_twice_is_due_once(minutes: int) -> None:
+    first = at("2026-10-25T00:30:00Z")
+    now = first + minutes * 60_000
+    assert latest_due("30 2 * * *", BERLIN, now) == first
+    assert next_due("30 2 * * *", BERLIN, now) == at("2026-10-26T01:30:00Z")
+
+
+def test_an_expression_that_never_comes_true_is_never_due() -> None:
+    now = at("2026-01-01T00:00:00Z")
+    assert next_due("0 0 29 2 *", "UTC", now) == at("2028-02-29T00:00:00Z")
+    # The 31st, and only when it is the fifth Monday of a February: every year has none.
+    assert next_due("0 0 * 2 1#5", "UTC", now) == at("2044-02-29T00:00:00Z")
+
+
+def _slow(zone: str, start: int, wanted: tuple[int, int]) -> list[int]:
+    """Every minute of three days that shows the wanted hour and minute on a clock of the zone."""
+    moments = [
+        datetime.fromtimestamp(start / 1000, UTC) + timedelta(minutes=n) for n in range(4320)
+    ]
+    seen: dict[tuple[int, int], int] = {}
+    for each in moments:
+        local = each.astimezone(ZoneInfo(zone))
+        if (local.hour, local.minute) == wanted:
+            seen.setdefault((local.month, local.day), round(each.timestamp()) * 1000)
+    return sorted(seen.values())
+
+
+@given(
+    zone=st.sampled_from([BERLIN, "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata"]),
+    day=st.sampled_from(["2026-03-27", "2026-10-23", "2026-04-03", "2026-11-20"]),
+    hour=st.integers(4, 23),
+    minute=st.integers(0, 59),
+    offset=st.integers(24 * 60, 48 * 60),
+)
+def test_moments_are_those_that_a_clock_on_the_wall_shows(
+    zone: str, day: str, hour: int, minute: int, offset: int
+) -> None:
+    start = at(f"{day}T00:00:00Z")
+    now = start + offset * 60_000
+    known = _slow(zone, start, (hour, minute))
+    assert latest_due(f"{minute} {hour} * * *", zone, now) == max(t for t in known if t <= now)
+    assert next_due(f"{minute} {hour} * * *", zone, now) == min(t for t in known if t > now)
+
+
+@given(
+    expression=st.sampled_from(
+        ["*/7 * * * *", "0 3 * * *", "15,45 1-3 * * *", "0 0 1 * *", "30 2 * * 0", "5 0 * 8 *"]
+    ),
+    zone=st.sampled_from(["UTC", BERLIN, "America/Sao_Paulo", "Africa/Casablanca"]),
+    now=st.integers(at("2025-01-01"), at("2027-12-31")),
+)
+def test_latest_and_next_stand_on_both_sides_of_now_with_nothing_between(
+    expression: str, zone: str, now: int
+) -> None:
+    latest, following = latest_due(expression, zone, now), next_due(expression, zone, now)
+    assert latest is not None
+    assert following is not None
+    assert latest <= now < following
+    assert next_due(expression, zone, latest) == following, iso(now)
+    assert latest_due(expression, zone, following - 1) == latest
+
+
+@pytest.mark.parametrize("day", ["2026-04-04", "2026-10-03"])
+def test_no_moment_is_missed_where_the_clock_moves_by_half_an_hour(day: str) -> None:
+    zone = "Australia/Lord_Howe"
+    now, end = at(f"{day}T00:00:00Z"), at(f"{day}T00:00:00Z") + 2 * DAY
+    hours = []
+    while (now := next_due("0 */6 * * *", zone, now) or end) < end:
+        hours.append(datetime.fromtimestamp(now / 1000, ZoneInfo(zone)).hour)
+    assert hours == [12, 18, 0, 6, 12, 18, 0, 6]
+
+
+def test_however_many_were_missed_the_last_one_is_owed() -> None:
+    now = at("2026-11-22T12:00:00Z")
+    last = at("2026-11-22T03:00:00Z")
+    assert owed("0 3 * * *", "UTC", since_ms=now - 30 * DAY, now_ms=now) == last
+    assert owed("0 3 * * *", "UTC", since_ms=last, now_ms=now) is None
+    assert owed("", "UTC", since_ms=0, now_ms=now) is None
+
+
+def test_nothing_is_owed_from_before_it_was_made() -> None:
+    made = at("2026-11-22T10:00:00Z")
+    assert owed("0 3 * * *", "UTC", since_ms=made, now_ms=made + HOUR) is None
+    assert owed("0 3 * * *", "UTC", since_ms=made, now_ms=made + DAY) == at("2026-11-23T03:00:00Z")
+
+
+def run(state: JobState, *, ended_at: int = 100, code: str | None = None) -> JobRun:
+    return JobRun(
+        run_id="run_1",
+        job=JobName.DECAY,
+        trigger="schedule",
+        due_at=1,
+        started_at=2,
+        ended_at=None if state is JobState.RUNNING else ended_at,
+        state=state,
+        holder="h",
+        counts={},
+        rejected=(),
+        error_code=code,
+        reason=None,
+    )
+
+
+def test_what_is_done_skipped_or_at_work_is_not_tried_again() -> None:
+    assert next_attempt([]) == 0
+    for state in (JobState.DONE, JobState.SKIPPED, JobState.RUNNING):
+        assert next_attempt([run(state)]) is None
+
+
+def test_a_failure_is_tried_again_after_growing_pauses_and_then_given_up() -> None:
+    failed = run(JobState.FAILED, ended_at=1_000)
+    assert next_attempt([failed]) == 1_000 + FIRST_PAUSE_MS
+    assert next_attempt([failed] * 2) == 1_000 + 4 * FIRST_PAUSE_MS
+    assert next_attempt([failed] * MAX_ATTEMPTS) is None
+
+
+def test_a_killed_run_is_taken_over_at_once_but_not_for_ever() -> None:
+    killed = run(JobState.ABANDONED)
+    assert next_attempt([killed]) == 0
+    assert next_attempt([killed] * MAX_ATTEMPTS) is None
+
+
+def test_a_run_that_was_asked_to_stop_does_not_count() -> None:
+    stopped = run(JobState.ABANDONED, code=STOPPED)
+    assert next_attempt([stopped] * 9) == 0
+    assert next_attempt([stopped] * 9 + [run(JobState.FAILED, ended_at=7)]) == 7 + FIRST_PAUSE_MS

@@ -1,0 +1,91 @@
+"""A share of the places for each source."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.model.enums import SourceName
+from memgraph.rules.trust import (
+    COMPARABLE,
+    Claim,
+    Named,
+    contested,
+    crowding,
+    flooding,
+    most_of,
+    shared,
+)
+
+
+def claim(source: str, relevance: float = 1.0, *, bounded: bool = True) -> Claim:
+    names = frozenset({Named(SourceName.CONVERSATION, source)} if source else ())
+    return Claim(names, relevance, bounded)
+
+
+@pytest.mark.parametrize(
+    ("share", "places", "most"), [(0.33, 20, 7), (0.33, 1, 1), (1.0, 5, 5), (0.01, 10, 1)]
+)
+def test_how_many_places_a_share_is(share: float, places: int, most: int) -> None:
+    assert most_of(share, places) == most
+
+
+def test_one_source_holds_its_share_while_others_are_as_relevant() -> None:
+    claims = [claim("a")] * 5 + [claim("b", 0.7), claim("c", 0.7), claim("c", 0.7)]
+    assert crowding(claims, 2) == claims[0].names
+    assert shared(claims, 5, 2) == [0, 1, 5, 6, 7, 2, 3, 4]
+
+
+def test_who_has_less_to_do_with_it_takes_no_place() -> None:
+    claims = [claim("a")] * 3 + [claim("b", COMPARABLE - 0.01)]
+    assert shared(claims, 3, 1) == [0, 1, 2, 3]
+
+
+def test_a_flood_holds_over_two_thirds_of_what_is_found() -> None:
+    flood, other = claim("a").names, claim("b").names
+    assert flooding([flood] * 7 + [other] * 3, flood)
+    assert not flooding([flood] * 6 + [other] * 3, flood)
+    # Two that are large together are two.
+    assert not flooding([flood] * 5 + [other] * 5, flood | other)
+    assert not flooding([], flood)
+
+
+def test_places_are_contested_by_two_other_sources_that_are_as_relevant() -> None:
+    flood = [claim("a")] * 9
+    assert contested([*flood, claim("b", 0.5), claim("c", 0.5)], flood[0].names)
+    assert not contested([*flood, claim("b", 0.5), claim("b", 0.5)], flood[0].names)
+    assert not contested([*flood, claim("b", 0.5), claim("c", 0.4)], flood[0].names)
+    assert not contested([*flood, claim("b", 0.5), claim("", 0.9)], flood[0].names)
+
+
+def test_turns_and_what_has_no_source_are_not_bounded() -> None:
+    for claims in ([claim("a", bounded=False)] * 3 + [claim("b")], [claim("")] * 3 + [claim("b")]):
+        assert crowding(claims, 1) == frozenset()
+        assert shared(claims, 3, 1) == [0, 1, 2, 3]
+
+
+claims_of = st.lists(
+    st.builds(claim, st.sampled_from(["", "a", "b", "c"]), st.floats(0.0, 1.0)), max_size=30
+)
+
+
+@given(claims_of, st.integers(1, 20), st.integers(1, 8))
+def test_nothing_is_lost_and_no_share_is_passed_where_others_would_do(
+    claims: list[Claim], places: int, most: int
+) -> None:
+    order = shared(claims, places, most)
+    assert sorted(order) == list(range(len(claims)))
+    held: dict[Named, int] = {}
+    for place, at in enumerate(order[:places]):
+        one = claims[at]
+        over = any(held.get(name, 0) >= most for name in one.names)
+        if over:
+            left = [claims[each] for each in order[place + 1 :]]
+            assert not any(
+                each.relevance >= COMPARABLE * one.relevance
+                and all(held.get(name, 0) < most for name in each.names)
+                for each in left
+            )
+        for name in one.names:
+            held[name] = held.get(name, 0) + 1

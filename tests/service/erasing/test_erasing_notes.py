@@ -1,0 +1,187 @@
+"""What was written about a memory goes with it: reasons and decisions, wherever they are kept."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from erasing_worlds import left
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.model.enums import EdgeType, MemoryStatus
+
+WHY = "asked for by the person"
+NOTE = "Quast showed badge 4711-KANARIE"
+CANARY = ("4711-KANARIE", "Quast")
+
+
+def rivals(orc: Orchestrator) -> tuple[str, str, str]:
+    """Two that contradict each other, and the edge."""
+    one, two = orc.remember("The gate opens at six"), orc.remember("Nobody enters by night")
+    return one, two, orc.relate(one, EdgeType.CONTRADICTS, two)
+
+
+@pytest.mark.parametrize("note", [NOTE, "Quast 4711-KANARIE", "Quast"])
+@pytest.mark.parametrize("winner_goes", [True, False])
+def test_the_reason_of_a_decision_goes_with_either_side(
+    service: MemoryService, orc: Orchestrator, note: str, winner_goes: bool
+) -> None:
+    one, two, edge = rivals(orc)
+    orc.resolve(edge, winner=one, reason=note)
+    report = orc.erase(memory_id=one if winner_goes else two, reason=WHY, dry_run=False)
+    assert report.complete
+    assert orc.verify().totals == {}
+    assert left(service, orc.paths.directory, CANARY) == []
+
+
+def test_the_reason_of_a_decision_that_was_reopened_goes(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    one, two, edge = rivals(orc)
+    orc.resolve(edge, winner=one, reason="first come")
+    orc.reopen(edge, reason=NOTE)
+    orc.dismiss(edge, reason=NOTE)
+    assert orc.erase(memory_id=one, reason=WHY, dry_run=False).complete
+    assert orc.verify().totals == {}
+    assert left(service, orc.paths.directory, CANARY) == []
+    del two
+
+
+def test_words_that_are_said_of_other_decisions_stay_there(orc: Orchestrator) -> None:
+    common = "the later statement is the right one"
+    one, two, edge = rivals(orc)
+    orc.resolve(edge, winner=one, reason=common)
+    three, four = orc.remember("The lamp is red"), orc.remember("Every wall is blue")
+    other = orc.relate(three, EdgeType.CONTRADICTS, four)
+    orc.resolve(other, winner=three, reason=common)
+    orc.erase(memory_id=one, reason=WHY, dry_run=False)
+    assert common in repr(orc.history(four))
+    assert common not in repr(orc.history(two))
+    assert orc.verify().totals == {}
+
+
+def test_a_reason_may_be_given_again_for_the_erasure(orc: Orchestrator) -> None:
+    one = orc.remember("The gate opens at six")
+    orc.retract(one, reason=WHY)
+    assert orc.erase(memory_id=one, reason=WHY, dry_run=False).complete
+
+
+WRITTEN = {
+    "remember": "content",
+    "store": "content",
+    "save_episode": "content",
+    "correct": "content reason",
+    "relate": "reason",
+    "propose_relation": "reason",
+    "propose_correction": "content",
+    "propose_fact": "content",
+    "resolve": "reason",
+    "reopen": "reason",
+    "dismiss": "reason",
+    "retract": "reason",
+    "restore": "reason",
+    "forget": "reason",
+    "promote": "reason",
+    "merge_entities": "reason",
+    "split_entity": "reason",
+    "protect_entity": "reason",
+    "decide_entity_proposal": "reason",
+    "retract_source": "reason",
+    "restore_source": "reason",
+    "recall": "query",
+    "get_context": "prompt",
+    "relevant": "prompt",
+}
+"""What writes free text about a memory or an entity; the test below writes a canary into each."""
+OTHER = {
+    "accept_journal": "reason",  # about the database
+    "trust": "reason",  # about a source
+    "distrust": "reason",
+    "erase": "reason",  # refused where it repeats what is erased
+    "erase_target": "reason",
+    "contradictions": "text",  # read alone
+    "replay": "query",
+    "without_own_output": "text",
+    "propose": "text",
+}
+
+
+def test_every_free_text_that_an_operation_takes_is_written_below_or_about_no_memory() -> None:
+    free = {"reason", "content", "text", "query", "prompt", "note", "comment", "title"}
+    found: dict[str, str] = {}
+    for name, method in inspect.getmembers(Orchestrator, inspect.isfunction):
+        names = sorted(free & set(inspect.signature(method).parameters))
+        if names and not name.startswith("_"):
+            found[name] = " ".join(names)
+    assert found == WRITTEN | OTHER
+
+
+@settings(max_examples=3, deadline=None)
+@given(data=st.data())
+def test_no_canary_is_left_wherever_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Every text that an operation takes has a canary of its own, and all of them go."""
+    salt = data.draw(st.text("bcdfghjklmnpqrstvwxz", min_size=6, max_size=6))
+    canaries: list[str] = []
+
+    def say(place: str) -> str:
+        canaries.append(f"{salt}{len(canaries)}q")
+        return f"in {place} stands {canaries[-1]} for once"
+
+    root = tmp_path_factory.mktemp("canaries")
+    config = {"memory.receipts.query_text": True, "memory.embedding.provider": "fake"}
+    with MemoryService(root / "root", config=config, environ={}, background=False) as service:
+        service.create("orc-1")
+        orc = service.orchestrator("orc-1")
+        written(orc, say)
+        erased = orc.list_memories(statuses=[*MemoryStatus], limit=200)
+        for each in erased:
+            if orc.get(each.memory_id).content:
+                report = orc.erase(memory_id=each.memory_id, reason=WHY, dry_run=False)
+                assert report.complete, report.unfinished
+        assert orc.verify().totals == {}
+        assert len(canaries) > 24
+        assert left(service, orc.paths.directory, tuple(canaries)) == []
+
+
+def written(orc: Orchestrator, say: Callable[[str], str]) -> None:
+    """Write about memories of one conversation by every operation that takes free text."""
+    talk = {"conversation_id": "talk", "source_type": "channel_transcript"}
+
+    def fact(place: str, **fields: Any) -> str:
+        return orc.remember(say(place), **fields)
+
+    one = fact(
+        "a memory",
+        tags=[say("a tag")],
+        attributes={"quote": say("an attribute"), "deep": [{"note": say("a deep one")}]},
+        item_id=say("an item id"),
+        source=talk,
+    )
+    two, three = fact("another"), orc.store(say("a stored one")).memory_id
+    assert three is not None
+    orc.save_episode(say("a turn"), session_id="monday", source_role="user")
+    orc.end_session("monday")
+    orc.relate(one, EdgeType.RELATED_TO, two, reason=say("a relation"))
+    orc.propose_relation(two, EdgeType.RELATED_TO, three, reason=say("a proposed relation"))
+    edge = orc.relate(one, EdgeType.CONTRADICTS, two, reason=say("a contradiction"))
+    orc.resolve(edge, winner=one, reason=say("a decision"))
+    orc.reopen(edge, reason=say("a reopening"))
+    orc.dismiss(edge, reason=say("a dismissal"))
+    corrected = orc.correct(three, say("a correction"), reason=say("why it was corrected"))
+    orc.retract(corrected, reason=say("a retraction"))
+    orc.restore(corrected, reason=say("a restoration"))
+    orc.forget([two], reason=say("forgetting"))
+    orc.restore(two, reason=say("remembering"))
+    orc.retract_source(conversation_id="talk", reason=say("a source"), dry_run=False)
+    orc.restore_source(conversation_id="talk", reason=say("a source again"), dry_run=False)
+    orc.recall(say("a query"))
+    orc.recall(f"{say('a query that finds')} in a memory stands")
+    orc.get_context(say("a prompt"))
+    orc.relevant(say("another prompt"))
+    orc.bulletin()

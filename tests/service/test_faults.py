@@ -1,0 +1,58 @@
+"""The rows of ``python -m benchmarks.faults``, each for a moment.
+
+What the OpenAPI document allows is asked in ``tests/surfaces/http/test_openapi.py``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks import faults
+from benchmarks.faults import Row
+from ingest import pipeline
+from ingest.reasons import Reason, refuse
+from ingest.safe_files import FileContent
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        faults.consolidation_killed,
+        faults.migrating_at_once,
+        faults.copied_and_restored,
+        faults.load_killed,
+        faults.paths_swapped,
+    ],
+)
+def test_nothing_is_lost_doubled_or_changed(
+    tmp_path: Path, run: Callable[[Path, float], Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults, "MIGRATING", 3)
+    monkeypatch.setattr(faults, "WRITERS", 2)
+    row = run(tmp_path, 1.0)
+    assert row.times > 0
+    assert row.wrong == 0
+
+
+def test_what_is_lost_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = faults._records
+    monkeypatch.setattr(faults, "_records", lambda root, kind: list(whole(root, kind))[1:])
+    assert faults.load_killed(tmp_path, 0.0).wrong == 1
+
+
+def test_what_is_led_outside_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that follows links finds what the folder outside holds."""
+
+    def follow(name: str, folder: int, **_limits: int) -> FileContent:
+        try:
+            data = Path(f"/proc/self/fd/{folder}", name).read_bytes()
+        except OSError as error:
+            raise refuse(Reason.LINK, "it leads nowhere") from error
+        return FileContent(data, hashlib.sha256(data).hexdigest(), 0)
+
+    monkeypatch.setattr(pipeline, "read_safely", follow)
+    assert faults.paths_swapped(tmp_path, 1.0).wrong > 0

@@ -1,0 +1,121 @@
+"""A full disk has one name wherever it is met, nothing is half done, and health tells of it.
+
+On a file system of a few megabytes of its own; where none may be mounted the tests are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from working import NAME, working
+
+from ingest.pipeline import IngestPipeline
+from memgraph import MemoryService, Orchestrator
+from memgraph.errors import DatabaseFull
+
+FILLER = "filler"
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    command = [str(mount), "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
+    if mount is None or os.geteuid() or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("no file system may be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.fixture
+def service(small: Path) -> Iterator[MemoryService]:
+    with working(small / "root") as made:
+        made.orchestrator(NAME, create=True)
+        yield made
+
+
+def fill_up(folder: Path) -> None:
+    with (folder / FILLER).open("ab", buffering=0) as file:
+        while True:
+            try:
+                file.write(bytes(4_096))
+            except OSError:
+                return
+
+
+def state(orc: Orchestrator) -> tuple[int, int]:
+    return len(list(orc.list_memories(limit=500))), orc.journal_state().seq
+
+
+def test_a_write_names_it_and_health_tells_until_there_is_room(
+    service: MemoryService, small: Path
+) -> None:
+    orc = service.orchestrator(NAME)
+    kept = orc.remember("Stored while there was room.")
+    fill_up(small)
+    before = orc.journal_state()
+    with pytest.raises(DatabaseFull):
+        orc.remember_many([{"content": f"number {each} " + "x" * 4_000} for each in range(500)])
+    assert "storage.full" in service.health(NAME)["degraded"]
+    assert orc.get(kept).content == "Stored while there was room."
+    assert orc.journal_state().seq >= before.seq
+    (small / FILLER).unlink()
+    orc.remember("There is room again.")
+    assert "storage.full" not in service.health(NAME)["degraded"]
+    assert orc.verify().ok
+
+
+def test_ingest_names_it_and_goes_on_later(service: MemoryService, small: Path) -> None:
+    orc = service.orchestrator(NAME)
+    zone = service.paths(NAME).ingest
+    for number in range(3):
+        lines = (f"- The valve {number}-{line} is checked in May." for line in range(40))
+        (zone / f"{number}.md").write_text("# Valves\n" + "\n".join(lines) + "\n")
+    before = state(orc)
+    fill_up(small)
+    with pytest.raises(DatabaseFull):
+        IngestPipeline(orc, settle_seconds=0).run()
+    assert state(orc)[0] >= before[0]
+    (small / FILLER).unlink()
+    IngestPipeline(orc, settle_seconds=0).run()
+    assert sorted(each.name for each in service.paths(NAME).processed.rglob("*.md")) == [
+        "0.md",
+        "1.md",
+        "2.md",
+    ]
+    assert orc.verify().ok
+
+
+def test_an_erasure_names_it_and_is_finished_by_the_next(
+    service: MemoryService, small: Path
+) -> None:
+    orc = service.orchestrator(NAME)
+    secret = orc.remember("The canary sings in cage 4711 at night.")
+    fill_up(small)
+    with pytest.raises(DatabaseFull):
+        orc.erase(memory_id=secret, reason="asked for", dry_run=False)
+    (small / FILLER).unlink()
+    report = orc.erase(memory_id=secret, reason="asked for", dry_run=False)
+    assert report.complete
+    assert report.residue.hits == 0
+    assert orc.verify().ok
+
+
+def test_a_backup_and_an_export_name_it_and_leave_nothing(
+    service: MemoryService, small: Path
+) -> None:
+    orc = service.orchestrator(NAME)
+    orc.remember("Stored while there was room.")
+    fill_up(small)
+    for write in (orc.backup, orc.export):
+        with pytest.raises(DatabaseFull):
+            write(small / "copy")
+    assert sorted(each.name for each in small.iterdir()) == [FILLER, "root"]

@@ -1,0 +1,76 @@
+"""A worker verifies each database when that is due, and health tells of what was found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from working import NAME, filled, tampering
+
+from memgraph import MemoryService
+from memgraph.audit import verify
+from memgraph.clock import FixedClock
+from memgraph.model.jobs import STOPPED
+from memgraph.service.life.worker import Worker
+from memgraph.service.readiness import Readiness
+
+
+def test_what_a_nightly_audit_finds_is_told_until_it_is_mended(tmp_path: Path) -> None:
+    clock = FixedClock()
+    with filled(tmp_path, clock=clock) as (service, opened, _):
+        with tampering(opened.database.path) as connection:
+            connection.execute("UPDATE memories SET tags = '[\"edited\"]' WHERE pk = 1")
+        worker = Worker(service)
+        worker.once()
+        assert "verify.failed" not in service.health(NAME)["degraded"]
+        clock.advance(days=1)
+        worker.once()
+        assert "verify.failed" in service.health(NAME)["degraded"]
+        run = next(each for each in service.orchestrator(NAME).jobs() if each.job == "verification")
+        assert (run.state, run.trigger, run.counts["findings"]) == ("done", "schedule", 2)
+        assert run.reason == "found table.edited; run: memgraph verify"
+        [standing] = Readiness(service).look().orchestrators or ()
+        assert "verify.failed" in standing.codes
+        service.orchestrator(NAME).accept_journal(reason="the tag is right")
+        assert "verify.failed" not in service.health(NAME)["degraded"]
+        clock.advance(days=1)
+        worker.once()
+        worker.close()
+        assert "verify.failed" not in service.health(NAME)["degraded"]
+
+
+def test_two_workers_verify_once(tmp_path: Path) -> None:
+    """The other one looks while the first is at it, and again afterwards."""
+    clock = FixedClock()
+    audited: list[str] = []
+    with filled(tmp_path, clock=clock) as (service, _, _ids):
+        clock.advance(days=1)
+        with MemoryService(tmp_path, clock=clock, environ={}, background=False) as beside:
+            others = Worker(beside)
+            real = verify.verify
+
+            def slow(*given: Any, **named: Any) -> Any:
+                audited.append("verify")
+                if len(audited) == 1:
+                    others.once()
+                return real(*given, **named)
+
+            with patch.object(verify, "verify", slow):
+                for worker in (Worker(service), others):
+                    worker.once()
+                    worker.close()
+        runs = service.orchestrator(NAME).jobs()
+        assert audited == ["verify"]
+        assert [each.state for each in runs if each.job == "verification"] == ["done"]
+
+
+def test_a_verification_is_listed_run_by_hand_and_stopped(tmp_path: Path) -> None:
+    with filled(tmp_path) as (service, _, _ids):
+        orc = service.orchestrator(NAME)
+        assert "verification" in [each.job for each in orc.job_plans()]
+        done = orc.run("verification")
+        assert (done.state, done.trigger, done.reason) == ("done", "manual", None)
+        assert done.counts["memories"] == orc.verify().checked["memories"]
+        cut = orc.run("verification", stop=lambda: True)
+        assert (cut.state, cut.error_code) == ("abandoned", STOPPED)

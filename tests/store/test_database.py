@@ -1,0 +1,379 @@
+"""Writers of several threads and processes lose nothing; what goes wrong is named."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from database_workers import (
+    NAME,
+    NOW,
+    Workers,
+    increment,
+    open_database,
+    read_number,
+)
+from sqlalchemy.exc import OperationalError
+
+from memgraph.errors import (
+    DatabaseBusy,
+    DatabaseCorrupt,
+    DatabaseFull,
+    DatabaseMissing,
+    DatabaseReplaced,
+    InvalidInput,
+    MemoryDisabled,
+    StorageError,
+)
+from memgraph.store import database as database_module
+from memgraph.store import integrity, provisioning, sqlite
+from memgraph.store.database import Database, FileLock
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    made = tmp_path / "memory.db"
+    provisioning.create(made, NAME, dimensions=8, now_ms=NOW)
+    return made
+
+
+@pytest.fixture
+def database(path: Path) -> Iterator[Database]:
+    opened = open_database(path)
+    yield opened
+    opened.close()
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_eight_processes_lose_no_increment(path: Path, database: Database) -> None:
+    with Workers("increment_often", *[(str(path), 100)] * 8) as workers:
+        assert workers.wait() == [0] * 8
+    assert read_number(database) == 800
+
+
+def test_threads_of_one_process_lose_no_increment(database: Database) -> None:
+    threads = [
+        threading.Thread(target=lambda: [increment(database) for _ in range(25)]) for _ in range(6)
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert read_number(database) == 150
+
+
+def test_killed_writers_lose_nothing_they_acknowledged(path: Path, tmp_path: Path) -> None:
+    acknowledged = tmp_path / "acknowledged"
+    with Workers("increment_until_killed", *[(str(path), str(acknowledged))] * 3) as workers:
+        deadline = time.monotonic() + 30
+        while not acknowledged.exists() or acknowledged.stat().st_size < 300:
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        for pid in workers.pids:
+            os.kill(pid, signal.SIGKILL)
+        assert workers.wait() == [signal.SIGKILL] * 3
+    told = [int(line) for line in acknowledged.read_text().split()]
+    assert len(told) == len(set(told))
+    database = open_database(path)
+    # Each may have died between its commit and the telling of it.
+    assert max(told) <= read_number(database) <= len(told) + 3
+    with integrity.snapshot(path) as connection:
+        assert integrity.quick_check(connection) == []
+    assert increment(database) == read_number(database)
+    database.close()
+
+
+def test_a_database_that_another_program_locks_is_busy_and_then_not(
+    path: Path, tmp_path: Path
+) -> None:
+    database = open_database(path, timeout_ms=50)
+    held, until = tmp_path / "held", tmp_path / "until"
+    with Workers("hold", (str(path), str(held), str(until))) as workers:
+        wait_for(held)
+        with pytest.raises(DatabaseBusy) as caught:
+            increment(database)
+        assert caught.value.code == "storage.busy"
+        with pytest.raises(DatabaseBusy), database.write():
+            pytest.fail("the lock is held")
+        # Readers are not in its way, nor it in theirs.
+        assert read_number(database) == 0
+        until.touch()
+        assert workers.wait() == [0]
+    assert increment(database) == 1
+    database.close()
+
+
+def _change_much(database: Database, then: str = "big") -> None:
+    with database.write() as connection:
+        connection.exec_driver_sql("INSERT OR REPLACE INTO memory_metadata VALUES ('n', '7')")
+        connection.exec_driver_sql(
+            "INSERT INTO memory_metadata (key, value) VALUES (?, ?)",
+            (then, {"big": "x" * 100_000}[then]),
+        )
+
+
+def test_a_process_that_was_stopped_with_the_lock_stops_no_other_for_ever(path: Path) -> None:
+    database = open_database(path, timeout_ms=50)
+    with FileLock(path.with_name("memory.lock")).held():
+        with pytest.raises(DatabaseBusy):
+            increment(database)
+        with pytest.raises(DatabaseBusy), FileLock(path.with_name("memory.lock")).held(0):
+            pytest.fail("held twice")
+        assert read_number(database) == 0
+    assert increment(database) == 1
+    database.close()
+
+
+def test_a_number_that_is_too_large_is_bad_input(database: Database) -> None:
+    with pytest.raises(InvalidInput), database.read() as connection:
+        connection.exec_driver_sql("SELECT ?", (2**63,))
+
+
+def test_a_full_disk_writes_nothing_and_the_connection_goes_on(database: Database) -> None:
+    increment(database)
+    with database.exclusive() as raw:
+        (pages,) = raw.execute("PRAGMA page_count").fetchone()
+        raw.execute(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(DatabaseFull) as caught:
+        _change_much(database)
+    assert "disk is full" in caught.value.message
+    assert read_number(database) == 1
+    assert increment(database) == 2
+
+
+def test_a_block_that_fails_leaves_nothing(database: Database) -> None:
+    with pytest.raises(KeyError):
+        _change_much(database, then="no such key")
+    assert read_number(database) == 0
+    assert increment(database) == 1
+
+
+def test_after_commit_runs_when_it_is_durable_and_not_when_it_failed(database: Database) -> None:
+    seen: list[int] = []
+
+    def after() -> None:
+        seen.append(read_number(database))
+
+    with database.write(after) as connection:
+        connection.exec_driver_sql("INSERT INTO memory_metadata VALUES ('n', '5')")
+        assert read_number(database) == 0
+    assert seen == [5]
+    with pytest.raises(RuntimeError), database.write(after):
+        raise RuntimeError
+    assert seen == [5]
+
+
+def test_what_can_be_made_again_does_not_wait_for_the_disk(path: Path) -> None:
+    full, normal = 2, 1
+    opened = provisioning.open_database(path, NAME, synchronous="FULL", busy_timeout_ms=1000)
+
+    def waits(*, durable: bool) -> int:
+        with opened.write(durable=durable) as connection:
+            return int(connection.exec_driver_sql("PRAGMA synchronous").scalar_one())
+
+    assert [waits(durable=True), waits(durable=False), waits(durable=True)] == [full, normal, full]
+    with pytest.raises(ZeroDivisionError), opened.write(durable=False):
+        _ = 1 // 0
+    assert waits(durable=True) == full
+    opened.close()
+
+
+def test_a_reader_sees_one_snapshot_while_others_write(database: Database) -> None:
+    increment(database)
+    with database.read() as connection:
+        query = "SELECT value FROM memory_metadata WHERE key = 'n'"
+        assert connection.exec_driver_sql(query).scalar() == "1"
+        increment(database)
+        assert connection.exec_driver_sql(query).scalar() == "1"
+    assert read_number(database) == 2
+
+
+def test_many_readers_at_once(database: Database) -> None:
+    together = threading.Barrier(12)
+    found: list[int] = []
+
+    def read() -> None:
+        with database.read() as connection:
+            together.wait(30)
+            found.append(connection.exec_driver_sql("SELECT 1").scalar_one())
+
+    threads = [threading.Thread(target=read) for _ in range(12)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert found == [1] * 12
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5])
+def test_a_file_that_another_process_cuts_short_takes_no_more_writes(
+    path: Path, database: Database, share: float
+) -> None:
+    increment(database)
+    database.fold(after=0)
+    size = path.stat().st_size
+    subprocess.run(["truncate", "-s", str(int(share * size)), str(path)], check=True)
+    for _ in range(3):
+        with pytest.raises(DatabaseCorrupt):
+            increment(database)
+
+
+def test_a_file_that_became_smaller_by_a_vacuum_takes_writes(
+    path: Path, database: Database
+) -> None:
+    with database.write() as connection:
+        connection.execute(sa.text("CREATE TABLE large AS SELECT randomblob(5000000) AS bytes"))
+    database.fold(after=0)
+    increment(database)
+    with database.write() as connection:
+        connection.execute(sa.text("DROP TABLE large"))
+    before = path.stat().st_size
+    with database.exclusive() as raw:
+        raw.execute("VACUUM")
+    database.fold(after=0)
+    assert path.stat().st_size < before
+    increment(database)
+    assert read_number(database) == 2
+
+
+@pytest.mark.parametrize("replacement", [None, "copy"])
+def test_a_file_that_was_exchanged_takes_no_more_writes(
+    path: Path, database: Database, replacement: str | None
+) -> None:
+    increment(database)
+    aside = path.with_name("aside.db")
+    path.rename(aside)
+    if replacement is not None:
+        provisioning.create(path.with_name("new") / "memory.db", NAME, dimensions=8, now_ms=NOW)
+        path.with_name("new").joinpath("memory.db").rename(path)
+    error = DatabaseMissing if replacement is None else DatabaseReplaced
+    with pytest.raises(error):
+        increment(database)
+    with pytest.raises(error), database.exclusive():
+        pytest.fail("not the file that was opened")
+    aside.unlink()
+    with pytest.raises(error):
+        increment(database)
+
+
+def test_a_closed_database_says_so(database: Database) -> None:
+    database.close()
+    for block in (database.read, database.write, database.exclusive):
+        with pytest.raises(MemoryDisabled), block():
+            pytest.fail("closed")
+
+
+def test_errors_inside_a_block_leave_as_ours(database: Database) -> None:
+    with pytest.raises(StorageError) as caught, database.read() as connection:
+        connection.exec_driver_sql("SELECT nonsense")
+    assert isinstance(caught.value.__cause__, OperationalError)
+    assert "nonsense" not in caught.value.message
+
+
+def test_folding_comes_after_some_commits_and_loses_nothing(
+    path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_module, "COMMITS_BETWEEN_FOLDS", 2)
+    sizes = []
+    for value in ("x" * 2_000_000, "y"):
+        with database.write() as connection:
+            connection.exec_driver_sql(
+                "INSERT INTO memory_metadata (key, value) VALUES (?, ?)", (value[0], value)
+            )
+        database.fold()
+        sizes.append(path.stat().st_size)
+    # The first one stood in the WAL alone.
+    assert sizes[0] < 2_000_000 < sizes[1]
+    with database.read() as connection:
+        found = connection.exec_driver_sql(
+            "SELECT length(value) FROM memory_metadata WHERE key IN ('x', 'y') ORDER BY key"
+        ).scalars()
+        assert list(found) == [2_000_000, 1]
+
+
+def test_closing_folds_the_wal_into_the_file(path: Path, database: Database) -> None:
+    increment(database)
+    assert path.with_name("memory.db-wal").stat().st_size > 0
+    database.close()
+    assert not path.with_name("memory.db-wal").exists()
+
+
+def test_the_lock_file_is_private_and_no_link_is_followed(tmp_path: Path) -> None:
+    lock = tmp_path / "memory.lock"
+    with FileLock(lock).held():
+        assert lock.stat().st_mode & 0o777 == 0o600
+    lock.unlink()
+    elsewhere = tmp_path / "elsewhere"
+    lock.symlink_to(elsewhere)
+    with pytest.raises(StorageError) as caught, FileLock(lock).held():
+        pytest.fail("a link")
+    assert caught.value.details == {"errno": "ELOOP"}
+    assert not elsewhere.exists()
+    with pytest.raises(DatabaseMissing), FileLock(tmp_path / "gone" / "memory.lock").held():
+        pytest.fail("no folder")
+
+
+def test_the_connection_that_looked_at_a_database_reads_it_and_none_stays_open(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    connect = sqlite.connect
+
+    def counted(*given: Any, **named: Any) -> Any:
+        made.append(connection := connect(*given, **named))
+        return connection
+
+    monkeypatch.setattr(sqlite, "connect", counted)
+    before = descriptors()
+    opened = open_database(path)
+    for _ in range(3):
+        with opened.read() as connection:
+            connection.exec_driver_sql("SELECT 1")
+    assert len(made) == 1
+    with opened.write() as connection:
+        connection.exec_driver_sql("SELECT 1")
+    assert len(made) == 2
+    opened.close()
+    open_database(path).close()
+    assert descriptors() == before
+
+
+def test_a_file_put_in_its_place_while_it_is_opened_is_not_mixed_with_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = path.with_name("other.db")
+    shutil.copyfile(path, other)
+    check, before = provisioning.check_schema, descriptors()
+
+    def replacing(connection: Any) -> None:
+        check(connection)
+        other.replace(path)
+
+    monkeypatch.setattr(provisioning, "check_schema", replacing)
+    with pytest.raises(DatabaseReplaced):
+        open_database(path)
+    assert descriptors() == before
+    monkeypatch.undo()
+    opened = open_database(path)
+    with opened.write() as connection:
+        connection.exec_driver_sql("SELECT 1")
+    opened.close()

@@ -1,0 +1,175 @@
+"""The plans of the graph's queries: along indexes, whatever the size of the tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filling import NOW, Filling, fresh_database
+
+from memgraph.errors import DatabaseCorrupt
+from memgraph.model.enums import EdgeType, MemoryStatus, Scope, Sensitivity
+from memgraph.rules.scope import Viewer
+from memgraph.store import bulletins, edges, graph
+from memgraph.store.database import Database
+from memgraph.store.edges import Sought
+from memgraph.store.graph import Direction
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import STANDING, View
+
+VIEWS = {
+    "plain": View(Viewer()),
+    "narrow": View(
+        Viewer(project_ids=frozenset("p"), session_ids=frozenset("s"), agent_id="a"),
+        statuses=STANDING,
+    ),
+    "as of": View(Viewer(scopes=frozenset({Scope.GLOBAL})), as_of=NOW, statuses=STANDING),
+    "nothing": View(Viewer(scopes=frozenset())),
+}
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with fresh_database(tmp_path) as opened:
+        yield opened
+
+
+QUERIES: dict[str, Callable[[Snapshot, View], Any]] = {
+    "strongest_neighbours": lambda c, v: graph.strongest_neighbours(c, ["x"], v, None, 5),
+    "edges_among": lambda c, v: graph.edges_among(c, ["x"], v, list(EdgeType), 5),
+    "edges_of out": lambda c, v: graph.edges_of(c, "x", Direction.OUT, v, None, 5),
+    "edges_of in": lambda c, v: graph.edges_of(c, "x", Direction.IN, v, None, 5),
+    "linked": lambda c, v: graph.linked(
+        c, ["x"], v, [EdgeType.PART_OF], Direction.IN, 5, derivations=True
+    ),
+    "visible_memories": lambda c, v: graph.visible_memories(c, ["x"], v),
+    "open contradictions": lambda c, v: edges.contradictions(c, v, resolved=False, limit=5),
+    "resolved contradictions": lambda c, v: edges.contradictions(
+        c, v, resolved=True, limit=5, after=(NOW, "edge_x")
+    ),
+    "a memory's contradictions": lambda c, v: edges.contradictions(
+        c, v, resolved=False, limit=5, sought=Sought(memory_id="x", oldest_first=True)
+    ),
+    "status_history": lambda c, v: graph.status_history(c, "x"),
+    "journal_about": lambda c, v: graph.journal_about(c, "x", 5),
+    "knowledge": lambda c, v: bulletins.KNOWLEDGE.read(c, v, NOW, 0.5),
+    "goals": lambda c, v: bulletins.GOALS.read(c, v, NOW, 0.5),
+    "open_todos": lambda c, v: bulletins.OPEN_TODOS.read(c, v, NOW, 0.5),
+    "decisions": lambda c, v: bulletins.decisions(c, v, NOW, 0.5),
+    "preferences": lambda c, v: bulletins.PREFERENCES.read(c, v, NOW, 0.5),
+    "uncertain": lambda c, v: bulletins.UNCERTAIN.read(c, v, NOW, 0.0),
+    "total knowledge": lambda c, v: bulletins.KNOWLEDGE.total(c, v, NOW),
+    "total goals": lambda c, v: bulletins.GOALS.total(c, v, NOW),
+    "total decisions": lambda c, v: bulletins.DECISIONS.total(c, v, NOW),
+    "open_conflicts": lambda c, v: bulletins.open_conflicts(c, v),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_no_query_scans_a_table_or_sorts_what_an_index_orders(
+    database: Database, query: Callable[[Snapshot, View], Any], view: View
+) -> None:
+    steps = _plan(database, lambda connection: query(connection, view))
+    assert steps
+    scans = [one for one in steps if re.match(r"SCAN (?!.*VIRTUAL TABLE|\(subquery)", one)]
+    # A bulletin of a time takes the best of both: what has not changed since, and what has.
+    for one in steps.count("CO-ROUTINE m") * ["SCAN m", "SCAN changed"]:
+        scans.remove(one)
+    # The few newest receipts of one memory, which an index gave.
+    for _ in range(steps.count("CO-ROUTINE r")):
+        scans.remove("SCAN r")
+    # One partial index holds nothing but what is wanted, in the order that is wanted.
+    assert all("USING INDEX ix_memor" in one or "USING COVERING" in one for one in scans), steps
+    bounded = ("edges_among", "linked", "resolved contradictions")
+    name = next(name for name, one in QUERIES.items() if one is query)
+    if name not in bounded and view.as_of is None:
+        assert not any("TEMP B-TREE" in one for one in steps), steps
+
+
+def _plan(database: Database, work: Callable[[Snapshot], Any]) -> list[str]:
+    """What SQLite says it would do for every statement that ``work`` runs."""
+    asked: list[str] = []
+    with database.read() as connection:
+        # As a bulletin of a time does once before all of its queries.
+        bulletins.prepare(connection, NOW)
+        driver: Any = connection.driver
+        driver.set_trace_callback(asked.append)
+        work(connection)
+        driver.set_trace_callback(None)
+        return [
+            row[3]
+            for statement in asked
+            for row in driver.execute("EXPLAIN QUERY PLAN " + statement).fetchall()
+        ]
+
+
+def test_a_condition_binds_ids_and_never_writes_them_out() -> None:
+    evil = "x' OR 1=1 --"
+    view = View(Viewer(project_ids=frozenset({evil}), agent_id=evil))
+    assert evil not in view.where("m")
+    assert any(evil in str(value) for value in view.params.values())
+    other = View(Viewer(project_ids=frozenset({"p"}), agent_id="a"))
+    assert view.where("m") == other.where("m")
+
+
+def test_a_view_of_nothing_shows_nothing(database: Database) -> None:
+    filling = Filling(database)
+    memory_id = filling.memory()
+    filling.flush()
+    with database.read() as connection:
+        for view in (View(Viewer(scopes=frozenset())), View(Viewer(), statuses=frozenset())):
+            assert graph.visible_memories(connection, [memory_id], view) == {}
+
+
+def test_memories_come_in_the_order_they_were_asked_for(database: Database) -> None:
+    filling = Filling(database)
+    ids = [filling.memory() for _ in range(5)][::-1]
+    filling.flush()
+    with database.read() as connection:
+        found = graph.visible_memories(connection, [*ids, "fact_?", ids[0]], View(Viewer()))
+    assert list(found) == ids
+
+
+def test_clearance_counts_up(database: Database) -> None:
+    filling = Filling(database)
+    ids = [filling.memory(sensitivity=one.value) for one in Sensitivity]
+    filling.flush()
+    with database.read() as connection:
+        for clearance in Sensitivity:
+            view = View(Viewer(clearance=clearance))
+            found = graph.visible_memories(connection, ids, view)
+            assert list(found) == ids[: clearance.level + 1]
+
+
+def test_the_status_is_that_of_the_time(database: Database) -> None:
+    filling = Filling(database)
+    history = [
+        ("active", NOW, NOW + 5),
+        ("superseded", NOW + 5, NOW + 5),
+        ("retracted", NOW + 5, None),
+    ]
+    memory_id = filling.memory(status="retracted", history=history)
+    filling.flush()
+    at = {NOW - 1: None, NOW: "active", NOW + 4: "active", NOW + 5: "retracted"}
+    with database.read() as connection:
+        for as_of, status in at.items():
+            view = View(Viewer(), as_of=as_of)
+            found = graph.visible_memories(connection, [memory_id], view)
+            assert [one.status for one in found.values()] == (
+                [MemoryStatus(status)] if status else []
+            )
+
+
+def test_damage_is_named(database: Database) -> None:
+    filling = Filling(database)
+    memory_id = filling.memory()
+    filling.flush()
+    with database.write() as connection:
+        connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
+        connection.exec_driver_sql("UPDATE memories SET kind = 'thought'")
+    with database.read() as connection, pytest.raises(DatabaseCorrupt):
+        graph.visible_memories(connection, [memory_id], View(Viewer()))

@@ -1,0 +1,66 @@
+"""What an older schema tells of values that were."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from filling import NOW, Filling, fresh_database
+
+from memgraph.rules.scope import Viewer
+from memgraph.store import graph, memories
+from memgraph.store.database import Database
+from memgraph.store.snapshot import driver
+from memgraph.store.visibility import View
+
+MIGRATION = Path(__file__).parents[2] / "migrations/versions/0005_what_was_and_why.py"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with fresh_database(tmp_path) as opened:
+        yield opened
+
+
+def test_an_import_keeps_what_the_migration_keeps() -> None:
+    said = re.findall(
+        r'^KEEP_WHAT_\w+ = """(.*?)"""', MIGRATION.read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert said == [memories._LOST, memories._OPEN]
+
+
+def test_the_confidence_before_a_loss_and_the_open_end_before_an_ending(
+    database: Database,
+) -> None:
+    filling = Filling(database)
+    ended = [("active", NOW, NOW + 10), ("superseded", NOW + 10, None)]
+    winner = filling.memory()
+    loser = filling.memory(status="superseded", history=ended, confidence=0.3, valid_until=NOW + 10)
+    filling.edge(
+        winner,
+        loser,
+        "Contradicts",
+        created_at=NOW + 1,
+        resolved_at=NOW + 10,
+        resolution={"winner_id": winner, "loser_id": loser, "loser_prior_confidence": 0.8},
+    )
+    gone = filling.memory(
+        status="retracted",
+        history=[("active", NOW, NOW + 20), ("retracted", NOW + 20, None)],
+        valid_until=NOW + 20,
+    )
+    filling.flush()
+    for _ in range(2):
+        # Twice is once.
+        with database.write() as connection:
+            memories.fill_in(connection)
+    with database.read() as connection:
+        found = graph.visible_memories(
+            connection, [loser, gone, winner], View(Viewer(), as_of=NOW + 5)
+        )
+        [(kept,)] = driver(connection).execute("SELECT count(*) FROM memory_revisions")
+    assert (found[loser].confidence, found[loser].valid_until) == (0.8, None)
+    assert found[gone].valid_until is None
+    assert kept == 2

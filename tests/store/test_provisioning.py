@@ -1,0 +1,330 @@
+"""A database is made whole or not at all; what is not one is named and left as it is."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from database_workers import NAME, NOW, Workers, increment, open_database, read_number
+from working import tampering
+
+from memgraph import MemoryService
+from memgraph.errors import (
+    DatabaseCorrupt,
+    DatabaseEmpty,
+    DatabaseForeign,
+    DatabaseMissing,
+    MemgraphError,
+    OrchestratorExists,
+    SchemaOutdated,
+    SchemaTooNew,
+    SqliteUnsuitable,
+    StorageError,
+)
+from memgraph.store import integrity, migrating, provisioning, sqlite
+
+
+def create(folder: Path, name: str = NAME, dimensions: int = 8) -> Path:
+    path = folder / "memory.db"
+    provisioning.create(path, name, dimensions=dimensions, now_ms=NOW)
+    return path
+
+
+def test_a_new_database_is_private_and_in_wal_mode(tmp_path: Path) -> None:
+    path = create(tmp_path / "new" / "memory")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o077 == 0
+    assert sorted(each.name for each in path.parent.iterdir()) == ["memory.db", "memory.lock"]
+    database = open_database(path)
+    with database.read() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        rows = connection.exec_driver_sql("SELECT key, value FROM memory_metadata")
+        found = {row.key: row.value for row in rows}
+    database.close()
+    assert found == {
+        "orchestrator_id": NAME,
+        "created_at": str(NOW),
+        "embedding_dimensions": "8",
+    }
+
+
+def test_a_draft_that_a_dead_process_left_is_no_obstacle(tmp_path: Path) -> None:
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        (tmp_path / f"memory.db.new{suffix}").write_bytes(b"half")
+    open_database(create(tmp_path)).close()
+    assert not list(tmp_path.glob("memory.db.new*"))
+
+
+def _link(path: Path) -> None:
+    path.symlink_to(path.with_name("nowhere"))
+
+
+def _stale_wal(path: Path) -> None:
+    path.with_name("memory.db-wal").write_bytes(b"frames of another")
+
+
+@pytest.mark.parametrize(
+    "occupy",
+    [Path.touch, Path.mkdir, _link, _stale_wal, lambda path: path.write_bytes(b"precious")],
+)
+def test_nothing_that_is_there_is_made_anew(
+    tmp_path: Path, occupy: Callable[[Path], object]
+) -> None:
+    occupy(tmp_path / "memory.db")
+    before = _state(tmp_path)
+    with pytest.raises(OrchestratorExists):
+        create(tmp_path)
+    assert _state(tmp_path) == before
+
+
+def _state(folder: Path) -> dict[str, object]:
+    """Every name with what it is, byte for byte."""
+    found: dict[str, object] = {}
+    for each in sorted(folder.iterdir()):
+        if each.name == "memory.lock":
+            continue
+        if each.is_symlink():
+            found[each.name] = str(each.readlink())
+        else:
+            found[each.name] = each.read_bytes() if each.is_file() else "folder"
+    return found
+
+
+def _garble(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:100] + os.urandom(len(content) - 100))
+
+
+def _replace_by_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _dangle(path: Path) -> None:
+    path.unlink()
+    _link(path)
+
+
+def _sql(statement: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        with tampering(path) as connection:
+            connection.execute(statement)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("damage", "error"),
+    [
+        (Path.unlink, DatabaseMissing),
+        (_dangle, DatabaseMissing),
+        (_replace_by_folder, DatabaseForeign),
+        (lambda path: path.write_bytes(b""), DatabaseEmpty),
+        (lambda path: path.write_bytes(b"SQLite format 3\x00"), DatabaseCorrupt),
+        (lambda path: path.write_bytes(b"%PDF-1.7" * 1_000), DatabaseCorrupt),
+        (lambda path: path.write_bytes(bytes(8_192)), DatabaseCorrupt),
+        (lambda path: path.write_bytes(path.read_bytes()[: 4_096 * 3]), DatabaseCorrupt),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), DatabaseCorrupt),
+        (_garble, DatabaseCorrupt),
+        (_sql("PRAGMA application_id = 1"), DatabaseForeign),
+        (_sql("DROP TABLE memory_metadata"), DatabaseCorrupt),
+        (_sql("DROP TABLE alembic_version"), DatabaseCorrupt),
+        (_sql("DELETE FROM memory_metadata WHERE key = 'orchestrator_id'"), DatabaseForeign),
+        (
+            _sql("UPDATE memory_metadata SET value = 'orc-2' WHERE key = 'orchestrator_id'"),
+            DatabaseForeign,
+        ),
+        (_sql("UPDATE alembic_version SET version_num = '0000'"), SchemaOutdated),
+        (_sql("DELETE FROM alembic_version"), SchemaOutdated),
+        (_sql("UPDATE alembic_version SET version_num = '9999'"), SchemaTooNew),
+    ],
+)
+def test_what_is_wrong_is_told_apart_and_left_untouched(
+    tmp_path: Path, damage: Callable[[Path], object], error: type[MemgraphError]
+) -> None:
+    path = create(tmp_path)
+    damage(path)
+    before = _state(tmp_path)
+    with pytest.raises(error) as caught:
+        open_database(path)
+    assert type(caught.value) is error
+    assert _state(tmp_path) == before
+
+
+def journal_header(records: int, pages: int) -> bytes:
+    """Of a rollback journal that would cut a database to so many pages when it is played back."""
+    magic = bytes.fromhex("d9d505f920a163d7")
+    fields = (records, 0, pages, 512, 4_096)
+    return (magic + b"".join(each.to_bytes(4, "big") for each in fields)).ljust(512, b"\0")
+
+
+@pytest.mark.parametrize(
+    "garbage", [journal_header(0, 1), journal_header(2, 3) + b"x" * 9_000, b"garbage" * 100]
+)
+def test_a_rollback_journal_of_somebody_else_is_not_played_back(
+    tmp_path: Path, garbage: bytes
+) -> None:
+    path = tmp_path / "memory.db"
+    provisioning.create(path, NAME, dimensions=8, now_ms=NOW)
+    before = path.read_bytes()
+    foreign = path.with_name("memory.db-journal")
+    foreign.write_bytes(garbage)
+    opened = open_database(path)
+    increment(opened)
+    opened.close()
+    assert path.stat().st_size >= len(before)
+    assert not foreign.exists()
+    assert foreign.with_name("memory.db-journal.foreign").read_bytes() == garbage
+
+
+def test_another_programs_database_is_foreign(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    connection = sqlite.connect(path, busy_timeout_ms=100, create=True)
+    connection.execute("CREATE TABLE notes (x)")
+    connection.close()
+    before = _state(tmp_path)
+    with pytest.raises(DatabaseForeign):
+        open_database(path)
+    assert _state(tmp_path) == before
+
+
+def test_frames_in_the_wal_may_run_ahead_of_the_file(tmp_path: Path) -> None:
+    path = create(tmp_path)
+    database = open_database(path)
+    with database.write() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO memory_metadata VALUES ('big', ?)", ("x" * 200_000,)
+        )
+    # As a process finds it that opens the database while another one has it open.
+    provisioning.inspect_file(path)
+    second = open_database(path)
+    with second.read() as connection:
+        big = connection.exec_driver_sql("SELECT value FROM memory_metadata WHERE key = 'big'")
+        assert len(big.scalar_one()) == 200_000
+    second.close()
+    database.close()
+
+
+def test_an_affected_sqlite_opens_and_makes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = create(tmp_path)
+
+    def affected() -> None:
+        raise SqliteUnsuitable("3.40.1")
+
+    monkeypatch.setattr(sqlite, "require_suitable_sqlite", affected)
+    with pytest.raises(SqliteUnsuitable):
+        open_database(path)
+    with pytest.raises(SqliteUnsuitable):
+        create(tmp_path / "other")
+    with pytest.raises(SqliteUnsuitable):
+        provisioning.upgrade(path, NAME)
+    assert not (tmp_path / "other").exists()
+
+
+def test_of_processes_that_create_at_once_one_does_and_all_can_use_it(tmp_path: Path) -> None:
+    for turn in range(2):
+        path, results = tmp_path / str(turn) / "memory.db", tmp_path / f"results-{turn}"
+        at = time.time() + 1.5
+        with Workers("create_at", *[(str(path), at, str(results))] * 6) as workers:
+            assert workers.wait() == [0] * 6
+        told = Counter(results.read_text().splitlines())
+        assert told == {"created": 1, "orchestrator.exists": 5}
+        database = open_database(path)
+        assert read_number(database) == 6
+        database.close()
+
+
+def _alembic(path: Path) -> Config:
+    folder = migrating.migrations_folder()
+    config = Config()
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    config.cmd_opts = None
+    config.attributes["path"] = path
+    return config
+
+
+def test_the_head_of_the_migrations_is_the_one_in_the_code() -> None:
+    script = ScriptDirectory.from_config(_alembic(Path()))
+    assert script.get_current_head() == provisioning.SCHEMA_HEAD
+    assert [each.revision for each in script.walk_revisions()][-1] == "0001"
+
+
+def test_the_migrations_make_what_the_models_say(tmp_path: Path) -> None:
+    path = create(tmp_path)
+    config = _alembic(path)
+    with integrity.alone(path) as connection:
+        config.attributes["connection"] = connection.connection
+        command.check(config)
+
+
+def test_a_model_that_no_migration_made_is_noticed(tmp_path: Path) -> None:
+    path = create(tmp_path)
+    with tampering(path) as connection:
+        connection.execute("ALTER TABLE sessions DROP COLUMN consolidated_through")
+    config = _alembic(path)
+    with integrity.alone(path) as connection:
+        config.attributes["connection"] = connection.connection
+        with pytest.raises(Exception, match="consolidated_through"):  # alembic's own error
+            command.check(config)
+
+
+def test_the_oldest_schema_becomes_the_newest_and_back(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    connection = sqlite.connect(path, busy_timeout_ms=100, create=True)
+    migrating.upgrade(connection, "head")
+    made = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+    connection.close()
+    assert {"memories", "memory_fts", "memory_fts_insert", "alembic_version"} <= made
+    config = _alembic(path)
+    with integrity.alone(path) as wrapped:
+        config.attributes["connection"] = wrapped.connection
+        command.downgrade(config, "base")
+    with integrity.snapshot(path) as wrapped:
+        left = {name for (name,) in integrity.rows(wrapped, "SELECT name FROM sqlite_schema")}
+    assert {name for name in left if not name.startswith("sqlite_")} == {"alembic_version"}
+
+
+def test_memories_go_to_the_schema_before_items_and_back(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, environ={}) as service:
+        orc = service.orchestrator(NAME, create=True)
+        kept = [orc.remember("one"), orc.remember("two", item_id="i-1", tags=["x"])]
+        orc.relate(kept[0], "RelatedTo", kept[1])
+        before = [each.model_copy(update={"item_id": None}) for each in map(orc.get, kept)]
+        path = service.paths(NAME).database
+    config = _alembic(path)
+    for move, revision in ((command.downgrade, "0002"), (command.upgrade, "head")):
+        with integrity.alone(path) as wrapped:
+            config.attributes["connection"] = wrapped.connection
+            move(config, revision)
+            columns = integrity.rows(wrapped, "SELECT name FROM pragma_table_info('memories')")
+            assert (("item_id",) in list(map(tuple, columns))) == (revision == "head")
+    with MemoryService(tmp_path, environ={}) as service:
+        orc = service.orchestrator(NAME)
+        assert [orc.get(each) for each in kept] == before
+        assert len(orc.subgraph(kept).edges) == 1
+        assert orc.verify().findings == []
+
+
+def test_a_database_that_may_not_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memory.db"
+    provisioning.create(path, NAME, dimensions=8, now_ms=NOW)
+
+    def refuse(self: Path, *_: object) -> None:
+        raise PermissionError(errno.EACCES, "denied", str(self))
+
+    # The tests may run as root, whom no mode keeps out.
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(StorageError, match="EACCES"):
+        open_database(path)

@@ -1,0 +1,404 @@
+"""Every index that ranks texts finds what exact BM25 finds, in every state that it may be in."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
+from memgraph.store import memories, provisioning, text_index
+from memgraph.store.database import Database
+from memgraph.store.ports import TextIndex
+from memgraph.store.rows import MEMORY_FIELDS
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.sqlite import postings, text_search
+from memgraph.store.sqlite.postings import SqliteTextIndex
+from memgraph.text.stemming import stem, words
+
+NOW = 1_767_225_600_000
+WORDS = [
+    *("anchor", "barge", "crane", "dock", "eel", "ferry", "gull", "harbour", "island", "jetty"),
+    *("keel", "lantern", "mooring", "net", "oar", "pier", "quay", "rope", "sail", "tide"),
+    *("unloading", "vessel", "wharf", "yacht"),
+]
+PUBLIC, SECRET = Sensitivity.PUBLIC.value, Sensitivity.RESTRICTED.value
+
+
+@pytest.fixture(params=[SqliteTextIndex()], ids=["sqlite"])
+def index(request: pytest.FixtureRequest) -> TextIndex:
+    """Each implementation of the port."""
+    found: TextIndex = request.param
+    return found
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    path = tmp_path / "memory.db"
+    provisioning.create(path, "orc", dimensions=8, now_ms=NOW)
+    opened = provisioning.open_database(path, "orc", synchronous="NORMAL", busy_timeout_ms=1000)
+    with opened.write() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO memory_sources (source_id, source_type, captured_by)"
+            " VALUES ('src_1', 'manual', 'user')"
+        )
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def small_tiers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments of a few memories."""
+    for name, size in (
+        ("TAIL", 16),
+        ("MOST_TAIL", 64),
+        ("MIDDLE", 64),
+        ("LARGEST", 256),
+        ("MOST_CHANGES", 8),
+    ):
+        monkeypatch.setattr(postings, name, size)
+
+
+def text(chance: random.Random) -> str:
+    # Some words stand in most texts, some in few.
+    chosen = [WORDS[int(len(WORDS) * chance.random() ** 3)] for _ in range(chance.randint(1, 40))]
+    return " ".join(chosen)
+
+
+def store(
+    database: Database, index: TextIndex, texts: list[str], first: int, **values: Any
+) -> None:
+    with database.write() as connection:
+        rows = [
+            dict.fromkeys((*MEMORY_FIELDS, "search_terms"))
+            | {
+                "pk": pk,
+                "memory_id": f"fact_{pk:05d}",
+                "orchestrator_id": "orc",
+                "kind": "fact",
+                "type": "Fact",
+                "content": content,
+                "summary": "",
+                "importance": 50,
+                "confidence": 1.0,
+                "status": MemoryStatus.ACTIVE,
+                "sensitivity": Sensitivity.PUBLIC,
+                "scope": Scope.GLOBAL,
+                "created_at": NOW,
+                "updated_at": NOW,
+                "access_count": 0,
+                "decay_rate": 0.0,
+                "tags": '["berth"]' if pk % 7 == 0 else "[]",
+                "attributes": "{}",
+                "content_hash": str(pk),
+                "token_cost": 1,
+                "source_id": "src_1",
+                "source_role": "Mira Holt" if pk % 3 == 0 else None,
+                "search_terms": text_index.search_terms(content),
+            }
+            | values
+            for pk, content in enumerate(texts, start=first)
+        ]
+        memories.insert(connection, rows)
+        index.add(connection, first, first + len(texts) - 1)
+
+
+def fill(database: Database, index: TextIndex, count: int, first: int = 1, **values: Any) -> None:
+    chance = random.Random(first)
+    for start in range(first, first + count, 50):
+        several = min(50, first + count - start)
+        store(database, index, [text(chance) for _ in range(several)], start, **values)
+
+
+def change(database: Database, statement: str, *values: Any) -> None:
+    with database.write() as connection:
+        connection.exec_driver_sql(statement, values)
+
+
+def by_fts5(connection: Snapshot, asked: list[str]) -> dict[int, float]:
+    """Return the score of every memory that holds a word, as FTS5 counts it."""
+    quoted = " OR ".join(f'"{word}"' for word in asked)
+    found = connection.exec_driver_sql(
+        "SELECT rowid, -rank FROM memory_fts"
+        f" WHERE memory_fts MATCH '{{content tags search_terms}} : ({quoted})'"
+    )
+    return dict(found.all())
+
+
+def best(
+    index: TextIndex,
+    connection: Snapshot,
+    asked: list[str],
+    limit: int = 20,
+    marks: frozenset[int] | None = None,
+) -> list[int]:
+    stems = [stem(word) for word in asked]
+    return index.search(connection, stems).best(stems, limit, marks)
+
+
+QUESTIONS = [
+    ["anchor"],
+    ["yacht"],
+    ["vessel", "barge", "anchor"],
+    ["berth", "quay"],
+    ["unloading", "absent"],
+    WORDS,
+]
+
+
+def agree(index: TextIndex, database: Database, limit: int = 20) -> int:
+    """Compare the answers with FTS5's; return how many memories were compared."""
+    compared = 0
+    with database.read() as connection:
+        for asked in QUESTIONS:
+            scores = by_fts5(connection, asked)
+            found = best(index, connection, asked, limit)
+            expected = sorted(scores.values(), reverse=True)[:limit]
+            assert [scores[pk] for pk in found] == pytest.approx(expected, rel=1e-6, abs=0)
+            compared += len(found)
+            pairs = list(pairwise(found))
+            assert all(one < other for one, other in pairs if scores[one] == scores[other])
+        assert index.check(connection)
+    return compared
+
+
+@pytest.mark.usefixtures("small_tiers")
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 63, 64, 150, 900])
+def test_the_best_are_those_of_fts5(index: TextIndex, database: Database, count: int) -> None:
+    if count:
+        fill(database, index, count)
+    before = agree(index, database)
+    index.merge(database)
+    assert agree(index, database) == before
+    assert (before > 0) == (count > 0)
+
+
+@pytest.mark.usefixtures("small_tiers")
+def test_what_is_left_out_of_the_sum_could_not_be_among_the_best(
+    index: TextIndex, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_search, "_WORTH_PRUNING", 0)
+    fill(database, index, 900)
+    before = [agree(index, database, limit) for limit in (1, 5, 50, 1_000)]
+    assert before[0] < before[1] < before[2] < before[3]
+    index.merge(database)
+    assert [agree(index, database, limit) for limit in (1, 5, 50, 1_000)] == before
+
+
+@pytest.mark.usefixtures("small_tiers")
+def test_merging_keeps_few_segments(index: TextIndex, database: Database) -> None:
+    fill(database, index, 1_000)
+    index.merge(database)
+    with database.read() as connection:
+        known = postings.segments(connection)
+    assert len(known) < 12
+    assert [each.first for each in known[1:]] == [each.last + 1 for each in known[:-1]]
+    assert known[0].first == 1
+    assert known[-1].last > 1_000 - postings.TAIL
+
+
+@pytest.mark.usefixtures("small_tiers")
+@pytest.mark.parametrize("many", [3, 40])
+def test_a_memory_is_found_by_the_words_that_it_has_now(
+    index: TextIndex, database: Database, many: int
+) -> None:
+    fill(database, index, 200)
+    index.merge(database)
+    agree(index, database)
+    for pk in range(5, 5 + many):
+        change(database, "UPDATE memories SET tags = '[\"zephyr\"]' WHERE pk = ?", pk)
+    change(database, "UPDATE memories SET tags = '[]' WHERE pk = 199")
+    agree(index, database)
+    with database.read() as connection:
+        assert set(best(index, connection, ["zephyr"], 50)) == set(range(5, 5 + many))
+        assert 7 not in best(index, connection, ["berth"], 50)
+    index.merge(database)
+    agree(index, database)
+    with database.read() as connection:
+        left = connection.exec_driver_sql("SELECT count(*) FROM text_changes").scalar_one()
+        assert set(best(index, connection, ["zephyr"], 50)) == set(range(5, 5 + many))
+    assert left < postings.MOST_CHANGES
+
+
+@pytest.mark.usefixtures("small_tiers")
+@pytest.mark.parametrize("merged", [True, False])
+def test_what_may_not_be_seen_takes_no_place(
+    index: TextIndex, database: Database, merged: bool
+) -> None:
+    fill(database, index, 100)
+    fill(database, index, 100, first=101, sensitivity=Sensitivity.RESTRICTED)
+    if merged:
+        index.merge(database)
+    public = frozenset({index.mark("global", None, PUBLIC)})
+    with database.read() as connection:
+        found = best(index, connection, ["anchor", "barge"], 30, public)
+        everything = best(index, connection, ["anchor", "barge"], 1_000)
+        assert found == [pk for pk in everything if pk <= 100][:30]
+        assert best(index, connection, ["anchor"], 30, frozenset()) == []
+    change(database, "UPDATE memories SET sensitivity = ? WHERE pk = ?", SECRET, found[0])
+    with database.read() as connection:
+        assert best(index, connection, ["anchor", "barge"], 29, public) == found[1:]
+
+
+@pytest.mark.usefixtures("small_tiers")
+def test_nothing_is_left_of_what_was_removed(index: TextIndex, database: Database) -> None:
+    fill(database, index, 100)
+    store(database, index, ["a quokka in the harbour", "a quokka at the quay"], 101)
+    fill(database, index, 100, first=103)
+    index.merge(database)
+    with database.write() as connection:
+        connection.exec_driver_sql(
+            "UPDATE memories SET content = 'gone', tags = '[]' WHERE pk = 101"
+        )
+        index.remove(connection, [101])
+        rows = connection.exec_driver_sql("SELECT segment, term, postings FROM text_postings").all()
+        [held] = [each for each in postings.segments(connection) if each.first <= 101 <= each.last]
+        offsets = {
+            offset
+            for segment, _, row in rows
+            if segment == held.segment
+            for offset in memoryview(row[: len(row) // 3 * 2]).cast("H")
+        }
+        assert 101 - held.first not in offsets
+        assert 102 - held.first in offsets
+        connection.exec_driver_sql("UPDATE memories SET content = 'gone' WHERE pk = 102")
+        index.remove(connection, [102])
+        terms = connection.exec_driver_sql("SELECT DISTINCT term FROM text_postings").scalars()
+        assert "quokka" not in set(terms)
+    agree(index, database)
+    with database.read() as connection:
+        assert best(index, connection, ["quokka"]) == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE text_postings SET postings = x'000001' WHERE term = 'barg'",
+        "DELETE FROM text_postings WHERE term = 'barg'",
+        "INSERT INTO text_postings SELECT segment, 'stray', postings FROM text_postings LIMIT 1",
+        "INSERT INTO text_postings (segment, term, postings) VALUES (99, 'barg', x'000001')",
+        "UPDATE text_segments SET lengths = zeroblob(length(lengths))",
+        "UPDATE text_segments SET marks = zeroblob(length(marks))",
+        "UPDATE text_segments SET tokens = tokens + 1",
+        "INSERT INTO text_segments (stamp, first_pk, documents, tokens, lengths, marks)"
+        " SELECT stamp, first_pk, documents, tokens, lengths, marks FROM text_segments",
+    ],
+)
+@pytest.mark.usefixtures("small_tiers")
+def test_a_rebuild_mends_what_a_check_finds(
+    index: TextIndex, database: Database, damage: str
+) -> None:
+    fill(database, index, 40)
+    index.merge(database)
+    agree(index, database)
+    change(database, damage)
+    with database.read() as connection:
+        assert not index.check(connection)
+    index.rebuild(database)
+    agree(index, database)
+
+
+@pytest.mark.usefixtures("small_tiers")
+def test_a_snapshot_shows_what_it_showed(index: TextIndex, database: Database) -> None:
+    fill(database, index, 70)
+    with database.read() as connection:
+        before = best(index, connection, WORDS, 100)
+        fill(database, index, 70, first=71)
+        change(database, "UPDATE memories SET tags = '[\"zephyr\"]' WHERE pk = 5")
+        index.merge(database)
+        agree(index, database)
+        assert best(index, connection, WORDS, 100) == before
+        assert best(index, connection, ["zephyr"]) == []
+
+
+@pytest.mark.usefixtures("small_tiers")
+def test_what_another_process_writes_and_merges_is_found(
+    index: TextIndex, database: Database
+) -> None:
+    other = provisioning.open_database(
+        database.path, "orc", synchronous="NORMAL", busy_timeout_ms=1000
+    )
+    for first in range(1, 400, 40):
+        fill(other, index, 40, first=first)
+        change(other, "UPDATE memories SET tags = '[\"zephyr\"]' WHERE pk = ?", first)
+        before = agree(index, database)
+        index.merge(other)
+        assert agree(index, database) == before > 0
+        with database.read() as connection:
+            assert first in best(index, connection, ["zephyr"])
+    other.close()
+
+
+def test_what_was_taken_back_is_not_kept(index: TextIndex, database: Database) -> None:
+    fill(database, index, 5)
+
+    def undo() -> None:
+        with database.write() as connection:
+            connection.exec_driver_sql("UPDATE memories SET tags = '[\"zephyr\"]' WHERE pk = 3")
+            assert best(index, connection, ["zephyr"]) == [3]
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        undo()
+    with database.read() as connection:
+        assert best(index, connection, ["zephyr"]) == []
+
+
+@pytest.mark.usefixtures("small_tiers")
+def test_a_draft_that_was_overtaken_is_not_committed(index: TextIndex, database: Database) -> None:
+    fill(database, index, 40)
+    with database.read() as connection:
+        late = postings.due(connection)
+        same = postings.due(connection)
+    assert late is not None
+    assert same is not None
+    change(database, "UPDATE memories SET tags = '[\"zephyr\"]' WHERE pk = 5")
+    with database.write() as connection:
+        assert not postings.commit(connection, late)
+    index.merge(database)
+    with database.write() as connection:
+        assert not postings.commit(connection, same)
+    agree(index, database)
+
+
+def test_a_bulk_load_leaves_no_long_tail(
+    index: TextIndex, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postings, "TAIL", 16)
+    monkeypatch.setattr(postings, "MOST_TAIL", 64)
+    fill(database, index, 500)
+    with database.read() as connection:
+        assert postings.segments(connection)[-1].last > 500 - 64 - 50
+    agree(index, database)
+
+
+def test_words_of_every_script_are_those_of_the_question(
+    index: TextIndex, database: Database
+) -> None:
+    texts = ["東京都に住む", "Café Zürich", "ΑΘΗΝΑ ήταν", "서울에서 만나", "naïve ﬁle", "x" * 300]
+    store(database, index, texts, 1)
+    asked = ["東京", "cafe", "αθηνα", "서울에서", "file"]
+    with database.read() as connection:
+        for place, word in enumerate(asked, start=1):
+            assert best(index, connection, words(word)) == [place]
+    fill(database, index, 1_100, first=len(texts) + 1)
+    index.merge(database)
+    with database.read() as connection:
+        assert postings.segments(connection)
+        for place, word in enumerate(asked, start=1):
+            assert best(index, connection, words(word)) == [place]
+
+
+def test_rows_are_kept_up_to_a_number_of_bytes() -> None:
+    cache = text_search.RowCache(1_000)
+    owner = object()
+    cache.put({(owner, 1, 0, str(number)): (number, 100) for number in range(10)})
+    assert 0 < cache.used <= 1_000
+    assert cache.get([(owner, 1, 0, "0")]) == {}
+    assert list(cache.get([(owner, 1, 0, "9")]).values()) == [9]
+    cache.put({(owner, 1, 0, "large"): (0, 5_000)})
+    assert cache.used == 0

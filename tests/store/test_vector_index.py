@@ -1,0 +1,626 @@
+"""The vector index: one suite for a process that keeps a copy, and for one that reads the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
+from memgraph.store import embeddings, memories, metadata, provisioning
+from memgraph.store.database import Database
+from memgraph.store.ports import FaultyVector, VectorFault, VectorIndex
+from memgraph.store.rows import MEMORY_FIELDS
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.sqlite import vector_cache, vector_index
+from memgraph.store.sqlite.vector_cache import HeldVectors, Rows, Stamp, VectorCache
+
+NOW = 1_767_225_600_000
+MODEL = "m"
+OPEN = embeddings.visibility("global", None, "active", "Public")
+RETRACTED = embeddings.visibility("global", None, "retracted", "Public")
+Floats = NDArray[np.float32]
+Opener = Callable[[Snapshot], VectorIndex]
+
+
+@pytest.fixture(params=[256, 300, 20])
+def database(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Database]:
+    opened = made(tmp_path, request.param)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Database]:
+    opened = made(tmp_path, 20)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(params=["kept", "rows"])
+def index(request: pytest.FixtureRequest) -> Opener:
+    held = VectorCache(10**8).hold() if request.param == "kept" else None
+    return lambda connection: embeddings.index(connection, held)
+
+
+def made(folder: Path, dimensions: int) -> Database:
+    path = folder / "memory.db"
+    provisioning.create(path, "orc", dimensions=dimensions, now_ms=NOW)
+    opened = provisioning.open_database(path, "orc", synchronous="NORMAL", busy_timeout_ms=1000)
+    with opened.write() as connection:
+        metadata.put(connection, "embedding_model", MODEL)
+        connection.exec_driver_sql(
+            "INSERT INTO memory_sources (source_id, source_type, captured_by)"
+            " VALUES ('src_1', 'manual', 'user')"
+        )
+    return opened
+
+
+def row(pk: int, **values: Any) -> dict[str, Any]:
+    return (
+        dict.fromkeys((*MEMORY_FIELDS, "search_terms"))
+        | {
+            "pk": pk,
+            "memory_id": f"fact_{pk:04d}",
+            "orchestrator_id": "orc",
+            "kind": "fact",
+            "type": "Fact",
+            "content": f"text {pk}",
+            "summary": "",
+            "importance": 50,
+            "confidence": 1.0,
+            "status": MemoryStatus.ACTIVE,
+            "sensitivity": Sensitivity.PUBLIC,
+            "scope": Scope.GLOBAL,
+            "created_at": NOW,
+            "updated_at": NOW,
+            "access_count": 0,
+            "decay_rate": 0.0,
+            "tags": "[]",
+            "attributes": "{}",
+            "content_hash": str(pk),
+            "token_cost": 1,
+            "source_id": "src_1",
+        }
+        | values
+    )
+
+
+def unit_vectors(count: int, dimensions: int, seed: int = 1) -> Floats:
+    """Around a hundred directions, as sentences lie around topics."""
+    chance = np.random.default_rng(seed)
+    found = (
+        chance.normal(size=(count, dimensions))
+        + 2
+        * np.random.default_rng(0).normal(size=(100, dimensions))[chance.integers(100, size=count)]
+    )
+    unit: Floats = (found / np.linalg.norm(found, axis=1, keepdims=True)).astype("<f4")
+    return unit
+
+
+def rounded(given: Floats) -> Floats:
+    codes = embeddings.quantized(given).astype(np.float32)
+    return codes / np.linalg.norm(codes, axis=1, keepdims=True)
+
+
+def fill(connection: Snapshot, count: int, first: int = 1, **values: Any) -> Floats:
+    """``count`` memories with vectors; gives the vectors as they are stored."""
+    pks = range(first, first + count)
+    memories.insert(connection, [row(pk, **values) for pk in pks])
+    embeddings.enqueue(connection, list(pks))
+    opened = embeddings.index(connection)
+    given = unit_vectors(count, opened.dimensions, seed=first)
+    opened.add(list(pks), given, MODEL)
+    return rounded(given)
+
+
+def retract(connection: Snapshot, pk: int) -> None:
+    connection.exec_driver_sql("UPDATE memories SET status = 'retracted' WHERE pk = ?", (pk,))
+    embeddings.index(connection).refresh([f"fact_{pk:04d}"])
+
+
+def best(stored: Floats, query: Floats, but: Sequence[int] = ()) -> list[int]:
+    order = np.argsort(-(stored @ query), kind="stable") + 1
+    return [pk for pk in order.tolist() if pk not in but]
+
+
+def test_the_nearest_are_found(database: Database, index: Opener) -> None:
+    with database.write() as connection:
+        stored = fill(connection, 600)
+        embeddings.index(connection).remove([3, 77, 600])
+    query = unit_vectors(1, stored.shape[1], seed=5)[0]
+    with database.read() as connection:
+        found = index(connection).search(query, 40, visibilities=[OPEN])
+    assert found == best(stored, query, but=(3, 77, 600))[:40]
+
+
+def test_a_set_of_keys_narrows_the_search(small: Database, index: Opener) -> None:
+    with small.write() as connection:
+        stored = fill(connection, 50)
+    with small.read() as connection:
+        opened = index(connection)
+        among = [6, 2, 99, 4]
+        found = opened.search(stored[1], 10, visibilities=[OPEN], among=among)
+        none = opened.search(stored[1], 10, visibilities=[RETRACTED], among=among)
+    assert found[0] == 2
+    assert sorted(found) == [2, 4, 6]
+    assert none == []
+
+
+def test_what_is_not_visible_takes_no_place(small: Database, index: Opener) -> None:
+    with small.write() as connection:
+        fill(connection, 300, sensitivity=Sensitivity.RESTRICTED)
+        stored = fill(connection, 5, first=301)
+    hidden = embeddings.visibility("global", None, "active", "Restricted")
+    with small.read() as connection:
+        opened = index(connection)
+        assert opened.search(stored[0], 5, visibilities=[OPEN])[0] == 301
+        assert sorted(opened.search(stored[0], 9, visibilities=[OPEN])) == list(range(301, 306))
+        assert len(opened.search(stored[0], 99, visibilities=[OPEN, hidden])) == 99
+        assert opened.search(stored[0], 5, visibilities=[]) == []
+
+
+def test_equal_vectors_are_ordered_by_key(small: Database, index: Opener) -> None:
+    with small.write() as connection:
+        stored = fill(connection, 5)
+        embeddings.index(connection).add([4, 2], stored[[0, 0]], MODEL)
+    with small.read() as connection:
+        assert index(connection).search(stored[0], 3, visibilities=[OPEN]) == [1, 2, 4]
+
+
+def test_an_index_of_nothing_finds_nothing(small: Database, index: Opener) -> None:
+    with small.read() as connection:
+        opened = index(connection)
+        assert opened.search(unit_vectors(1, 20)[0], 5, visibilities=[OPEN]) == []
+        assert opened.vectors([1, 2]).tolist() == [[0.0] * 20] * 2
+        assert opened.vectors([]).shape == (0, 20)
+
+
+def test_vectors_by_key(database: Database, index: Opener) -> None:
+    with database.write() as connection:
+        stored = fill(connection, 5)
+    with database.read() as connection:
+        opened = index(connection)
+        opened.visible([OPEN])
+        found = opened.vectors([4, 77, 2, 4])
+    assert np.allclose(found[[0, 2, 3]], stored[[3, 1, 3]], atol=1e-6)
+    assert not found[1].any()
+
+
+def test_rounding_changes_little() -> None:
+    given = unit_vectors(200, 256)
+    assert (np.vecdot(rounded(given), given) > 0.9998).all()
+
+
+def test_a_change_of_status_is_followed(small: Database, index: Opener) -> None:
+    with small.write() as connection:
+        stored = fill(connection, 5)
+    with small.read() as connection:
+        assert index(connection).search(stored[1], 5, visibilities=[OPEN])[0] == 2
+    with small.write() as connection:
+        retract(connection, 2)
+        embeddings.index(connection).refresh(["fact_unknown"])
+    with small.read() as connection:
+        opened = index(connection)
+        assert sorted(opened.search(stored[1], 5, visibilities=[OPEN])) == [1, 3, 4, 5]
+        assert opened.search(stored[1], 5, visibilities=[RETRACTED]) == [2]
+
+
+def test_adding_again_replaces(small: Database, index: Opener) -> None:
+    with small.write() as connection:
+        stored = fill(connection, 5)
+    with small.read() as connection:
+        assert index(connection).search(stored[4], 1, visibilities=[OPEN]) == [5]
+    with small.write() as connection:
+        embeddings.index(connection).add([1], stored[[4]], MODEL)
+    with small.read() as connection:
+        opened = index(connection)
+        assert opened.search(stored[4], 2, visibilities=[OPEN]) == [1, 5]
+        assert np.array_equal(opened.vectors([1]), opened.vectors([5]))
+
+
+def test_removed_ones_wait_to_be_embedded_again(small: Database, index: Opener) -> None:
+    with small.write() as connection:
+        stored = fill(connection, 3)
+    with small.read() as connection:
+        index(connection).search(stored[0], 1, visibilities=[OPEN])
+    with small.write() as connection:
+        assert embeddings.index(connection).remove([3, 99]) == 1
+        assert embeddings.still_pending(connection, [1, 2, 3]) == {3}
+    with small.read() as connection:
+        opened = index(connection)
+        assert sorted(opened.search(stored[2], 5, visibilities=[OPEN])) == [1, 2]
+        assert not opened.vectors([3]).any()
+    with small.write() as connection:
+        embeddings.index(connection).add([3], stored[[0]], MODEL)
+    with small.read() as connection:
+        assert index(connection).search(stored[0], 2, visibilities=[OPEN]) == [1, 3]
+
+
+def test_vectors_of_another_model_or_size_are_not_searched(small: Database, index: Opener) -> None:
+    with small.write() as connection:
+        stored = fill(connection, 3)
+        embeddings.index(connection).add([2], stored[[1]], "another")
+        embeddings.index(connection).add([3], unit_vectors(1, 24), MODEL)
+    with small.read() as connection:
+        opened = index(connection)
+        assert opened.search(stored[1], 5, visibilities=[OPEN]) == [1]
+        assert not opened.vectors([2, 3]).any()
+    with small.write() as connection:
+        assert embeddings.index(connection).rebuild(24) == 1
+    with small.read() as connection:
+        opened = index(connection)
+        assert opened.dimensions == 24
+        assert opened.search(unit_vectors(1, 24)[0], 5, visibilities=[OPEN]) == [3]
+    with small.write() as connection:
+        metadata.put(connection, "embedding_model", "another")
+    with small.read() as connection:
+        assert index(connection).search(unit_vectors(1, 24)[0], 5, visibilities=[OPEN]) == []
+
+
+def test_visible_keys(small: Database) -> None:
+    held = VectorCache(10**6).hold()
+    with small.write() as connection:
+        fill(connection, 3)
+        fill(connection, 2, first=4, sensitivity=Sensitivity.INTERNAL)
+        embeddings.index(connection).remove([2])
+    with small.read() as connection:
+        found = embeddings.index(connection, held).visible([OPEN])
+        assert found is not None
+        assert found.tolist() == [1, 3]
+        assert embeddings.index(connection).visible([OPEN]) is None
+
+
+def test_check_names_what_is_wrong_and_rebuild_mends_visibility(small: Database) -> None:
+    with small.write() as connection:
+        fill(connection, 6)
+        opened = embeddings.index(connection)
+        assert list(opened.check()) == []
+        connection.exec_driver_sql(
+            "UPDATE memory_embeddings SET vector = zeroblob(20) WHERE memory_pk = 2"
+        )
+        connection.exec_driver_sql(
+            "UPDATE memory_embeddings SET vector = substr(vector, 2) WHERE memory_pk = 3"
+        )
+        connection.exec_driver_sql(
+            "UPDATE memory_embeddings SET visibility = 3 WHERE memory_pk = 5"
+        )
+        assert list(opened.check()) == [
+            FaultyVector(2, "fact_0002", VectorFault.DAMAGED),
+            FaultyVector(3, "fact_0003", VectorFault.DAMAGED),
+            FaultyVector(5, "fact_0005", VectorFault.VISIBILITY),
+        ]
+        opened.remove([2, 3])
+        assert opened.rebuild() == 4
+        assert list(opened.check()) == []
+
+
+@pytest.mark.parametrize(
+    ("blob", "dimensions"),
+    [
+        (b"", 0),
+        (b"", 3),
+        (None, 3),
+        ("\x7f\x01\x02", 3),
+        (b"\x7f\x01", 3),
+        (b"\x7e\x01\x02", 3),
+        (b"\x7f\x80\x02", 3),
+        (b"\x7f\x01\x02", None),
+    ],
+)
+def test_what_cannot_be_a_vector_is_damaged(blob: Any, dimensions: Any) -> None:
+    assert embeddings.damaged([(b"\x81\x01\x02", 3), (blob, dimensions)]) == [1]
+
+
+@pytest.mark.parametrize("scope_id", ["a", "b", None])
+def test_visibility_tells_scope_status_and_sensitivity_apart(scope_id: str | None) -> None:
+    scope = "global" if scope_id is None else "project"
+    seen = {
+        embeddings.visibility(scope, scope_id, status.value, sensitivity.value)
+        for status in MemoryStatus
+        for sensitivity in Sensitivity
+    }
+    assert len(seen) == 12
+    assert embeddings.visibility("session", "a", "active", "Public") not in seen
+
+
+# What a process keeps.
+
+
+def test_many_are_nominated_by_their_signs(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_cache, "RANKED", 200)
+    monkeypatch.setattr(vector_cache, "_PART", 500)
+    held = VectorCache(10**7).hold()
+    with database.write() as connection:
+        stored = fill(connection, 3_000)
+        for pk in range(5, 3_000, 5):
+            connection.exec_driver_sql(
+                "UPDATE memories SET status = 'retracted' WHERE pk = ?", (pk,)
+            )
+        embeddings.index(connection).refresh([f"fact_{pk:04d}" for pk in range(5, 3_000, 5)])
+    with database.read() as connection:
+        kept, rows = embeddings.index(connection, held), embeddings.index(connection)
+        shared = []
+        for query in stored[:40]:
+            found = kept.search(query, 20, visibilities=[OPEN])
+            assert len(found) == 20
+            assert not any(pk % 5 == 0 for pk in found)
+            exact = rows.search(query, 20, visibilities=[OPEN])
+            shared.append(len(set(found) & set(exact)) / 20)
+    # Of twenty dimensions the signs tell little.
+    assert np.mean(shared) > (0.9 if stored.shape[1] > 20 else 0.6)
+
+
+def test_very_many_equal_vectors_are_not_all_ranked(
+    small: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_cache, "RANKED", 100)
+    ranked = []
+    cosines = vector_cache.VectorState._cosines
+
+    def noted(self: Any, query: Floats, places: Any) -> Floats:
+        ranked.append(len(places))
+        return cosines(self, query, places)
+
+    monkeypatch.setattr(vector_cache.VectorState, "_cosines", noted)
+    with small.write() as connection:
+        stored = fill(connection, 1_000)
+        pks = list(range(101, 1_001))
+        embeddings.index(connection).add(pks, np.repeat(stored[:1], len(pks), axis=0), MODEL)
+    with small.read() as connection:
+        held = VectorCache(10**7).hold()
+        found = embeddings.index(connection, held).search(stored[0], 50, visibilities=[OPEN])
+    assert found == [1, *range(101, 150)]
+    assert ranked[0] <= 230
+
+
+def test_only_what_changed_is_read(small: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = VectorCache(10**7).hold()
+    read: list[tuple[int, int]] = []
+    reading = vector_index.SqliteVectorIndex._read
+
+    def noted(self: Any, first: int, last: int) -> Rows:
+        read.append((first, last))
+        return reading(self, first, last)
+
+    def visible() -> list[int]:
+        read.clear()
+        with small.read() as connection:
+            found = embeddings.index(connection, held).visible([OPEN])
+        assert found is not None
+        return sorted(found.tolist())
+
+    monkeypatch.setattr(vector_index.SqliteVectorIndex, "_read", noted)
+    with small.write() as connection:
+        fill(connection, 50)
+    assert visible() == list(range(1, 51))
+    with small.write() as connection:
+        fill(connection, 3, first=60)
+        retract(connection, 7)
+    assert visible() == [*range(1, 7), *range(8, 51), 60, 61, 62]
+    assert sorted(read) == [(7, 7), (60, 62)]
+    assert len(visible()) == 52
+    assert read == []
+    monkeypatch.setattr(vector_index, "MOST_RUNS", 2)
+    with small.write() as connection:
+        embeddings.index(connection).remove([1, 5, 9, 10])
+    assert len(visible()) == 48
+    assert read == [(1, 10)]
+    with small.write() as connection:
+        embeddings.index(connection).rebuild()
+    assert len(visible()) == 48
+    assert read[0][0] == 1
+    assert read[-1][1] > 50
+
+
+def test_large_changes_are_read_in_pieces(small: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_index, "_BYTES_AT_ONCE", 10 * 20)
+    held = VectorCache(10**7).hold()
+    with small.write() as connection:
+        stored = fill(connection, 60)
+    for first in (61, 200):
+        with small.read() as connection:
+            assert embeddings.index(connection, held).visible([OPEN]) is not None
+        with small.write() as connection:
+            fill(connection, 35, first=first)
+            embeddings.index(connection).remove(list(range(15, 38)))
+    with small.read() as connection:
+        kept, rows = embeddings.index(connection, held), embeddings.index(connection)
+        found = kept.search(stored[0], 200, visibilities=[OPEN])
+        assert sorted(found) == [*range(1, 15), *range(38, 96), *range(200, 235)]
+        assert sorted(found) == sorted(rows.search(stored[0], 200, visibilities=[OPEN]))
+
+
+def test_old_changes_are_forgotten_and_then_all_is_read(small: Database) -> None:
+    held = VectorCache(10**7).hold()
+    with small.write() as connection:
+        stored = fill(connection, 2)
+    with small.read() as connection:
+        assert embeddings.index(connection, held).visible([OPEN]) is not None
+    with small.write() as connection:
+        for _ in range(vector_index.VERSIONS_KEPT + 5):
+            embeddings.index(connection).refresh(["fact_0001"])
+        fill(connection, 1, first=3)
+        [[number]] = connection.exec_driver_sql("SELECT count(*) FROM memory_vector_changes")
+    assert number == vector_index.VERSIONS_KEPT
+    with small.read() as connection:
+        opened = embeddings.index(connection, held)
+        assert len(opened.search(stored[0], 5, visibilities=[OPEN])) == 3
+
+
+def test_a_reader_of_an_earlier_snapshot_finds_what_was_there(small: Database) -> None:
+    held = VectorCache(10**7).hold()
+    with small.write() as connection:
+        stored = fill(connection, 5)
+    with small.read() as earlier, small.read() as other:
+        # The snapshot of the earlier one stands.
+        assert earlier.exec_driver_sql("SELECT count(*) FROM memories").scalar() == 5
+        assert embeddings.index(other, held).search(stored[0], 1, visibilities=[OPEN]) == [1]
+        with small.write() as connection:
+            retract(connection, 1)
+            fill(connection, 1, first=6)
+        with small.read() as later:
+            opened = embeddings.index(later, held)
+            assert sorted(opened.search(stored[0], 9, visibilities=[OPEN])) == [2, 3, 4, 5, 6]
+        for kept in (held, VectorCache(10**7).hold(), None):
+            opened = embeddings.index(earlier, kept)
+            assert sorted(opened.search(stored[0], 9, visibilities=[OPEN])) == [1, 2, 3, 4, 5]
+            assert opened.vectors([1]).any()
+            assert not opened.vectors([6]).any()
+        # What has only just begun to keep anything is ahead of a reader as well.
+        late = VectorCache(10**7).hold()
+        with small.read() as later:
+            embeddings.index(later, late).search(stored[0], 1, visibilities=[OPEN])
+        opened = embeddings.index(earlier, late)
+        assert sorted(opened.search(stored[0], 9, visibilities=[OPEN])) == [1, 2, 3, 4, 5]
+
+
+Change = tuple[str, list[int]]
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "remove", "retract", "replace"]),
+        st.lists(st.integers(1, 30), min_size=1, max_size=6, unique=True),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(CHANGES, st.sets(st.integers(0, 11)))
+def test_a_copy_says_what_the_rows_say(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[Change], looked: set[int]
+) -> None:
+    held = VectorCache(10**7).hold()
+    database = made(tmp_path_factory.mktemp("copy"), 20)
+    given = unit_vectors(31, 20)
+    try:
+        with database.write() as connection:
+            memories.insert(connection, [row(pk) for pk in range(1, 31)])
+            embeddings.enqueue(connection, list(range(1, 31)))
+        for number, (change, pks) in enumerate(changes):
+            with database.write() as connection:
+                opened = embeddings.index(connection)
+                if change == "add":
+                    opened.add(pks, given[pks], MODEL)
+                elif change == "replace":
+                    opened.add(pks, given[[30 - pk for pk in pks]], MODEL)
+                elif change == "remove":
+                    opened.remove(pks)
+                else:
+                    retract(connection, pks[0])
+            if number in looked:
+                assert agree(database, held, given) == embedded(database)
+        assert agree(database, held, given) == embedded(database)
+    finally:
+        database.close()
+
+
+def embedded(database: Database) -> int:
+    with database.read() as connection:
+        return connection.exec_driver_sql(
+            "SELECT count(*) FROM memory_embeddings WHERE vector IS NOT NULL"
+        ).scalar_one()
+
+
+def agree(database: Database, held: HeldVectors, queries: Floats) -> int:
+    """Compare what a copy finds with what the rows say; return how many vectors were found."""
+    with database.read() as connection:
+        kept, rows = embeddings.index(connection, held), embeddings.index(connection)
+        assert kept.visible([OPEN]) is not None
+        assert np.allclose(kept.vectors(range(1, 32)), rows.vectors(range(1, 32)), atol=1e-6)
+        for seen in ([OPEN], [RETRACTED], [OPEN, RETRACTED]):
+            for query in queries[:3]:
+                found = kept.search(query, 40, visibilities=seen)
+                assert sorted(found) == sorted(rows.search(query, 40, visibilities=seen))
+                known = kept.visible(seen)
+                assert known is not None
+                assert sorted(found) == sorted(known.tolist())
+    return len(found)
+
+
+def rows_of(pks: Sequence[int]) -> Rows:
+    keys = np.array(pks, np.int64)
+    codes = np.repeat(np.array([[127, 1, 2, 3]], np.int8), len(pks), axis=0)
+    codes[:, 1] = keys % 100
+    return Rows(keys, np.full(len(pks), OPEN), codes)
+
+
+def test_reading_goes_on_where_it_was_interrupted() -> None:
+    held = VectorCache(10**6).hold()
+    asked: list[int] = []
+
+    def read(after: int) -> tuple[Rows, int]:
+        asked.append(after)
+        if asked.count(20) == 1 and after == 20:
+            raise TimeoutError
+        return rows_of(range(after + 1, after + 11)), after + 10
+
+    first, second = Stamp(4, MODEL, 4), Stamp(5, MODEL, 4)
+    with pytest.raises(TimeoutError):
+        held.state(first, 40, read, lambda _version: None)
+    # Key 3 went meanwhile, and key 35 came: it is read with the rest, and as a change.
+    changes = [(3, 3, rows_of([])), (35, 35, rows_of([35]))]
+    state = held.state(second, 40, read, lambda version: changes if version == 4 else None)
+    assert asked == [0, 10, 20, 20, 30]
+    assert state is not None
+    assert state.visible([OPEN]).tolist() == [pk for pk in range(1, 41) if pk != 3]
+
+
+def test_vectors_are_there_where_a_search_ran_out_of_time(
+    small: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> Rows:
+        raise TimeoutError
+
+    with small.write() as connection:
+        stored = fill(connection, 3)
+    monkeypatch.setattr(vector_index.SqliteVectorIndex, "_read", interrupted)
+    with small.read() as connection:
+        opened = embeddings.index(connection, VectorCache(10**6).hold())
+        with pytest.raises(TimeoutError):
+            opened.search(stored[0], 1, visibilities=[OPEN])
+        assert np.allclose(opened.vectors([2]), stored[[1]], atol=1e-6)
+
+
+def test_too_many_are_not_kept(small: Database) -> None:
+    cache = VectorCache(100)
+    with small.write() as connection:
+        stored = fill(connection, 5)
+    with small.read() as connection:
+        opened = embeddings.index(connection, cache.hold())
+        assert opened.visible([OPEN]) is None
+        assert opened.search(stored[3], 1, visibilities=[OPEN]) == [4]
+    assert cache.used == 0
+
+
+def test_the_longest_unused_give_way() -> None:
+    size = 40 * (4 + 8 + 16)
+    cache = VectorCache(2 * size)
+    one, two, three = (cache.hold() for _ in range(3))
+
+    def state(held: HeldVectors) -> list[int]:
+        read: list[int] = []
+
+        def reading(after: int) -> tuple[Rows, int]:
+            read.append(after)
+            return rows_of(range(1, 41)), 40
+
+        assert held.state(Stamp(1, MODEL, 4), 40, reading, lambda _version: None) is not None
+        return read
+
+    assert [state(held) for held in (one, two, one, three)] == [[0], [0], [], [0]]
+    assert cache.used == 2 * size
+    assert state(one) == []
+    assert state(two) == [0]
+    one.close()
+    two.close()
+    three.close()
+    assert cache.used == 0

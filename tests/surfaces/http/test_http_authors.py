@@ -1,0 +1,126 @@
+"""Whose word replaces a memory: its author's, a trusted source's or an operator's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+from serving_worlds import Served
+
+ONES = "/v1/orchestrators/orc-1"
+LIMITED: dict[str, Any] = {
+    "permissions": ["read", "write"],
+    "clearance": "Internal",
+    "project_ids": [],
+    "session_ids": [],
+}
+
+
+def stored(client: httpx.Client, content: str, **fields: Any) -> str:
+    answer = client.post(f"{ONES}/memories", json={"content": content, **fields})
+    assert answer.status_code == 201, answer.text
+    memory_id: str = answer.json()["memory_id"]
+    return memory_id
+
+
+def updates(client: httpx.Client, new: str, old: str) -> dict[str, Any]:
+    edge = {"from_id": new, "to_id": old, "edge_type": "Updates", "reason": "it changed"}
+    answer = client.post(f"{ONES}/edges", json=edge)
+    assert answer.status_code in (200, 201), answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def status_of(client: httpx.Client, memory_id: str) -> str:
+    status: str = client.get(f"{ONES}/memories/{memory_id}").json()["status"]
+    return status
+
+
+def test_another_keys_word_opens_a_case(served: Served) -> None:
+    with (
+        served.client(served.key(**LIMITED)) as author,
+        served.client(served.key(**LIMITED)) as other,
+        served.client(served.key()) as operator,
+    ):
+        old = stored(author, "The ferry to Rovinj leaves at nine")
+        new = stored(other, "No ferry goes in winter")
+        updates(other, new, old)
+        assert status_of(author, old) == "active"
+        opened = operator.get(f"{ONES}/contradictions", params={"memory_id": old}).json()
+        assert [each["edge"]["to_id"] for each in opened["items"]] == [old]
+        corrected = other.post(
+            f"{ONES}/memories/{old}/correct", json={"content": "It leaves at ten", "reason": "x"}
+        )
+        assert corrected.is_success
+        assert status_of(author, old) == "active"
+
+
+def test_the_authors_and_an_operators_word_replaces(served: Served) -> None:
+    with served.client(served.key(**LIMITED)) as author, served.client(served.key()) as operator:
+        one, two = stored(author, "Tiles are red here"), stored(author, "Every wall is of brick")
+        updates(author, stored(author, "Slates cover it"), one)
+        updates(operator, stored(operator, "Limestone was taken"), two)
+        assert [status_of(author, each) for each in (one, two)] == ["superseded"] * 2
+
+
+def test_the_word_of_a_source_of_high_trust_replaces(served: Served) -> None:
+    served.orchestrator().trust("conversation", "desk", tier="high", reason="the help desk")
+    with (
+        served.client(served.key(**LIMITED)) as author,
+        served.client(served.key(**LIMITED)) as desk,
+    ):
+        old = stored(author, "The office is on the third floor")
+        new = stored(desk, "Everybody sits in the annex", source={"conversation_id": "desk"})
+        updates(desk, new, old)
+        assert status_of(author, old) == "superseded"
+
+
+def outcome_of(client: httpx.Client, content: str, **fields: Any) -> dict[str, Any]:
+    answer = client.post(f"{ONES}/memories", json={"content": content, **fields})
+    assert answer.status_code == 201, answer.text
+    outcome: dict[str, Any] = answer.json()
+    return outcome
+
+
+def test_what_another_key_says_later_contradicts_and_replaces_nothing(served: Served) -> None:
+    with (
+        served.client(served.key(**LIMITED)) as author,
+        served.client(served.key()) as other,
+    ):
+        old = outcome_of(author, "The cable car to Monte Alba leaves at 9:00.")["memory_id"]
+        later = outcome_of(other, "The cable car to Monte Alba leaves at 10:00 now.")
+        assert (later["updates"], later["contradicts"]) == ([], [old])
+        assert status_of(author, old) == "active"
+        cases = other.get(f"{ONES}/contradictions", params={"memory_id": old}).json()
+        [case] = cases["items"]
+        assert case["edge"]["to_id"] == old
+        own = outcome_of(author, "The cable car to Monte Alba leaves at 11:00 now.")
+        assert own["updates"] == [old]
+        assert own["contradicts"] == [later["memory_id"]]
+        assert status_of(author, old) == "superseded"
+
+
+def test_what_a_source_of_high_trust_says_later_replaces(served: Served) -> None:
+    served.orchestrator().trust("conversation", "desk", tier="high", reason="the help desk")
+    with served.client(served.key(**LIMITED)) as author, served.client(served.key()) as desk:
+        old = outcome_of(author, "The office is on the third floor.")["memory_id"]
+        told = {"source": {"conversation_id": "desk"}}
+        later = outcome_of(desk, "The office is on the fourth floor.", **told)
+        assert later["updates"] == [old]
+        assert status_of(author, old) == "superseded"
+
+
+def test_the_conversations_of_a_key_are_listed(served: Served) -> None:
+    with (
+        served.client(served.key(**LIMITED)) as one,
+        served.client(served.key(**LIMITED)) as other,
+        served.client(served.key()) as operator,
+    ):
+        for talk in ("alpha", "beta"):
+            new = stored(one, f"Said in {talk}", source={"conversation_id": talk})
+        stored(other, "Said in gamma", source={"conversation_id": "gamma"})
+        journal = operator.get(f"{ONES}/memories/{new}/trace").json()["journal"]
+        [actor] = {each["actor"] for each in journal if each["action"] == "remember"}
+        assert actor.startswith("key:")
+        found = operator.get(f"{ONES}/sources", params={"kind": "conversation", "sender": actor})
+        assert [each["name"] for each in found.json()["items"]] == ["alpha", "beta"]
