@@ -113,7 +113,7 @@ def _work(service: MemoryService, who: str, stop: threading.Event, tell: Tell) -
             orc.resolve(edge, winner=other, reason="looked")
             tell("resolved", edge)
         except Conflict as error:
-            # A comparison in the background replaced the winner meanwhile.
+            # Seen once in some thousands: a clock that is set back makes the first the later one.
             tell("conflict", error.code)
         orc.recall(f"gate {who}", top_n=3)
         # All of them write this one, and one of them corrects it.

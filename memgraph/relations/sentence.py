@@ -52,6 +52,7 @@ class Sentence:
         deictic: the first word of a subject that only its context tells ("it", "this"); else "".
         will: True for what is said of the future by "will".
         plural: True where "we" or "our" is said.
+        left_out: the words of openings and further clauses, which are not among the tokens.
     """
 
     text: str
@@ -68,6 +69,7 @@ class Sentence:
     first: bool
     deictic: str
     will: bool
+    left_out: tuple[str, ...]
 
     @property
     def subject(self) -> tuple[Token, ...]:
@@ -101,6 +103,7 @@ _CLAUSE_OPENERS: Final = lexicon.words(
     "so but because since starting which who where as whereas then they we it he she i"
 )
 _BREAKS: Final = lexicon.words(", ; – — because although though until weil porque")
+_OPENS_SUBORDINATE: Final = lexicon.words("that if whether what which who when where how , ; – —")
 _GOT: Final = lexicon.words("got gets")
 _AFTER_COMMAND: Final = lexicon.words(
     "the a an your my our this that these those it them and to in on at for with by us you all how"
@@ -195,6 +198,20 @@ def _opens_clause(words: Sequence[_Word], at: int, before: Sentence) -> int:
 _LINKS: Final = lexicon.words("and but so then also that")
 
 
+def _is_clause(words: Sequence[_Word]) -> bool:
+    """True for "we know more" and "the board decides", False for "the end of May"."""
+    if not words:
+        return False
+    if words[0].low in _SAME_SUBJECTS or words[0].low in _PRONOUNS:
+        return True
+    return words[0].low in _OWN_SUBJECTS and any(
+        word.low in lexicon.BE
+        or word.low in lexicon.HAVE
+        or (word.low.endswith(("s", "ed")) and stem(word.low) in lexicon.VERBS)
+        for word in words[2:]
+    )
+
+
 class _Word(NamedTuple):
     text: str
     low: str
@@ -231,9 +248,11 @@ class _Reader:
 
     def read(self, text: str) -> Sentence:
         at = self._opening()
+        left_out = self._lows(self.words[:at])
         while at < len(self.words) and len(self.tokens) < MAX_TOKENS:
             if self._ends_clause(at):
                 self._note_rest(at)
+                left_out += self._lows(self.words[at:])
                 break
             taken = self._take(at)
             self.places += [at] * (len(self.tokens) - len(self.places))
@@ -254,7 +273,12 @@ class _Reader:
             first=self.first,
             deictic=self.deictic,
             will=self.will,
+            left_out=left_out,
         )
+
+    @staticmethod
+    def _lows(words: Sequence[_Word]) -> tuple[str, ...]:
+        return tuple(word.low for word in words if word.group != "sign")
 
     def _is_command(self) -> bool:
         """True for "Check the log": a verb that no subject stands before."""
@@ -262,6 +286,11 @@ class _Reader:
             return False
         if stem(self.words[0].low) not in lexicon.VERBS:
             return False
+        for word in self.words[1:]:
+            if word.low in _OPENS_SUBORDINATE:
+                break
+            if word.low in lexicon.BE:  # "Rent for the studio is": a noun
+                return False
         return self.words[1].low in _AFTER_COMMAND
 
     def _opening(self) -> int:
@@ -280,7 +309,7 @@ class _Reader:
             return False
         rest = self.words[at + 1 :]
         if low == "until":
-            return bool(rest) and rest[0].low in _OWN_SUBJECTS | _SAME_SUBJECTS
+            return _is_clause(rest)
         if low != "," or not rest:
             return True
         return rest[0].low in _CLAUSE_OPENERS or any(
@@ -463,7 +492,7 @@ class _Reader:
             return self._typed(text, low, "season")
         if low in lexicon.ORDINALS:
             return self._typed(text, str(lexicon.ORDINALS[low]), "ordinal")
-        if low in lexicon.NUMBERS and not (low == "one" and following in ("of", "day", "")):
+        if low in lexicon.NUMBERS and not self._is_indefinite(low, following):
             return self._number_of(lexicon.NUMBERS[low], text, at, following, 1)
         if "-" in low and low.split("-")[0] in lexicon.NUMBERS:
             tens, _, ones = low.partition("-")
@@ -474,6 +503,17 @@ class _Reader:
             if ones in lexicon.UNITS:
                 return self._number_of(amount, text, at, ones, 0)
         return 0
+
+    def _is_indefinite(self, low: str, following: str) -> bool:
+        """True for the "one" of "one of us" and of "one day we moved", not of "for one day"."""
+        if low != "one" or following not in ("of", "day", ""):
+            return False
+        before = self.tokens[-1] if self.tokens else None
+        return not (
+            following == "day"
+            and before is not None
+            and (before.kind == "prep" or before.key == "be")
+        )
 
     def _typed(self, text: str, key: str, kind: str, taken: int = 1) -> int:
         self._push(Token(text, key, kind), text.lower())

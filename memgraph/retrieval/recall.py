@@ -43,7 +43,17 @@ from memgraph.rules.ranking import (
     reciprocal_rank_fusion,
 )
 from memgraph.rules.scope import Viewer
-from memgraph.rules.trust import Claim, Named, Trust, contested, crowding, flooding, most_of, shared
+from memgraph.rules.trust import (
+    Captured,
+    Claim,
+    Named,
+    Trust,
+    contested,
+    crowding,
+    flooding,
+    most_of,
+    shared,
+)
 from memgraph.store import graph
 from memgraph.store import recall as recall_rows
 from memgraph.store import trust as trust_rows
@@ -181,6 +191,36 @@ class _Found:
     account: Account
 
 
+@dataclass(frozen=True, slots=True)
+class _Origins:
+    """Where ranked memories came from, by their keys; those of ``low`` are of low trust."""
+
+    snapshot: Snapshot
+    by_pk: dict[int, Captured]
+    low: Collection[int]
+
+    def names(self, each: Rated) -> frozenset[Named]:
+        return self.by_pk[each.candidate.pk].names
+
+    def claims(
+        self, some: Sequence[Rated], relevance: Mapping[int, float], *, turns: bool
+    ) -> list[Claim]:
+        """Return the claim of each; turns are bounded where ``turns`` or low trust says so."""
+        return [
+            Claim(
+                self.names(each),
+                relevance.get(each.candidate.pk, 0.0),
+                turns or each.candidate.sequence is None or each.candidate.pk in self.low,
+            )
+            for each in some
+        ]
+
+    def look_up(self, some: Sequence[Rated]) -> None:
+        """Look up where those came from that are not known yet."""
+        rest = [each.candidate.pk for each in some if each.candidate.pk not in self.by_pk]
+        self.by_pk.update(trust_rows.origins_by_pk(self.snapshot, rest))
+
+
 @dataclass(frozen=True)
 class _Answer:
     """One recall on one snapshot."""
@@ -273,10 +313,7 @@ class _Answer:
         return _Found(items, reasons, (*told, *legs.degraded), account)
 
     def _with_shares(self, ranked: list[Rated], legs: Legs, top_n: int) -> list[Rated]:
-        """Return the ranked with a share of the places for each source, and each source's trust.
-
-        Where one source crowds the others out of all candidates, they are searched for without it.
-        """
+        """Return the ranked with a share of the places for each source, and each source's trust."""
         trust = Trust.of(self.settings.trust)
         if self.state.has_trusted:
             trust = trust_rows.with_told(self.snapshot, trust)
@@ -294,39 +331,27 @@ class _Answer:
             ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
         if named or most >= top_n:
             return ranked
+        return self._bounded(ranked, legs, _Origins(self.snapshot, origins, low), top_n, most)
 
-        def claims(
-            some: Sequence[Rated], relevance: Mapping[int, float], turns: bool
-        ) -> list[Claim]:
-            return [
-                Claim(
-                    origins[each.candidate.pk].names,
-                    relevance.get(each.candidate.pk, 0.0),
-                    turns or each.candidate.sequence is None or each.candidate.pk in low,
-                )
-                for each in some
-            ]
+    def _bounded(
+        self, ranked: list[Rated], legs: Legs, origins: _Origins, top_n: int, most: int
+    ) -> list[Rated]:
+        """Return the ranked with at most ``most`` of the first places for each source.
 
+        Where one source crowds the others out of all candidates, they are searched for without it.
+        """
         first = ranked[:top_n]
-        crowd = crowding(claims(first, {}, True), most)
+        crowd = crowding(origins.claims(first, {}, turns=True), most)
         if not crowd:
             return ranked
-        turns_alone = not crowding(claims(first, {}, False), most)
-        # Most questions end here: a flood holds over half of what comes first, too.
-        flooded = (
-            bool(crowding(claims(first, {}, True), top_n // 2))
-            and trust_rows.has_other_talks(self.snapshot, crowd)
-            and self._is_flooded(legs, crowd)
-        )
+        turns_alone = not crowding(origins.claims(first, {}, turns=False), most)
+        flooded = trust_rows.has_other_talks(self.snapshot, crowd) and self._is_flooded(legs, crowd)
         if turns_alone and not flooded:
             return ranked
-        rest = [each.candidate.pk for each in ranked if each.candidate.pk not in origins]
-        origins |= trust_rows.origins_by_pk(self.snapshot, rest)
-        others = sum(not (crowd & origins[each.candidate.pk].names) for each in ranked)
-        wanting = others < top_n - most
         before = ranked
         relevance = dict(legs.judge())
-        if wanting:
+        origins.look_up(ranked)
+        if sum(not crowd & origins.names(each) for each in ranked) < top_n - most:
             more = self._legs(self.narrowing.without_sources(crowd))
             known = {each.candidate.pk for each in ranked}
             rate = rating(self.narrowing.at, self.settings, Standing(), self._accessed).rated
@@ -338,14 +363,12 @@ class _Answer:
             ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
             legs.candidates.update(more.candidates)
             relevance = dict(more.judge()) | relevance
-            fresh = [one.candidate.pk for one in ranked if one.candidate.pk not in known]
-            origins |= trust_rows.origins_by_pk(self.snapshot, fresh)
-        turns = flooded and contested(claims(ranked, relevance, True), crowd)
+            origins.look_up(ranked)
+        turns = flooded and contested(origins.claims(ranked, relevance, turns=True), crowd)
         if turns_alone and not turns:
             return before
-        return in_order(
-            [ranked[at] for at in shared(claims(ranked, relevance, turns), top_n, most)]
-        )
+        claims = origins.claims(ranked, relevance, turns=turns)
+        return in_order([ranked[at] for at in shared(claims, top_n, most)])
 
     def _is_flooded(self, legs: Legs, crowd: Collection[Named]) -> bool:
         """Return whether one source of a crowd holds most of what words and vectors found."""
