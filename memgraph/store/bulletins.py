@@ -70,7 +70,7 @@ def rows(
         order: the order of the index, on the alias ``m``.
     """
     valid = "(m.valid_until IS NULL OR m.valid_until > :at)"
-    seen = f"{View(view.viewer).where('m')} AND m.created_at <= :view_as_of"
+    seen = f"{View(view.viewer).text.where('m')} AND m.created_at <= :view_as_of"
     same = (
         f"SELECT {_columns()} FROM memories m INDEXED BY {index} WHERE {where} AND {seen}"
         " AND (m.updated_at <= :view_as_of OR NOT EXISTS"
@@ -79,7 +79,7 @@ def rows(
     )
     then = (
         f"SELECT {_columns(view)} FROM temp.bulletin_changed changed CROSS JOIN memories m"
-        f" ON m.memory_id = changed.memory_id WHERE {seen} AND {view.unerased('m')}"
+        f" ON m.memory_id = changed.memory_id WHERE {seen} AND {view.text.unerased('m')}"
     )
     changed = f"SELECT * FROM ({then}) m WHERE {where} AND {valid} ORDER BY {order} LIMIT :limit"
     statement = (
@@ -95,8 +95,8 @@ def _columns(view: View | None = None) -> str:
     if view is None:
         return ", ".join(f"m.{name}" for name in (*_KEPT, "status", *_CHANGING))
     then = [f"m.{name}" for name in _KEPT]
-    then.append(f"{view.status('m')} AS status")
-    then.extend(f"{view.value(name, 'm')} AS {name}" for name in _CHANGING)
+    then.append(f"{view.text.status('m')} AS status")
+    then.extend(f"{view.text.value(name, 'm')} AS {name}" for name in _CHANGING)
     return ", ".join(then)
 
 
@@ -234,8 +234,9 @@ def excerpts(
     statement = (
         f"SELECT {_excerpt('m')} FROM json_each(:ids) f"
         " CROSS JOIN memories m ON m.memory_id = f.value"
-        f" WHERE {view.status('m')} = 'active' AND {view.where('m')} AND {view.unerased('m')}"
-        f" AND coalesce({view.value('valid_until', 'm')} > :at, 1)"
+        f" WHERE {view.text.status('m')} = 'active' AND {view.text.where('m')}"
+        f" AND {view.text.unerased('m')}"
+        f" AND coalesce({view.text.value('valid_until', 'm')} > :at, 1)"
     )
     values = view.params | {"ids": json.dumps(list(memory_ids)), "at": at}
     return {row[0]: Excerpt._make(row) for row in _rows(snapshot, statement, values)}
@@ -250,10 +251,10 @@ def open_conflicts(snapshot: Snapshot, view: View) -> list[Conflict]:
         f" FROM memory_edges e {_OPEN_INDEX if view.as_of is None else ''}"
         " CROSS JOIN memories a ON a.memory_id = e.from_memory_id"
         " CROSS JOIN memories b ON b.memory_id = e.to_memory_id"
-        f" WHERE e.edge_type = 'Contradicts' AND {view.resolved_at('e')} IS NULL"
-        f" AND {view.status('a')} = 'active' AND {view.status('b')} = 'active'"
-        f" AND {view.edge_where('e')} AND {view.where('a')} AND {view.where('b')}"
-        f" AND {view.unerased('a')} AND {view.unerased('b')}"
+        f" WHERE e.edge_type = 'Contradicts' AND {view.text.resolved_at('e')} IS NULL"
+        f" AND {view.text.status('a')} = 'active' AND {view.text.status('b')} = 'active'"
+        f" AND {view.text.edge_where('e')} AND {view.text.where('a')} AND {view.text.where('b')}"
+        f" AND {view.text.unerased('a')} AND {view.text.unerased('b')}"
         f" ORDER BY e.created_at DESC, e.edge_id DESC LIMIT {MOST_CONFLICTS}"
     )
     found = _rows(snapshot, statement, view.params)
@@ -278,7 +279,7 @@ def _selected(
         )
     statement = (
         f"SELECT {shown} FROM memories m INDEXED BY {of.by_index}"
-        f" WHERE {of.where} AND {view.where('m')}"
+        f" WHERE {of.where} AND {view.text.where('m')}"
         f" AND (m.valid_until IS NULL OR m.valid_until > :at) ORDER BY {of.by} LIMIT :limit"
     )
     return _rows(snapshot, statement, view.params | values)

@@ -193,7 +193,7 @@ class Beside(NamedTuple):
 
     def columns(self) -> str:
         """Return the columns of ``ComparedFact``."""
-        seen = "1" if self.view is None else f"({self.view.where('m')})"
+        seen = "1" if self.view is None else f"({self.view.text.where('m')})"
         return (
             "m.pk, m.memory_id, m.content, m.type, m.confidence, m.decay_rate,"
             f" {_SAID_AT}, s.captured_by, s.source_type, s.source_path, s.content_sha256,"

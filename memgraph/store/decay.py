@@ -117,7 +117,7 @@ def visible_expired(snapshot: Snapshot, rule: Rule, view: View) -> Iterator[Deca
     """Yield the expired facts that the reader may see, and nearly expired ones, by key."""
     statement = (
         f"SELECT {_COLUMNS}, {_WAS_RESTORED} FROM memories m"
-        f" WHERE {_DECAYS} AND {_EXPIRED} AND {view.where('m')} ORDER BY m.pk"
+        f" WHERE {_DECAYS} AND {_EXPIRED} AND {view.text.where('m')} ORDER BY m.pk"
     )
     values = view.params | _values(rule)
     yield from (DecayRow(*row) for row in driver(snapshot).execute(statement, values))

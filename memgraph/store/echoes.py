@@ -63,7 +63,7 @@ def earlier_texts(
     statement = (
         "SELECT content, recalled, stood FROM ("
         f"SELECT m.content, coalesce({_RECALLED}, 0) AS recalled,"
-        f" (m.kind <> 'episode' AND {view.where('m')} AND {shared} AND {_STOOD}) AS stood"
+        f" (m.kind <> 'episode' AND {view.text.where('m')} AND {shared} AND {_STOOD}) AS stood"
         " FROM (SELECT rowid AS pk FROM memory_fts WHERE memory_fts MATCH :match"
         f" ORDER BY rowid DESC LIMIT {_MOST_MATCHES}) f"
         " CROSS JOIN memories m ON m.pk = f.pk WHERE m.created_at < :at)"
@@ -103,7 +103,7 @@ def standing_texts(
         f" m.sensitivity, coalesce({_RECALLED}, 0)"
         " FROM (SELECT rowid AS pk FROM memory_fts WHERE memory_fts MATCH :match"
         f" ORDER BY rowid DESC LIMIT {_MOST_MATCHES}) f CROSS JOIN memories m ON m.pk = f.pk"
-        f" WHERE m.created_at < :at AND {_IN_FORCE} AND {view.where('m')} LIMIT {_MOST_TEXTS}"
+        f" WHERE m.created_at < :at AND {_IN_FORCE} AND {view.text.where('m')} LIMIT {_MOST_TEXTS}"
     )
     values = view.params | {"match": match, "at": at, "since": since}
     rows = driver(snapshot).execute(statement, values).fetchall()

@@ -13,7 +13,7 @@ from memgraph.errors import NotFound
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import Edge
 from memgraph.rules.lifecycle import DISMISSED
-from memgraph.store import rows as rows_rows
+from memgraph.store import tables
 from memgraph.store.recall import plain_rows
 from memgraph.store.rows import edge_from_row, json_text
 from memgraph.store.snapshot import Snapshot, Transaction, driver
@@ -62,7 +62,7 @@ _REPLACED_BY: Final = """
 
 
 def insert(transaction: Transaction, *rows: Mapping[str, Any]) -> None:
-    transaction.execute(sa.insert(rows_rows.edges), rows)
+    transaction.execute(sa.insert(tables.edges), rows)
 
 
 def find(snapshot: Snapshot, from_id: str, to_id: str, edge_type: EdgeType) -> Edge | None:
@@ -70,19 +70,19 @@ def find(snapshot: Snapshot, from_id: str, to_id: str, edge_type: EdgeType) -> E
     ends = [(from_id, to_id)]
     if edge_type in SYMMETRIC:
         ends.append((to_id, from_id))
-    statement = sa.select(rows_rows.edges).where(
-        rows_rows.edges.c.edge_type == edge_type,
+    statement = sa.select(tables.edges).where(
+        tables.edges.c.edge_type == edge_type,
         sa.or_(
             *(
                 sa.and_(
-                    rows_rows.edges.c.from_memory_id == one,
-                    rows_rows.edges.c.to_memory_id == other,
+                    tables.edges.c.from_memory_id == one,
+                    tables.edges.c.to_memory_id == other,
                 )
                 for one, other in ends
             )
         ),
     )
-    row = snapshot.execute(statement.order_by(rows_rows.edges.c.edge_id)).first()
+    row = snapshot.execute(statement.order_by(tables.edges.c.edge_id)).first()
     return edge_from_row(row) if row else None
 
 
@@ -96,9 +96,7 @@ def get_between(snapshot: Snapshot, from_id: str, to_id: str, edge_type: EdgeTyp
 
 def get(snapshot: Snapshot, edge_id: str) -> Edge:
     """Raises NotFound, the one that ``missing`` gives."""
-    row = snapshot.execute(
-        sa.select(rows_rows.edges).where(rows_rows.edges.c.edge_id == edge_id)
-    ).first()
+    row = snapshot.execute(sa.select(tables.edges).where(tables.edges.c.edge_id == edge_id)).first()
     if row is None:
         raise missing(edge_id)
     return edge_from_row(row)
@@ -152,7 +150,7 @@ def replaced_and_active(
     Where one of them replaced what is retracted, what that had replaced counts as well.
     ``view`` None: whoever looks.
     """
-    seen, values = ("1", {}) if view is None else (view.where("m"), view.params)
+    seen, values = ("1", {}) if view is None else (view.text.where("m"), view.params)
     found = driver(snapshot).execute(
         f"{_REPLACED_BY} SELECT m.memory_id, r.new FROM replaced r"
         " CROSS JOIN memories m ON m.memory_id = r.old"
@@ -181,7 +179,7 @@ def make_whole(transaction: Transaction, edge_id: str, *, at: int) -> None:
     """A partial Updates edge becomes one that replaces all of the older memory."""
     _keep(transaction, edge_id, at)
     transaction.execute(
-        sa.update(rows_rows.edges).where(rows_rows.edges.c.edge_id == edge_id).values(partial=False)
+        sa.update(tables.edges).where(tables.edges.c.edge_id == edge_id).values(partial=False)
     )
 
 
@@ -189,16 +187,14 @@ def of_memory(
     snapshot: Snapshot, memory_id: str, edge_types: Sequence[EdgeType] = tuple(EdgeType)
 ) -> list[Edge]:
     """Edges in and out of a memory, oldest first."""
-    statement = sa.select(rows_rows.edges).where(
+    statement = sa.select(tables.edges).where(
         sa.or_(
-            rows_rows.edges.c.from_memory_id == memory_id,
-            rows_rows.edges.c.to_memory_id == memory_id,
+            tables.edges.c.from_memory_id == memory_id,
+            tables.edges.c.to_memory_id == memory_id,
         ),
-        rows_rows.edges.c.edge_type.in_(edge_types),
+        tables.edges.c.edge_type.in_(edge_types),
     )
-    found = snapshot.execute(
-        statement.order_by(rows_rows.edges.c.created_at, rows_rows.edges.c.edge_id)
-    )
+    found = snapshot.execute(statement.order_by(tables.edges.c.created_at, tables.edges.c.edge_id))
     return [edge_from_row(row) for row in found]
 
 
@@ -209,8 +205,8 @@ def set_resolution(
     _keep(transaction, edge_id, at)
     text = None if resolution is None else json_text(resolution)
     transaction.execute(
-        sa.update(rows_rows.edges)
-        .where(rows_rows.edges.c.edge_id == edge_id)
+        sa.update(tables.edges)
+        .where(tables.edges.c.edge_id == edge_id)
         .values(resolved_at=None if resolution is None else at, resolution=text)
     )
 
@@ -220,12 +216,12 @@ def _keep(transaction: Transaction, edge_id: str, at: int) -> None:
 
 
 def counts(snapshot: Snapshot) -> dict[str, int]:
-    statement = sa.select(rows_rows.edges.c.edge_type, sa.func.count()).group_by(
-        rows_rows.edges.c.edge_type
+    statement = sa.select(tables.edges.c.edge_type, sa.func.count()).group_by(
+        tables.edges.c.edge_type
     )
     return {
         str(kind): count
-        for kind, count in snapshot.execute(statement.order_by(rows_rows.edges.c.edge_type))
+        for kind, count in snapshot.execute(statement.order_by(tables.edges.c.edge_type))
     }
 
 
@@ -277,7 +273,7 @@ def _contradictions(
 
 
 def _both_seen(view: View) -> str:
-    seen = f"SELECT 1 FROM memories m WHERE {view.where('m')}"
+    seen = f"SELECT 1 FROM memories m WHERE {view.text.where('m')}"
     ends = ("from_memory_id", "to_memory_id")
     return " AND ".join(f"EXISTS ({seen} AND m.memory_id = e.{one})" for one in ends)
 
@@ -327,12 +323,12 @@ def contradictions(
             ``created_at``. Under ``as_of``, as it was then.
         after: (that time, edge id) of the last one of the page before.
     """
-    time = view.resolved_at("e") if resolved else "e.created_at"
+    time = view.text.resolved_at("e") if resolved else "e.created_at"
     terms = [
-        f"{view.resolved_at('e')} IS {'NOT ' if resolved else ''}NULL",
-        view.edge_where("e"),
-        view.where("a"),
-        view.where("b"),
+        f"{view.text.resolved_at('e')} IS {'NOT ' if resolved else ''}NULL",
+        view.text.edge_where("e"),
+        view.text.where("a"),
+        view.text.where("b"),
     ]
     narrowing, values = _narrowed(sought, view)
     terms += narrowing
@@ -342,7 +338,7 @@ def contradictions(
         values |= {"after_time": after[0], "after_id": after[1]}
     # Left to itself, SQLite sorts all decided ones, and reads their memories before that.
     statement = (
-        f"SELECT {view.edge_columns('e')} FROM memory_edges e"
+        f"SELECT {view.text.edge_columns('e')} FROM memory_edges e"
         f" INDEXED BY ix_memory_edges_contradictions {_PAIRED} AND {' AND '.join(terms)}"
         f" ORDER BY {time} {order}, e.edge_id {order} LIMIT :limit"
     )
@@ -364,7 +360,7 @@ def _narrowed(sought: Sought, view: View) -> tuple[list[str], dict[str, Any]]:
         values["memory_id"] = sought.memory_id
     if sought.dismissed is not None:
         differs = "IS" if sought.dismissed else "IS NOT"
-        terms.append(f"({view.resolution('e')}) ->> '$.outcome' {differs} :dismissed")
+        terms.append(f"({view.text.resolution('e')}) ->> '$.outcome' {differs} :dismissed")
         values["dismissed"] = DISMISSED
     return terms, values
 
@@ -374,8 +370,8 @@ def contradiction_times(
 ) -> tuple[int, int | None] | None:
     """(created_at, resolved_at) of a Contradicts edge; None: there is none with both ends seen."""
     found = driver(snapshot).execute(
-        f"SELECT e.created_at, {view.resolved_at('e')} FROM memory_edges e {_PAIRED}"
-        f" AND e.edge_id = :edge_id AND {view.where('a')} AND {view.where('b')}",
+        f"SELECT e.created_at, {view.text.resolved_at('e')} FROM memory_edges e {_PAIRED}"
+        f" AND e.edge_id = :edge_id AND {view.text.where('a')} AND {view.text.where('b')}",
         view.params | {"edge_id": edge_id},
     )
     row = found.fetchone()
@@ -419,7 +415,7 @@ def dismissed_alike(
     Args:
         view: who asks; of memories that they may not see they are told nothing. None: of all.
     """
-    seen = "" if view is None else f" AND {view.where('a')} AND {view.where('b')}"
+    seen = "" if view is None else f" AND {view.text.where('a')} AND {view.text.where('b')}"
     same = " AND ".join(
         f"{copy}.content_hash = {side}.content_hash AND {copy}.kind <> 'episode'"
         f" AND {copy}.scope = {side}.scope AND {copy}.scope_id IS {side}.scope_id"

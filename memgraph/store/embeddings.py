@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlalchemy as sa
 
 from memgraph.model.enums import EmbeddingState, MemoryStatus, Scope, Sensitivity
-from memgraph.store import rows
+from memgraph.store import tables
 from memgraph.store.ports import VectorIndex
 from memgraph.store.snapshot import Insert, Snapshot, Transaction, driver
 
@@ -138,14 +138,14 @@ def mark_failed(transaction: Transaction, pks: Sequence[int], error_code: str) -
     """Give up on these until they are asked for again; what is finished meanwhile stays so."""
     if pks:
         transaction.execute(
-            sa.update(rows.embeddings)
+            sa.update(tables.embeddings)
             .where(
-                rows.embeddings.c.memory_pk.in_(pks),
-                rows.embeddings.c.state == EmbeddingState.PENDING,
+                tables.embeddings.c.memory_pk.in_(pks),
+                tables.embeddings.c.state == EmbeddingState.PENDING,
             )
             .values(
                 state=EmbeddingState.FAILED,
-                attempts=rows.embeddings.c.attempts + 1,
+                attempts=tables.embeddings.c.attempts + 1,
                 error_code=error_code,
             )
         )
@@ -155,13 +155,13 @@ def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_c
     """Try these again later; what is finished meanwhile stays so."""
     if pks:
         transaction.execute(
-            sa.update(rows.embeddings)
+            sa.update(tables.embeddings)
             .where(
-                rows.embeddings.c.memory_pk.in_(pks),
-                rows.embeddings.c.state == EmbeddingState.PENDING,
+                tables.embeddings.c.memory_pk.in_(pks),
+                tables.embeddings.c.state == EmbeddingState.PENDING,
             )
             .values(
-                attempts=rows.embeddings.c.attempts + 1,
+                attempts=tables.embeddings.c.attempts + 1,
                 next_attempt_at=until_ms,
                 error_code=error_code,
             )
@@ -171,13 +171,13 @@ def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_c
 def reset_failed(transaction: Transaction) -> int:
     """Failed and put-off ones are due at once; gives how many there are."""
     changed = transaction.execute(
-        sa.update(rows.embeddings)
+        sa.update(tables.embeddings)
         .where(
             sa.or_(
-                rows.embeddings.c.state == EmbeddingState.FAILED,
+                tables.embeddings.c.state == EmbeddingState.FAILED,
                 sa.and_(
-                    rows.embeddings.c.state == EmbeddingState.PENDING,
-                    rows.embeddings.c.next_attempt_at > 0,
+                    tables.embeddings.c.state == EmbeddingState.PENDING,
+                    tables.embeddings.c.next_attempt_at > 0,
                 ),
             )
         )
@@ -195,15 +195,15 @@ def forget(transaction: Transaction, pks: Sequence[int]) -> None:
 def reset_foreign(snapshot: Snapshot, model: str, dimensions: int, limit: int) -> int:
     """Vectors of another model become pending again, ``limit`` at a time; gives how many."""
     chosen = (
-        sa.select(rows.embeddings.c.memory_pk)
+        sa.select(tables.embeddings.c.memory_pk)
         .where(
-            rows.embeddings.c.state == EmbeddingState.READY,
+            tables.embeddings.c.state == EmbeddingState.READY,
             sa.or_(
-                rows.embeddings.c.model != model,
-                rows.embeddings.c.dimensions != dimensions,
+                tables.embeddings.c.model != model,
+                tables.embeddings.c.dimensions != dimensions,
             ),
         )
-        .order_by(rows.embeddings.c.memory_pk)
+        .order_by(tables.embeddings.c.memory_pk)
         .limit(limit)
     )
     return index(snapshot).remove(list(snapshot.execute(chosen).scalars()))
@@ -211,10 +211,10 @@ def reset_foreign(snapshot: Snapshot, model: str, dimensions: int, limit: int) -
 
 def enqueue_missing(transaction: Transaction) -> int:
     """Queue memories that are in no state at all; gives how many."""
-    lost = sa.select(rows.memories.c.pk).where(
-        ~sa.exists().where(rows.embeddings.c.memory_pk == rows.memories.c.pk)
+    lost = sa.select(tables.memories.c.pk).where(
+        ~sa.exists().where(tables.embeddings.c.memory_pk == tables.memories.c.pk)
     )
-    pks = list(transaction.execute(lost.order_by(rows.memories.c.pk)).scalars())
+    pks = list(transaction.execute(lost.order_by(tables.memories.c.pk)).scalars())
     enqueue(transaction, pks)
     return len(pks)
 
@@ -232,12 +232,12 @@ def error_counts(snapshot: Snapshot) -> dict[str, int]:
 def oldest_pending(snapshot: Snapshot) -> int | None:
     """When the memory was stored that waits longest, in milliseconds; None: none waits."""
     statement = (
-        sa.select(sa.func.min(rows.memories.c.created_at))
-        .join(rows.embeddings, rows.embeddings.c.memory_pk == rows.memories.c.pk)
+        sa.select(sa.func.min(tables.memories.c.created_at))
+        .join(tables.embeddings, tables.embeddings.c.memory_pk == tables.memories.c.pk)
         .where(
-            rows.embeddings.c.state == sa.literal_column("'pending'"),
+            tables.embeddings.c.state == sa.literal_column("'pending'"),
             # The index of the outbox is partial: the planner needs to see its condition.
-            rows.embeddings.c.state != sa.literal_column("'ready'"),
+            tables.embeddings.c.state != sa.literal_column("'ready'"),
         )
     )
     found = snapshot.execute(statement).scalar()
@@ -247,8 +247,8 @@ def oldest_pending(snapshot: Snapshot) -> int | None:
 def state_counts(snapshot: Snapshot) -> dict[str, int]:
     """How many memories are in each state; every state is named."""
     found = dict.fromkeys((state.value for state in EmbeddingState), 0)
-    statement = sa.select(rows.embeddings.c.state, sa.func.count()).group_by(
-        rows.embeddings.c.state
+    statement = sa.select(tables.embeddings.c.state, sa.func.count()).group_by(
+        tables.embeddings.c.state
     )
     found.update((state.value, count) for state, count in snapshot.execute(statement))
     return found

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EntityType
 from memgraph.model.values import Memory
-from memgraph.store import rows as rows_rows
+from memgraph.store import tables
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Insert, Snapshot, Transaction, driver
 from memgraph.store.text_index import saying
@@ -334,7 +334,7 @@ def link(transaction: Transaction, pairs: Sequence[tuple[int, int]]) -> None:
 
 def count(snapshot: Snapshot) -> int:
     return int(
-        snapshot.execute(sa.select(sa.func.count()).select_from(rows_rows.entities)).scalar_one()
+        snapshot.execute(sa.select(sa.func.count()).select_from(tables.entities)).scalar_one()
     )
 
 
@@ -474,7 +474,7 @@ def contents_saying(
     as they are asked for: what it finds may be written otherwise."""
     found = driver(snapshot).execute(
         "SELECT m.content FROM memory_fts f CROSS JOIN memories m ON m.pk = f.rowid"
-        f" WHERE f.memory_fts MATCH :match AND {view.where('m')} AND EXISTS (SELECT 1"
+        f" WHERE f.memory_fts MATCH :match AND {view.text.where('m')} AND EXISTS (SELECT 1"
         " FROM memory_entities l WHERE l.entity_pk = :entity_pk AND l.memory_pk = m.pk)",
         {**_values(view, pk), "match": saying(names)},
     )
@@ -484,7 +484,7 @@ def contents_saying(
 def top_memories(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[Memory]:
     """Facts that name an entity, then turns: the most important first, then the newest."""
     found = driver(snapshot).execute(
-        f"SELECT {view.memory_columns('m')} {_memories_of(view)} AND m.kind <> 'reflection'"
+        f"SELECT {view.text.memory_columns('m')} {_memories_of(view)} AND m.kind <> 'reflection'"
         f" ORDER BY m.kind = 'episode', m.importance DESC, {_WHEN} DESC, m.pk DESC LIMIT :limit",
         {**_values(view, pk), "limit": limit},
     )
@@ -504,7 +504,7 @@ def together(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[tuple[
 def _is_named(view: View) -> str:
     return (
         "EXISTS (SELECT 1 FROM memory_entities l CROSS JOIN memories m ON m.pk = l.memory_pk"
-        f" WHERE l.entity_pk = r.pk AND {view.where('m')})"
+        f" WHERE l.entity_pk = r.pk AND {view.text.where('m')})"
     )
 
 
@@ -514,7 +514,7 @@ def _memories_of(view: View, beside: str = "") -> str:
     )
     return (
         "FROM memory_entities l CROSS JOIN memories m ON m.pk = l.memory_pk"
-        f"{more} WHERE l.entity_pk = :entity_pk AND {view.where('m')}"
+        f"{more} WHERE l.entity_pk = :entity_pk AND {view.text.where('m')}"
     )
 
 

@@ -165,7 +165,7 @@ def failures(snapshot: Snapshot, limit: int, view: View | None = None) -> list[E
 def _may_see(view: View) -> str:
     """That an event of ``f`` is about nothing that is hidden."""
     field = "json_extract(f.payload, '$.{}')".format
-    seen = f"SELECT 1 FROM memories m WHERE {view.where('m')}"
+    seen = f"SELECT 1 FROM memories m WHERE {view.text.where('m')}"
     session = field("session_id")
     terms = [
         f"({session} IS NULL OR"

@@ -29,7 +29,7 @@ def endings(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict
     The statuses that the view shows do not matter: what is gone has an ending too.
     """
     anyone = View(view.viewer, view.as_of)
-    status = anyone.status("m")
+    status = anyone.text.status("m")
     # Only of those that came to an end: most have not.
     found = plain_rows(
         snapshot,
@@ -37,7 +37,7 @@ def endings(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict
         f" CASE WHEN status <> 'active' THEN {_reason(anyone)} END,"
         f" CASE WHEN status <> 'active' THEN {_lost(anyone)} ELSE 0 END"
         f" FROM (SELECT m.memory_id, {status} AS status FROM json_each(:ids) f"
-        f" CROSS JOIN memories m ON m.memory_id = f.value WHERE {anyone.where('m')}) ended",
+        f" CROSS JOIN memories m ON m.memory_id = f.value WHERE {anyone.text.where('m')}) ended",
         anyone.params | {"ids": json.dumps(list(memory_ids))},
     )
     return {
@@ -72,7 +72,7 @@ def _lost(view: View) -> str:
     ends = " UNION ALL ".join(
         f"SELECT 1 FROM memory_edges e WHERE e.{end} = ended.memory_id"
         " AND e.edge_type = 'Contradicts'"
-        f" AND json_extract({view.resolution('e')}, '$.loser_id') = ended.memory_id"
+        f" AND json_extract({view.text.resolution('e')}, '$.loser_id') = ended.memory_id"
         for end in ("from_memory_id", "to_memory_id")
     )
     return f"EXISTS ({ends})"
@@ -182,10 +182,10 @@ def _step(
         " e.edge_id AS edge FROM json_each(:ids) f"
         f" CROSS JOIN memory_edges e INDEXED BY {index[direction]}"
         f" ON e.{near} = f.value AND e.edge_type IN ({_TYPES})"
-        f" AND {view.edge_where('e')}{_met(shown, f'e.{far}')}",
+        f" AND {view.text.edge_where('e')}{_met(shown, f'e.{far}')}",
         "SELECT d.memory_id, d.derived_from_id, NULL, '' FROM json_each(:ids) f"
         f" CROSS JOIN memory_derivations d ON {derived[near]} = f.value"
-        f" AND {view.derived_where('d')}{_met(shown, derived[far])}",
+        f" AND {view.text.derived_where('d')}{_met(shown, derived[far])}",
     )
     both = f"SELECT * FROM ({' UNION ALL '.join(legs)})"
     values = view.params | {"ids": json.dumps(list(memory_ids)), "limit": max_rows + 1}
@@ -199,7 +199,7 @@ def _step(
 def _met(shown: View | None, end: str) -> str:
     if shown is None:
         return ""
-    return f" CROSS JOIN memories m ON m.memory_id = {end} WHERE {shown.where('m')}"
+    return f" CROSS JOIN memories m ON m.memory_id = {end} WHERE {shown.text.where('m')}"
 
 
 def broken(
@@ -302,7 +302,7 @@ def newest_endings(
         f" AND e.edge_type IN ({_TYPES}))"
     )
     statement = (
-        f"SELECT l.since, l.memory_id, {anyone.where('m')} AND ({used}) FROM ({looked}) l"
+        f"SELECT l.since, l.memory_id, {anyone.text.where('m')} AND ({used}) FROM ({looked}) l"
         " CROSS JOIN memories m ON m.memory_id = l.memory_id"
         " ORDER BY l.since DESC, l.memory_id DESC"
     )
@@ -325,7 +325,7 @@ def _among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> froze
     found = plain_rows(
         snapshot,
         "SELECT m.memory_id FROM json_each(:ids) f CROSS JOIN memories m"
-        f" ON m.memory_id = f.value WHERE {view.where('m')}",
+        f" ON m.memory_id = f.value WHERE {view.text.where('m')}",
         view.params | {"ids": json.dumps(sorted(memory_ids))},
     )
     return frozenset(one for (one,) in found)
@@ -395,9 +395,9 @@ def _decisions(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, ToldEnding]:
     """Of memories that lost a contradiction, the last decision against each."""
-    resolution = view.resolution("e")
+    resolution = view.text.resolution("e")
     ends = " UNION ALL ".join(
-        f"SELECT f.value AS lost, {resolution} AS told, {view.resolved_at('e')} AS at"
+        f"SELECT f.value AS lost, {resolution} AS told, {view.text.resolved_at('e')} AS at"
         f" FROM json_each(:ids) f CROSS JOIN memory_edges e ON e.{end} = f.value"
         " AND e.edge_type = 'Contradicts'"
         f" AND json_extract({resolution}, '$.loser_id') = f.value"

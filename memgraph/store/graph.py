@@ -78,11 +78,11 @@ def _strongest_leg(
     # The inner query walks an index in the order that is wanted and stops: a hub costs no sort.
     return (
         f"SELECT f.value, e.{far}, e.edge_type, e.weight, e.created_at, e.edge_id,"
-        f" {view.partial('e')}"
+        f" {view.text.partial('e')}"
         f" FROM json_each(:ids) f CROSS JOIN memory_edges e WHERE e.rowid IN ("
         f"SELECT o.rowid FROM memory_edges o CROSS JOIN memories m ON m.memory_id = o.{far}"
-        f" WHERE o.{near} = f.value AND {_typed('o', edge_types)} AND {view.edge_where('o')}"
-        f" AND {view.where('m')}"
+        f" WHERE o.{near} = f.value AND {_typed('o', edge_types)} AND {view.text.edge_where('o')}"
+        f" AND {view.text.where('m')}"
         " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :per_node)"
     )
 
@@ -97,10 +97,10 @@ def edges_among(
     """Edges whose two ends are both in ``ids``: by weight, the newest, the higher id first."""
     # The unary plus keeps the planner from probing every pair: it walks the edges of each id.
     statement = (
-        f"SELECT {view.edge_columns('o')} FROM json_each(:ids) f CROSS JOIN memory_edges o"
+        f"SELECT {view.text.edge_columns('o')} FROM json_each(:ids) f CROSS JOIN memory_edges o"
         " WHERE o.from_memory_id = f.value"
         " AND +o.to_memory_id IN (SELECT value FROM json_each(:ids))"
-        f" AND {_typed('o', edge_types)} AND {view.edge_where('o')}"
+        f" AND {_typed('o', edge_types)} AND {view.text.edge_where('o')}"
         " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :limit"
     )
     values = view.params | {"ids": _listed(ids), "limit": limit}
@@ -115,7 +115,7 @@ def derivations_among(
         "SELECT d.memory_id, d.derived_from_id FROM json_each(:ids) f"
         " CROSS JOIN memory_derivations d WHERE d.memory_id = f.value"
         " AND +d.derived_from_id IN (SELECT value FROM json_each(:ids))"
-        f" AND {view.derived_where('d')}"
+        f" AND {view.text.derived_where('d')}"
         " ORDER BY d.memory_id, d.derived_from_id LIMIT :limit"
     )
     values = view.params | {"ids": _listed(ids), "limit": limit}
@@ -133,10 +133,10 @@ def edges_of(
     """Edges of one memory in one direction whose other end is visible, strongest first."""
     near, far = direction.value
     statement = (
-        f"SELECT {view.edge_columns('o')} FROM memory_edges o"
+        f"SELECT {view.text.edge_columns('o')} FROM memory_edges o"
         f" CROSS JOIN memories m ON m.memory_id = o.{far}"
         f" WHERE o.{near} = :memory_id AND {_typed('o', edge_types)}"
-        f" AND {view.edge_where('o')} AND {view.where('m')}"
+        f" AND {view.text.edge_where('o')} AND {view.text.where('m')}"
         " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :limit"
     )
     values = view.params | {"memory_id": memory_id, "limit": limit}
@@ -161,10 +161,10 @@ def linked(
     near, far = direction.value
     legs = [
         f"SELECT o.{near} AS origin, o.{far} AS memory_id, o.edge_type, o.weight,"
-        f" o.created_at AS created_at, o.edge_id, {view.partial('o')}"
+        f" o.created_at AS created_at, o.edge_id, {view.text.partial('o')}"
         f" FROM json_each(:ids) f CROSS JOIN memory_edges o ON o.{near} = f.value"
-        f" AND {_typed('o', edge_types)} AND {view.edge_where('o')}"
-        f" CROSS JOIN memories m ON m.memory_id = o.{far} WHERE {view.where('m')}"
+        f" AND {_typed('o', edge_types)} AND {view.text.edge_where('o')}"
+        f" CROSS JOIN memories m ON m.memory_id = o.{far} WHERE {view.text.where('m')}"
     ]
     if derivations:
         near, far = (
@@ -175,8 +175,8 @@ def linked(
         legs.append(
             f"SELECT d.{near}, d.{far}, NULL, 1.0, m.created_at, '', 0"
             f" FROM json_each(:ids) f CROSS JOIN memory_derivations d ON d.{near} = f.value"
-            f" AND {view.derived_where('d')}"
-            f" CROSS JOIN memories m ON m.memory_id = d.{far} WHERE {view.where('m')}"
+            f" AND {view.text.derived_where('d')}"
+            f" CROSS JOIN memories m ON m.memory_id = d.{far} WHERE {view.text.where('m')}"
         )
     statement = (
         f"SELECT * FROM ({' UNION ALL '.join(legs)})"
@@ -189,8 +189,8 @@ def linked(
 def visible_memories(snapshot: Snapshot, ids: Collection[str], view: View) -> dict[str, Memory]:
     """Those of ``ids`` that are there and visible, in the order of ``ids``."""
     statement = (
-        f"SELECT {view.memory_columns('m')} FROM json_each(:ids) f"
-        f" CROSS JOIN memories m ON m.memory_id = f.value WHERE {view.where('m')}"
+        f"SELECT {view.text.memory_columns('m')} FROM json_each(:ids) f"
+        f" CROSS JOIN memories m ON m.memory_id = f.value WHERE {view.text.where('m')}"
     )
     found = _rows(snapshot, statement, view.params | {"ids": _listed(ids)})
     return {row[0]: memory_from_row(row) for row in found}
@@ -275,7 +275,7 @@ def open_contradictions(
 
     The first side is one of ``memory_ids``; the other is active and visible.
     """
-    still_open = f"{view.resolved_at('e')} IS NULL"
+    still_open = f"{view.text.resolved_at('e')} IS NULL"
     standing = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
     legs = " UNION ALL ".join(
         f"SELECT {moment('o')}, f.value AS one, {moment('m')}, e.{far} AS other"
@@ -283,7 +283,7 @@ def open_contradictions(
         f" CROSS JOIN memory_edges e ON e.{near} = f.value AND e.edge_type = 'Contradicts'"
         f" CROSS JOIN memories m ON m.memory_id = e.{far}"
         " CROSS JOIN memories o ON o.memory_id = f.value"
-        f" WHERE {still_open} AND {view.edge_where('e')} AND {standing.where('m')}"
+        f" WHERE {still_open} AND {view.text.edge_where('e')} AND {standing.text.where('m')}"
         for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
     )
     values = standing.params | {"ids": json.dumps(list(memory_ids)), "limit": limit}
@@ -300,8 +300,8 @@ def replacements(
     """(memory, what took its place) for some memories: what replaced one as a whole, oldest first,
     then what a contradiction with it was decided for.
     """
-    whole = f"e.edge_type = 'Updates' AND NOT {view.partial('e')}"
-    lost = f"json_extract({view.resolution('e')}, '$.loser_id') = f.value"
+    whole = f"e.edge_type = 'Updates' AND NOT {view.text.partial('e')}"
+    lost = f"json_extract({view.text.resolution('e')}, '$.loser_id') = f.value"
     ways = (
         (0, "to_memory_id", "from_memory_id", whole),
         (1, "to_memory_id", "from_memory_id", f"e.edge_type = 'Contradicts' AND {lost}"),
@@ -311,7 +311,7 @@ def replacements(
         f"SELECT {way} AS way, e.created_at AS since, f.value AS old, e.{far} AS new"
         f" FROM json_each(:ids) f CROSS JOIN memory_edges e ON e.{near} = f.value AND {condition}"
         f" CROSS JOIN memories m ON m.memory_id = e.{far}"
-        f" WHERE {view.edge_where('e')} AND {view.where('m')}"
+        f" WHERE {view.text.edge_where('e')} AND {view.text.where('m')}"
         for way, near, far, condition in ways
     )
     values = view.params | {"ids": json.dumps(list(memory_ids)), "limit": limit}
@@ -334,12 +334,12 @@ def edges_around(
     chosen = " UNION ".join(
         f"SELECT e.rowid FROM json_each(:ids) f CROSS JOIN memory_edges e WHERE e.rowid IN ("
         f"SELECT o.rowid FROM memory_edges o CROSS JOIN memories m ON m.memory_id = o.{far}"
-        f" WHERE o.{near} = f.value AND {view.edge_where('o')} AND {view.where('m')}"
+        f" WHERE o.{near} = f.value AND {view.text.edge_where('o')} AND {view.text.where('m')}"
         " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :per_memory)"
         for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
     )
     statement = (
-        f"SELECT {view.edge_columns('x')} FROM memory_edges x WHERE x.rowid IN ({chosen})"
+        f"SELECT {view.text.edge_columns('x')} FROM memory_edges x WHERE x.rowid IN ({chosen})"
         " ORDER BY x.weight DESC, x.created_at DESC, x.edge_id DESC LIMIT :limit"
     )
     values = view.params | {

@@ -48,7 +48,7 @@ def doubled(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[Found
         "SELECT o.memory_id FROM memories o WHERE o.content_hash = m.content_hash"
         " AND o.kind <> 'episode' AND o.pk <> m.pk AND o.status = 'active'"
         " AND o.scope = m.scope AND o.scope_id IS m.scope_id AND o.agent_id IS m.agent_id"
-        f" AND {view.where('o')} ORDER BY o.pk LIMIT 1"
+        f" AND {view.text.where('o')} ORDER BY o.pk LIMIT 1"
     )
     return _with_others(snapshot, view, other, limit)
 
@@ -58,7 +58,7 @@ def contradicted(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[
     ends = " UNION ALL ".join(
         f"SELECT o.memory_id FROM memory_edges e CROSS JOIN memories o ON o.memory_id = e.{far}"
         f" WHERE e.edge_type = 'Contradicts' AND e.{near} = m.memory_id AND e.resolved_at IS NULL"
-        f" AND o.status = 'active' AND {view.where('o')}"
+        f" AND o.status = 'active' AND {view.text.where('o')}"
         for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
     )
     other = f"SELECT memory_id FROM ({ends}) ORDER BY memory_id LIMIT 1"
@@ -89,7 +89,7 @@ def orphans(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[Found
     )
     joined = [
         f"SELECT 1 FROM {table} t CROSS JOIN memories o ON o.memory_id = t.{far}"
-        f" WHERE t.{near} = m.memory_id AND {view.where('o')}"
+        f" WHERE t.{near} = m.memory_id AND {view.text.where('o')}"
         for table, near, far in ties
     ]
     joined.append("SELECT 1 FROM memory_entities t WHERE t.memory_pk = m.pk")
@@ -112,7 +112,7 @@ def sample(snapshot: Snapshot, view: View, most: int) -> list[Known]:
         "SELECT pk, memory_id, content, created_at, json_array(scope, scope_id, agent_id) FROM"
         " (SELECT m.pk, m.memory_id, m.content, m.created_at, m.scope, m.scope_id, m.agent_id,"
         " row_number() OVER (ORDER BY m.pk) AS place, count(*) OVER () AS total"
-        f" FROM memories m WHERE {_KNOWN} AND {view.where('m')})"
+        f" FROM memories m WHERE {_KNOWN} AND {view.text.where('m')})"
         " WHERE (place - 1) * :most / total <> place * :most / total OR total <= :most ORDER BY pk"
     )
     found = driver(snapshot).execute(statement, view.params | {"most": most})
@@ -140,13 +140,13 @@ def _counted(
         return count, []
     statement = (
         f"SELECT m.memory_id, {other}, substr(m.content, 1, {EXCERPT_CHARS}) FROM memories m"
-        f" WHERE {condition} AND {view.where('m')} ORDER BY m.pk DESC LIMIT :limit"
+        f" WHERE {condition} AND {view.text.where('m')} ORDER BY m.pk DESC LIMIT :limit"
     )
     return count, [Found._make(row) for row in _rows(snapshot, statement, view, limit)]
 
 
 def _count(snapshot: Snapshot, view: View, condition: str) -> int:
-    statement = f"SELECT count(*) FROM memories m WHERE {condition} AND {view.where('m')}"
+    statement = f"SELECT count(*) FROM memories m WHERE {condition} AND {view.text.where('m')}"
     [(count,)] = driver(snapshot).execute(statement, view.params)
     return int(count)
 

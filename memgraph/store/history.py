@@ -79,7 +79,8 @@ def begun(snapshot: Snapshot, view: View, during: Interval) -> list[Begun]:
     statement = (
         f"SELECT m.memory_id, m.kind, m.type, {_text('m')}, h.status, h.since, h.actor, h.reason,"
         f" {_CAME} FROM memory_status h CROSS JOIN memories m ON m.memory_id = h.memory_id"
-        f" WHERE h.since {_WITHIN.format('h.since')} AND m.kind <> 'episode' AND {view.where('m')}"
+        f" WHERE h.since {_WITHIN.format('h.since')} AND m.kind <> 'episode'"
+        f" AND {view.text.where('m')}"
         " ORDER BY h.since DESC, h.status_id DESC"
     )
     return [Begun._make(row) for row in _rows(snapshot, statement, view, during)]
@@ -90,7 +91,7 @@ def said(snapshot: Snapshot, view: View, during: Interval) -> int:
     statement = (
         "SELECT count(*) FROM memory_status h CROSS JOIN memories m ON m.memory_id = h.memory_id"
         f" WHERE h.since {_WITHIN.format('h.since')} AND h.since = m.created_at"
-        f" AND h.status = 'active' AND m.kind = 'episode' AND {view.where('m')}"
+        f" AND h.status = 'active' AND m.kind = 'episode' AND {view.text.where('m')}"
     )
     [(count,)] = _rows(snapshot, statement, view, during)
     return int(count)
@@ -141,10 +142,11 @@ def moved(snapshot: Snapshot, view: View, during: Interval) -> list[Moved]:
         "WITH changed AS MATERIALIZED (SELECT r.memory_id, max(r.until) AS at,"
         " min(r.revision_id) AS first_id FROM memory_revisions r"
         f" WHERE r.until {_WITHIN.format('r.until')} GROUP BY r.memory_id)"
-        f" SELECT m.memory_id, {_text('m')}, c.at, f.confidence, {then.confidence('m')} AS after"
+        f" SELECT m.memory_id, {_text('m')}, c.at, f.confidence,"
+        f" {then.text.confidence('m')} AS after"
         " FROM changed c CROSS JOIN memory_revisions f ON f.revision_id = c.first_id"
         " CROSS JOIN memories m ON m.memory_id = c.memory_id"
-        f" WHERE m.created_at <= :since AND {view.where('m')} AND after <> f.confidence"
+        f" WHERE m.created_at <= :since AND {view.text.where('m')} AND after <> f.confidence"
         " ORDER BY c.at DESC, m.memory_id DESC"
     )
     values = then.params | view.params | {"view_as_of": during.until} | during._asdict()
@@ -169,7 +171,7 @@ def _pairs(view: View) -> str:
         f"SELECT e.edge_id, a.memory_id, b.memory_id, {_text('a')}, {_text('b')}, e.created_at"
         " FROM memory_edges e CROSS JOIN memories a ON a.memory_id = e.from_memory_id"
         " CROSS JOIN memories b ON b.memory_id = e.to_memory_id"
-        f" WHERE e.edge_type = 'Contradicts' AND {view.where('a')} AND {view.where('b')}"
+        f" WHERE e.edge_type = 'Contradicts' AND {view.text.where('a')} AND {view.text.where('b')}"
     )
 
 

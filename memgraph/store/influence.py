@@ -126,7 +126,7 @@ def left_by(
         "SELECT m.memory_id FROM memory_sources s"
         f" INDEXED BY ix_memory_sources_{place} CROSS JOIN memories m ON m.source_id = s.source_id"
         f" WHERE s.{place} = :name AND m.kind <> 'episode' AND m.created_at >= :since"
-        f" AND {view.where('m')} ORDER BY m.created_at, m.memory_id LIMIT :limit"
+        f" AND {view.text.where('m')} ORDER BY m.created_at, m.memory_id LIMIT :limit"
     )
     execute = driver(snapshot).execute
     return [
@@ -144,7 +144,7 @@ def turns_of(snapshot: Snapshot, memory_id: str, view: View, *, limit: int) -> l
         "SELECT m.memory_id, m.session_id, m.sequence, m.source_role,"
         " coalesce(m.event_time, m.created_at), m.content"
         " FROM memory_derivations d CROSS JOIN memories m ON m.memory_id = d.derived_from_id"
-        f" WHERE d.memory_id = :memory_id AND m.kind = 'episode' AND {view.where('m')}"
+        f" WHERE d.memory_id = :memory_id AND m.kind = 'episode' AND {view.text.where('m')}"
         " ORDER BY m.session_id, m.sequence, m.created_at, m.memory_id LIMIT :limit"
     )
     values = view.params | {"memory_id": memory_id, "limit": limit}
@@ -163,7 +163,7 @@ def turns_of(snapshot: Snapshot, memory_id: str, view: View, *, limit: int) -> l
 
 def hidden_locators(snapshot: Snapshot, sha256: str, view: View) -> list[str | None]:
     """Where in a content memories were read, or said again, that the view does not show."""
-    hidden = f"s.content_sha256 = :sha256 AND ({view.where('m')}) IS NOT TRUE"
+    hidden = f"s.content_sha256 = :sha256 AND ({view.text.where('m')}) IS NOT TRUE"
     statement = (
         "SELECT s.locator FROM memory_sources s"
         f" CROSS JOIN memories m ON m.source_id = s.source_id WHERE {hidden}"
@@ -207,7 +207,7 @@ class _Names:
         self._covered: dict[str | None, bool] = {}
         self._hidden_of = (
             "SELECT v.memory_id FROM json_each(:ids) f CROSS JOIN memories v"
-            f" ON v.memory_id = f.value WHERE ({view.where('v')}) IS NOT TRUE"
+            f" ON v.memory_id = f.value WHERE ({view.text.where('v')}) IS NOT TRUE"
         )
         self._items: dict[str, list[str]] = {}
         self._cited: dict[str, list[str]] = {}

@@ -10,21 +10,21 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.model.enums import IngestStatus
-from memgraph.store import rows as rows_rows
+from memgraph.store import tables
 from memgraph.store.rows import json_text, unreadable
 from memgraph.store.snapshot import Snapshot, Transaction
 
 
 def _files() -> sa.Select[Any]:
     # Made when asked for: the tables cost a second, and who only recalls does without.
-    columns = rows_rows.files.c
+    columns = tables.files.c
     return sa.select(columns.sha256, columns.status, columns.manifest, columns.recorded_at)
 
 
 def status_of(snapshot: Snapshot, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
     """The status and the manifest of a content that was seen before."""
-    statement = sa.select(rows_rows.files.c.status, rows_rows.files.c.manifest).where(
-        rows_rows.files.c.sha256 == sha256
+    statement = sa.select(tables.files.c.status, tables.files.c.manifest).where(
+        tables.files.c.sha256 == sha256
     )
     row = snapshot.execute(statement).first()
     return (row.status, json.loads(row.manifest)) if row else None
@@ -46,17 +46,15 @@ class FileRow:
 
 def row_of(snapshot: Snapshot, sha256: str) -> FileRow | None:
     """What became of one content; None: it was never dropped."""
-    found = snapshot.execute(_files().where(rows_rows.files.c.sha256 == sha256)).first()
+    found = snapshot.execute(_files().where(tables.files.c.sha256 == sha256)).first()
     return None if found is None else _file(found)
 
 
 def before(snapshot: Snapshot, place: tuple[int, str] | None, limit: int) -> list[FileRow]:
     """Contents before a place, the latest first; None: from the latest on."""
-    order = sa.tuple_(rows_rows.files.c.recorded_at, rows_rows.files.c.sha256)
+    order = sa.tuple_(tables.files.c.recorded_at, tables.files.c.sha256)
     statement = _files().limit(limit)
-    statement = statement.order_by(
-        rows_rows.files.c.recorded_at.desc(), rows_rows.files.c.sha256.desc()
-    )
+    statement = statement.order_by(tables.files.c.recorded_at.desc(), tables.files.c.sha256.desc())
     if place is not None:
         statement = statement.where(order < place)
     return [_file(row) for row in snapshot.execute(statement)]
@@ -76,7 +74,7 @@ def record(
     Args:
         manifest: as JSON; it may be large, and is better written before the transaction.
     """
-    statement = sa.insert(rows_rows.files).prefix_with("OR REPLACE")
+    statement = sa.insert(tables.files).prefix_with("OR REPLACE")
     transaction.execute(
         statement,
         {"sha256": sha256, "path": path, "status": status, "manifest": manifest, "recorded_at": at},
@@ -94,7 +92,7 @@ class Part(NamedTuple):
 
 def last_part(snapshot: Snapshot, sha256: str) -> tuple[str, int] | None:
     """The plan and the number of the last part that is stored of a content; None: none is."""
-    columns = rows_rows.file_parts.c
+    columns = tables.file_parts.c
     statement = sa.select(columns.plan, columns.part).where(columns.sha256 == sha256)
     row = snapshot.execute(statement.order_by(columns.part.desc()).limit(1)).first()
     return (row.plan, row.part) if row else None
@@ -102,7 +100,7 @@ def last_part(snapshot: Snapshot, sha256: str) -> tuple[str, int] | None:
 
 def parts(snapshot: Snapshot, sha256: str) -> list[Part]:
     """The parts of a content that are stored while others are not, in order."""
-    columns = rows_rows.file_parts.c
+    columns = tables.file_parts.c
     statement = sa.select(columns.part, columns.plan, columns.done, columns.outcomes)
     rows = snapshot.execute(statement.where(columns.sha256 == sha256).order_by(columns.part))
     return [Part(row.part, row.plan, row.done, json.loads(row.outcomes)) for row in rows]
@@ -111,14 +109,12 @@ def parts(snapshot: Snapshot, sha256: str) -> list[Part]:
 def add_part(transaction: Transaction, sha256: str, part: Part) -> None:
     """Note that a part of a content is stored."""
     row = {**part._asdict(), "sha256": sha256, "outcomes": json_text(part.outcomes)}
-    transaction.execute(sa.insert(rows_rows.file_parts), row)
+    transaction.execute(sa.insert(tables.file_parts), row)
 
 
 def forget_parts(transaction: Transaction, sha256: str) -> None:
     """Remove the parts of a content: all of it is stored, or it is given up."""
-    transaction.execute(
-        sa.delete(rows_rows.file_parts).where(rows_rows.file_parts.c.sha256 == sha256)
-    )
+    transaction.execute(sa.delete(tables.file_parts).where(tables.file_parts.c.sha256 == sha256))
 
 
 def is_any_refused_for(snapshot: Snapshot, reason: str) -> bool:
@@ -135,30 +131,30 @@ def add_keys(transaction: Transaction, memory_id: str, keys: Sequence[str]) -> N
     """Names under which other files may link to this memory."""
     if keys:
         transaction.execute(
-            sa.insert(rows_rows.document_keys).prefix_with("OR IGNORE"),
+            sa.insert(tables.document_keys).prefix_with("OR IGNORE"),
             [{"document_key": key, "memory_id": memory_id} for key in keys],
         )
 
 
 def known_as(snapshot: Snapshot, key: str) -> list[str]:
     """Memories that answer to a name, in the order of their ids."""
-    statement = sa.select(rows_rows.document_keys.c.memory_id).where(
-        rows_rows.document_keys.c.document_key == key
+    statement = sa.select(tables.document_keys.c.memory_id).where(
+        tables.document_keys.c.document_key == key
     )
-    return list(snapshot.execute(statement.order_by(rows_rows.document_keys.c.memory_id)).scalars())
+    return list(snapshot.execute(statement.order_by(tables.document_keys.c.memory_id)).scalars())
 
 
 def wait_for(transaction: Transaction, row: Mapping[str, Any]) -> None:
     """Keep a link until a file arrives that answers to its target."""
-    transaction.execute(sa.insert(rows_rows.pending_links).prefix_with("OR IGNORE"), row)
+    transaction.execute(sa.insert(tables.pending_links).prefix_with("OR IGNORE"), row)
 
 
 def waiting_for(
     snapshot: Snapshot, keys: Sequence[str], *, after: int, limit: int
 ) -> list[sa.Row[Any]]:
     """Links that wait for one of these names, in the order of their ids."""
-    columns = rows_rows.pending_links.c
-    statement = sa.select(rows_rows.pending_links).where(
+    columns = tables.pending_links.c
+    statement = sa.select(tables.pending_links).where(
         columns.target.in_(keys), columns.link_id > after
     )
     return list(snapshot.execute(statement.order_by(columns.link_id).limit(limit)))
@@ -167,8 +163,8 @@ def waiting_for(
 def waits_no_longer(transaction: Transaction, link_ids: Sequence[int]) -> None:
     """Remove links that waited."""
     if link_ids:
-        columns = rows_rows.pending_links.c
-        transaction.execute(sa.delete(rows_rows.pending_links).where(columns.link_id.in_(link_ids)))
+        columns = tables.pending_links.c
+        transaction.execute(sa.delete(tables.pending_links).where(columns.link_id.in_(link_ids)))
 
 
 def parts_left(snapshot: Snapshot, whole_id: str, role: str) -> list[str]:
@@ -185,11 +181,9 @@ def parts_left(snapshot: Snapshot, whole_id: str, role: str) -> list[str]:
 
 def counts(snapshot: Snapshot) -> dict[str, int]:
     """How many contents ended in each status, and how many links wait."""
-    statement = sa.select(rows_rows.files.c.status, sa.func.count()).group_by(
-        rows_rows.files.c.status
-    )
+    statement = sa.select(tables.files.c.status, sa.func.count()).group_by(tables.files.c.status)
     found = {status.value: count for status, count in snapshot.execute(statement)}
-    waiting = snapshot.execute(sa.select(sa.func.count()).select_from(rows_rows.pending_links))
+    waiting = snapshot.execute(sa.select(sa.func.count()).select_from(tables.pending_links))
     return {**dict(sorted(found.items())), "links_waiting": int(waiting.scalar_one())}
 
 

@@ -173,7 +173,7 @@ class NamespacePlace:
         return (
             f"{alias}.scope = :item_scope"
             f" AND {alias}.scope_id IS :item_scope_id AND {alias}.agent_id IS :item_agent_id"
-            f" AND NOT {is_no_item(alias)} AND {self.view.where(alias)}"
+            f" AND NOT {is_no_item(alias)} AND {self.view.text.where(alias)}"
         )
 
     @property
@@ -321,7 +321,7 @@ class Place:
                 *here,
                 "m.status = 'active'",
                 "(m.valid_until IS NULL OR m.valid_until > :place_at)",
-                self.view.where("m"),
+                self.view.text.where("m"),
                 # A program's store is no part of a tier: it neither fills nor empties one.
                 is_no_item("m"),
             ]
@@ -543,7 +543,7 @@ def _of_scope(scope: Scope, scope_id: str | None) -> dict[str, Any]:
 
 
 def _columns(narrowing: Narrowing) -> str:
-    return narrowing.view.memory_columns("m")
+    return narrowing.view.text.memory_columns("m")
 
 
 def _memories(

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from memgraph.store import rows as rows_rows
+from memgraph.store import tables
 from memgraph.store.rows import compact_array
 from memgraph.store.snapshot import Insert, Snapshot, Transaction, driver
 
@@ -122,7 +122,7 @@ def entries(
     limit: int | None = None,
 ) -> Iterator[sa.Row[Any]]:
     """Entries in order, all or those about one memory."""
-    statement = sa.select(rows_rows.audit_log).where(rows_rows.audit_log.c.seq > after)
+    statement = sa.select(tables.audit_log).where(tables.audit_log.c.seq > after)
     if subject is not None:
-        statement = statement.where(rows_rows.audit_log.c.subject == subject)
-    yield from snapshot.execute(statement.order_by(rows_rows.audit_log.c.seq).limit(limit))
+        statement = statement.where(tables.audit_log.c.subject == subject)
+    yield from snapshot.execute(statement.order_by(tables.audit_log.c.seq).limit(limit))

@@ -21,8 +21,7 @@ from memgraph.errors import NotFound
 from memgraph.ids import SHORT_CHARS
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ShownStatus
 from memgraph.model.values import Memory, Source
-from memgraph.store import embeddings
-from memgraph.store import rows as rows_rows
+from memgraph.store import embeddings, tables
 from memgraph.store.rows import (
     MEMORY_COLUMNS,
     MEMORY_FIELDS,
@@ -163,7 +162,7 @@ def existing_ids(snapshot: Snapshot, ids: Sequence[str], view: View | None = Non
     """Those of ``ids`` that are stored and visible; None: whoever looks."""
     if not ids:
         return set()
-    condition = "1" if view is None else view.where("m")
+    condition = "1" if view is None else view.text.where("m")
     values = {} if view is None else view.params
     found = snapshot.execute(
         sa.text(
@@ -197,7 +196,7 @@ def whole_ids(snapshot: Snapshot, given: Sequence[str], view: View) -> list[str]
     found = driver(snapshot).execute(
         f"SELECT substr(m.memory_id, -{SHORT_CHARS}) AS short, min(m.memory_id) FROM memories m"
         " WHERE short IN (SELECT value FROM json_each(:short))"
-        f" AND {view.where('m')} GROUP BY short HAVING count(*) = 1",
+        f" AND {view.text.where('m')} GROUP BY short HAVING count(*) = 1",
         view.params | {"short": json.dumps(sorted(short))},
     )
     whole = dict(found)
@@ -236,12 +235,12 @@ def set_status(
     active counts as accessed: someone asked for it, and its decay begins anew.
     """
     open_period = sa.and_(
-        rows_rows.statuses.c.memory_id == memory_id, rows_rows.statuses.c.until.is_(None)
+        tables.statuses.c.memory_id == memory_id, tables.statuses.c.until.is_(None)
     )
     # A clock that was set back must not let a period begin before the one that it ends.
-    last = transaction.execute(sa.select(rows_rows.statuses.c.since).where(open_period)).scalar()
+    last = transaction.execute(sa.select(tables.statuses.c.since).where(open_period)).scalar()
     at = max(at, last or at)
-    transaction.execute(sa.update(rows_rows.statuses).where(open_period).values(until=at))
+    transaction.execute(sa.update(tables.statuses).where(open_period).values(until=at))
     insert_statuses(
         transaction,
         [
@@ -255,10 +254,10 @@ def set_status(
             }
         ],
     )
-    end: sa.ColumnElement[Any] = rows_rows.memories.c.valid_until
-    accessed: sa.ColumnElement[Any] = rows_rows.memories.c.last_accessed_at
+    end: sa.ColumnElement[Any] = tables.memories.c.valid_until
+    accessed: sa.ColumnElement[Any] = tables.memories.c.last_accessed_at
     if status is MemoryStatus.ACTIVE:
-        history = rows_rows.statuses.c
+        history = tables.statuses.c
         ends = sa.select(history.since).where(
             history.memory_id == memory_id, history.status != MemoryStatus.ACTIVE
         )
@@ -286,11 +285,9 @@ def update(transaction: Transaction, memory_id: str, **values: Any) -> None:
     if "attributes" in values:
         values["attributes"] = json_text(values["attributes"])
     if "updated_at" in values:
-        values["updated_at"] = sa.func.max(rows_rows.memories.c.updated_at, values["updated_at"])
+        values["updated_at"] = sa.func.max(tables.memories.c.updated_at, values["updated_at"])
     transaction.execute(
-        sa.update(rows_rows.memories)
-        .where(rows_rows.memories.c.memory_id == memory_id)
-        .values(**values)
+        sa.update(tables.memories).where(tables.memories.c.memory_id == memory_id).values(**values)
     )
 
 
@@ -331,12 +328,12 @@ def _shown_as(statuses: frozenset[ShownStatus], view: View) -> str:
         # As of an earlier time it may have had any status.
         leaves_out = view.as_of is not None or ShownStatus.RETRACTED in statuses
         return f"NOT {_ERASED}" if statuses and leaves_out else "1"
-    return f"({_ERASED} OR {view.status('m')} IN ({others}))" if others else _ERASED
+    return f"({_ERASED} OR {view.text.status('m')} IN ({others}))" if others else _ERASED
 
 
 def select(snapshot: Snapshot, view: View, chosen: Filter, *, limit: int) -> list[Memory]:
     """Visible memories that pass the filter, newest first."""
-    terms = [view.where("m"), _shown_as(chosen.statuses, view)]
+    terms = [view.text.where("m"), _shown_as(chosen.statuses, view)]
     values: dict[str, Any] = {**view.params, "limit": limit}
     for column, wanted in (
         ("memory_id", chosen.memory_ids),
@@ -349,7 +346,7 @@ def select(snapshot: Snapshot, view: View, chosen: Filter, *, limit: int) -> lis
     if chosen.tags:
         terms.append(
             "NOT EXISTS (SELECT 1 FROM json_each(:tags) t"
-            f" WHERE t.value NOT IN (SELECT value FROM json_each({view.value('tags', 'm')})))"
+            f" WHERE t.value NOT IN (SELECT value FROM json_each({view.text.value('tags', 'm')})))"
         )
         values["tags"] = json.dumps(chosen.tags)
     if chosen.session_id is not None:
@@ -357,11 +354,11 @@ def select(snapshot: Snapshot, view: View, chosen: Filter, *, limit: int) -> lis
         values["session_id"] = chosen.session_id
     if chosen.before is not None:
         # One that is hidden is none, lest the page should tell of it; one of another status is.
-        seen = View(view.viewer).where("b")
+        seen = View(view.viewer).text.where("b")
         terms.append(f"m.pk < (SELECT b.pk FROM memories b WHERE b.memory_id = :before AND {seen})")
         values["before"] = chosen.before
     statement = sa.text(
-        f"SELECT {view.memory_columns('m')} FROM memories m"
+        f"SELECT {view.text.memory_columns('m')} FROM memories m"
         f" WHERE {' AND '.join(terms)} ORDER BY m.pk DESC LIMIT :limit"
     )
     return [memory_from_row(row) for row in snapshot.execute(statement, values)]
@@ -369,7 +366,7 @@ def select(snapshot: Snapshot, view: View, chosen: Filter, *, limit: int) -> lis
 
 def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, int]]:
     """How many visible memories there are of each kind, type and shown status; None: of all."""
-    condition = "1" if view is None else view.where("m")
+    condition = "1" if view is None else view.text.where("m")
     values = {} if view is None else view.params
     found: dict[str, Counter[str]] = {"kind": Counter(), "type": Counter(), "status": Counter()}
     # An index has type and status together: the table is read once, for the kind.

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from memgraph.store import rows
+from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot, Transaction
 
 
@@ -18,10 +18,10 @@ def get(snapshot: Snapshot, key: str) -> str | None:
 
 def put(transaction: Transaction, key: str, value: str) -> None:
     transaction.execute(
-        sa.insert(rows.metadata).prefix_with("OR REPLACE"), {"key": key, "value": value}
+        sa.insert(tables.metadata).prefix_with("OR REPLACE"), {"key": key, "value": value}
     )
 
 
 def drop(transaction: Transaction, key: str) -> None:
     """Forget a key; one that is not there is passed over."""
-    transaction.execute(sa.delete(rows.metadata).where(rows.metadata.c.key == key))
+    transaction.execute(sa.delete(tables.metadata).where(tables.metadata.c.key == key))

@@ -49,12 +49,12 @@ class Narrowing:
 
     def where(self, alias: str) -> str:
         """The condition on a row of ``memories``; it binds ``params``."""
-        seen = [self.view.where(alias), self.view.unerased(alias)]
+        seen = [self.view.text.where(alias), self.view.text.unerased(alias)]
         if self.request.valid_at is not None:
             return " AND ".join([*seen, self._held(alias), *self._filters(alias)])
         # What was replaced or retracted carries the time of that as its end; the view decides it.
-        end = self.view.value("valid_until", alias)
-        holds = f"({end} IS NULL OR {end} > :at OR {self.view.status(alias)} <> 'active')"
+        end = self.view.text.value("valid_until", alias)
+        holds = f"({end} IS NULL OR {end} > :at OR {self.view.text.status(alias)} <> 'active')"
         return " AND ".join([*seen, holds, *self._filters(alias)])
 
     @cached_property
@@ -90,20 +90,20 @@ class Narrowing:
 
     def _held(self, alias: str) -> str:
         """Whether a memory was true at ``valid_at``, as far as the view knows."""
-        end = self.view.value("valid_until", alias)
+        end = self.view.text.value("valid_until", alias)
         lost = (
             "SELECT 1 FROM memory_edges l WHERE l.edge_type = 'Contradicts'"
             f" AND (l.from_memory_id = {alias}.memory_id OR l.to_memory_id = {alias}.memory_id)"
-            f" AND json_extract({self.view.resolution('l')}, '$.loser_id') = {alias}.memory_id"
+            f" AND json_extract({self.view.text.resolution('l')}, '$.loser_id') = {alias}.memory_id"
         )
         return (
             f"coalesce({alias}.event_time, {alias}.created_at) <= :valid_at"
             f" AND ({end} IS NULL OR {end} > :valid_at)"
-            f" AND ({self.view.status(alias)} = 'active' OR NOT EXISTS ({lost}))"
+            f" AND ({self.view.text.status(alias)} = 'active' OR NOT EXISTS ({lost}))"
         )
 
     def _filters(self, alias: str) -> Iterator[str]:
-        request, tags = self.request, self.view.value("tags", alias)
+        request, tags = self.request, self.view.text.value("tags", alias)
         for column, wanted in (("type", request.types), ("kind", request.kinds)):
             if wanted:
                 yield f"{alias}.{column} IN (SELECT value FROM json_each(:{column}s))"
@@ -318,7 +318,7 @@ def by_filters(snapshot: Snapshot, narrowing: Narrowing, limit: int) -> list[Can
     """What the filters let through, the most important first, then the newest."""
     statement = (
         f"SELECT {_candidate_columns(narrowing)} FROM memories m WHERE {narrowing.where('m')}"
-        f" ORDER BY {narrowing.view.value('importance', 'm')} DESC,"
+        f" ORDER BY {narrowing.view.text.value('importance', 'm')} DESC,"
         " coalesce(m.event_time, m.created_at) DESC, m.pk DESC"
         f" LIMIT {limit:d}"
     )
@@ -372,7 +372,7 @@ def items(
         DatabaseCorrupt: a row is damaged, or a source is missing.
     """
     statement = (
-        f"SELECT m.pk, {columns(SOURCE_FIELDS, 's')}, {narrowing.view.memory_columns('m')}"
+        f"SELECT m.pk, {columns(SOURCE_FIELDS, 's')}, {narrowing.view.text.memory_columns('m')}"
         " FROM json_each(:pks) f CROSS JOIN memories m ON m.pk = f.value"
         " LEFT JOIN memory_sources s ON s.source_id = m.source_id"
         f" WHERE {narrowing.where('m')}"
@@ -419,10 +419,11 @@ def _marks_of(viewer: Viewer, statuses: frozenset[MemoryStatus]) -> tuple[int, .
 def _candidate_columns(narrowing: Narrowing) -> str:
     view = narrowing.view
     return (
-        f"m.pk, m.memory_id, {view.status('m')},"
+        f"m.pk, m.memory_id, {view.text.status('m')},"
         f" substr(m.content, 1, {MAX_COMPARED_CHARS}), m.session_id, m.sequence, m.source_role,"
-        f" m.event_time, m.created_at, {view.value('importance', 'm')}, {view.confidence('m')},"
-        f" {view.value('decay_rate', 'm')}, {view.last_accessed('m')}"
+        f" m.event_time, m.created_at, {view.text.value('importance', 'm')},"
+        f" {view.text.confidence('m')},"
+        f" {view.text.value('decay_rate', 'm')}, {view.text.last_accessed('m')}"
     )
 
 

@@ -10,13 +10,15 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from memgraph.errors import InvalidInput
+from memgraph.model.enums import MemoryStatus
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.rules.scope import Reason, ScopeFacts, Viewer, visible
 from memgraph.rules.viewers import covers, viewer_of
 from memgraph.store.recall import Narrowing
 from memgraph.store.rows import json_text, unreadable
 from memgraph.store.snapshot import Snapshot, Transaction, driver
-from memgraph.store.visibility import View
+from memgraph.store.statements import Column
+from memgraph.store.visibility import Table, View
 
 MAX_KEPT_QUERY_CHARS = 2_000
 BULLETIN = "bulletin"
@@ -208,7 +210,7 @@ def all_visible(snapshot: Snapshot, view: View, memory_ids: Iterable[str]) -> bo
     driver: Any = snapshot.driver
     hidden = (
         "SELECT 1 FROM memories m WHERE m.memory_id IN (SELECT value FROM json_each(:ids))"
-        f" AND ({view.where('m')}) IS NOT TRUE LIMIT 1"
+        f" AND ({view.text.where('m')}) IS NOT TRUE LIMIT 1"
     )
     values = {**view.params, "ids": json.dumps(list(memory_ids))}
     return driver.execute(hidden, values).fetchone() is None
@@ -219,7 +221,7 @@ def visible_ids(snapshot: Snapshot, view: View, memory_ids: Iterable[str]) -> li
     driver: Any = snapshot.driver
     statement = (
         "SELECT m.memory_id FROM json_each(:ids) j CROSS JOIN memories m ON m.memory_id = j.value"
-        f" WHERE {view.where('m')}"
+        f" WHERE {view.text.where('m')}"
     )
     values = {**view.params, "ids": json.dumps(list(memory_ids))}
     return [memory_id for (memory_id,) in driver.execute(statement, values)]
@@ -474,8 +476,9 @@ def hidden_matches(snapshot: Snapshot, match: str, narrowing: Narrowing) -> dict
     statement = (
         "SELECT m.memory_id, m.scope, m.scope_id, m.sensitivity, m.agent_id FROM (SELECT rowid AS"
         f" pk FROM memory_fts WHERE memory_fts MATCH :match ORDER BY rowid DESC LIMIT {MOST_MET})"
-        f" f CROSS JOIN memories m ON m.pk = f.pk WHERE ({View(view.viewer).where('m')}) IS NOT"
-        f" TRUE AND m.created_at <= :met_at AND {anyones.where('m')}"
+        " f CROSS JOIN memories m ON m.pk = f.pk"
+        f" WHERE ({View(view.viewer).text.where('m')}) IS NOT TRUE"
+        f" AND m.created_at <= :met_at AND {anyones.where('m')}"
         f" ORDER BY m.pk DESC LIMIT {MOST_HIDDEN}"
     )
     found: dict[str, list[str]] = {"scope": [], "clearance": []}
@@ -488,8 +491,9 @@ def hidden_matches(snapshot: Snapshot, match: str, narrowing: Narrowing) -> dict
 class _Anyones(View):
     """Whoever looks."""
 
-    def where(self, alias: str) -> str:
-        return f"{alias}.status = 'active'"
+    def where(self, m: Table) -> Column:
+        active: Column = m.c.status == MemoryStatus.ACTIVE
+        return active
 
 
 def _reason(viewer: Viewer, facts: ScopeFacts) -> str:
@@ -501,7 +505,7 @@ def _shows(view: View) -> str:
     return (
         "NOT EXISTS (SELECT 1 FROM json_each(b.memory_ids) j"
         " CROSS JOIN memories m ON m.memory_id = j.value"
-        f" WHERE ({view.where('m')}) IS NOT TRUE)"
+        f" WHERE ({view.text.where('m')}) IS NOT TRUE)"
     )
 
 
@@ -550,7 +554,7 @@ def changes_since(
         " CROSS JOIN memory_edges e ON e.{end} = f.value"
         " CROSS JOIN memories o ON o.memory_id = e.{other}"
         " CROSS JOIN audit_log a ON a.subject = o.memory_id"
-        f" WHERE a.seq > :seq AND a.details ->> '$.edge_id' = e.edge_id AND {view.where('o')}"
+        f" WHERE a.seq > :seq AND a.details ->> '$.edge_id' = e.edge_id AND {view.text.where('o')}"
     )
     ends = {"from_memory_id": "to_memory_id", "to_memory_id": "from_memory_id"}
     parts = [_OF_MEMORY, *(of_edge.format(end=end, other=other) for end, other in ends.items())]

@@ -32,8 +32,8 @@ _WEEKLY = (
 def latest(snapshot: Snapshot, view: View) -> Memory | None:
     """The reflection that was stored last, holds, and may be seen; None: there is none."""
     statement = (
-        f"SELECT {view.memory_columns('m')} FROM memories m"
-        f" WHERE {_WEEKLY} AND {view.status('m')} = 'active' AND {view.where('m')}"
+        f"SELECT {view.text.memory_columns('m')} FROM memories m"
+        f" WHERE {_WEEKLY} AND {view.text.status('m')} = 'active' AND {view.text.where('m')}"
         " ORDER BY m.pk DESC LIMIT 1"
     )
     for row in driver(snapshot).execute(statement, view.params):
@@ -82,7 +82,8 @@ def count_facts(snapshot: Snapshot, view: View, during: Period) -> int:
     """How many active facts a period brought."""
     statement = (
         f"SELECT count(*) FROM memories m WHERE {_IS_FACT} AND m.created_at >= :since"
-        f" AND m.created_at < :until AND m.status = 'active' AND {_NO_AGENT} AND {view.where('m')}"
+        f" AND m.created_at < :until AND m.status = 'active' AND {_NO_AGENT}"
+        f" AND {view.text.where('m')}"
     )
     values = view.params | {"since": during.since, "until": during.until}
     [(number,)] = driver(snapshot).execute(statement, values)
@@ -93,7 +94,7 @@ def still_there(snapshot: Snapshot, view: View, memory_ids: Collection[str]) -> 
     """Those of ``memory_ids`` that were not taken back and that the reader may see."""
     found = driver(snapshot).execute(
         f"SELECT m.memory_id FROM memories m WHERE m.memory_id IN {_THESE}"
-        f" AND m.status <> 'retracted' AND {view.where('m')}",
+        f" AND m.status <> 'retracted' AND {view.text.where('m')}",
         view.params | {"ids": json.dumps(list(memory_ids))},
     )
     return {memory_id for (memory_id,) in found}
@@ -169,7 +170,7 @@ def _joined(
     snapshot: Snapshot, view: View, where: str, values: dict[str, Any]
 ) -> list[tuple[str, str]]:
     shown = " AND ".join(
-        f"{view.where(end)} AND {end}.agent_id IS NULL AND {end}.kind = 'fact'"
+        f"{view.text.where(end)} AND {end}.agent_id IS NULL AND {end}.kind = 'fact'"
         f" AND {is_no_item(end)}"
         for end in "ab"
     )
@@ -188,7 +189,7 @@ def _memories(
 ) -> list[Memory]:
     statement = (
         f"SELECT {_MEMORY} FROM memories m WHERE {where} AND m.status = 'active' AND {_NO_AGENT}"
-        f" AND {view.where('m')} ORDER BY {order} LIMIT :limit"
+        f" AND {view.text.where('m')} ORDER BY {order} LIMIT :limit"
     )
     found = driver(snapshot).execute(statement, view.params | values)
     return [memory_from_row(row) for row in found]

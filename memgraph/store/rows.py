@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from json.encoder import encode_basestring
 from math import isfinite
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import (
@@ -27,39 +27,6 @@ from memgraph.model.enums import (
     SourceType,
 )
 from memgraph.model.values import Edge, Memory, Source, StatusPeriod, StoredSource, Value
-
-if TYPE_CHECKING:
-    import sqlalchemy as sa
-
-    aliases: sa.Table
-    audit_log: sa.Table
-    comparisons: sa.Table
-    derivations: sa.Table
-    document_keys: sa.Table
-    echo_lines: sa.Table
-    echo_pending: sa.Table
-    edge_revisions: sa.Table
-    edges: sa.Table
-    embeddings: sa.Table
-    entities: sa.Table
-    event_cursors: sa.Table
-    event_failures: sa.Table
-    events: sa.Table
-    files: sa.Table
-    idempotency_keys: sa.Table
-    job_runs: sa.Table
-    leases: sa.Table
-    links: sa.Table
-    memories: sa.Table
-    metadata: sa.Table
-    pending_links: sa.Table
-    revisions: sa.Table
-    sessions: sa.Table
-    source_trust: sa.Table
-    sources: sa.Table
-    statuses: sa.Table
-    supports: sa.Table
-
 
 EnumT = TypeVar("EnumT", bound=StrEnum)
 ValueT = TypeVar("ValueT", bound=Value)
@@ -240,49 +207,3 @@ def _compact(value: Any) -> str:
     if type(value) is int or (type(value) is float and isfinite(value)):
         return repr(value)
     return compact_json(value)
-
-
-# The tables as SQLAlchemy Core sees them.
-
-
-_NAMES = {
-    "aliases": "entity_aliases",
-    "audit_log": "audit_log",
-    "comparisons": "memory_comparisons",
-    "derivations": "memory_derivations",
-    "document_keys": "ingest_document_keys",
-    "echo_lines": "echo_lines",
-    "echo_pending": "echo_pending",
-    "edge_revisions": "memory_edge_revisions",
-    "edges": "memory_edges",
-    "embeddings": "memory_embeddings",
-    "entities": "entities",
-    "event_cursors": "event_cursors",
-    "event_failures": "event_failures",
-    "events": "events",
-    "files": "ingest_files",
-    "file_parts": "ingest_parts",
-    "idempotency_keys": "idempotency_keys",
-    "job_runs": "job_runs",
-    "leases": "leases",
-    "links": "memory_entities",
-    "memories": "memories",
-    "metadata": "memory_metadata",
-    "pending_links": "ingest_pending_links",
-    "revisions": "memory_revisions",
-    "sessions": "sessions",
-    "source_trust": "source_trust",
-    "sources": "memory_sources",
-    "statuses": "memory_status",
-    "supports": "memory_supports",
-}
-
-
-def __getattr__(name: str) -> sa.Table:
-    if name not in _NAMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from memgraph.model.tables import metadata as schema
-
-    table = schema.tables[_NAMES[name]]
-    globals()[name] = table
-    return table

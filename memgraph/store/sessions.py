@@ -112,7 +112,7 @@ def place(snapshot: Snapshot, view: View, session_id: str) -> SessionPlace | Non
     found = snapshot.execute(
         sa.text(
             "SELECT max(m.created_at) FROM memories m WHERE m.session_id = :session_id"
-            f" AND m.kind = 'episode' AND {view.where('m')}"
+            f" AND m.kind = 'episode' AND {view.text.where('m')}"
         ),
         {**view.params, "session_id": session_id},
     ).scalar()
@@ -139,7 +139,7 @@ def select(
     """
     turns = (
         "SELECT count(*) FROM memories m WHERE m.session_id = s.session_id AND m.kind = 'episode'"
-        f" AND m.status = '{MemoryStatus.ACTIVE.value}' AND {view.where('m')}"
+        f" AND m.status = '{MemoryStatus.ACTIVE.value}' AND {view.text.where('m')}"
     )
     waiting = (
         f"{turns} AND m.pk > coalesce((SELECT pk FROM memories"
@@ -163,7 +163,7 @@ def select(
     statement = sa.text(
         "WITH visible AS MATERIALIZED (SELECT m.session_id, min(m.created_at) AS first_at,"
         " max(m.created_at) AS last_at, max(m.pk) AS last_pk FROM memories m"
-        f" WHERE m.session_id IS NOT NULL AND m.kind = 'episode' AND {view.where('m')}"
+        f" WHERE m.session_id IS NOT NULL AND m.kind = 'episode' AND {view.text.where('m')}"
         " GROUP BY m.session_id)"
         " SELECT s.session_id, v.first_at AS first_seen_at, v.last_at AS last_seen_at,"
         f" {completed} AS completed_at, {consolidated} AS consolidated_at, ({turns}) AS turns,"
@@ -179,7 +179,7 @@ def select(
 def _has_turn(view: View, session_id: str) -> str:
     return (
         f"EXISTS (SELECT 1 FROM memories m WHERE m.session_id = {session_id}"
-        f" AND m.kind = 'episode' AND {view.where('m')})"
+        f" AND m.kind = 'episode' AND {view.text.where('m')})"
     )
 
 

@@ -121,7 +121,7 @@ def given_by(snapshot: Snapshot, named: Named, view: View) -> list[str]:
     found = driver(snapshot).execute(
         f"SELECT m.memory_id FROM ({keys_of(named.kind)}) f"
         f" CROSS JOIN memories m ON m.pk = f.pk"
-        f" WHERE m.status <> 'retracted' AND {view.where('m')} ORDER BY m.pk",
+        f" WHERE m.status <> 'retracted' AND {view.text.where('m')} ORDER BY m.pk",
         view.params | {"name": named.name},
     )
     return [one for (one,) in found]
@@ -141,7 +141,7 @@ def derived_from(
             "SELECT DISTINCT m.memory_id FROM json_each(:ids) f"
             " CROSS JOIN memory_derivations d ON d.derived_from_id = f.value"
             " AND d.added_at IS NULL CROSS JOIN memories m ON m.memory_id = d.memory_id"
-            f" WHERE m.status <> 'retracted' AND {view.where('m')} ORDER BY m.pk",
+            f" WHERE m.status <> 'retracted' AND {view.text.where('m')} ORDER BY m.pk",
             view.params | {"ids": json.dumps(list(memory_ids))},
         )
         .fetchall()
@@ -175,7 +175,7 @@ def said_by(snapshot: Snapshot, named: Named, view: View) -> dict[str, list[str]
         "SELECT m.memory_id, p.source_id FROM memory_sources s"
         " JOIN memory_supports p ON p.source_id = s.source_id AND p.ended_at IS NULL"
         f" JOIN memories m ON m.memory_id = p.memory_id WHERE {_NAMED[named.kind]}"
-        f" AND m.status <> 'retracted' AND {view.where('m')} ORDER BY m.pk, p.source_id",
+        f" AND m.status <> 'retracted' AND {view.text.where('m')} ORDER BY m.pk, p.source_id",
         view.params | {"name": named.name},
     ):
         found.setdefault(memory_id, []).append(source_id)
@@ -211,7 +211,7 @@ def names(
     its = keys_of(kind).replace(":name", "n.name")
     found = driver(snapshot).execute(
         f"SELECT n.name FROM ({_NAMES[kind]}) n WHERE EXISTS (SELECT 1 FROM ({its}) f"
-        f" CROSS JOIN memories m ON m.pk = f.pk WHERE {view.where('m')} AND {sent})"
+        f" CROSS JOIN memories m ON m.pk = f.pk WHERE {view.text.where('m')} AND {sent})"
         " ORDER BY n.name LIMIT :limit",
         view.params | {"after": after, "limit": limit, "sender": sender},
     )
@@ -222,7 +222,7 @@ def is_seen(snapshot: Snapshot, named: Named, view: View) -> bool:
     """Whether a memory that came from a source is visible."""
     [(found,)] = driver(snapshot).execute(
         f"SELECT EXISTS (SELECT 1 FROM ({keys_of(named.kind)}) f"
-        f" CROSS JOIN memories m ON m.pk = f.pk WHERE {view.where('m')})",
+        f" CROSS JOIN memories m ON m.pk = f.pk WHERE {view.text.where('m')})",
         view.params | {"name": named.name},
     )
     return bool(found)
@@ -233,7 +233,7 @@ def totals(snapshot: Snapshot, named: Named, view: View) -> Totals | None:
     [row] = driver(snapshot).execute(
         "SELECT count(*), sum(m.status = 'active'), sum(m.status = 'retracted'),"
         f" min(m.created_at), max(m.created_at) FROM ({keys_of(named.kind)}) f"
-        f" CROSS JOIN memories m ON m.pk = f.pk WHERE {view.where('m')}",
+        f" CROSS JOIN memories m ON m.pk = f.pk WHERE {view.text.where('m')}",
         view.params | {"name": named.name},
     )
     return Totals(*row) if row[0] else None
@@ -245,7 +245,7 @@ def captured(snapshot: Snapshot, named: Named, view: View) -> list[Captured]:
         f"SELECT DISTINCT {CAPTURED}, m.session_id FROM ({keys_of(named.kind)}) f"
         " CROSS JOIN memories m ON m.pk = f.pk"
         " JOIN memory_sources s ON s.source_id = m.source_id"
-        f" WHERE {view.where('m')} LIMIT {_SEVERAL}",
+        f" WHERE {view.text.where('m')} LIMIT {_SEVERAL}",
         view.params | {"name": named.name},
     )
     return [captured_from_row(row) for row in found]
@@ -272,7 +272,7 @@ def replaced_by(
         f"{_WENT} SELECT r.old, r.new FROM ({_REPLACED}) r"
         " CROSS JOIN memories m ON m.memory_id = r.old"
         " CROSS JOIN memories n ON n.memory_id = r.new"
-        f" WHERE {view.where('m')} AND {view.where('n')} ORDER BY m.pk, r.new",
+        f" WHERE {view.text.where('m')} AND {view.text.where('n')} ORDER BY m.pk, r.new",
         view.params | {"ids": json.dumps(list(memory_ids))},
     )
     return [(old, new) for old, new in found]
@@ -308,7 +308,7 @@ def open_since(snapshot: Snapshot, won: Collection[str], view: View) -> list[Joi
         "SELECT e.created_at, e.edge_id, e.from_memory_id, e.to_memory_id FROM json_each(:ids) f"
         f" CROSS JOIN memory_edges e ON e.{near} = f.value AND e.edge_type = 'Contradicts'"
         f" AND e.resolution IS NULL CROSS JOIN memories m ON m.memory_id = e.{far}"
-        f" WHERE {view.where('m')}"
+        f" WHERE {view.text.where('m')}"
         " AND (m.status = 'active' OR m.memory_id IN (SELECT value FROM json_each(:ids)))"
         " AND (SELECT r.resolution ->> '$.winner_id' FROM memory_edge_revisions r"
         " WHERE r.edge_id = e.edge_id ORDER BY r.until DESC, r.revision_id DESC LIMIT 1) = f.value"
@@ -342,7 +342,7 @@ def taken_back(snapshot: Snapshot, named: Named, view: View) -> list[str]:
         " CROSS JOIN memories m ON m.memory_id = a.subject"
         f" WHERE a.action = 'retract' AND {_TOLD_WITH} AND m.status = 'retracted'"
         " AND m.content <> '' AND NOT EXISTS (SELECT 1 FROM audit_log b WHERE b.subject = a.subject"
-        f" AND b.seq > a.seq AND b.action IN ('retract', 'restore')) AND {view.where('m')}"
+        f" AND b.seq > a.seq AND b.action IN ('retract', 'restore')) AND {view.text.where('m')}"
         " ORDER BY m.pk",
         view.params | {"kind": named.kind.value, "name": named.name},
     )
@@ -377,7 +377,7 @@ def lost_with(snapshot: Snapshot, named: Named, view: View) -> list[Lost]:
         f" WHERE a.action = 'weaken' AND {_TOLD_WITH} AND p.ended_at IS NOT NULL"
         " AND NOT EXISTS (SELECT 1 FROM audit_log b, json_each(b.details, '$.source_ids') g"
         " WHERE b.subject = a.subject AND b.seq > a.seq AND b.action = 'weaken'"
-        f" AND g.value = f.value) AND {view.where('m')} GROUP BY a.seq ORDER BY a.seq DESC",
+        f" AND g.value = f.value) AND {view.text.where('m')} GROUP BY a.seq ORDER BY a.seq DESC",
         view.params | {"kind": named.kind.value, "name": named.name},
     )
     losses = []
@@ -398,7 +398,7 @@ def of_run(snapshot: Snapshot, workflow_run_id: str, view: View, *, limit: int) 
     """
     statement = (
         "SELECT m.memory_id FROM memory_sources s JOIN memories m ON m.source_id = s.source_id"
-        f" WHERE s.workflow_run_id = :run AND {view.where('m')}"
+        f" WHERE s.workflow_run_id = :run AND {view.text.where('m')}"
         " ORDER BY m.created_at DESC, m.memory_id DESC LIMIT :limit"
     )
     values = view.params | {"run": workflow_run_id, "limit": limit}

@@ -7,15 +7,21 @@ before any ranking, limit or count.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
+
+import sqlalchemy as sa
 
 from memgraph.ids import first_ulid
 from memgraph.model.enums import MemoryStatus, Scope
 from memgraph.rules.scope import Viewer, predicate
+from memgraph.store import tables
 from memgraph.store.rows import EDGE_FIELDS, MEMORY_FIELDS
+from memgraph.store.statements import Column, among, greatest, member, ordered, rendered, value
+
+Table = sa.FromClause
+AS_OF = value("view_as_of")
 
 REVISED = ("importance", "confidence", "decay_rate", "valid_until", "tags", "attributes")
 """Columns of ``memories`` whose earlier values are kept in ``memory_revisions``."""
@@ -43,189 +49,249 @@ class View:
     as_of: int | None = None
     statuses: frozenset[MemoryStatus] | None = None
 
-    def where(self, alias: str) -> str:
-        """The condition on a row of ``memories``; it binds ``params``."""
-        terms = [_scope_condition(self.viewer, alias)]
+    @property
+    def shape(self) -> View:
+        """The view without its ids and its time: what statements are prepared for.
+
+        Equal shapes are one object.
+        """
+        return _shape(type(self), self.viewer, self.as_of is None, self.statuses)  # type: ignore[arg-type]
+
+    @property
+    def text(self) -> ViewText:
+        """The view's expressions as texts, for statements of the engine's own."""
+        return ViewText(self.shape)
+
+    def where(self, m: Table) -> Column:
+        """Return the condition on a row of ``memories``; it binds ``params``."""
+        terms = [_scope_condition(self.viewer, m)]
         if self.as_of is not None:
-            terms.append(f"{alias}.created_at <= :view_as_of")
+            terms.append(m.c.created_at <= AS_OF)
         if self.statuses is not None:
-            terms.append(f"{self.status(alias)} IN ({_quoted(self.statuses)})")
+            terms.append(self.status(m).in_(sorted(self.statuses)))
         elif self.as_of is not None:
-            terms.append(f"{self.status(alias)} IS NOT NULL")
+            terms.append(self.status(m).is_not(None))
         if self.as_of is not None or self.statuses is None or _RETRACTED in self.statuses:
-            terms.append(_unburied(alias))
-        return " AND ".join(terms)
+            terms.append(_unburied(m))
+        return sa.and_(*terms)
 
-    def unerased(self, alias: str) -> str:
-        """Whether a memory says anything still: what was erased has no text at any time."""
+    def unerased(self, m: Table) -> Column:
+        """Return whether a memory says anything still: an erased one has no text at any time."""
         if self.as_of is None:
-            return "1"
+            return sa.true()
         # Erased ones are retracted: of most rows no text is read.
-        return f"({alias}.status <> 'retracted' OR {alias}.content <> '')"
+        return sa.or_(m.c.status != _RETRACTED, m.c.content != "")
 
-    def edge_where(self, alias: str) -> str:
-        """The condition on a row of ``memory_edges``; ``where`` holds for its ends."""
-        return "1" if self.as_of is None else f"{alias}.created_at <= :view_as_of"
+    def edge_where(self, e: Table) -> Column:
+        """Return the condition on a row of ``memory_edges``; ``where`` holds for its ends."""
+        return sa.true() if self.as_of is None else e.c.created_at <= AS_OF
 
-    def derived_where(self, alias: str) -> str:
-        """The condition on a row of ``memory_derivations``; ``where`` holds for its ends."""
+    def derived_where(self, d: Table) -> Column:
+        """Return the condition on a row of ``memory_derivations``; ``where`` holds for its ends."""
         if self.as_of is None:
-            return "1"
-        return f"({alias}.added_at IS NULL OR {alias}.added_at <= :view_as_of)"
+            return sa.true()
+        return sa.or_(d.c.added_at.is_(None), d.c.added_at <= AS_OF)
 
-    def status(self, alias: str) -> str:
-        """The status that a memory has, or had: an expression."""
+    def status(self, m: Table) -> Column:
+        """Return the status that a memory has, or had."""
         if self.as_of is None:
-            return f"{alias}.status"
-        # Most memories are as they were: only of the others the history is read.
-        return (
-            f"CASE WHEN {alias}.updated_at <= :view_as_of THEN {alias}.status ELSE"
-            f" (SELECT h.status FROM memory_status h WHERE h.memory_id = {alias}.memory_id"
-            " AND h.since <= :view_as_of AND (h.until IS NULL OR h.until > :view_as_of)"
-            " ORDER BY h.since DESC, h.status_id DESC LIMIT 1) END"
+            return m.c.status
+        h = tables.statuses.alias("h")
+        was = (
+            sa.select(h.c.status)
+            .where(
+                h.c.memory_id == m.c.memory_id,
+                h.c.since <= AS_OF,
+                sa.or_(h.c.until.is_(None), h.c.until > AS_OF),
+            )
+            .order_by(h.c.since.desc(), h.c.status_id.desc())
+            .limit(1)
+            .correlate(m)
+            .scalar_subquery()
         )
+        # Most memories are as they were: only of the others the history is read.
+        return sa.case((m.c.updated_at <= AS_OF, m.c.status), else_=was)
 
-    def value(self, column: str, alias: str) -> str:
-        """What one of ``REVISED`` columns holds, or held: an expression."""
-        now = f"{alias}.{column}"
+    def value(self, column: str, m: Table) -> Column:
+        """Return what one of ``REVISED`` columns holds, or held."""
+        now = m.c[column]
         if self.as_of is None:
             return now
-        kept = f"FROM memory_revisions r WHERE r.memory_id = {alias}.memory_id"
-        first = f"SELECT r.{column} {kept} AND r.until > :view_as_of"
-        first = f"({first} ORDER BY r.until, r.revision_id LIMIT 1)"
-        unchanged = f"{alias}.updated_at <= :view_as_of"
+        r = tables.revisions.alias("r")
+        kept = (r.c.memory_id == m.c.memory_id, r.c.until > AS_OF)
+        first = (
+            sa.select(r.c[column])
+            .where(*kept)
+            .order_by(r.c.until, r.c.revision_id)
+            .limit(1)
+            .correlate(m)
+            .scalar_subquery()
+        )
+        unchanged = m.c.updated_at <= AS_OF
         if column == "decay_rate":
             # A migration changed rates and left ``updated_at`` as it was.
-            return f"coalesce({first}, {now})"
+            return sa.func.coalesce(first, now)
         if column == "valid_until":
             # None is a value: whether there is a revision has to be asked.
-            changed = f"EXISTS (SELECT 1 {kept} AND r.until > :view_as_of)"
-            return f"CASE WHEN {unchanged} OR NOT {changed} THEN {now} ELSE {first} END"
-        return f"CASE WHEN {unchanged} THEN {now} ELSE coalesce({first}, {now}) END"
+            changed = sa.exists().where(*kept).correlate(m)
+            return sa.case((sa.or_(unchanged, ~changed), now), else_=first)
+        return sa.case((unchanged, now), else_=sa.func.coalesce(first, now))
 
-    def confidence(self, alias: str) -> str:
-        """The stored confidence that a memory has, or had."""
-        return self.value("confidence", alias)
+    def confidence(self, m: Table) -> Column:
+        """Return the stored confidence that a memory has, or had."""
+        return self.value("confidence", m)
 
-    def last_accessed(self, alias: str) -> str:
+    def last_accessed(self, m: Table) -> Column:
         """Return when a memory was last used, in milliseconds, as far as receipts tell it.
 
         Of a use after the view's time the last one before it is looked for in the newest
         receipts before that, and in what counts as one: that it was restored, or said again.
         Without any, nobody had used the memory.
         """
-        now = f"{alias}.last_accessed_at"
+        now = m.c.last_accessed_at
         if self.as_of is None:
             return now
-        # Looks at the past are no use, nor are bulletins of before they were counted.
-        asked = (
-            "{0}.created_at < :view_as_of AND {0}.request ->> '$.as_of' IS NULL"
-            " AND ({0}.purpose IS NOT 'bulletin' OR {0}.request ->> '$.used')"
+        i, r, a = (
+            tables.recall_items.alias("i"),
+            tables.recalls.alias("r0"),
+            tables.recalls.alias("a"),
         )
-        mine = f"memory_id = {alias}.memory_id"
-        return (
-            f"CASE WHEN {now} < :view_as_of THEN {now} ELSE (SELECT max(x.at) FROM (SELECT max("
-            "r.created_at, coalesce((SELECT max(a.created_at) FROM recalls a"
-            f" WHERE a.same_as = r.recall_id AND {asked.format('a')}), 0)) AS at FROM"
-            " (SELECT r.recall_id, r.created_at FROM recall_items i"
-            " CROSS JOIN recalls r ON r.recall_id = i.recall_id"
-            f" WHERE i.{mine} AND i.recall_id < :view_receipt"
-            f" AND {asked.format('r')}"
-            f" ORDER BY i.recall_id DESC LIMIT {_MOST_RECEIPTS}) r"
-            f" UNION ALL SELECT h.since FROM memory_status h WHERE h.{mine}"
-            f" AND h.status = 'active' AND h.since > {alias}.created_at AND h.since < :view_as_of"
-            f" UNION ALL SELECT l.at FROM audit_log l WHERE l.subject = {alias}.memory_id"
-            " AND l.action = 'strengthen' AND l.at < :view_as_of) x) END"
+        newest = (
+            sa.select(r.c.recall_id, r.c.created_at)
+            .select_from(ordered(i, (r, r.c.recall_id == i.c.recall_id)))
+            .where(i.c.memory_id == m.c.memory_id, i.c.recall_id < value("view_receipt"))
+            .where(*_is_use(r))
+            .order_by(i.c.recall_id.desc())
+            .limit(_MOST_RECEIPTS)
+            .correlate(m)
+            .subquery("r")
         )
+        same = (
+            sa.select(sa.func.max(a.c.created_at))
+            .where(a.c.same_as == newest.c.recall_id, *_is_use(a))
+            .scalar_subquery()
+        )
+        h, log = tables.statuses.alias("h"), tables.audit_log.alias("l")
+        uses = sa.union_all(
+            sa.select(
+                sa.func.max(greatest(newest.c.created_at, sa.func.coalesce(same, 0))).label("at")
+            ),
+            sa.select(h.c.since)
+            .where(h.c.memory_id == m.c.memory_id, h.c.status == MemoryStatus.ACTIVE)
+            .where(h.c.since > m.c.created_at, h.c.since < AS_OF)
+            .correlate(m),
+            sa.select(log.c.at)
+            .where(log.c.subject == m.c.memory_id, log.c.action == "strengthen", log.c.at < AS_OF)
+            .correlate(m),
+        ).subquery("x")
+        before = sa.select(sa.func.max(uses.c.at)).scalar_subquery()
+        return sa.case((now < AS_OF, now), else_=before)
 
-    def updated(self, alias: str) -> str:
-        """When a memory was changed last, or had been; a confirmation of what was left no trace."""
-        now = f"{alias}.updated_at"
+    def updated(self, m: Table) -> Column:
+        """Return when a memory was changed last, or had been.
+
+        A confirmation of what was left no trace.
+        """
+        now = m.c.updated_at
         if self.as_of is None:
             return now
-        mine = f"x.memory_id = {alias}.memory_id AND x"
-        return (
-            f"CASE WHEN {now} <= :view_as_of THEN {now} ELSE max({alias}.created_at,"
-            f" coalesce((SELECT max(x.since) FROM memory_status x WHERE {mine}.since"
-            " <= :view_as_of), 0),"
-            f" coalesce((SELECT max(x.until) FROM memory_revisions x WHERE {mine}.until"
-            " <= :view_as_of), 0)) END"
-        )
 
-    def attributes(self, alias: str) -> str:
-        """The attributes of a memory; of those that it won against, the visible ones alone."""
-        held = self._attributes_then(alias)
+        def last(column: Column, rows: Table) -> Column:
+            found = (
+                sa.select(sa.func.max(column))
+                .where(rows.c.memory_id == m.c.memory_id, column <= AS_OF)
+                .correlate(m)
+                .scalar_subquery()
+            )
+            return sa.func.coalesce(found, 0)
+
+        h, r = tables.statuses.alias("h"), tables.revisions.alias("r")
+        changes = (last(h.c.since, h), last(r.c.until, r))
+        return sa.case((now <= AS_OF, now), else_=greatest(m.c.created_at, *changes))
+
+    def attributes(self, m: Table) -> Column:
+        """Return the attributes of a memory; of those that it won against, the visible ones."""
+        held = self._attributes_then(m)
+        w = tables.memories.alias("w")
+        s = sa.func.json_each(held, sa.literal_column("'$.supersedes'")).table_valued(
+            "value", name="s"
+        )
+        none = sa.func.count() == 0
         won = (
-            "SELECT CASE WHEN count(*) THEN json_group_array(w.memory_id) END"
-            f" FROM json_each({held}, '$.supersedes') s"
-            f" CROSS JOIN memories w ON w.memory_id = s.value"
-            f" WHERE {_scope_condition(self.viewer, 'w')}"
+            sa.select(sa.case((none, sa.null()), else_=sa.func.json_group_array(w.c.memory_id)))
+            .select_from(ordered(s, (w, w.c.memory_id == s.c.value)))
+            .where(_scope_condition(self.viewer, w))
+            .correlate(m)
+            .scalar_subquery()
         )
+        supersedes = sa.func.json_object("supersedes", sa.func.json(won))
         # A null in the patch takes the key away.
-        return (
-            f"CASE WHEN instr({held}, '\"supersedes\"') = 0 THEN {held}"
-            f" ELSE json_patch({held}, json_object('supersedes', json(({won})))) END"
+        return sa.case(
+            (sa.func.instr(held, '"supersedes"') == 0, held),
+            else_=sa.func.json_patch(held, supersedes),
         )
 
-    def _attributes_then(self, alias: str) -> str:
-        held = self.value("attributes", alias)
+    def _attributes_then(self, m: Table) -> Column:
+        held = self.value("attributes", m)
         if self.as_of is None:
             return held
         # The stamp of enriching is no change of a memory, and leaves no revision.
-        return (
-            f"CASE WHEN {alias}.attributes ->> '$.enriched_at' > :view_as_of"
-            f" THEN json_remove({held}, '$.enriched_at', '$.enriched_names') ELSE {held} END"
-        )
+        stamps = sa.func.json_remove(held, "$.enriched_at", "$.enriched_names")
+        return sa.case((member(m.c.attributes, "enriched_at") > AS_OF, stamps), else_=held)
 
-    def memory_columns(self, alias: str) -> str:
-        """``MEMORY_FIELDS`` as they are, or were; they bind ``params``."""
+    def memory_columns(self, m: Table) -> list[Column]:
+        """Return ``MEMORY_FIELDS`` as they are, or were; they bind ``params``."""
         as_it_was = {
-            "status": self.status(alias),
-            "attributes": self.attributes(alias),
-            "last_accessed_at": self.last_accessed(alias),
-            "updated_at": self.updated(alias),
-            **({} if self.viewer.sees_use else dict.fromkeys(_USE, "NULL")),
-            **{name: self.value(name, alias) for name in REVISED if name != "attributes"},
+            "status": self.status(m),
+            "attributes": self.attributes(m),
+            "last_accessed_at": self.last_accessed(m),
+            "updated_at": self.updated(m),
+            **({} if self.viewer.sees_use else dict.fromkeys(_USE, sa.null())),
+            **{name: self.value(name, m) for name in REVISED if name != "attributes"},
         }
-        return ", ".join(as_it_was.get(name, f"{alias}.{name}") for name in MEMORY_FIELDS)
+        return [as_it_was.get(name, m.c[name]).label(name) for name in MEMORY_FIELDS]
 
-    def edge_columns(self, alias: str) -> str:
-        """``EDGE_FIELDS`` as they are, or were."""
+    def edge_columns(self, e: Table) -> list[Column]:
+        """Return ``EDGE_FIELDS`` as they are, or were."""
         as_it_was = {
-            "partial": self._edge_value("partial", alias),
-            "resolved_at": self.resolved_at(alias),
-            "resolution": self.resolution(alias),
+            "partial": self.partial(e),
+            "resolved_at": self.resolved_at(e),
+            "resolution": self.resolution(e),
         }
-        return ", ".join(as_it_was.get(name, f"{alias}.{name}") for name in EDGE_FIELDS)
+        return [as_it_was.get(name, e.c[name]).label(name) for name in EDGE_FIELDS]
 
-    def partial(self, alias: str) -> str:
-        """Whether an Updates edge replaces, or replaced, only a part: an expression."""
-        return self._edge_value("partial", alias)
+    def partial(self, e: Table) -> Column:
+        """Return whether an Updates edge replaces, or replaced, only a part."""
+        return self._edge_value("partial", e)
 
-    def resolved_at(self, alias: str) -> str:
-        """When a contradiction was decided, None while it is, or was, open: an expression."""
+    def resolved_at(self, e: Table) -> Column:
+        """Return when a contradiction was decided, None while it is, or was, open."""
         if self.as_of is None:
-            return f"{alias}.resolved_at"
+            return e.c.resolved_at
         # An edge that was decided before anything was kept has its last decision alone.
-        held = self._edge_value("resolved_at", alias)
-        return f"CASE WHEN ({held}) <= :view_as_of THEN ({held}) END"
+        held = self._edge_value("resolved_at", e)
+        return sa.case((held <= AS_OF, held))
 
-    def resolution(self, alias: str) -> str:
-        """How a contradiction was decided; see ``resolved_at``."""
+    def resolution(self, e: Table) -> Column:
+        """Return how a contradiction was decided; see ``resolved_at``."""
         if self.as_of is None:
-            return f"{alias}.resolution"
-        held = self._edge_value("resolution", alias)
-        return f"CASE WHEN {self.resolved_at(alias)} IS NOT NULL THEN {held} END"
+            return e.c.resolution
+        return sa.case((self.resolved_at(e).is_not(None), self._edge_value("resolution", e)))
 
-    def _edge_value(self, column: str, alias: str) -> str:
+    def _edge_value(self, column: str, e: Table) -> Column:
         if self.as_of is None:
-            return f"{alias}.{column}"
-        kept = (
-            f"FROM memory_edge_revisions r WHERE r.edge_id = {alias}.edge_id"
-            " AND r.until > :view_as_of"
+            return e.c[column]
+        r = tables.edge_revisions.alias("r")
+        kept = (r.c.edge_id == e.c.edge_id, r.c.until > AS_OF)
+        first = (
+            sa.select(r.c[column])
+            .where(*kept)
+            .order_by(r.c.until, r.c.revision_id)
+            .limit(1)
+            .correlate(e)
+            .scalar_subquery()
         )
-        first = f"(SELECT r.{column} {kept} ORDER BY r.until, r.revision_id LIMIT 1)"
-        return f"CASE WHEN EXISTS (SELECT 1 {kept}) THEN {first} ELSE {alias}.{column} END"
+        return sa.case((sa.exists().where(*kept).correlate(e), first), else_=e.c[column])
 
     @property
     def params(self) -> dict[str, Any]:
@@ -236,13 +302,102 @@ class View:
         return values
 
 
-def _unburied(alias: str) -> str:
+class ViewText:
+    """The expressions of a view as texts, by the alias of a table in the statement around them."""
+
+    __slots__ = ("_view",)
+
+    def __init__(self, shape: View) -> None:
+        self._view = shape
+
+    def where(self, alias: str) -> str:
+        return _text_of("where", self._view, tables.memories, alias)
+
+    def unerased(self, alias: str) -> str:
+        return _text_of("unerased", self._view, tables.memories, alias)
+
+    def edge_where(self, alias: str) -> str:
+        return _text_of("edge_where", self._view, tables.edges, alias)
+
+    def derived_where(self, alias: str) -> str:
+        return _text_of("derived_where", self._view, tables.derivations, alias)
+
+    def status(self, alias: str) -> str:
+        return _text_of("status", self._view, tables.memories, alias)
+
+    def value(self, column: str, alias: str) -> str:
+        return _text_of("value", self._view, tables.memories, alias, column)
+
+    def confidence(self, alias: str) -> str:
+        return _text_of("confidence", self._view, tables.memories, alias)
+
+    def last_accessed(self, alias: str) -> str:
+        return _text_of("last_accessed", self._view, tables.memories, alias)
+
+    def memory_columns(self, alias: str) -> str:
+        return _text_of("memory_columns", self._view, tables.memories, alias)
+
+    def edge_columns(self, alias: str) -> str:
+        return _text_of("edge_columns", self._view, tables.edges, alias)
+
+    def partial(self, alias: str) -> str:
+        return _text_of("partial", self._view, tables.edges, alias)
+
+    def resolved_at(self, alias: str) -> str:
+        return _text_of("resolved_at", self._view, tables.edges, alias)
+
+    def resolution(self, alias: str) -> str:
+        return _text_of("resolution", self._view, tables.edges, alias)
+
+
+@lru_cache(maxsize=512)
+def _text_of(name: str, view: View, table: sa.Table, alias: str, *more: str) -> str:
+    aliased = table.alias(alias)
+    expression = getattr(view, name)(*more, aliased)
+    columns = expression if isinstance(expression, list) else [expression.label("one")]
+    # Within a statement that has the table, subqueries refer to it instead of reading it again.
+    text = rendered(sa.select(*columns).select_from(aliased))
+    text = text.removeprefix("SELECT ").removesuffix(f" \nFROM {table.name} AS {alias}")
+    return text if isinstance(expression, list) else f"({text.removesuffix(' AS one')})"
+
+
+@lru_cache(maxsize=256)
+def _shape(
+    kind: type[View], viewer: Viewer, now: bool, statuses: frozenset[MemoryStatus] | None
+) -> View:
+    some = frozenset({"-"})
+    same = replace(
+        viewer,
+        project_ids=some if viewer.project_ids else viewer.project_ids,
+        session_ids=some if viewer.session_ids else viewer.session_ids,
+        agent_id=None if viewer.agent_id is None else "-",
+    )
+    if same != viewer:
+        return _shape(kind, same, now, statuses)  # type: ignore[arg-type]
+    return kind(viewer, None if now else 0, statuses)
+
+
+def _is_use(r: Table) -> tuple[Column, ...]:
+    """Return the conditions on a receipt of a use before the view's time.
+
+    Looks at the past are none, nor are bulletins of before they were counted.
+    """
+    return (
+        r.c.created_at < AS_OF,
+        member(r.c.request, "as_of").is_(None),
+        sa.or_(r.c.purpose.is_distinct_from("bulletin"), member(r.c.request, "used")),
+    )
+
+
+def _unburied(m: Table) -> Column:
     """A memory that has its tombstone and its text still is not there until the text is gone."""
     # An erased one is retracted: of most rows neither the text nor the journal is read.
-    tombstone = f"buried.subject = {alias}.memory_id AND buried.action = 'erase'"
-    return (
-        f"({alias}.status <> 'retracted' OR {alias}.content = ''"
-        f" OR NOT EXISTS (SELECT 1 FROM audit_log buried WHERE {tombstone}))"
+    buried = tables.audit_log.alias("buried")
+    tombstone = (buried.c.subject == m.c.memory_id, buried.c.action == "erase")
+    return sa.or_(
+        m.c.status != _RETRACTED,
+        m.c.content == "",
+        ~sa.exists().where(*tombstone).correlate(m),
     )
 
 
@@ -260,34 +415,21 @@ def _scope_values(viewer: Viewer) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=256)
-def _scope_condition(viewer: Viewer, alias: str) -> str:
+def _scope_condition(viewer: Viewer, m: Table) -> Column:
     rule = predicate(viewer)
     granted = []
-    scopes = {scope for scope, _ in rule.grants}
-    # The text depends on which scopes are granted, not on the ids, so that statements are reused.
-    for scope in sorted(scopes):
+    for scope in sorted({scope for scope, _ in rule.grants}):
         if scope is Scope.GLOBAL:
-            granted.append(f"{alias}.scope = 'global'")
+            granted.append(m.c.scope == scope)
         else:
             granted.append(
-                f"{alias}.scope = '{scope.value}' AND {alias}.scope_id IN"
-                f" (SELECT value FROM json_each(:view_{scope.value}_ids))"
+                sa.and_(m.c.scope == scope, among(m.c.scope_id, f"view_{scope.value}_ids"))
             )
     if not granted or not rule.sensitivities:
         # A plain 0 would make the planner forget the other terms, and with them partial indexes.
-        return f"{alias}.scope = ''"
-    terms = [
-        f"{alias}.sensitivity IN ({_quoted(rule.sensitivities)})",
-        f"({' OR '.join(granted)})",
-    ]
+        return m.c.scope == sa.literal_column("''")
+    terms = [m.c.sensitivity.in_(sorted(rule.sensitivities)), sa.or_(*granted)]
     if rule.agent_id is not None:
-        own = f"{alias}.agent_id = :view_agent_id"
-        terms.append(f"({alias}.agent_id IS NULL OR {own})" if rule.shared else own)
-    return " AND ".join(terms)
-
-
-def _quoted(values: Collection[str]) -> str:
-    # Members of our own enums; should another text come here, it stays a text.
-    quoted = (str(value).replace("'", "''") for value in values)
-    return ", ".join(f"'{value}'" for value in sorted(quoted))
+        own = m.c.agent_id == value("view_agent_id")
+        terms.append(sa.or_(m.c.agent_id.is_(None), own) if rule.shared else own)
+    return sa.and_(*terms)
