@@ -5,118 +5,159 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from memgraph.errors import NotFound
-from memgraph.model.enums import EdgeType
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.values import Edge
 from memgraph.rules.lifecycle import DISMISSED
 from memgraph.store import tables
-from memgraph.store.recall import plain_rows
-from memgraph.store.rows import edge_from_row, json_text
-from memgraph.store.snapshot import Snapshot, Transaction, driver
-from memgraph.store.text_index import saying
+from memgraph.store.rows import EDGE_FIELDS, edge_from_row, json_text
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.statements import (
+    Column,
+    among,
+    greatest,
+    listed,
+    member,
+    ordered,
+    place_of,
+    prepared,
+    value,
+)
+from memgraph.store.text_index import matching, saying
 from memgraph.store.visibility import View
 
 SYMMETRIC = (EdgeType.CONTRADICTS, EdgeType.RELATED_TO)
-# A clock that was set back must not let an edge be as it was before it came to be so.
-_KEEP = (
-    "INSERT INTO memory_edge_revisions (edge_id, until, partial, resolved_at, resolution)"
-    " SELECT e.edge_id, max(:at, e.created_at, coalesce(e.resolved_at, :at), coalesce((SELECT"
-    " max(r.until) FROM memory_edge_revisions r WHERE r.edge_id = e.edge_id), :at)),"
-    " e.partial, e.resolved_at, e.resolution FROM memory_edges e WHERE e.edge_id = :edge_id"
-)
-# From a memory to what replaced it or won against it, and on from there where that does not stand.
-_FALLEN = (
-    "(s.old = s.new OR s.new IN (SELECT value FROM json_each(:gone)) OR EXISTS (SELECT 1 FROM"
-    " memories m WHERE m.memory_id = s.new AND m.status = 'retracted'"
-    " AND m.memory_id NOT IN (SELECT value FROM json_each(:back))))"
-)
-_LOST = "e.edge_type = 'Contradicts' AND json_extract(e.resolution, '$.loser_id') = s.new"
-_STEPS = " ".join(
-    f"UNION SELECT s.old, e.{far} FROM successors s CROSS JOIN memory_edges e ON e.{near} = s.new"
-    f" WHERE {condition} AND e.edge_id IS NOT :but AND {_FALLEN}"
-    for near, far, condition in (
-        ("to_memory_id", "from_memory_id", "e.edge_type = 'Updates' AND e.partial = 0"),
-        ("to_memory_id", "from_memory_id", _LOST),
-        ("from_memory_id", "to_memory_id", _LOST),
-    )
-)
-_STILL_REPLACED: Final = (
-    "WITH RECURSIVE successors (old, new) AS ("
-    f"SELECT value, value FROM json_each(:ids) {_STEPS})"
-    f" SELECT DISTINCT s.old FROM successors s WHERE s.old <> s.new AND NOT {_FALLEN}"
-)
-# The other way: what a memory replaced, and on from there where that is retracted.
-_REPLACED_BY: Final = """
-    WITH RECURSIVE replaced (old, new, at, edge_id) AS (
-        SELECT e.to_memory_id, f.value, e.created_at, e.edge_id FROM json_each(:ids) f
-        CROSS JOIN memory_edges e ON e.from_memory_id = f.value
-        WHERE e.edge_type = 'Updates' AND e.partial = 0
-        UNION SELECT e.to_memory_id, r.new, e.created_at, e.edge_id FROM replaced r
-        CROSS JOIN memories g ON g.memory_id = r.old AND g.status = 'retracted'
-        CROSS JOIN memory_edges e ON e.from_memory_id = r.old
-        WHERE e.edge_type = 'Updates' AND e.partial = 0)"""
+LATEST: Final = 2**63 - 1
 
 
 def insert(transaction: Transaction, *rows: Mapping[str, Any]) -> None:
     transaction.execute(sa.insert(tables.edges), rows)
 
 
+@prepared
+def _find(symmetric: bool) -> sa.Select[Any]:
+    e = tables.edges
+    ends = (e.c.from_memory_id == value("from_id")) & (e.c.to_memory_id == value("to_id"))
+    if symmetric:
+        ends |= (e.c.from_memory_id == value("to_id")) & (e.c.to_memory_id == value("from_id"))
+    return _columns(e).where(e.c.edge_type == value("type"), ends).order_by(e.c.edge_id).limit(1)
+
+
 def find(snapshot: Snapshot, from_id: str, to_id: str, edge_type: EdgeType) -> Edge | None:
-    """The edge between two memories; a type without direction is found from either end."""
-    ends = [(from_id, to_id)]
-    if edge_type in SYMMETRIC:
-        ends.append((to_id, from_id))
-    statement = sa.select(tables.edges).where(
-        tables.edges.c.edge_type == edge_type,
-        sa.or_(
-            *(
-                sa.and_(
-                    tables.edges.c.from_memory_id == one,
-                    tables.edges.c.to_memory_id == other,
-                )
-                for one, other in ends
-            )
-        ),
+    """Return the edge between two memories; one without direction is found from either end."""
+    row = _find(edge_type in SYMMETRIC).row(
+        snapshot, from_id=from_id, to_id=to_id, type=edge_type.value
     )
-    row = snapshot.execute(statement.order_by(tables.edges.c.edge_id)).first()
     return edge_from_row(row) if row else None
 
 
 def get_between(snapshot: Snapshot, from_id: str, to_id: str, edge_type: EdgeType) -> Edge:
-    """As ``find``. Raises NotFound: no such edge joins them."""
+    """Return the edge that ``find`` finds.
+
+    Raises:
+        NotFound: no such edge joins them.
+    """
     edge = find(snapshot, from_id, to_id, edge_type)
     if edge is None:
         raise NotFound(f"no {edge_type.value} edge between {from_id} and {to_id}")
     return edge
 
 
+@prepared
+def _get() -> sa.Select[Any]:
+    return _columns(tables.edges).where(tables.edges.c.edge_id == value("edge_id"))
+
+
 def get(snapshot: Snapshot, edge_id: str) -> Edge:
-    """Raises NotFound, the one that ``missing`` gives."""
-    row = snapshot.execute(sa.select(tables.edges).where(tables.edges.c.edge_id == edge_id)).first()
+    """Return an edge.
+
+    Raises:
+        NotFound: there is none, as ``missing`` says it.
+    """
+    row = _get().row(snapshot, edge_id=edge_id)
     if row is None:
         raise missing(edge_id)
     return edge_from_row(row)
 
 
 def missing(edge_id: str) -> NotFound:
-    """What is said of an edge that is not there, and of one that may not be seen."""
+    """Return the error for an edge that is not there, and for one that may not be seen."""
     return NotFound(f"no edge {edge_id[:80]!r}", edge_id=edge_id[:80])
 
 
+def _columns(e: sa.FromClause) -> sa.Select[Any]:
+    return sa.select(*(e.c[name] for name in EDGE_FIELDS))
+
+
+def _is_whole(e: sa.FromClause) -> Column:
+    """Return whether an edge replaces all of an older memory."""
+    return (e.c.edge_type == EdgeType.UPDATES) & (e.c.partial == sa.false())
+
+
+# -- what replaced what -------------------------------------------------------------------------
+
+
+@prepared
+def _replaces() -> sa.Select[Any]:
+    e, step = tables.edges, tables.edges.alias("e")
+    start = sa.select(e.c.to_memory_id.label("id")).where(
+        e.c.from_memory_id == value("newer"), _is_whole(e)
+    )
+    replaced = start.cte("replaced", recursive=True)
+    further = sa.select(step.c.to_memory_id).select_from(
+        ordered(replaced, (step, step.c.from_memory_id == replaced.c.id))
+    )
+    replaced = replaced.union(further.where(_is_whole(step)))
+    older = replaced.c.id == value("older")
+    return sa.select(replaced.c.id).select_from(replaced).where(older).limit(1)
+
+
 def replaces(snapshot: Snapshot, newer_id: str, older_id: str) -> bool:
-    """Whether whole Updates edges lead from one memory to the other, over any number of steps."""
-    statement = """
-        WITH RECURSIVE replaced (id) AS (
-            SELECT to_memory_id FROM memory_edges
-            WHERE from_memory_id = ?1 AND edge_type = 'Updates' AND partial = 0
-            UNION SELECT e.to_memory_id FROM memory_edges e JOIN replaced r
-            ON e.from_memory_id = r.id WHERE e.edge_type = 'Updates' AND e.partial = 0
-        ) SELECT 1 FROM replaced WHERE id = ?2 LIMIT 1"""
-    return snapshot.exec_driver_sql(statement, (newer_id, older_id)).first() is not None
+    """Return whether whole Updates edges lead from one memory to the other, in any number."""
+    return _replaces().row(snapshot, newer=newer_id, older=older_id) is not None
+
+
+@prepared
+def _still_replaced() -> sa.Select[Any]:
+    """From a memory to what replaced it or won, and on from there where that does not stand."""
+    f = listed("ids", "f")
+    start = sa.select(f.c.value.label("old"), f.c.value.label("new"))
+    s = start.cte("successors", recursive=True)
+    steps = []
+    for near, far, kind in (
+        ("to_memory_id", "from_memory_id", EdgeType.UPDATES),
+        ("to_memory_id", "from_memory_id", EdgeType.CONTRADICTS),
+        ("from_memory_id", "to_memory_id", EdgeType.CONTRADICTS),
+    ):
+        e = tables.edges.alias("e")
+        lost = (e.c.edge_type == kind) & (member(e.c.resolution, "loser_id") == s.c.new)
+        steps.append(
+            sa.select(s.c.old, e.c[far])
+            .select_from(ordered(s, (e, e.c[near] == s.c.new)))
+            .where(
+                _is_whole(e) if kind is EdgeType.UPDATES else lost,
+                e.c.edge_id.is_distinct_from(value("but")),
+                _has_fallen(s),
+            )
+        )
+    s = s.union(*steps)
+    return sa.select(s.c.old).distinct().where(s.c.old != s.c.new, ~_has_fallen(s))
+
+
+def _has_fallen(s: sa.FromClause) -> Column:
+    """Return whether a successor does not stand, or is the memory itself."""
+    m = tables.memories.alias("m")
+    retracted = (
+        sa.exists()
+        .where(m.c.memory_id == s.c.new, m.c.status == MemoryStatus.RETRACTED)
+        .where(~among(m.c.memory_id, "back"))
+        .correlate(s)
+    )
+    return (s.c.old == s.c.new) | among(s.c.new, "gone") | retracted
 
 
 def still_replaced(
@@ -127,7 +168,7 @@ def still_replaced(
     back: Collection[str] = (),
     but: str | None = None,
 ) -> set[str]:
-    """Those of some memories against which something stands: it replaced them, or won.
+    """Return those of some memories against which something stands: it replaced them, or won.
 
     What is retracted does not stand; then what replaced that counts, over any number of steps.
 
@@ -136,93 +177,158 @@ def still_replaced(
         back: ids that count as not retracted.
         but: the id of an edge that does not count.
     """
-    values = {"ids": memory_ids, "gone": gone, "back": back}
-    given = {name: json.dumps(list(each)) for name, each in values.items()}
-    found = driver(snapshot).execute(_STILL_REPLACED, given | {"but": but})
-    return {one for (one,) in found}
+    lists = {"ids": memory_ids, "gone": gone, "back": back}
+    values = {name: json.dumps(list(each)) for name, each in lists.items()}
+    return set(_still_replaced().column(snapshot, values, but=but))
+
+
+@prepared
+def _replaced_and_active(view: View | None) -> sa.Select[Any]:
+    """From what a memory replaced on to what that had replaced, where it is retracted."""
+    f, e = listed("ids", "f"), tables.edges.alias("e")
+    start = sa.select(
+        e.c.to_memory_id.label("old"), f.c.value.label("new"), e.c.created_at.label("at")
+    )
+    start = start.add_columns(e.c.edge_id)
+    start = start.select_from(ordered(f, (e, e.c.from_memory_id == f.c.value))).where(_is_whole(e))
+    r = start.cte("replaced", recursive=True)
+    g, m = tables.memories.alias("g"), tables.memories.alias("m")
+    further = sa.select(e.c.to_memory_id, r.c.new, e.c.created_at, e.c.edge_id)
+    further = further.select_from(
+        ordered(
+            r,
+            (g, (g.c.memory_id == r.c.old) & (g.c.status == MemoryStatus.RETRACTED)),
+            (e, e.c.from_memory_id == r.c.old),
+        )
+    ).where(_is_whole(e))
+    r = r.union(further)
+    return (
+        sa.select(m.c.memory_id, r.c.new)
+        .select_from(ordered(r, (m, m.c.memory_id == r.c.old)))
+        .where(m.c.status == MemoryStatus.ACTIVE, *([] if view is None else [view.where(m)]))
+        .order_by(r.c.at, r.c.edge_id)
+    )
 
 
 def replaced_and_active(
     snapshot: Snapshot, memory_ids: Collection[str], view: View | None
 ) -> dict[str, str]:
-    """Visible active memories that one of some others replaced as a whole, each with the newest.
+    """Return visible active memories that one of some others replaced whole, with the newest.
 
     Where one of them replaced what is retracted, what that had replaced counts as well.
     ``view`` None: whoever looks.
     """
-    seen, values = ("1", {}) if view is None else (view.text.where("m"), view.params)
-    found = driver(snapshot).execute(
-        f"{_REPLACED_BY} SELECT m.memory_id, r.new FROM replaced r"
-        " CROSS JOIN memories m ON m.memory_id = r.old"
-        f" WHERE m.status = 'active' AND {seen} ORDER BY r.at, r.edge_id",
-        {**values, "ids": json.dumps(list(memory_ids))},
-    )
-    return dict(found.fetchall())
+    statement = _replaced_and_active(None if view is None else view.shape)
+    values = {} if view is None else view.params
+    rows = statement.rows(snapshot, values, ids=json.dumps(list(memory_ids)))
+    return dict(rows)
+
+
+@prepared
+def _losers() -> sa.Select[Any]:
+    f, e = listed("ids", "f"), tables.edges.alias("e")
+
+    def lost(end: str) -> Column:
+        return (
+            sa.exists()
+            .where(e.c[end] == f.c.value, e.c.edge_type == EdgeType.CONTRADICTS)
+            .where(member(e.c.resolution, "loser_id") == f.c.value)
+            .correlate(f)
+        )
+
+    either = lost("from_memory_id") | lost("to_memory_id")
+    return sa.select(f.c.value).where(either).order_by(f.c.key)
 
 
 def losers(snapshot: Snapshot, memory_ids: Collection[str]) -> list[str]:
-    """Those of some memories against which a contradiction was decided, in their order."""
-    lost = " OR ".join(
-        f"EXISTS (SELECT 1 FROM memory_edges e WHERE e.{end} = f.value"
-        " AND e.edge_type = 'Contradicts'"
-        " AND json_extract(e.resolution, '$.loser_id') = f.value)"
-        for end in ("from_memory_id", "to_memory_id")
-    )
-    found = driver(snapshot).execute(
-        f"SELECT f.value FROM json_each(?) f WHERE {lost} ORDER BY f.key",
-        (json.dumps(list(memory_ids)),),
-    )
-    return [one for (one,) in found]
+    """Return those of some memories that lost a decided contradiction, in their order."""
+    return _losers().column(snapshot, ids=json.dumps(list(memory_ids)))
+
+
+@prepared
+def _make_whole() -> sa.Update:
+    e = tables.edges
+    return sa.update(e).where(e.c.edge_id == value("edge")).values(partial=sa.false())
 
 
 def make_whole(transaction: Transaction, edge_id: str, *, at: int) -> None:
-    """A partial Updates edge becomes one that replaces all of the older memory."""
+    """Let a partial Updates edge replace all of the older memory."""
     _keep(transaction, edge_id, at)
-    transaction.execute(
-        sa.update(tables.edges).where(tables.edges.c.edge_id == edge_id).values(partial=False)
+    _make_whole().write(transaction, edge=edge_id)
+
+
+@prepared
+def _of_memory() -> sa.Select[Any]:
+    e = tables.edges
+    end = (e.c.from_memory_id == value("memory_id")) | (e.c.to_memory_id == value("memory_id"))
+    return (
+        _columns(e).where(end, among(e.c.edge_type, "types")).order_by(e.c.created_at, e.c.edge_id)
     )
 
 
 def of_memory(
     snapshot: Snapshot, memory_id: str, edge_types: Sequence[EdgeType] = tuple(EdgeType)
 ) -> list[Edge]:
-    """Edges in and out of a memory, oldest first."""
-    statement = sa.select(tables.edges).where(
-        sa.or_(
-            tables.edges.c.from_memory_id == memory_id,
-            tables.edges.c.to_memory_id == memory_id,
-        ),
-        tables.edges.c.edge_type.in_(edge_types),
-    )
-    found = snapshot.execute(statement.order_by(tables.edges.c.created_at, tables.edges.c.edge_id))
-    return [edge_from_row(row) for row in found]
+    """Return the edges in and out of a memory, oldest first."""
+    types = json.dumps([each.value for each in edge_types])
+    rows = _of_memory().rows(snapshot, memory_id=memory_id, types=types)
+    return [edge_from_row(row) for row in rows]
+
+
+@prepared
+def _set_resolution() -> sa.Update:
+    e = tables.edges
+    decided = {"resolved_at": value("decided_at"), "resolution": value("how")}
+    return sa.update(e).where(e.c.edge_id == value("edge")).values(decided)
 
 
 def set_resolution(
     transaction: Transaction, edge_id: str, at: int, resolution: Mapping[str, Any] | None
 ) -> None:
-    """Decided at that time, or, with None, open again since then. How it was before is kept."""
+    """Decide a contradiction at a time, or, with None, open it again; how it was before is kept."""
     _keep(transaction, edge_id, at)
-    text = None if resolution is None else json_text(resolution)
-    transaction.execute(
-        sa.update(tables.edges)
-        .where(tables.edges.c.edge_id == edge_id)
-        .values(resolved_at=None if resolution is None else at, resolution=text)
+    _set_resolution().write(
+        transaction,
+        edge=edge_id,
+        decided_at=None if resolution is None else at,
+        how=None if resolution is None else json_text(resolution),
+    )
+
+
+@prepared
+def _keep_revision() -> sa.Insert:
+    e, r, at = tables.edges.alias("e"), tables.edge_revisions.alias("r"), value("at")
+    last = sa.select(sa.func.max(r.c.until)).where(r.c.edge_id == e.c.edge_id).correlate(e)
+    # A clock that was set back must not let an edge be as it was before it came to be so.
+    until = greatest(
+        at,
+        e.c.created_at,
+        sa.func.coalesce(e.c.resolved_at, at),
+        sa.func.coalesce(last.scalar_subquery(), at),
+    )
+    kept = sa.select(e.c.edge_id, until, e.c.partial, e.c.resolved_at, e.c.resolution)
+    return sa.insert(tables.edge_revisions).from_select(
+        ["edge_id", "until", "partial", "resolved_at", "resolution"],
+        kept.where(e.c.edge_id == value("edge_id")),
     )
 
 
 def _keep(transaction: Transaction, edge_id: str, at: int) -> None:
-    driver(transaction).execute(_KEEP, {"edge_id": edge_id, "at": at})
+    _keep_revision().write(transaction, edge_id=edge_id, at=at)
+
+
+@prepared
+def _counts() -> sa.Select[Any]:
+    kind = tables.edges.c.edge_type
+    return sa.select(kind, sa.func.count()).group_by(kind).order_by(kind)
 
 
 def counts(snapshot: Snapshot) -> dict[str, int]:
-    statement = sa.select(tables.edges.c.edge_type, sa.func.count()).group_by(
-        tables.edges.c.edge_type
-    )
-    return {
-        str(kind): count
-        for kind, count in snapshot.execute(statement.order_by(tables.edges.c.edge_type))
-    }
+    """Return how many edges of each type there are."""
+    return dict(_counts().rows(snapshot))
+
+
+# -- contradictions in the order in which they were stored --------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,55 +342,60 @@ class FoundContradiction:
     created_at: int
 
 
+def _seen_contradictions(view: View) -> sa.Select[Any]:
+    e, m = tables.edges.alias("e"), tables.memories.alias("m")
+    seen = (
+        sa.exists().where(view.where(m), m.c.memory_id == e.c[end]).correlate(e)
+        for end in ("from_memory_id", "to_memory_id")
+    )
+    ends = (e.c.from_memory_id, e.c.to_memory_id)
+    contradictions = sa.select(place_of(e), e.c.edge_id, *ends, e.c.created_at)
+    return contradictions.where(e.c.edge_type == EdgeType.CONTRADICTS, *seen)
+
+
+@prepared
+def _open_contradictions(view: View) -> sa.Select[Any]:
+    found = _seen_contradictions(view)
+    place, e = found.selected_columns[0], found.froms[0]
+    found = found.where(place > value("place"), e.c.resolved_at.is_(None))
+    return found.order_by(place).limit(value("limit"))
+
+
 def open_contradictions(
     snapshot: Snapshot, view: View, place: int, limit: int
 ) -> list[FoundContradiction]:
-    """Contradictions after a place that nobody has decided, with both sides in view, in order."""
-    terms = f"e.rowid > :place AND e.resolved_at IS NULL AND {_both_seen(view)} ORDER BY e.rowid"
-    return _contradictions(snapshot, terms, {**view.params, "place": place, "limit": limit})
+    """Return contradictions after a place that nobody has decided, both sides seen, in order."""
+    rows = _open_contradictions(view.shape).rows(snapshot, view.params, place=place, limit=limit)
+    return [FoundContradiction(*row) for row in rows]
+
+
+@prepared
+def _last_contradiction(view: View) -> sa.Select[Any]:
+    found, edge_id = _seen_contradictions(view), value("edge_id")
+    place, e = found.selected_columns[0], found.froms[0]
+    found = found.where(edge_id.is_(None) | (e.c.edge_id == edge_id))
+    return found.order_by(place.desc()).limit(1)
 
 
 def last_contradiction(
     snapshot: Snapshot, view: View, edge_id: str | None = None
 ) -> FoundContradiction | None:
-    """The contradiction that was stored last, or the one of an id, with both sides in view."""
-    terms = (
-        f"(:edge_id IS NULL OR e.edge_id = :edge_id) AND {_both_seen(view)} ORDER BY e.rowid DESC"
-    )
-    found = _contradictions(snapshot, terms, {**view.params, "edge_id": edge_id, "limit": 1})
-    return found[0] if found else None
+    """Return the contradiction that was stored last, or the one of an id, with both sides seen."""
+    row = _last_contradiction(view.shape).row(snapshot, view.params, edge_id=edge_id)
+    return None if row is None else FoundContradiction(*row)
+
+
+@prepared
+def _last_place() -> sa.Select[Any]:
+    return sa.select(sa.func.max(place_of(tables.edges)))
 
 
 def last_place(snapshot: Snapshot) -> int:
-    """The place of the edge that was stored last; 0: there is none."""
-    [(place,)] = driver(snapshot).execute("SELECT max(rowid) FROM memory_edges")
-    return int(place or 0)
+    """Return the place of the edge that was stored last; 0: there is none."""
+    return _last_place().scalar(snapshot) or 0
 
 
-def _contradictions(
-    snapshot: Snapshot, terms: str, values: Mapping[str, Any]
-) -> list[FoundContradiction]:
-    found = driver(snapshot).execute(
-        "SELECT e.rowid, e.edge_id, e.from_memory_id, e.to_memory_id, e.created_at"
-        f" FROM memory_edges e WHERE e.edge_type = 'Contradicts' AND {terms} LIMIT :limit",
-        values,
-    )
-    return [FoundContradiction(*row) for row in found]
-
-
-def _both_seen(view: View) -> str:
-    seen = f"SELECT 1 FROM memories m WHERE {view.text.where('m')}"
-    ends = ("from_memory_id", "to_memory_id")
-    return " AND ".join(f"EXISTS ({seen} AND m.memory_id = e.{one})" for one in ends)
-
-
-# Which Contradicts edges a reader sees, page by page; only those of which it sees both ends.
-
-
-_PAIRED: Final = (
-    "CROSS JOIN memories a ON a.memory_id = e.from_memory_id"
-    " CROSS JOIN memories b ON b.memory_id = e.to_memory_id WHERE e.edge_type = 'Contradicts'"
-)
+# -- contradictions page by page, of which a reader sees both ends ------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,128 +427,201 @@ def contradictions(
     after: tuple[int, str] | None = None,
     sought: Sought = EVERY,
 ) -> list[Edge]:
-    """Contradicts edges with both ends visible, in the order of a time.
+    """Return Contradicts edges with both ends visible, in the order of a time.
 
     Args:
         resolved: those with a resolution, by ``resolved_at``; else the open ones, by
             ``created_at``. Under ``as_of``, as it was then.
         after: (that time, edge id) of the last one of the page before.
     """
-    time = view.text.resolved_at("e") if resolved else "e.created_at"
-    terms = [
-        f"{view.text.resolved_at('e')} IS {'NOT ' if resolved else ''}NULL",
-        view.text.edge_where("e"),
-        view.text.where("a"),
-        view.text.where("b"),
-    ]
-    narrowing, values = _narrowed(sought, view)
-    terms += narrowing
-    behind, order = (">", "ASC") if sought.oldest_first else ("<", "DESC")
-    if after is not None:
-        terms.append(f"({time}, e.edge_id) {behind} (:after_time, :after_id)")
-        values |= {"after_time": after[0], "after_id": after[1]}
-    # Left to itself, SQLite sorts all decided ones, and reads their memories before that.
-    statement = (
-        f"SELECT {view.text.edge_columns('e')} FROM memory_edges e"
-        f" INDEXED BY ix_memory_edges_contradictions {_PAIRED} AND {' AND '.join(terms)}"
-        f" ORDER BY {time} {order}, e.edge_id {order} LIMIT :limit"
+    after_time, after_id = (None, None) if after is None else after
+    page = _Page(
+        resolved=resolved,
+        by_words=bool(sought.words),
+        by_memory=sought.memory_id is not None,
+        dismissed=sought.dismissed,
+        oldest_first=sought.oldest_first,
+        is_next=after is not None,
     )
-    rows = driver(snapshot).execute(statement, view.params | values | {"limit": limit})
+    rows = _contradictions(view.shape, page).rows(
+        snapshot,
+        view.params,
+        words=" AND ".join(f"({saying([each])})" for each in sought.words),
+        memory_id=sought.memory_id,
+        after_time=after_time,
+        after_id=after_id,
+        limit=limit,
+    )
     return [edge_from_row(row) for row in rows]
 
 
-def _narrowed(sought: Sought, view: View) -> tuple[list[str], dict[str, Any]]:
-    """Conditions on an edge ``e`` with its ends ``a`` and ``b``, and what they bind."""
-    terms: list[str] = []
-    values: dict[str, Any] = {}
-    if sought.words:
+class _Page(NamedTuple):
+    """What a statement for a page of contradictions depends on."""
+
+    resolved: bool
+    by_words: bool
+    by_memory: bool
+    dismissed: bool | None
+    oldest_first: bool
+    is_next: bool
+
+
+@prepared
+def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
+    e, a, b, paired = _paired()
+    resolved_at = view.resolved_at(e)
+    time = resolved_at if page.resolved else e.c.created_at
+    found = (
+        sa.select(*view.edge_columns(e))
+        .select_from(paired)
+        # Left to itself, SQLite sorts all decided ones, and reads their memories before that.
+        .with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
+        .where(
+            e.c.edge_type == EdgeType.CONTRADICTS,
+            resolved_at.is_not(None) if page.resolved else resolved_at.is_(None),
+            view.edge_where(e),
+            view.where(a),
+            view.where(b),
+        )
+    )
+    if page.by_words:
         # The index is asked once, whoever may see what it finds; the ends are joined already.
-        says = "IN (SELECT rowid FROM memory_fts WHERE memory_fts MATCH :words)"
-        terms.append(f"(a.pk {says} OR b.pk {says})")
-        values["words"] = " AND ".join(f"({saying([each])})" for each in sought.words)
-    if sought.memory_id is not None:
-        terms.append(":memory_id IN (e.from_memory_id, e.to_memory_id)")
-        values["memory_id"] = sought.memory_id
-    if sought.dismissed is not None:
-        differs = "IS" if sought.dismissed else "IS NOT"
-        terms.append(f"({view.text.resolution('e')}) ->> '$.outcome' {differs} :dismissed")
-        values["dismissed"] = DISMISSED
-    return terms, values
+        said = matching("words")
+        found = found.where(a.c.pk.in_(said) | b.c.pk.in_(said))
+    if page.by_memory:
+        found = found.where(value("memory_id").in_([e.c.from_memory_id, e.c.to_memory_id]))
+    if page.dismissed is not None:
+        outcome = member(view.resolution(e), "outcome")
+        is_other = outcome.is_distinct_from(DISMISSED)
+        found = found.where(~is_other if page.dismissed else is_other)
+    if page.is_next:
+        last = sa.tuple_(value("after_time"), value("after_id"))
+        here = sa.tuple_(time, e.c.edge_id)
+        found = found.where(here > last if page.oldest_first else here < last)
+    order = (time, e.c.edge_id) if page.oldest_first else (time.desc(), e.c.edge_id.desc())
+    return found.order_by(*order).limit(value("limit"))
+
+
+def _paired() -> tuple[sa.FromClause, sa.FromClause, sa.FromClause, sa.FromClause]:
+    """Return edges, the memories at their two ends, and the join of the three."""
+    e = tables.edges.alias("e")
+    a, b = tables.memories.alias("a"), tables.memories.alias("b")
+    ends = ((a, a.c.memory_id == e.c.from_memory_id), (b, b.c.memory_id == e.c.to_memory_id))
+    return e, a, b, ordered(e, *ends)
+
+
+@prepared
+def _contradiction_times(view: View) -> sa.Select[Any]:
+    e, a, b, paired = _paired()
+    times = sa.select(e.c.created_at, view.resolved_at(e)).select_from(paired)
+    its = (e.c.edge_id == value("edge_id"), e.c.edge_type == EdgeType.CONTRADICTS)
+    return times.where(*its, view.where(a), view.where(b))
 
 
 def contradiction_times(
     snapshot: Snapshot, edge_id: str, view: View
 ) -> tuple[int, int | None] | None:
-    """(created_at, resolved_at) of a Contradicts edge; None: there is none with both ends seen."""
-    found = driver(snapshot).execute(
-        f"SELECT e.created_at, {view.text.resolved_at('e')} FROM memory_edges e {_PAIRED}"
-        f" AND e.edge_id = :edge_id AND {view.text.where('a')} AND {view.text.where('b')}",
-        view.params | {"edge_id": edge_id},
-    )
-    row = found.fetchone()
+    """Return (created_at, resolved_at) of a Contradicts edge.
+
+    None: there is none of which the view shows both ends.
+    """
+    row = _contradiction_times(view.shape).row(snapshot, view.params, edge_id=edge_id)
     return None if row is None else (row[0], row[1])
 
 
-# What the journal tells of the two sides of a contradiction, and of pairs that are none.
+# -- what the journal tells of the two sides of a contradiction, and of pairs that are none -------
+
+
+@prepared
+def _was_confirmed() -> sa.Select[Any]:
+    log = tables.audit_log
+    of_memory = (log.c.subject == value("memory_id"), log.c.action == "confirm")
+    return sa.select(log.c.seq).where(*of_memory, log.c.at <= value("until")).limit(1)
 
 
 def was_confirmed(snapshot: Snapshot, memory_id: str, *, until: int | None) -> bool:
-    """Whether somebody confirmed a memory, by a time in milliseconds; None: ever."""
-    found = plain_rows(
-        snapshot,
-        "SELECT 1 FROM audit_log WHERE subject = ? AND action = 'confirm' AND at <= ? LIMIT 1",
-        (memory_id, _latest(until)),
+    """Return whether somebody confirmed a memory, by a time in milliseconds; None: ever."""
+    row = _was_confirmed().row(
+        snapshot, memory_id=memory_id, until=LATEST if until is None else until
     )
-    return bool(found)
+    return row is not None
+
+
+@prepared
+def _journal_of_edge() -> sa.Select[Any]:
+    log = tables.audit_log
+    return (
+        sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
+        .where(
+            log.c.subject.in_([value("from_id"), value("to_id")]),
+            log.c.at <= value("until"),
+            sa.func.json_valid(log.c.details),
+            member(log.c.details, "edge_id") == value("edge_id"),
+        )
+        .order_by(log.c.seq.desc())
+        .limit(value("limit"))
+    )
 
 
 def journal_of_edge(snapshot: Snapshot, edge: Edge, *, until: int | None, limit: int) -> list[Any]:
-    """(seq, at, actor, action, details as JSON) about an edge: the last ``limit``, in order.
+    """Return (seq, at, actor, action, details as JSON) about an edge: the last, in order.
 
     Args:
         until: milliseconds, included; None: all.
     """
-    found = plain_rows(
+    rows = _journal_of_edge().rows(
         snapshot,
-        "SELECT seq, at, actor, action, details FROM audit_log WHERE subject IN (?, ?) AND at <= ?"
-        " AND json_valid(details) AND json_extract(details, '$.edge_id') = ?"
-        " ORDER BY seq DESC LIMIT ?",
-        (edge.from_id, edge.to_id, _latest(until), edge.edge_id, limit),
+        from_id=edge.from_id,
+        to_id=edge.to_id,
+        until=LATEST if until is None else until,
+        edge_id=edge.edge_id,
+        limit=limit,
     )
-    return found[::-1]
+    return rows[::-1]
+
+
+@prepared
+def _dismissed_alike(view: View | None) -> sa.Select[Any]:
+    x, y, a, b = (tables.memories.alias(name) for name in "xyab")
+    e = tables.edges.alias("e")
+
+    def is_copy(copy: sa.FromClause, side: sa.FromClause) -> Column:
+        return sa.and_(
+            copy.c.content_hash == side.c.content_hash,
+            copy.c.kind != MemoryKind.EPISODE,
+            copy.c.scope == side.c.scope,
+            copy.c.scope_id.is_not_distinct_from(side.c.scope_id),
+            copy.c.agent_id.is_not_distinct_from(side.c.agent_id),
+        )
+
+    ways = (
+        sa.select(e.c.edge_id)
+        .select_from(
+            ordered(
+                x,
+                (y, y.c.memory_id == value("other")),
+                (a, is_copy(a, x)),
+                (e, (e.c[near] == a.c.memory_id) & (e.c.edge_type == EdgeType.CONTRADICTS)),
+                (b, (b.c.memory_id == e.c[far]) & is_copy(b, y)),
+            )
+        )
+        .where(x.c.memory_id == value("one"), member(e.c.resolution, "outcome") == DISMISSED)
+        .where(*([] if view is None else [view.where(a), view.where(b)]))
+        for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
+    )
+    alike = sa.union_all(*ways).subquery()
+    return sa.select(sa.func.min(alike.c.edge_id))
 
 
 def dismissed_alike(
     snapshot: Snapshot, one_id: str, other_id: str, view: View | None
 ) -> str | None:
-    """The edge of a dismissed contradiction of what two memories say, in their own places.
+    """Return the edge of a dismissed contradiction of what two memories say, in their places.
 
     Args:
         view: who asks; of memories that they may not see they are told nothing. None: of all.
     """
-    seen = "" if view is None else f" AND {view.text.where('a')} AND {view.text.where('b')}"
-    same = " AND ".join(
-        f"{copy}.content_hash = {side}.content_hash AND {copy}.kind <> 'episode'"
-        f" AND {copy}.scope = {side}.scope AND {copy}.scope_id IS {side}.scope_id"
-        f" AND {copy}.agent_id IS {side}.agent_id"
-        for copy, side in (("a", "x"), ("b", "y"))
-    )
-    ways = " UNION ALL ".join(
-        "SELECT e.edge_id FROM memories x CROSS JOIN memories y CROSS JOIN memories a"
-        f" CROSS JOIN memory_edges e ON e.{near} = a.memory_id AND e.edge_type = 'Contradicts'"
-        f" CROSS JOIN memories b ON b.memory_id = e.{far}"
-        f" WHERE x.memory_id = :one AND y.memory_id = :other AND {same}"
-        f" AND json_extract(e.resolution, '$.outcome') = '{DISMISSED}'{seen}"
-        for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
-    )
+    statement = _dismissed_alike(None if view is None else view.shape)
     values = {} if view is None else view.params
-    found = plain_rows(
-        snapshot,
-        f"SELECT min(edge_id) FROM ({ways})",
-        {**values, "one": one_id, "other": other_id},
-    )
-    return None if found[0][0] is None else str(found[0][0])
-
-
-def _latest(until: int | None) -> int:
-    return 2**63 - 1 if until is None else until
+    edge_id: str | None = statement.scalar(snapshot, values, one=one_id, other=other_id)
+    return edge_id

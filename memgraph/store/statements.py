@@ -61,17 +61,14 @@ class Statement:
 
     def rows(
         self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any
-    ) -> list[tuple[Any, ...]]:
-        """Return all rows."""
-        rows: list[tuple[Any, ...]] = self._execute(snapshot, values, more).fetchall()
+    ) -> list[Any]:
+        """Return all rows, which are tuples."""
+        rows: list[Any] = self._execute(snapshot, values, more).fetchall()
         return rows
 
-    def row(
-        self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any
-    ) -> tuple[Any, ...] | None:
+    def row(self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any) -> Any:
         """Return the first row; None: there is none."""
-        row: tuple[Any, ...] | None = self._execute(snapshot, values, more).fetchone()
-        return row
+        return self._execute(snapshot, values, more).fetchone()
 
     def column(
         self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any
@@ -187,6 +184,11 @@ def greatest(*columns: Column) -> Column:
 def least(*columns: Column) -> Column:
     """Return the least of some values; NULL where one of them is."""
     return sa.func.min(*columns)
+
+
+def place_of(table: sa.FromClause) -> Column:
+    """Return the place of a row in the order in which a table's rows were stored."""
+    return sa.column("rowid", sa.Integer, _selectable=table)
 
 
 def member(column: Column, key: str) -> Column:

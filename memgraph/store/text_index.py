@@ -15,12 +15,15 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
+import sqlalchemy as sa
+
 from memgraph.errors import DatabaseCorrupt
 from memgraph.store import sqlite
 from memgraph.store.enrichment import ENRICHED_NAMES
 from memgraph.store.ports import TextIndex
 from memgraph.store.snapshot import Snapshot, Transaction, driver
 from memgraph.store.sqlite.postings import SqliteTextIndex
+from memgraph.store.statements import value
 
 INDEX: Final[TextIndex] = SqliteTextIndex()
 
@@ -54,6 +57,12 @@ def saying(names: Collection[str]) -> str:
         if grams is not None:
             found.append(f"search_terms : {_quoted(grams)}")
     return " OR ".join(found)
+
+
+def matching(name: str) -> sa.Select[Any]:
+    """Select the keys of memories that match an FTS5 expression, given as ``name``."""
+    index = sa.table("memory_fts", sa.column("rowid"), sa.column("memory_fts"))
+    return sa.select(index.c.rowid).where(index.c.memory_fts.op("MATCH")(value(name)))
 
 
 def _quoted(text: str) -> str:
