@@ -16,6 +16,7 @@ from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import relationship
 from sqlmodel import Field, Relationship, SQLModel
 
+Table: TypeAlias = sa.Table
 Related: TypeAlias = str | type[SQLModel] | Callable[[], type[SQLModel]]
 
 metadata = SQLModel.metadata
@@ -43,6 +44,19 @@ def choice(enum: type[StrEnum], name: str) -> sa.Enum:
 def column(type_: Any, *constraints: sa.ForeignKey, **options: Any) -> Any:
     """A field whose whole definition is its column."""
     return Field(sa_column=sa.Column(type_, *constraints, **options))
+
+
+def python_type(table: sa.Table, name: str) -> type:
+    """Return the type of a column's values: bool, int, float, bytes, str or an enum of texts.
+
+    A name that is no column's is a text's.
+    """
+    if name not in table.c:
+        return str
+    kind = table.c[name].type
+    if isinstance(kind, sa.Enum) and kind.enum_class is not None:
+        return kind.enum_class
+    return bytes if isinstance(kind, sa.LargeBinary) else kind.python_type
 
 
 def memory_ref(**options: Any) -> Any:

@@ -9,8 +9,6 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
-import pysqlite3.dbapi2 as sqlite
-
 from memgraph.config.schema import RetrievalSettings
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import Degraded
@@ -19,6 +17,7 @@ from memgraph.retrieval.query import Question, Terms, choose_terms
 from memgraph.retrieval.timing import Timed, untimed
 from memgraph.rules.ranking import reciprocal_rank_fusion
 from memgraph.store import embeddings, graph, recall, text_index
+from memgraph.store.database import DriverError
 from memgraph.store.ports import VectorIndex
 from memgraph.store.recall import Candidate, Narrowing
 from memgraph.store.snapshot import Snapshot
@@ -189,7 +188,7 @@ class Search:
         with self.timed("words"), recall.deadline(self.snapshot, self._deadline_ms):
             try:
                 return text_index.INDEX.search(self.snapshot, question.words.keys())
-            except sqlite.Error as error:
+            except DriverError as error:
                 self._expired_or_raise(error, "text", legs)
         return None
 
@@ -221,7 +220,7 @@ class Search:
                     starved = len(found) < limit and len(both) == wide
                 if not self._looks_at_replaced or starved:
                     found = run(limit, self.narrowing)
-            except sqlite.Error as error:
+            except DriverError as error:
                 self._expired_or_raise(error, name, legs)
         legs.put(name, found[:limit])
         legs.first.update((name, each.pk) for each in first or found[:1])
@@ -230,7 +229,7 @@ class Search:
         with self.timed(name), recall.deadline(self.snapshot, self._deadline_ms):
             try:
                 run(legs)
-            except sqlite.Error as error:
+            except DriverError as error:
                 self._expired_or_raise(error, name, legs)
 
     @cached_property
@@ -258,7 +257,7 @@ class Search:
             return self.settings.top_k_text
         return self.settings.top_k_vector if name == "vector" else TOP_K_ENTITY
 
-    def _expired_or_raise(self, error: sqlite.Error, leg: str, legs: Legs) -> None:
+    def _expired_or_raise(self, error: DriverError, leg: str, legs: Legs) -> None:
         if not recall.expired(error):
             raise error
         legs.tell(

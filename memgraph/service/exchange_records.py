@@ -11,10 +11,10 @@ import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
-import sqlalchemy as sa
-
+from memgraph.model.columns import Table, python_type
 from memgraph.model.receipts import ASKED_FOR, RECALL, said_of
 from memgraph.model.tables import metadata
 from memgraph.model.values import MAX_CONTENT_CHARS, MAX_SUMMARY_CHARS
@@ -92,7 +92,7 @@ class Record:
     """
 
     name: str
-    table: sa.Table
+    table: Table
     fields: tuple[str, ...]
     select: str
     insert: str
@@ -148,13 +148,12 @@ class Record:
             parsed = json.loads(value)
             # A text of another spelling is kept as it is, so that it comes back as it was.
             return parsed if json_text(parsed) == value else value
-        if value is not None and isinstance(self._type(field), sa.Boolean):
+        if value is not None and self._type(field) is bool:
             return bool(value)
         return value
 
-    def _type(self, field: str) -> sa.types.TypeEngine[Any]:
-        column = self.table.c.get(field)
-        return sa.Text() if column is None else column.type
+    def _type(self, field: str) -> type:
+        return python_type(self.table, field)
 
     def _stored(self, field: str, value: Any) -> Any:
         check = _CHECKS.get((self.name, field))
@@ -180,15 +179,15 @@ class Record:
 
     def _plain_check(self, field: str) -> Check:
         kind = self._type(field)
-        if isinstance(kind, sa.Enum):
-            return choice_check(field, kind.enums)
-        if isinstance(kind, sa.LargeBinary):
+        if issubclass(kind, StrEnum):
+            return choice_check(field, [each.value for each in kind])
+        if kind is bytes:
             return bytes_check(field)
-        if isinstance(kind, sa.Boolean):
+        if kind is bool:
             return type_check(field, bool)
-        if isinstance(kind, sa.Float):
+        if kind is float:
             return type_check(field, float, int)
-        if isinstance(kind, sa.Integer):
+        if kind is int:
             return time_check(field) if field in _TIMES else type_check(field, int)
         if field in _LONG:
             return type_check(field, str)

@@ -14,8 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
-import pysqlite3.dbapi2 as driver
-
 from memgraph.audit import anchor, journal
 from memgraph.audit.journal import Entry, Head
 from memgraph.audit.verify import check_copy
@@ -42,6 +40,7 @@ from memgraph.store import (
     table_digests,
     text_index,
 )
+from memgraph.store.database import ConstraintViolated
 from memgraph.store.journal import append_seal, chain_hash, is_keyed
 from memgraph.store.journal import head as journal_head
 from memgraph.store.rows import compact_json
@@ -323,7 +322,7 @@ class Loader:
         raw.execute("SAVEPOINT batch")
         try:
             raw.executemany(statement, [values for _, values in pending])
-        except driver.IntegrityError:
+        except ConstraintViolated:
             # One of them; which one, only one after the other can tell.
             raw.execute("ROLLBACK TO batch")
             for line, values in pending:
@@ -333,7 +332,7 @@ class Loader:
     def _insert_one(self, raw: Any, statement: str, line: int, values: dict[str, Any]) -> None:
         try:
             raw.execute(statement, values)
-        except driver.IntegrityError as error:
+        except ConstraintViolated as error:
             reason, told = _CONSTRAINTS.get(sqlite.violated(error), _OUT_OF_BOUNDS)
             raise ImportRejected(told, reason=reason, line=line) from error
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import sqlalchemy as sa
-
 from memgraph.audit.journal import Entry
 from memgraph.errors import MemgraphError
 from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
@@ -470,7 +468,7 @@ def _replace_details(
         transaction.tell([Entry("supersede", part, {"by": new_id, "with": old_id})])
 
 
-def _edge(local: str, other: str, link: Link | sa.Row[Any]) -> list[EdgeInput]:
+def _edge(local: str, other: str, link: Any) -> list[EdgeInput]:
     if local == other:
         return []
     return [

@@ -9,8 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import sqlalchemy as sa
-
 from memgraph.audit.journal import Entry
 from memgraph.audit.seal import memory_seal
 from memgraph.audit.telling import VALUES
@@ -25,7 +23,7 @@ from memgraph.model.enums import (
     Scope,
     Sensitivity,
 )
-from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome
+from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.rules.budget import summarise, token_cost
 from memgraph.rules.decay import rate_of
@@ -100,7 +98,7 @@ Identity = tuple[
 ]
 
 
-def identity_of(content_hash: str, one: MemoryInput | Memory | sa.Row[Any]) -> Identity:
+def identity_of(content_hash: str, one: Any) -> Identity:
     """Who may see it belongs to it: a repeated text must not vanish behind one that is hidden."""
     seen = (one.scope, one.scope_id, one.sensitivity, one.agent_id)
     return (content_hash, one.kind, one.type, *seen, one.item_id)

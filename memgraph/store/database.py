@@ -49,6 +49,12 @@ MORE_READERS = 12
 COMPILED_STATEMENTS = 1_000
 
 
+DriverError = driver.Error
+"""What the driver raises; ``translated_errors`` makes an error of ours of it."""
+ConstraintViolated = driver.IntegrityError
+"""The driver's error for a row that a constraint refuses."""
+
+
 class FileLock:
     """An advisory lock on a file, between processes (flock); not re-entrant."""
 
