@@ -17,7 +17,7 @@ from memgraph.model.values import EdgeInput
 from memgraph.relations.compare import Finding, compare
 from memgraph.relations.statement import Statement
 from memgraph.rules.dedup import content_hash
-from memgraph.store import entities
+from memgraph.store import entities, items
 from memgraph.store import sessions as queries
 from memgraph.store.snapshot import Snapshot
 
@@ -65,7 +65,7 @@ def match(read: Read, drafts: Sequence[Draft], *, at: int) -> Matched:
         if draft.number not in matched.repeats:
             new.append(draft)
     with read() as snapshot:
-        matched.since = queries.newest_pk(snapshot)
+        matched.since = items.last_key(snapshot)
         hashes = {content_hash(each.given.content): each for each in new}
         same = queries.same_facts(snapshot, hashes, drafts[0].place, at=at)
         for content, memory_id in same.items():

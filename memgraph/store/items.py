@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import sqlalchemy as sa
 
@@ -19,6 +19,7 @@ from memgraph.rules.namespaces import ITEM_TAG, ROOT, Namespace, after, parse_it
 from memgraph.store.recall import Narrowing, plain_rows
 from memgraph.store.rows import MEMORY_FIELDS, columns, memory_from_row
 from memgraph.store.snapshot import Snapshot, Transaction, driver
+from memgraph.store.statements import Column
 from memgraph.store.visibility import View
 
 # What an item is, as SQL over a row of ``memories m``, and the conditions of a filter on it.
@@ -144,11 +145,26 @@ _VALID = "(m.valid_until IS NULL OR m.valid_until > :at)"
 _VALID_LATER = "(n.valid_until IS NULL OR n.valid_until > :at)"
 
 
-def is_no_item(alias: str) -> str:
-    """The condition that a memory is no item of a store, as ``policy.namespaces.is_item`` has it.
+@overload
+def is_no_item(m: str) -> str: ...
+
+
+@overload
+def is_no_item(m: sa.FromClause) -> Column: ...
+
+
+def is_no_item(m: str | sa.FromClause) -> str | Column:
+    """Return whether a memory is no item of a store, as ``rules.namespaces.is_item`` has it.
 
     What a program keeps says nothing that a statement could be compared with, and may be gone soon.
     """
+    if isinstance(m, str):
+        return _is_no_item_text(m)
+    in_store = sa.func.substr(sa.func.coalesce(m.c.item_id, ""), 1, len(ROOT)) == ROOT
+    return (sa.func.instr(m.c.tags, f'"{ITEM_TAG}"') == 0) | ~in_store
+
+
+def _is_no_item_text(alias: str) -> str:
     return (
         f"(instr({alias}.tags, '\"{ITEM_TAG}\"') = 0"
         f" OR coalesce({alias}.item_id, '') NOT GLOB '{ROOT}*')"

@@ -8,34 +8,26 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
 
 from memgraph.model.conversation import SessionInfo, SessionPlace
-from memgraph.model.enums import MemoryStatus, Sensitivity
+from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, Sensitivity
 from memgraph.rules.conversations import SessionState
+from memgraph.store import tables
 from memgraph.store.items import is_no_item
-from memgraph.store.snapshot import Snapshot, Transaction, driver
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.statements import Column, among, greatest, member, prepared, value
 from memgraph.store.visibility import View
 
-_KNOWN = (
-    "SELECT session_id, next_sequence, completed_at, consolidated_at FROM sessions"
-    " WHERE session_id IN (SELECT value FROM json_each(?))"
+_INFO_FIELDS = (
+    "session_id",
+    "first_seen_at",
+    "last_seen_at",
+    "completed_at",
+    "consolidated_at",
+    "turns",
+    "pending",
 )
-# The planner needs to see the condition of the partial index.
-_OPEN = (
-    "SELECT session_id FROM sessions WHERE completed_at IS NULL AND consolidated_at IS NULL"
-    " ORDER BY first_seen_at, session_id"
-)
-_SEEN = (
-    "INSERT INTO sessions (session_id, first_seen_at, last_seen_at, next_sequence, completed_at)"
-    " VALUES (?, ?, ?, ?, ?) ON CONFLICT (session_id) DO UPDATE SET"
-    " last_seen_at = max(last_seen_at, excluded.last_seen_at),"
-    " next_sequence = max(next_sequence, excluded.next_sequence),"
-    " completed_at = excluded.completed_at, consolidated_at = NULL"
-)
-_LAST_TURN = (
-    "SELECT max(m.pk) FROM memories m WHERE m.session_id = s.session_id AND m.kind = 'episode'"
-)
-_COMPLETE = "UPDATE sessions SET completed_at = ? WHERE session_id = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,60 +54,111 @@ class Seen:
     completed_at: int | None
 
 
+@prepared
+def _known() -> sa.Select[Any]:
+    s = tables.sessions
+    places = sa.select(s.c.session_id, s.c.next_sequence, s.c.completed_at, s.c.consolidated_at)
+    return places.where(among(s.c.session_id, "ids"))
+
+
 def known(snapshot: Snapshot, session_ids: Collection[str]) -> dict[str, Known]:
-    """Those of the sessions that are registered."""
+    """Return those of the sessions that are registered, by id."""
     if not session_ids:
         return {}
-    found = driver(snapshot).execute(_KNOWN, (json.dumps(list(session_ids)),))
+    found = _known().rows(snapshot, ids=json.dumps(list(session_ids)))
     return {session_id: Known(*rest) for session_id, *rest in found}
 
 
+@prepared
+def _open_ids(view: View | None) -> sa.Select[Any]:
+    s = tables.sessions.alias("s")
+    # The planner needs to see the condition of the partial index.
+    is_open = (s.c.completed_at.is_(None), s.c.consolidated_at.is_(None))
+    ids = sa.select(s.c.session_id).where(*is_open).order_by(s.c.first_seen_at, s.c.session_id)
+    return ids if view is None else ids.where(_has_turn(view, s.c.session_id).correlate(s))
+
+
 def open_ids(snapshot: Snapshot, view: View | None = None) -> list[str]:
-    """Sessions that are neither completed nor consolidated, in the order they began.
+    """Return the sessions that are neither completed nor consolidated, in the order they began.
 
     Args:
         view: only those of which it shows a turn; None: all.
     """
     if view is None:
-        return [session_id for (session_id,) in driver(snapshot).execute(_OPEN)]
-    found = snapshot.execute(
-        sa.text(f"SELECT * FROM ({_OPEN}) o WHERE {_has_turn(view, 'o.session_id')}"), view.params
+        return _open_ids(None).column(snapshot)
+    return _open_ids(view.shape).column(snapshot, view.params)
+
+
+@prepared
+def _seen() -> sa.Insert:
+    s = tables.sessions
+    row = {name: value(name) for name in ("session_id", "next_sequence", "completed_at")}
+    new = insert(s).values(row | {"first_seen_at": value("at"), "last_seen_at": value("at")})
+    return new.on_conflict_do_update(
+        index_elements=["session_id"],
+        set_={
+            "last_seen_at": greatest(s.c.last_seen_at, new.excluded.last_seen_at),
+            "next_sequence": greatest(s.c.next_sequence, new.excluded.next_sequence),
+            "completed_at": new.excluded.completed_at,
+            "consolidated_at": None,
+        },
     )
-    return list(found.scalars())
 
 
 def seen(transaction: Transaction, rows: Sequence[Seen], *, at: int) -> None:
     """Note that turns of these sessions were stored: what was consolidated is so no longer."""
     if rows:
-        driver(transaction).executemany(
-            _SEEN, [(one.session_id, at, at, one.next_sequence, one.completed_at) for one in rows]
+        _seen().write_all(
+            transaction,
+            [
+                {
+                    "session_id": one.session_id,
+                    "next_sequence": one.next_sequence,
+                    "completed_at": one.completed_at,
+                    "at": at,
+                }
+                for one in rows
+            ],
         )
 
 
+@prepared
+def _complete() -> sa.Update:
+    s = tables.sessions
+    return sa.update(s).where(s.c.session_id == value("session")).values(completed_at=value("at"))
+
+
 def complete(transaction: Transaction, session_ids: Collection[str], *, at: int) -> None:
-    """These are over."""
+    """Note that sessions are over."""
     if session_ids:
-        driver(transaction).executemany(_COMPLETE, [(at, one) for one in sorted(session_ids)])
+        _complete().write_all(
+            transaction, [{"session": one, "at": at} for one in sorted(session_ids)]
+        )
+
+
+@prepared
+def _is_visible(view: View) -> sa.Select[Any]:
+    return sa.select(_has_turn(view, value("session_id")))
 
 
 def visible(snapshot: Snapshot, view: View, session_id: str) -> Known | None:
-    """A session of which the viewer may see a turn; None: there is none, or not for this one."""
-    found = snapshot.execute(
-        sa.text(f"SELECT 1 WHERE {_has_turn(view, ':session_id')}"),
-        {**view.params, "session_id": session_id},
-    ).first()
-    return None if found is None else known(snapshot, [session_id]).get(session_id)
+    """Return a session of which the viewer may see a turn; None: there is none, or not for them."""
+    if not _is_visible(view.shape).scalar(snapshot, view.params, session_id=session_id):
+        return None
+    return known(snapshot, [session_id]).get(session_id)
+
+
+@prepared
+def _last_seen_at(view: View) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    return sa.select(sa.func.max(m.c.created_at)).where(
+        *_is_turn_of(m, value("session_id")), view.where(m)
+    )
 
 
 def place(snapshot: Snapshot, view: View, session_id: str) -> SessionPlace | None:
-    """Where a session stands now, by the turns that the viewer may see; None: there are none."""
-    found = snapshot.execute(
-        sa.text(
-            "SELECT max(m.created_at) FROM memories m WHERE m.session_id = :session_id"
-            f" AND m.kind = 'episode' AND {view.text.where('m')}"
-        ),
-        {**view.params, "session_id": session_id},
-    ).scalar()
+    """Return where a session stands now, by the turns that the viewer may see; None: no turns."""
+    found = _last_seen_at(view.shape).scalar(snapshot, view.params, session_id=session_id)
     if found is None:
         return None
     return SessionPlace.model_construct(session_id=session_id, last_seen_at=found)
@@ -129,7 +172,7 @@ def select(
     before: SessionPlace | None,
     limit: int,
 ) -> list[SessionInfo]:
-    """Sessions of which the viewer may see a turn, the last one talked in first.
+    """Return sessions of which the viewer may see a turn, the last one talked in first.
 
     When it was talked in, and whether it is over, is told by the turns that may be seen.
 
@@ -137,50 +180,63 @@ def select(
         pending: only those that wait for their consolidation, or only those that do not.
         before: the place of the last session of the page before.
     """
-    turns = (
-        "SELECT count(*) FROM memories m WHERE m.session_id = s.session_id AND m.kind = 'episode'"
-        f" AND m.status = '{MemoryStatus.ACTIVE.value}' AND {view.text.where('m')}"
-    )
-    waiting = (
-        f"{turns} AND m.pk > coalesce((SELECT pk FROM memories"
-        " WHERE memory_id = s.consolidated_through), 0)"
-    )
-    completed = f"CASE WHEN ({_LAST_TURN}) = v.last_pk THEN s.completed_at END"
-    consolidated = "s.consolidated_at"
-    if not view.viewer.sees_use:
-        # A hidden turn opens a session again, and a hidden session ends those that are open.
-        completed = "NULL"
-        consolidated = (
-            f"CASE WHEN s.consolidated_through IS NOT NULL AND ({waiting}) = 0 THEN v.last_at END"
-        )
-    terms = ["1"]
-    values: dict[str, Any] = {**view.params, "limit": limit}
-    if pending is not None:
-        terms.append(f"({consolidated}) IS {'NULL' if pending else 'NOT NULL'}")
-    if before is not None:
-        terms.append("(v.last_at, s.session_id) < (:before_at, :before_id)")
-        values |= {"before_at": before.last_seen_at, "before_id": before.session_id}
-    statement = sa.text(
-        "WITH visible AS MATERIALIZED (SELECT m.session_id, min(m.created_at) AS first_at,"
-        " max(m.created_at) AS last_at, max(m.pk) AS last_pk FROM memories m"
-        f" WHERE m.session_id IS NOT NULL AND m.kind = 'episode' AND {view.text.where('m')}"
-        " GROUP BY m.session_id)"
-        " SELECT s.session_id, v.first_at AS first_seen_at, v.last_at AS last_seen_at,"
-        f" {completed} AS completed_at, {consolidated} AS consolidated_at, ({turns}) AS turns,"
-        f" ({waiting}) AS pending"
-        " FROM visible v JOIN sessions s ON s.session_id = v.session_id"
-        f" WHERE {' AND '.join(terms)} ORDER BY v.last_at DESC, s.session_id DESC LIMIT :limit"
+    last = {} if before is None else {"at": before.last_seen_at, "id": before.session_id}
+    rows = _select(view.shape, pending, before is not None).rows(
+        snapshot, view.params, limit=limit, **last
     )
     return [
-        SessionInfo.model_construct(**row._mapping) for row in snapshot.execute(statement, values)
+        SessionInfo.model_construct(**dict(zip(_INFO_FIELDS, row, strict=True))) for row in rows
     ]
 
 
-def _has_turn(view: View, session_id: str) -> str:
-    return (
-        f"EXISTS (SELECT 1 FROM memories m WHERE m.session_id = {session_id}"
-        f" AND m.kind = 'episode' AND {view.text.where('m')})"
+@prepared
+def _select(view: View, pending: bool | None, is_next: bool) -> sa.Select[Any]:
+    m, s, through = tables.memories.alias("m"), tables.sessions.alias("s"), tables.memories
+    v = (
+        sa.select(
+            m.c.session_id,
+            sa.func.min(m.c.created_at).label("first_at"),
+            sa.func.max(m.c.created_at).label("last_at"),
+            sa.func.max(m.c.pk).label("last_pk"),
+        )
+        .where(m.c.session_id.is_not(None), m.c.kind == MemoryKind.EPISODE, view.where(m))
+        .group_by(m.c.session_id)
+        .cte("visible")
+        .prefix_with("MATERIALIZED")
     )
+    is_turn = _is_turn_of(m, s.c.session_id)
+    turns = sa.select(sa.func.count()).select_from(m).where(*is_turn, view.where(m)).correlate(s)
+    turns = turns.where(m.c.status == MemoryStatus.ACTIVE)
+    read = sa.select(through.c.pk).where(through.c.memory_id == s.c.consolidated_through)
+    read_pk = sa.func.coalesce(read.correlate(s).scalar_subquery(), 0)
+    waiting = turns.where(m.c.pk > read_pk).scalar_subquery()
+    last_pk = sa.select(sa.func.max(m.c.pk)).where(*is_turn).correlate(s).scalar_subquery()
+    completed: Column = sa.case((last_pk == v.c.last_pk, s.c.completed_at))
+    consolidated: Column = s.c.consolidated_at
+    if not view.viewer.sees_use:
+        # A hidden turn opens a session again, and a hidden session ends those that are open.
+        completed = sa.null()
+        consolidated = sa.case(
+            (s.c.consolidated_through.is_not(None) & (waiting == 0), v.c.last_at)
+        )
+    infos = sa.select(s.c.session_id, v.c.first_at, v.c.last_at, completed, consolidated)
+    infos = infos.add_columns(turns.scalar_subquery(), waiting)
+    infos = infos.select_from(v.join(s, s.c.session_id == v.c.session_id))
+    if pending is not None:
+        infos = infos.where(consolidated.is_(None) if pending else consolidated.is_not(None))
+    if is_next:
+        place = sa.tuple_(v.c.last_at, s.c.session_id)
+        infos = infos.where(place < sa.tuple_(value("at"), value("id")))
+    return infos.order_by(v.c.last_at.desc(), s.c.session_id.desc()).limit(value("limit"))
+
+
+def _is_turn_of(m: sa.FromClause, session_id: Column) -> tuple[Column, Column]:
+    return m.c.session_id == session_id, m.c.kind == MemoryKind.EPISODE
+
+
+def _has_turn(view: View, session_id: Column) -> sa.Exists:
+    m = tables.memories.alias("m")
+    return sa.exists().where(*_is_turn_of(m, session_id), view.where(m))
 
 
 # The SQL of consolidation: sessions and how far they were read, their turns, facts beside them.
@@ -247,178 +303,252 @@ class Place(NamedTuple):
     sensitivity: str
 
 
-_STATE = (
-    "SELECT s.session_id, s.consolidated_through, coalesce(m.pk, 0), s.consolidated_at"
-    " FROM sessions s LEFT JOIN memories m ON m.memory_id = s.consolidated_through"
-    " WHERE s.session_id = ?"
-)
-_TURNS = (
-    "SELECT m.pk, m.memory_id, m.content, m.status, m.source_role,"
-    " coalesce(m.event_time, m.created_at), m.sequence, m.scope, m.scope_id, m.agent_id,"
-    " m.sensitivity, s.source_path, s.workflow_run_id, s.step_id, s.content_sha256, m.created_at,"
-    " json_extract(m.attributes, '$.told_as'),"
-    " m.event_time IS NOT NULL OR (s.source_path IS NULL AND s.content_sha256 IS NULL)"
-    " FROM memories m JOIN memory_sources s ON s.source_id = m.source_id"
-    " WHERE m.session_id = ? AND m.kind = 'episode'"
-)
-_FACT = (
-    "SELECT m.memory_id, m.content, m.type, m.confidence,"
-    " coalesce(m.event_time, m.created_at), s.captured_by, s.source_type,"
-    " m.agent_id IS ? AND m.sensitivity = ?"
-)
-# Facts of one scope, open to one agent, up to a sensitivity: what may be compared with new ones.
-_BESIDE = (
-    f"m.kind = 'fact' AND {is_no_item('m')} AND m.status = 'active'"
-    " AND m.scope = ? AND m.scope_id IS ?"
-    " AND (m.agent_id IS NULL OR m.agent_id IS ?)"
-    " AND m.sensitivity IN (SELECT value FROM json_each(?))"
-    " AND (m.valid_until IS NULL OR m.valid_until > ?)"
-)
+@prepared
+def _session_state() -> sa.Select[Any]:
+    s, m = tables.sessions.alias("s"), tables.memories.alias("m")
+    pk = sa.func.coalesce(m.c.pk, 0)
+    return (
+        sa.select(s.c.session_id, s.c.consolidated_through, pk, s.c.consolidated_at)
+        .select_from(s.outerjoin(m, m.c.memory_id == s.c.consolidated_through))
+        .where(s.c.session_id == value("session_id"))
+    )
 
 
 def session_state(snapshot: Snapshot, session_id: str) -> Consolidation | None:
-    """None: no turn of such a session was ever stored."""
-    row = driver(snapshot).execute(_STATE, (session_id,)).fetchone()
+    """Return how far a session was read; None: no turn of such a session was ever stored."""
+    row = _session_state().row(snapshot, session_id=session_id)
     return None if row is None else Consolidation._make(row)
 
 
+@prepared
+def _ended_sessions() -> sa.Select[Any]:
+    s = tables.sessions
+    is_over = s.c.completed_at.is_not(None) | (s.c.last_seen_at <= value("idle_since"))
+    ended = sa.select(s.c.session_id).where(s.c.consolidated_at.is_(None), is_over)
+    return ended.order_by(s.c.last_seen_at, s.c.session_id).limit(value("limit"))
+
+
 def ended_sessions(snapshot: Snapshot, idle_since: int, limit: int = 100_000) -> list[str]:
-    """Sessions that were not consolidated and are over, or silent since then; oldest first."""
-    found = driver(snapshot).execute(
-        "SELECT session_id FROM sessions WHERE consolidated_at IS NULL"
-        " AND (completed_at IS NOT NULL OR last_seen_at <= ?)"
-        " ORDER BY last_seen_at, session_id LIMIT ?",
-        (idle_since, limit),
+    """Return sessions not consolidated that are over, or silent since then; oldest first."""
+    return _ended_sessions().column(snapshot, idle_since=idle_since, limit=limit)
+
+
+def _turns() -> tuple[sa.Select[Any], sa.FromClause]:
+    """Return the turns of a session as ``TurnRow`` has them, and the table they are from."""
+    m, s = tables.memories.alias("m"), tables.sources.alias("s")
+    told_then = s.c.source_path.is_(None) & s.c.content_sha256.is_(None)
+    columns = sa.select(
+        *(m.c[name] for name in ("pk", "memory_id", "content", "status", "source_role")),
+        _time(m),
+        *(m.c[name] for name in ("sequence", "scope", "scope_id", "agent_id", "sensitivity")),
+        *(s.c[name] for name in ("source_path", "workflow_run_id", "step_id", "content_sha256")),
+        m.c.created_at,
+        member(m.c.attributes, "told_as"),
+        (m.c.event_time.is_not(None) | told_then).label("dated"),
     )
-    return [session_id for (session_id,) in found]
+    joined = columns.select_from(m.join(s, s.c.source_id == m.c.source_id))
+    return joined.where(*_is_turn_of(m, value("session_id"))), m
+
+
+def _time(m: sa.FromClause) -> Column:
+    return sa.func.coalesce(m.c.event_time, m.c.created_at)
+
+
+@prepared
+def _turns_after() -> sa.Select[Any]:
+    turns, m = _turns()
+    return turns.where(m.c.pk > value("pk")).order_by(m.c.pk).limit(value("limit"))
 
 
 def turns_after(snapshot: Snapshot, session_id: str, pk: int, limit: int) -> list[TurnRow]:
-    """The next turns of a session in the order of storing, of any status."""
-    found = driver(snapshot).execute(
-        f"{_TURNS} AND m.pk > ? ORDER BY m.pk LIMIT ?", (session_id, pk, limit)
-    )
+    """Return the next turns of a session in the order of storing, of any status."""
+    found = _turns_after().rows(snapshot, session_id=session_id, pk=pk, limit=limit)
     return [TurnRow._make(row) for row in found]
 
 
+@prepared
+def _turns_before() -> sa.Select[Any]:
+    turns, m = _turns()
+    turns = turns.where(m.c.pk <= value("pk"), m.c.status == MemoryStatus.ACTIVE)
+    return turns.order_by(m.c.pk.desc()).limit(value("limit"))
+
+
 def turns_before(snapshot: Snapshot, session_id: str, pk: int, limit: int) -> list[TurnRow]:
-    """The last active turns up to a key, in order."""
-    found = driver(snapshot).execute(
-        f"{_TURNS} AND m.pk <= ? AND m.status = 'active' ORDER BY m.pk DESC LIMIT ?",
-        (session_id, pk, limit),
-    )
+    """Return the last active turns up to a key, in order."""
+    found = _turns_before().rows(snapshot, session_id=session_id, pk=pk, limit=limit)
     return [TurnRow._make(row) for row in found][::-1]
 
 
+@prepared
+def _has_turns_after() -> sa.Select[Any]:
+    m = tables.memories
+    later = sa.select(m.c.pk).where(*_is_turn_of(m, value("session_id")), m.c.pk > value("pk"))
+    return later.limit(1)
+
+
 def has_turns_after(snapshot: Snapshot, session_id: str, pk: int) -> bool:
-    found = driver(snapshot).execute(
-        "SELECT 1 FROM memories WHERE session_id = ? AND kind = 'episode' AND pk > ? LIMIT 1",
-        (session_id, pk),
-    )
-    return found.fetchone() is not None
+    """Return whether a turn of a session was stored after a key."""
+    return _has_turns_after().row(snapshot, session_id=session_id, pk=pk) is not None
+
+
+@prepared
+def _move_on() -> sa.Update:
+    s = tables.sessions
+    read = {"consolidated_through": value("through"), "consolidated_at": value("at")}
+    return sa.update(s).where(s.c.session_id == value("session")).values(read)
 
 
 def move_on(
     transaction: Transaction, session_id: str, through: str | None, consolidated_at: int | None
 ) -> None:
     """Note that a session was read up to a turn, and whether that was the last one."""
-    driver(transaction).execute(
-        "UPDATE sessions SET consolidated_through = ?, consolidated_at = ? WHERE session_id = ?",
-        (through, consolidated_at, session_id),
-    )
+    _move_on().write(transaction, session=session_id, through=through, at=consolidated_at)
+
+
+@prepared
+def _active_ids() -> sa.Select[Any]:
+    m = tables.memories
+    ids = sa.select(m.c.memory_id).where(among(m.c.memory_id, "ids"))
+    return ids.where(m.c.status == MemoryStatus.ACTIVE)
 
 
 def active_ids(snapshot: Snapshot, ids: Collection[str]) -> set[str]:
-    """Those of ``ids`` that are stored and active."""
-    found = driver(snapshot).execute(
-        "SELECT memory_id FROM memories"
-        " WHERE memory_id IN (SELECT value FROM json_each(?)) AND status = 'active'",
-        (json.dumps(sorted(ids)),),
+    """Return those of ``ids`` that are stored and active."""
+    return set(_active_ids().column(snapshot, ids=json.dumps(sorted(ids))))
+
+
+def _facts_beside() -> tuple[sa.Select[Any], sa.FromClause]:
+    """Return facts of one scope, open to one agent, up to a sensitivity, and their table.
+
+    They are as ``FactRow`` has them, and bind ``_beside``: what may be compared with new ones.
+    """
+    m, s = tables.memories.alias("m"), tables.sources.alias("s")
+    own = m.c.agent_id.is_not_distinct_from(value("agent_id"))
+    twin = own & (m.c.sensitivity == value("sensitivity"))
+    columns = sa.select(m.c.memory_id, m.c.content, m.c.type, m.c.confidence, _time(m))
+    columns = columns.add_columns(s.c.captured_by, s.c.source_type, twin.label("twin"))
+    return columns.select_from(m.join(s, s.c.source_id == m.c.source_id)).where(
+        *_is_fact_of_scope(m),
+        m.c.agent_id.is_(None) | own,
+        among(m.c.sensitivity, "sensitivities"),
+    ), m
+
+
+def _is_fact_of_scope(m: sa.FromClause) -> tuple[Column, ...]:
+    """Return the conditions on an active fact of a scope that is valid at a time."""
+    return (
+        m.c.kind == MemoryKind.FACT,
+        is_no_item(m),
+        m.c.status == MemoryStatus.ACTIVE,
+        m.c.scope == value("scope"),
+        m.c.scope_id.is_not_distinct_from(value("scope_id")),
+        m.c.valid_until.is_(None) | (m.c.valid_until > value("at")),
     )
-    return {memory_id for (memory_id,) in found}
 
 
-def newest_pk(snapshot: Snapshot) -> int:
-    [(last,)] = driver(snapshot).execute("SELECT coalesce(max(pk), 0) FROM memories")
-    return int(last)
+@prepared
+def _facts_by_id() -> sa.Select[Any]:
+    facts, m = _facts_beside()
+    return facts.where(among(m.c.memory_id, "ids"))
 
 
 def facts_by_id(
     snapshot: Snapshot, ids: Sequence[str], place: Place, *, at: int
 ) -> dict[str, FactRow]:
-    """Those of ``ids`` that are facts beside a place."""
-    found = driver(snapshot).execute(
-        f"{_FACT} FROM memories m JOIN memory_sources s ON s.source_id = m.source_id"
-        f" WHERE m.memory_id IN (SELECT value FROM json_each(?)) AND {_BESIDE}",
-        (*place[2:], json.dumps(list(ids)), *_beside(place, at)),
-    )
+    """Return those of ``ids`` that are facts beside a place, by id."""
+    found = _facts_by_id().rows(snapshot, _beside(place, at), ids=json.dumps(list(ids)))
     return {row[0]: FactRow._make(row) for row in found}
+
+
+@prepared
+def _same_facts() -> sa.Select[Any]:
+    m = tables.memories
+    return (
+        sa.select(m.c.content_hash, m.c.memory_id)
+        .where(
+            among(m.c.content_hash, "hashes"),
+            # As the index on hashes has it.
+            m.c.kind != MemoryKind.EPISODE,
+            *_is_fact_of_scope(m),
+            m.c.agent_id.is_not_distinct_from(value("agent_id")),
+            m.c.sensitivity == value("sensitivity"),
+        )
+        .order_by(m.c.pk.desc())
+    )
 
 
 def same_facts(
     snapshot: Snapshot, hashes: Collection[str], place: Place, *, at: int
 ) -> dict[str, str]:
-    """By content hash the oldest fact of just this place and sensitivity, of any type.
+    """Return by content hash the oldest fact of just this place and sensitivity, of any type.
 
     Active ones, that are valid ``at`` that time.
     """
-    found = driver(snapshot).execute(
-        "SELECT content_hash, memory_id FROM memories"
-        " WHERE content_hash IN (SELECT value FROM json_each(?)) AND kind = 'fact'"
-        f" AND kind <> 'episode' AND {is_no_item('memories')}"
-        " AND status = 'active' AND scope = ? AND scope_id IS ?"
-        " AND agent_id IS ? AND sensitivity = ?"
-        " AND (valid_until IS NULL OR valid_until > ?) ORDER BY pk DESC",
-        (json.dumps(sorted(hashes)), *place, at),
-    )
-    return dict(found.fetchall())
+    values = place._asdict() | {"at": at}
+    return dict(_same_facts().rows(snapshot, values, hashes=json.dumps(sorted(hashes))))
+
+
+@prepared
+def _facts_since() -> sa.Select[Any]:
+    facts, m = _facts_beside()
+    return facts.where(m.c.pk > value("pk")).order_by(m.c.pk).limit(value("limit"))
 
 
 def facts_since(snapshot: Snapshot, pk: int, place: Place, limit: int, *, at: int) -> list[FactRow]:
-    """Facts beside a place that were stored after a key, the first one first."""
-    found = driver(snapshot).execute(
-        f"{_FACT} FROM memories m JOIN memory_sources s ON s.source_id = m.source_id"
-        f" WHERE m.pk > ? AND {_BESIDE} ORDER BY m.pk LIMIT ?",
-        (*place[2:], pk, *_beside(place, at), limit),
-    )
+    """Return facts beside a place that were stored after a key, the first one first."""
+    found = _facts_since().rows(snapshot, _beside(place, at), pk=pk, limit=limit)
     return [FactRow._make(row) for row in found]
 
 
-def extracted_facts(snapshot: Snapshot, session_id: str) -> int:
-    """How many facts were ever extracted from a session."""
-    [(number,)] = driver(snapshot).execute(
-        "SELECT count(*) FROM memories m JOIN memory_sources s ON s.source_id = m.source_id"
-        " WHERE m.session_id = ? AND m.kind = 'fact' AND s.captured_by = 'extractor'",
-        (session_id,),
+@prepared
+def _extracted_facts() -> sa.Select[Any]:
+    m, s = tables.memories.alias("m"), tables.sources.alias("s")
+    return (
+        sa.select(sa.func.count())
+        .select_from(m.join(s, s.c.source_id == m.c.source_id))
+        .where(m.c.session_id == value("session_id"), m.c.kind == MemoryKind.FACT)
+        .where(s.c.captured_by == CapturedBy.EXTRACTOR)
     )
-    return int(number)
+
+
+def extracted_facts(snapshot: Snapshot, session_id: str) -> int:
+    """Return how many facts were ever extracted from a session."""
+    return int(_extracted_facts().scalar(snapshot, session_id=session_id))
+
+
+@prepared
+def _derived_from() -> sa.Select[Any]:
+    d = tables.derivations
+    return sa.select(d.c.derived_from_id).where(d.c.memory_id == value("memory_id"))
 
 
 def derived_from(snapshot: Snapshot, memory_id: str) -> set[str]:
-    """Ids of the memories that one was derived from."""
-    found = driver(snapshot).execute(
-        "SELECT derived_from_id FROM memory_derivations WHERE memory_id = ?", (memory_id,)
+    """Return the ids of the memories that one was derived from."""
+    return set(_derived_from().column(snapshot, memory_id=memory_id))
+
+
+@prepared
+def _speakers() -> sa.Select[Any]:
+    d, m = tables.derivations.alias("d"), tables.memories.alias("m")
+    return (
+        sa.select(d.c.memory_id, m.c.source_role, member(m.c.attributes, "told_as"))
+        .distinct()
+        .select_from(d.join(m, m.c.memory_id == d.c.derived_from_id))
+        .where(among(d.c.memory_id, "ids"), m.c.kind == MemoryKind.EPISODE)
     )
-    return {ground for (ground,) in found}
 
 
 def speakers(
     snapshot: Snapshot, ids: Collection[str]
 ) -> dict[str, list[tuple[str | None, str | None]]]:
-    """By id of a memory whom the turns that it rests on name: (role, what it was told to be)."""
-    rows = driver(snapshot).execute(
-        "SELECT DISTINCT d.memory_id, m.source_role, json_extract(m.attributes, '$.told_as')"
-        " FROM memory_derivations d JOIN memories m ON m.memory_id = d.derived_from_id"
-        " WHERE d.memory_id IN (SELECT value FROM json_each(?)) AND m.kind = 'episode'",
-        (json.dumps(sorted(ids)),),
-    )
+    """Return by id of a memory whom the turns that it rests on name: (role, told to be what)."""
     found: dict[str, list[tuple[str | None, str | None]]] = {}
-    for memory_id, role, told_as in rows:
+    for memory_id, role, told_as in _speakers().rows(snapshot, ids=json.dumps(sorted(ids))):
         found.setdefault(memory_id, []).append((role, told_as))
     return found
 
 
-def _beside(place: Place, at: int) -> tuple[str | int | None, ...]:
+def _beside(place: Place, at: int) -> dict[str, Any]:
     most = Sensitivity(place.sensitivity).level
     seen = [each.value for each in Sensitivity if each.level <= most]
-    return place.scope, place.scope_id, place.agent_id, json.dumps(seen), at
+    return place._asdict() | {"sensitivities": json.dumps(seen), "at": at}
