@@ -9,32 +9,15 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from memgraph.model.enums import EntityType
+import sqlalchemy as sa
+
+from memgraph.model.enums import EntityType, Scope
 from memgraph.model.erasing import Erasable
 from memgraph.rules.erasure import free_texts
-from memgraph.store.snapshot import Snapshot, driver
-from memgraph.store.text_index import saying
-
-_BY_SOURCE = (
-    "SELECT pk FROM memories WHERE source_id IN (SELECT source_id FROM memory_sources s {})"
-)
-_CHOSEN: Final = {
-    Erasable.MEMORY: "SELECT pk FROM memories WHERE memory_id = ?1",
-    # What was said there, what belongs to it alone, and what was drawn from it.
-    Erasable.SESSION: "SELECT pk FROM memories WHERE session_id = ?1 UNION"
-    " SELECT pk FROM memories WHERE scope = 'session' AND scope_id = ?1 UNION "
-    + _BY_SOURCE.format("WHERE s.conversation_id = ?1"),
-    # A folder stands for all that lies below it.
-    Erasable.PATH: _BY_SOURCE.format(
-        "WHERE s.source_path = ?1 OR substr(s.source_path, 1, length(?1) + 1) = ?1 || '/'"
-    ),
-    # As sources are listed: a conversation may be a session in which turns were stored.
-    Erasable.CONVERSATION: "SELECT pk FROM memories WHERE session_id = ?1 UNION "
-    + _BY_SOURCE.format("WHERE s.conversation_id = ?1"),
-    Erasable.RUN: _BY_SOURCE.format("WHERE s.workflow_run_id = ?1"),
-    Erasable.CONTENT: _BY_SOURCE.format("WHERE s.content_sha256 = ?1"),
-}
-_LISTED: Final = "(SELECT value FROM json_each(?))"
+from memgraph.store import tables
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.statements import Column, among, member, prepared, value
+from memgraph.store.text_index import matching, saying
 
 
 class Entity(NamedTuple):
@@ -66,157 +49,150 @@ class Doomed(NamedTuple):
     content_sha256: str | None
 
 
-_DOOMED = (
-    "SELECT m.pk, m.memory_id, m.content, m.summary, m.status, m.item_id, m.tags, m.attributes,"
-    " m.source_id, s.source_path, s.locator, s.content_sha256 FROM memories m"
-    f" JOIN memory_sources s ON s.source_id = m.source_id WHERE m.pk IN {_LISTED} ORDER BY m.pk"
-)
-# What the erased ones come from: each column's values are found once, whatever number they are.
-_ERASED = (
-    " NOT IN (SELECT {0} FROM memories g JOIN memory_sources s ON s.source_id = g.source_id"
-    f" WHERE g.pk IN {_LISTED} AND {{0}} IS NOT NULL)"
-)
+# Another source says what is erased where it shares none of these with an erased one.
 _ORIGINS: Final = (
-    ("source_id", "s.source_id"),
-    ("source_path", "s.source_path"),
-    ("conversation_id", "s.conversation_id"),
-    ("conversation_id", "g.session_id"),
-    ("workflow_run_id", "s.workflow_run_id"),
-    ("content_sha256", "s.content_sha256"),
+    ("source_id", "sources", "source_id"),
+    ("source_path", "sources", "source_path"),
+    ("conversation_id", "sources", "conversation_id"),
+    ("conversation_id", "memories", "session_id"),
+    ("workflow_run_id", "sources", "workflow_run_id"),
+    ("content_sha256", "sources", "content_sha256"),
 )
-# Whether another source says it: one that shares neither file nor talk nor run with an erased one.
-_ELSEWHERE = (
-    f"SELECT m.pk FROM memories m WHERE m.pk IN {_LISTED} AND EXISTS (SELECT 1"
-    " FROM memory_supports p JOIN memory_sources o ON o.source_id = p.source_id"
-    " WHERE p.memory_id = m.memory_id AND p.ended_at IS NULL AND "
-    + " AND ".join(f"coalesce(o.{one}{_ERASED.format(other)}, 1)" for one, other in _ORIGINS)
-    + ")"
-)
-_DERIVED = (
-    "SELECT DISTINCT m.pk, m.memory_id FROM memory_derivations d"
-    " JOIN memories m ON m.memory_id = d.memory_id"
-    f" WHERE d.derived_from_id IN (SELECT memory_id FROM memories WHERE pk IN {_LISTED})"
-    " AND m.content <> '' ORDER BY m.pk"
-)
-_GROUNDS = (
-    "SELECT g.pk FROM memory_derivations d JOIN memories g ON g.memory_id = d.derived_from_id"
-    " WHERE d.memory_id = ? AND g.content <> ''"
-)
-# What says a text or a name by right, because it stays.
+# What says a text or a name by right, because it stays: table, key, id, columns of texts.
 _STANDING: Final = (
-    ("SELECT memory_id, content, summary, item_id FROM memories WHERE pk NOT IN", "memories"),
-    ("SELECT '', source_role FROM memories WHERE pk NOT IN", "memories"),
-    ("SELECT '', canonical_name FROM entities WHERE pk NOT IN", "entities"),
-    ("SELECT '', alias FROM entity_aliases WHERE entity_pk NOT IN", "entities"),
-)
-_IDS: Final = f"(SELECT memory_id FROM memories WHERE pk IN {_LISTED})"
-_JOINED: Final = f"from_memory_id IN {_IDS} OR to_memory_id IN {_IDS}"
-_JOINED_EDGES: Final = f"(SELECT edge_id FROM memory_edges WHERE {_JOINED})"
-# The words of whoever changed an erased memory or decided about it; each takes the keys so often.
-_WRITTEN_ABOUT: Final = (
-    f"SELECT reason FROM memory_edges WHERE {_JOINED}",
-    f"SELECT json_extract(resolution, '$.reason') FROM memory_edges WHERE {_JOINED}",
-    "SELECT json_extract(resolution, '$.reason') FROM memory_edge_revisions"
-    f" WHERE edge_id IN {_JOINED_EDGES}",
-    f"SELECT reason FROM memory_status WHERE memory_id IN {_IDS}",
-)
-_ENTRIES_ABOUT: Final = (
-    f"SELECT details FROM audit_log WHERE subject IN {_IDS}",
-    "SELECT details FROM audit_log WHERE action IN ('relate', 'resolve', 'reopen', 'dismiss')"
-    f" AND json_extract(details, '$.edge_id') IN {_JOINED_EDGES}",
-)
-# The same of what stays: who wrote the same words there did not mean what is erased.
-_WRITTEN_ELSEWHERE: Final = (
-    f"SELECT reason FROM memory_edges WHERE NOT ({_JOINED})",
-    f"SELECT json_extract(resolution, '$.reason') FROM memory_edges WHERE NOT ({_JOINED})",
-    f"SELECT reason FROM memory_status WHERE memory_id NOT IN {_IDS} AND memory_id NOT IN"
-    f" (SELECT from_memory_id FROM memory_edges WHERE {_JOINED} UNION"
-    f" SELECT to_memory_id FROM memory_edges WHERE {_JOINED})",
+    ("memories", "pk", "memory_id", "content summary item_id"),
+    ("memories", "pk", None, "source_role"),
+    ("entities", "pk", None, "canonical_name"),
+    ("aliases", "entity_pk", None, "alias"),
 )
 # Names of places and of who did something: ids, which stay.
-_PLACES = (
-    "SELECT source_path, conversation_id, workflow_run_id, step_id, locator, captured_by"
-    " FROM memory_sources",
-    "SELECT DISTINCT agent_id, session_id, scope_id FROM memories",
-    "SELECT DISTINCT actor FROM audit_log",
+_PLACES: Final = (
+    ("sources", "source_path conversation_id workflow_run_id step_id locator captured_by"),
+    ("memories", "agent_id session_id scope_id"),
+    ("audit_log", "actor"),
 )
 
 
-def chosen(snapshot: Snapshot, kind: Erasable, value: str) -> list[int]:
-    """Keys of the memories that are named so, but those that are erased already."""
-    found = [pk for (pk,) in driver(snapshot).execute(_CHOSEN[kind], (value,))]
-    return standing_among(snapshot, found)
+@prepared
+def _chosen(kind: Erasable) -> sa.Select[Any] | sa.CompoundSelect[Any]:
+    m, s, name = tables.memories, tables.sources.alias("s"), value("name")
+
+    def from_source(condition: Column) -> sa.Select[Any]:
+        return sa.select(m.c.pk).where(m.c.source_id.in_(sa.select(s.c.source_id).where(condition)))
+
+    if kind is Erasable.MEMORY:
+        return sa.select(m.c.pk).where(m.c.memory_id == name)
+    if kind is Erasable.PATH:
+        # A folder stands for all that lies below it.
+        below = sa.func.substr(s.c.source_path, 1, sa.func.length(name) + 1) == name.concat("/")
+        return from_source((s.c.source_path == name) | below)
+    if kind is Erasable.RUN:
+        return from_source(s.c.workflow_run_id == name)
+    if kind is Erasable.CONTENT:
+        return from_source(s.c.content_sha256 == name)
+    # As sources are listed: a conversation may be a session in which turns were stored.
+    found = [sa.select(m.c.pk).where(m.c.session_id == name)]
+    if kind is Erasable.SESSION:
+        # What was said there, what belongs to it alone, and what was drawn from it.
+        found.append(sa.select(m.c.pk).where(m.c.scope == Scope.SESSION, m.c.scope_id == name))
+    return sa.union(*found, from_source(s.c.conversation_id == name))
+
+
+def chosen(snapshot: Snapshot, kind: Erasable, name: str) -> list[int]:
+    """Return keys of the memories that are named so, but those that are erased already."""
+    return standing_among(snapshot, _chosen(kind).column(snapshot, name=name))
+
+
+@prepared
+def _standing_among() -> sa.Select[Any]:
+    m = tables.memories
+    return sa.select(m.c.pk).where(among(m.c.pk, "pks"), m.c.content != "").order_by(m.c.pk)
 
 
 def standing_among(snapshot: Snapshot, pks: Sequence[int]) -> list[int]:
-    """Those that have a text."""
-    listed = driver(snapshot).execute(
-        f"SELECT pk FROM memories WHERE pk IN {_LISTED} AND content <> '' ORDER BY pk",
-        (json.dumps(list(pks)),),
+    """Return those that have a text."""
+    return _standing_among().column(snapshot, pks=json.dumps(list(pks)))
+
+
+@prepared
+def _entity_ids_of_name() -> sa.Select[Any]:
+    e, a, named = tables.entities.alias("e"), tables.aliases.alias("a"), value("named")
+    in_any_case = named.collate("NOCASE")
+    entity_id = sa.func.coalesce(e.c.merged_into, e.c.entity_id).label("id")
+    return (
+        sa.select(entity_id)
+        .distinct()
+        .select_from(e.outerjoin(a, a.c.entity_pk == e.c.pk))
+        .where(
+            (e.c.entity_id == named)
+            | (e.c.canonical_name == in_any_case)
+            | (a.c.alias == in_any_case)
+        )
+        .order_by(entity_id)
     )
-    return [pk for (pk,) in listed]
 
 
 def entity(snapshot: Snapshot, named: str) -> list[Entity]:
-    """Entities that have this id or, in any case, this name; each with whatever means it."""
-    execute = driver(snapshot).execute
-    ids = execute(
-        "SELECT DISTINCT coalesce(e.merged_into, e.entity_id) FROM entities e"
-        " LEFT JOIN entity_aliases a ON a.entity_pk = e.pk"
-        " WHERE e.entity_id = ?1 OR e.canonical_name = ?1 COLLATE NOCASE"
-        " OR a.alias = ?1 COLLATE NOCASE ORDER BY 1",
-        (named,),
-    )
-    return [_entity(snapshot, entity_id) for (entity_id,) in ids.fetchall()]
+    """Return entities with this id or, in any case, this name; each with whatever means it."""
+    ids = _entity_ids_of_name().column(snapshot, named=named)
+    return [_entity(snapshot, entity_id) for entity_id in ids]
+
+
+@prepared
+def _with_merged() -> sa.Select[Any]:
+    e, entity_id = tables.entities, value("id")
+    found = sa.select(e.c.pk, e.c.canonical_name, e.c.type)
+    return found.where((e.c.entity_id == entity_id) | (e.c.merged_into == entity_id))
+
+
+@prepared
+def _aliases() -> sa.Select[Any]:
+    a = tables.aliases
+    return sa.select(a.c.alias).where(among(a.c.entity_pk, "pks"))
 
 
 def _entity(snapshot: Snapshot, entity_id: str) -> Entity:
-    execute = driver(snapshot).execute
-    rows = execute(
-        "SELECT pk, canonical_name, type FROM entities WHERE entity_id = ?1 OR merged_into = ?1",
-        (entity_id,),
-    ).fetchall()
+    rows = _with_merged().rows(snapshot, id=entity_id)
     pks = tuple(pk for pk, *_ in rows)
-    aliases = execute(
-        f"SELECT alias FROM entity_aliases WHERE entity_pk IN {_LISTED}", (json.dumps(pks),)
-    )
-    names = sorted({name for _, name, _ in rows} | {alias for (alias,) in aliases})
+    aliases = _aliases().column(snapshot, pks=json.dumps(pks))
+    names = sorted({*aliases, *(name for _, name, _ in rows)})
     dated = all(kind == EntityType.DATE for *_, kind in rows)
     return Entity(entity_id, pks, tuple(names), tuple(names) if dated else ())
 
 
+@prepared
+def _linked() -> sa.Select[Any]:
+    link = tables.links
+    return sa.select(link.c.memory_pk).where(among(link.c.entity_pk, "pks"))
+
+
+@prepared
+def _saying() -> sa.Select[Any]:
+    return matching("words")
+
+
 def naming(snapshot: Snapshot, found: Entity) -> list[int]:
-    """Memories that are linked to an entity, or say one of its names."""
-    execute = driver(snapshot).execute
-    linked = execute(
-        f"SELECT memory_pk FROM memory_entities WHERE entity_pk IN {_LISTED}",
-        (json.dumps(found.pks),),
-    )
-    pks = {pk for (pk,) in linked}
+    """Return memories that are linked to an entity, or say one of its names."""
+    pks = set(_linked().column(snapshot, pks=json.dumps(found.pks)))
     for name in found.names:
         if any(each.isalnum() for each in name):
-            said = execute(
-                "SELECT rowid FROM memory_fts WHERE memory_fts MATCH ?", (saying([name]),)
-            )
-            pks |= {pk for (pk,) in said}
+            pks.update(_saying().column(snapshot, words=saying([name])))
     return standing_among(snapshot, sorted(pks))
 
 
+@prepared
+def _named_only_by() -> sa.Select[Any]:
+    e, link = tables.entities.alias("e"), tables.links.alias("l")
+    named = sa.exists().where(link.c.entity_pk == e.c.pk).correlate(e)
+    by_these = among(link.c.memory_pk, "pks")
+    alone = sa.select(e.c.entity_id).where(named.where(by_these), ~named.where(~by_these))
+    return alone.order_by(e.c.pk)
+
+
 def named_only_by(snapshot: Snapshot, pks: Sequence[int]) -> Entity:
-    """The entities that nothing but these memories names, and how they are written, as one."""
-    listed = json.dumps(list(pks))
-    rows = (
-        driver(snapshot)
-        .execute(
-            "SELECT e.pk FROM entities e WHERE EXISTS (SELECT 1 FROM memory_entities l"
-            f" WHERE l.entity_pk = e.pk AND l.memory_pk IN {_LISTED}) AND NOT EXISTS"
-            " (SELECT 1 FROM memory_entities l WHERE l.entity_pk = e.pk"
-            f" AND l.memory_pk NOT IN {_LISTED})",
-            (listed, listed),
-        )
-        .fetchall()
-    )
-    found = [_with_merged(snapshot, pk) for (pk,) in rows]
+    """Return, as one, the entities that only these memories name, and how they are written."""
+    ids = _named_only_by().column(snapshot, pks=json.dumps(list(pks)))
+    found = [_entity(snapshot, entity_id) for entity_id in ids]
     return Entity(
         "",
         tuple(pk for each in found for pk in each.pks),
@@ -225,59 +201,173 @@ def named_only_by(snapshot: Snapshot, pks: Sequence[int]) -> Entity:
     )
 
 
-def _with_merged(snapshot: Snapshot, pk: int) -> Entity:
-    [(entity_id,)] = driver(snapshot).execute("SELECT entity_id FROM entities WHERE pk = ?", (pk,))
-    return _entity(snapshot, entity_id)
+@prepared
+def _derived() -> sa.Select[Any]:
+    d, m = tables.derivations.alias("d"), tables.memories.alias("m")
+    return (
+        sa.select(m.c.pk, m.c.memory_id)
+        .distinct()
+        .select_from(d.join(m, m.c.memory_id == d.c.memory_id))
+        .where(d.c.derived_from_id.in_(_ids()), m.c.content != "")
+        .order_by(m.c.pk)
+    )
+
+
+@prepared
+def _grounds() -> sa.Select[Any]:
+    d, g = tables.derivations.alias("d"), tables.memories.alias("g")
+    grounds = sa.select(g.c.pk).select_from(d.join(g, g.c.memory_id == d.c.derived_from_id))
+    return grounds.where(d.c.memory_id == value("memory_id"), g.c.content != "")
+
+
+def _ids() -> sa.Select[Any]:
+    """Select the ids of the memories whose keys are given as ``pks``."""
+    m = tables.memories.alias("x")
+    return sa.select(m.c.memory_id).where(among(m.c.pk, "pks"))
 
 
 def derived_from(snapshot: Snapshot, pks: Sequence[int]) -> list[tuple[int, str, set[int]]]:
-    """Standing memories derived from any of these: key, id, keys of its grounds that stand."""
-    execute = driver(snapshot).execute
-    found = execute(_DERIVED, (json.dumps(list(pks)),)).fetchall()
+    """Return standing memories derived from any of these: key, id, keys of grounds that stand."""
     return [
-        (pk, memory_id, {ground for (ground,) in execute(_GROUNDS, (memory_id,))})
-        for pk, memory_id in found
+        (pk, memory_id, set(_grounds().column(snapshot, memory_id=memory_id)))
+        for pk, memory_id in _derived().rows(snapshot, pks=json.dumps(list(pks)))
     ]
 
 
+@prepared
+def _said_elsewhere() -> sa.Select[Any]:
+    m, p, o = tables.memories.alias("m"), tables.supports.alias("p"), tables.sources.alias("o")
+    g, s = tables.memories.alias("g"), tables.sources.alias("s")
+
+    def is_other(column: Column, erased: Column) -> Column:
+        # Each column's values of the erased ones are found once, whatever number they are.
+        theirs = sa.select(erased).select_from(g.join(s, s.c.source_id == g.c.source_id))
+        theirs = theirs.where(among(g.c.pk, "erased"), erased.is_not(None))
+        return sa.func.coalesce(column.not_in(theirs), 1)
+
+    of_erased = {"memories": g, "sources": s}
+    other = (is_other(o.c[one], of_erased[table].c[its]) for one, table, its in _ORIGINS)
+    elsewhere = (
+        sa.exists()
+        .select_from(p.join(o, o.c.source_id == p.c.source_id))
+        .where(p.c.memory_id == m.c.memory_id, p.c.ended_at.is_(None), *other)
+        .correlate(m)
+    )
+    return sa.select(m.c.pk).where(among(m.c.pk, "pks"), elsewhere)
+
+
 def said_elsewhere(snapshot: Snapshot, pks: Sequence[int], erased: Sequence[int]) -> set[int]:
-    """Those of the first that a source says, too, which has nothing to do with the erased ones."""
+    """Return those of the first that a source says that has nothing to do with the erased ones."""
     if not pks:
         return set()
-    given = json.dumps(list(pks)), *[json.dumps(list(erased))] * len(_ORIGINS)
-    return {pk for (pk,) in driver(snapshot).execute(_ELSEWHERE, given)}
+    lists = {"pks": json.dumps(list(pks)), "erased": json.dumps(list(erased))}
+    return set(_said_elsewhere().column(snapshot, lists))
+
+
+@prepared
+def _doomed() -> sa.Select[Any]:
+    m, s = tables.memories.alias("m"), tables.sources.alias("s")
+    its = (m.c[name] if name in m.c else s.c[name] for name in Doomed._fields)
+    found = sa.select(*its).select_from(m.join(s, s.c.source_id == m.c.source_id))
+    return found.where(among(m.c.pk, "pks")).order_by(m.c.pk)
 
 
 def doomed(snapshot: Snapshot, pks: Sequence[int]) -> list[Doomed]:
-    """The memories with these keys and all that they say."""
-    found = driver(snapshot).execute(_DOOMED, (json.dumps(list(pks)),))
-    return [Doomed._make(row) for row in found]
+    """Return the memories with these keys and all that they say."""
+    return [Doomed._make(row) for row in _doomed().rows(snapshot, pks=json.dumps(list(pks)))]
+
+
+@prepared
+def _standing(table: str, key: str, its_id: str | None, texts: str) -> sa.Select[Any]:
+    t = getattr(tables, table)
+    named = sa.literal("") if its_id is None else t.c[its_id]
+    return sa.select(named, *(t.c[name] for name in texts.split())).where(~among(t.c[key], "gone"))
+
+
+@prepared
+def _places(table: str, names: str) -> sa.Select[Any]:
+    t = getattr(tables, table)
+    return sa.select(*(t.c[name] for name in names.split())).distinct()
 
 
 def standing_texts(
     snapshot: Snapshot, pks: Collection[int], entities: Collection[int]
 ) -> Iterator[tuple[str, str]]:
-    """(memory id or nothing, text) of all that is not erased and may say the same by right.
+    """Yield (memory id or nothing, text) of all that stays and may say the same by right.
 
     Args:
         pks, entities: keys of the memories and the entities that are to be erased.
     """
-    without = {"memories": json.dumps(sorted(pks)), "entities": json.dumps(sorted(entities))}
-    for statement, table in _STANDING:
-        cursor = driver(snapshot).execute(f"{statement} {_LISTED}", (without[table],))
-        for memory_id, *texts in cursor:
+    gone = {"memories": json.dumps(sorted(pks))}
+    without_entities = json.dumps(sorted(entities))
+    for table, *names in _STANDING:
+        listed = gone.get(table, without_entities)
+        for memory_id, *texts in _standing(table, *names).cursor(snapshot, gone=listed):
             yield from ((memory_id, text) for text in texts if text)
-    for statement in _PLACES:
-        for row in driver(snapshot).execute(statement):
+    for place in _PLACES:
+        for row in _places(*place).cursor(snapshot):
             yield from (("", text) for text in row if text)
+
+
+@prepared
+def _entity_ids() -> sa.Select[Any]:
+    e = tables.entities
+    return sa.select(e.c.entity_id).where(among(e.c.pk, "pks")).order_by(e.c.entity_id)
 
 
 def entity_ids(snapshot: Snapshot, pks: Sequence[int]) -> list[str]:
     """Return the ids of entities, in order."""
-    found = driver(snapshot).execute(
-        f"SELECT entity_id FROM entities WHERE pk IN {_LISTED} ORDER BY 1", (json.dumps(list(pks)),)
+    return _entity_ids().column(snapshot, pks=json.dumps(list(pks)))
+
+
+# -- what was written about memories -------------------------------------------------------------
+
+
+def _joined() -> Column:
+    """Return whether an edge joins one of the memories to something."""
+    e = tables.edges
+    return e.c.from_memory_id.in_(_ids()) | e.c.to_memory_id.in_(_ids())
+
+
+@prepared
+def _written_about() -> sa.CompoundSelect[Any]:
+    """The words of whoever changed one of the memories or decided about it."""
+    e, r, h = tables.edges, tables.edge_revisions, tables.statuses
+    edges = sa.select(e.c.edge_id).where(_joined())
+    return sa.union(
+        sa.select(e.c.reason).where(_joined()),
+        sa.select(member(e.c.resolution, "reason")).where(_joined()),
+        sa.select(member(r.c.resolution, "reason")).where(r.c.edge_id.in_(edges)),
+        sa.select(h.c.reason).where(h.c.memory_id.in_(_ids())),
     )
-    return [entity_id for (entity_id,) in found]
+
+
+@prepared
+def _written_elsewhere() -> sa.CompoundSelect[Any]:
+    """The same of what stays: who wrote the same words there did not mean what is erased."""
+    e, h = tables.edges, tables.statuses
+    ends = (sa.select(end).where(_joined()) for end in (e.c.from_memory_id, e.c.to_memory_id))
+    return sa.union(
+        sa.select(e.c.reason).where(~_joined()),
+        sa.select(member(e.c.resolution, "reason")).where(~_joined()),
+        sa.select(h.c.reason).where(
+            h.c.memory_id.not_in(_ids()), h.c.memory_id.not_in(sa.union(*ends))
+        ),
+    )
+
+
+@prepared
+def _entries_about() -> sa.CompoundSelect[Any]:
+    e, log = tables.edges, tables.audit_log
+    edges = sa.select(e.c.edge_id).where(_joined())
+    return sa.union_all(
+        sa.select(log.c.details).where(log.c.subject.in_(_ids())),
+        sa.select(log.c.details).where(
+            log.c.action.in_(["relate", "resolve", "reopen", "dismiss"]),
+            member(log.c.details, "edge_id").in_(edges),
+        ),
+        sa.select(log.c.details).where(among(log.c.subject, "entities")),
+    )
 
 
 def written_about(snapshot: Snapshot, pks: Sequence[int], entities: Sequence[str]) -> list[str]:
@@ -291,79 +381,89 @@ def written_about(snapshot: Snapshot, pks: Sequence[int], entities: Sequence[str
         entities: ids of the entities.
     """
     listed = json.dumps(list(pks))
-
-    def run(statement: str) -> Any:
-        return driver(snapshot).execute(statement, (listed,) * statement.count("json_each(?)"))
-
-    found = {text for statement in _WRITTEN_ABOUT for (text,) in run(statement) if text}
-    entries = [row for statement in _ENTRIES_ABOUT for row in run(statement)]
-    entries += driver(snapshot).execute(
-        f"SELECT details FROM audit_log WHERE subject IN {_LISTED}", (json.dumps(list(entities)),)
-    )
+    found = {text for text in _written_about().column(snapshot, pks=listed) if text}
+    entries = _entries_about().cursor(snapshot, pks=listed, entities=json.dumps(list(entities)))
     for (details,) in entries:
         found.update(free_texts(details))
-    for statement in _WRITTEN_ELSEWHERE:
-        found.difference_update(text for (text,) in run(statement))
-    return sorted(found)
+    return sorted(found.difference(_written_elsewhere().column(snapshot, pks=listed)))
+
+
+@prepared
+def _vectors_of() -> sa.Select[Any]:
+    e = tables.embeddings
+    return sa.select(e.c.vector).where(among(e.c.memory_pk, "pks"), e.c.vector.is_not(None))
 
 
 def vectors_of(snapshot: Snapshot, pks: Sequence[int]) -> list[bytes]:
-    """The canonical vectors of these memories."""
-    found = driver(snapshot).execute(
-        f"SELECT vector FROM memory_embeddings WHERE memory_pk IN {_LISTED} AND vector IS NOT NULL",
-        (json.dumps(list(pks)),),
-    )
-    return [bytes(vector) for (vector,) in found]
+    """Return the canonical vectors of these memories."""
+    return [bytes(each) for each in _vectors_of().column(snapshot, pks=json.dumps(list(pks)))]
+
+
+@prepared
+def _source_paths() -> sa.Select[Any]:
+    s = tables.sources
+    paths = sa.select(s.c.source_path).distinct().order_by(s.c.source_path)
+    return paths.where(s.c.content_sha256 == value("sha256"), s.c.source_path.is_not(None))
 
 
 def source_paths(snapshot: Snapshot, sha256: str) -> list[str]:
-    """Under which paths a content lies."""
-    found = driver(snapshot).execute(
-        "SELECT DISTINCT source_path FROM memory_sources"
-        " WHERE content_sha256 = ? AND source_path IS NOT NULL ORDER BY 1",
-        (sha256,),
+    """Return under which paths a content lies."""
+    return _source_paths().column(snapshot, sha256=sha256)
+
+
+@prepared
+def _lines_kept() -> sa.Select[Any]:
+    m, s = tables.memories.alias("m"), tables.sources.alias("s")
+    return (
+        sa.select(s.c.locator)
+        .distinct()
+        .select_from(m.join(s, s.c.source_id == m.c.source_id))
+        .where(s.c.source_path == value("path"), s.c.locator.is_not(None))
+        .where(m.c.content != "", ~among(m.c.pk, "pks"))
     )
-    return [path for (path,) in found]
 
 
 def lines_kept(snapshot: Snapshot, path: str, pks: Sequence[int]) -> list[str]:
-    """Where in a file the memories lie that stay: locators."""
-    found: Any = driver(snapshot).execute(
-        "SELECT DISTINCT s.locator FROM memories m JOIN memory_sources s"
-        " ON s.source_id = m.source_id WHERE s.source_path = ? AND s.locator IS NOT NULL"
-        f" AND m.content <> '' AND m.pk NOT IN {_LISTED}",
-        (path, json.dumps(list(pks))),
-    )
-    return [locator for (locator,) in found]
+    """Return where in a file the memories lie that stay: locators."""
+    return _lines_kept().column(snapshot, path=path, pks=json.dumps(list(pks)))
 
 
-def erased_before(snapshot: Snapshot, kind: Erasable, value: str) -> tuple[str, ...] | None:
-    """The erasures that took the memories that are named so; None: there never were any."""
-    pks = [pk for (pk,) in driver(snapshot).execute(_CHOSEN[kind], (value,))]
-    if not pks:
-        return None
-    found = driver(snapshot).execute(
-        "SELECT json_extract(details, '$.erasure_id'), max(seq) FROM audit_log"
-        " WHERE action = 'erase' AND subject IN"
-        f" (SELECT memory_id FROM memories WHERE pk IN {_LISTED}) GROUP BY 1 ORDER BY 2 DESC",
-        (json.dumps(pks),),
-    )
-    return tuple(erasure_id for erasure_id, _ in found)
+@prepared
+def _erasures() -> sa.Select[Any]:
+    log = tables.audit_log
+    erasure_id = member(log.c.details, "erasure_id").label("erasure")
+    found = sa.select(erasure_id).where(log.c.action == "erase", log.c.subject.in_(_ids()))
+    return found.group_by(erasure_id).order_by(sa.func.max(log.c.seq).desc())
+
+
+def erased_before(snapshot: Snapshot, kind: Erasable, name: str) -> tuple[str, ...] | None:
+    """Return the erasures that took the memories that are named so; None: there never were any."""
+    pks = _chosen(kind).column(snapshot, name=name)
+    return tuple(_erasures().column(snapshot, pks=json.dumps(pks))) if pks else None
+
+
+@prepared
+def _beginnings() -> sa.Select[Any]:
+    m = tables.memories
+    beginning = sa.func.substr(m.c.content, 1, value("characters"))
+    found = sa.select(m.c.memory_id, beginning).where(among(m.c.memory_id, "ids"))
+    return found.order_by(m.c.memory_id)
 
 
 def beginnings(snapshot: Snapshot, ids: Sequence[str], characters: int) -> dict[str, str]:
-    """Of memories how their texts begin, in the order of their ids."""
-    found = driver(snapshot).execute(
-        f"SELECT memory_id, substr(content, 1, ?) FROM memories WHERE memory_id IN {_LISTED}"
-        " ORDER BY memory_id",
-        (characters, json.dumps(list(ids))),
+    """Return of memories how their texts begin, in the order of their ids."""
+    rows = _beginnings().rows(snapshot, ids=json.dumps(list(ids)), characters=characters)
+    return dict(rows)
+
+
+@prepared
+def _entity_names() -> sa.CompoundSelect[Any]:
+    e, a = tables.entities, tables.aliases
+    return sa.union(sa.select(e.c.canonical_name.label("name")), sa.select(a.c.alias)).order_by(
+        "name"
     )
-    return dict(found.fetchall())
 
 
 def entity_names(snapshot: Snapshot) -> list[str]:
-    """Every name of an entity, each once, in order."""
-    found = driver(snapshot).execute(
-        "SELECT canonical_name FROM entities UNION SELECT alias FROM entity_aliases ORDER BY 1"
-    )
-    return [name for (name,) in found]
+    """Return every name of an entity, each once, in order."""
+    return _entity_names().column(snapshot)

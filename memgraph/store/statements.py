@@ -83,6 +83,12 @@ class Statement:
         row = self._execute(snapshot, values, more).fetchone()
         return None if row is None else row[0]
 
+    def cursor(
+        self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any
+    ) -> Any:
+        """Return the driver's cursor, for more rows than should be in memory at once."""
+        return self._execute(snapshot, values, more)
+
     def write(
         self, transaction: Transaction, values: Mapping[str, Any] | None = None, **more: Any
     ) -> int:
