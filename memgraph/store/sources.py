@@ -1,4 +1,4 @@
-"""What came from a source, and what stands on that. SQLite's.
+"""What came from a source, and what stands on that.
 
 A source is known by one name: a path is a file, or a folder with all below it; a conversation is
 that of a source, or the session in which a turn was said. Every function works on a snapshot
@@ -8,176 +8,188 @@ or transaction that the caller holds.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
-from memgraph.model.enums import SourceName
+import sqlalchemy as sa
+
+from memgraph.model.enums import EdgeType, MemoryStatus, SourceName
 from memgraph.rules.trust import Captured, Named
-from memgraph.store.snapshot import Snapshot, driver
-from memgraph.store.trust import CAPTURED, captured_from_row
+from memgraph.store import tables
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.statements import Column, among, each, listed, member, ordered, prepared, value
+from memgraph.store.trust import captured_columns, captured_from_row
 from memgraph.store.visibility import View
 
-# "/" is followed by "0": below a folder is what lies between the two.
-BELOW: Final = (
-    "(s.source_path = :name OR s.source_path >= rtrim(:name, '/') || '/'"
-    " AND s.source_path < rtrim(:name, '/') || '0')"
-)
-_NAMED: Final = {
-    SourceName.PATH: BELOW,
-    SourceName.CONVERSATION: "s.conversation_id = :name",
-    SourceName.RUN: "s.workflow_run_id = :name",
-    SourceName.CONTENT: "s.content_sha256 = :name",
-}
-
-# Of a journal entry: it is of the act by which this source was taken back.
-_TOLD_WITH: Final = (
-    "json_extract(a.details, '$.source') = :kind AND json_extract(a.details, '$.name') = :name"
-)
 _SEVERAL: Final = 100
-_OF_SOURCES: Final = (
-    "SELECT DISTINCT {column} AS name FROM memory_sources"
-    " WHERE {column} IS NOT NULL AND {column} > :after"
-)
-_NAMES: Final = {
-    SourceName.PATH: _OF_SOURCES.format(column="source_path"),
-    SourceName.CONVERSATION: (
-        _OF_SOURCES.format(column="conversation_id")
-        + " UNION SELECT session_id FROM sessions WHERE session_id > :after"
-    ),
-    SourceName.RUN: _OF_SOURCES.format(column="workflow_run_id"),
-    SourceName.CONTENT: _OF_SOURCES.format(column="content_sha256"),
-}
-
-
-_SENT: Final = (
-    "(m.source_role = :sender COLLATE NOCASE OR EXISTS (SELECT 1 FROM audit_log a"
-    " WHERE a.subject = m.memory_id AND a.action = 'remember' AND a.actor = :sender))"
-)
+_NAME: Final = value("name")
 _BOTH_WAYS: Final = (
     ("from_memory_id", "to_memory_id"),
     ("to_memory_id", "from_memory_id"),
 )
-_WON: Final = "e.edge_type = 'Contradicts' AND json_extract(e.resolution, '$.winner_id') = w.id"
-_DOWN: Final = tuple(
-    f"went w CROSS JOIN memory_edges e ON e.{near} = w.id"
-    f" CROSS JOIN memories m ON m.memory_id = e.{far} WHERE {condition}"
-    for near, far, condition in (
-        ("from_memory_id", "to_memory_id", "e.edge_type = 'Updates' AND e.partial = 0"),
-        ("from_memory_id", "to_memory_id", _WON),
-        ("to_memory_id", "from_memory_id", _WON),
-    )
-)
-# Some memories, and those that they had replaced or won against and that were retracted before
-# them: what was below one of those is held by nobody else.
-_WENT: Final = "WITH RECURSIVE went (id) AS (SELECT value FROM json_each(:ids) {})".format(
-    " ".join(f"UNION SELECT m.memory_id FROM {each} AND m.status = 'retracted'" for each in _DOWN)
-)
-_REPLACED: Final = " UNION ".join(
-    f"SELECT m.memory_id AS old, w.id AS new FROM {each} AND m.status = 'superseded'"
-    for each in _DOWN
-)
+_COLUMN: Final = {
+    SourceName.PATH: "source_path",
+    SourceName.CONVERSATION: "conversation_id",
+    SourceName.RUN: "workflow_run_id",
+    SourceName.CONTENT: "content_sha256",
+}
 
 
-def _of_sources(kind: SourceName) -> str:
-    return (
-        "SELECT o.pk FROM memory_sources s JOIN memories o ON o.source_id = s.source_id"
-        f" WHERE {_NAMED[kind]}"
-    )
+def _is_named(s: sa.FromClause, kind: SourceName, name: Column) -> Column:
+    """Return whether a source has a name, or, for a path, lies below it."""
+    own = s.c[_COLUMN[kind]]
+    if kind is not SourceName.PATH:
+        return own == name
+    # "/" is followed by "0": below a folder is what lies between the two.
+    folder = sa.func.rtrim(name, "/", type_=sa.Text)
+    below = (own >= folder.concat("/")) & (own < folder.concat("0"))
+    return (own == name) | below
 
 
-def keys_of(kind: SourceName) -> str:
-    """A query for the keys of all memories of a source; it binds ``name``."""
-    found = _of_sources(kind)
+def _of_sources(kind: SourceName, name: Column) -> sa.Select[Any]:
+    s, o = tables.sources.alias("s"), tables.memories.alias("o")
+    joined = s.join(o, o.c.source_id == s.c.source_id)
+    return sa.select(o.c.pk).select_from(joined).where(_is_named(s, kind, name))
+
+
+def _of_session(name: Column) -> sa.Select[Any]:
+    o = tables.memories.alias("o")
+    return sa.select(o.c.pk).where(o.c.session_id == name)
+
+
+def _given(
+    kind: SourceName, name: Column = _NAME, *outer: sa.FromClause
+) -> tuple[sa.FromClause, Any]:
+    """Return the memories of a source, and the join in which they are found.
+
+    Args:
+        outer: the table that gives the name.
+    """
+    keys = _of_sources(kind, name).correlate(*outer)
     if kind is SourceName.CONVERSATION:
-        found += " UNION SELECT o.pk FROM memories o WHERE o.session_id = :name"
-    return found
+        f: sa.FromClause = keys.union(_of_session(name).correlate(*outer)).subquery("f")
+    else:
+        f = keys.subquery("f")
+    m = tables.memories.alias("m")
+    return m, ordered(f, (m, m.c.pk == f.c.pk))
+
+
+@prepared
+def _bound(kind: SourceName) -> sa.Select[Any]:
+    # Some are of both: no less than there are is enough.
+    ways = [_of_sources(kind, _NAME)]
+    if kind is SourceName.CONVERSATION:
+        ways.append(_of_session(_NAME))
+    some = sa.union_all(*ways).limit(value("most"))
+    return sa.select(sa.func.count()).select_from(some.subquery())
 
 
 def bound(snapshot: Snapshot, named: Named, most: int) -> int:
-    """No fewer than how many memories a source has, counted up to ``most``; reads indexes alone."""
-    found = f"SELECT 1 FROM ({_of_sources(named.kind)}"
-    if named.kind is SourceName.CONVERSATION:
-        # Some are in both: no less than there are is enough.
-        found += " UNION ALL SELECT o.pk FROM memories o WHERE o.session_id = :name"
-    values = {"name": named.name, "most": most}
-    statement = f"SELECT count(*) FROM ({found}) LIMIT :most)"
-    [(number,)] = driver(snapshot).execute(statement, values)
-    return int(number)
+    """Return no less than how many memories a source has, counted up to ``most``.
+
+    It reads indexes alone.
+    """
+    return int(_bound(named.kind).scalar(snapshot, name=named.name, most=most))
+
+
+@prepared
+def _count(kind: SourceName) -> sa.Select[Any]:
+    m, given = _given(kind)
+    some = sa.select(m.c.pk).select_from(given).where(m.c.status != MemoryStatus.RETRACTED)
+    some = some.limit(value("most"))
+    return sa.select(sa.func.count()).select_from(some.subquery())
 
 
 def count(snapshot: Snapshot, named: Named, most: int) -> int:
-    """How many memories of a source are not retracted, counted up to ``most``."""
-    statement = (
-        f"SELECT count(*) FROM (SELECT 1 FROM ({keys_of(named.kind)}) f"
-        " CROSS JOIN memories m ON m.pk = f.pk WHERE m.status <> 'retracted' LIMIT :most)"
-    )
-    values = {"name": named.name, "most": most}
-    [(found,)] = driver(snapshot).execute(statement, values)
-    return int(found)
+    """Return how many memories of a source are not retracted, counted up to ``most``."""
+    return int(_count(named.kind).scalar(snapshot, name=named.name, most=most))
+
+
+@prepared
+def _given_by(view: View, kind: SourceName) -> sa.Select[Any]:
+    m, given = _given(kind)
+    standing = m.c.status != MemoryStatus.RETRACTED
+    found = sa.select(m.c.memory_id).select_from(given).where(standing, view.where(m))
+    return found.order_by(m.c.pk)
 
 
 def given_by(snapshot: Snapshot, named: Named, view: View) -> list[str]:
-    """The visible memories of a source that are not retracted, the oldest first."""
-    found = driver(snapshot).execute(
-        f"SELECT m.memory_id FROM ({keys_of(named.kind)}) f"
-        f" CROSS JOIN memories m ON m.pk = f.pk"
-        f" WHERE m.status <> 'retracted' AND {view.text.where('m')} ORDER BY m.pk",
-        view.params | {"name": named.name},
+    """Return the visible memories of a source that are not retracted, the oldest first."""
+    statement = _given_by(view.shape, named.kind)
+    return statement.column(snapshot, view.params, name=named.name)
+
+
+@prepared
+def _derived_from(view: View) -> sa.Select[Any]:
+    f, m = listed("ids", "f"), tables.memories.alias("m")
+    d = tables.derivations.alias("d")
+    joined = ordered(
+        f,
+        (d, (d.c.derived_from_id == f.c.value) & d.c.added_at.is_(None)),
+        (m, m.c.memory_id == d.c.memory_id),
     )
-    return [one for (one,) in found]
+    found = sa.select(m.c.memory_id).distinct().select_from(joined)
+    found = found.where(m.c.status != MemoryStatus.RETRACTED, view.where(m))
+    return found.order_by(m.c.pk)
+
+
+@prepared
+def _grounds() -> sa.Select[Any]:
+    f, g = listed("ids", "f"), tables.memories.alias("g")
+    d = tables.derivations.alias("d")
+    joined = ordered(f, (d, d.c.memory_id == f.c.value), (g, g.c.memory_id == d.c.derived_from_id))
+    pair = (d.c.memory_id, d.c.derived_from_id)
+    found = sa.select(*pair).select_from(joined).where(g.c.status != MemoryStatus.RETRACTED)
+    return found.order_by(*pair)
 
 
 def derived_from(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, list[str]]:
-    """Visible memories that are not retracted and were derived from one of these, by id.
+    """Return visible memories that are not retracted and were derived from one of these, by id.
 
     Each with all of its grounds that are not retracted, whoever sees those. A ground that came
     along when a memory was said again is none that it was derived from.
     """
-    found = (
-        driver(snapshot)
-        .execute(
-            "SELECT DISTINCT m.memory_id FROM json_each(:ids) f"
-            " CROSS JOIN memory_derivations d ON d.derived_from_id = f.value"
-            " AND d.added_at IS NULL CROSS JOIN memories m ON m.memory_id = d.memory_id"
-            f" WHERE m.status <> 'retracted' AND {view.text.where('m')} ORDER BY m.pk",
-            view.params | {"ids": json.dumps(list(memory_ids))},
-        )
-        .fetchall()
-    )
-    grounds: dict[str, list[str]] = {one: [] for (one,) in found}
-    for one, ground in driver(snapshot).execute(
-        "SELECT d.memory_id, d.derived_from_id FROM json_each(?) f"
-        " CROSS JOIN memory_derivations d ON d.memory_id = f.value"
-        " CROSS JOIN memories g ON g.memory_id = d.derived_from_id"
-        " WHERE g.status <> 'retracted' ORDER BY d.memory_id, d.derived_from_id",
-        (json.dumps(list(grounds)),),
-    ):
+    ids = json.dumps(list(memory_ids))
+    found = _derived_from(view.shape).column(snapshot, view.params, ids=ids)
+    grounds: dict[str, list[str]] = {one: [] for one in found}
+    for one, ground in _grounds().rows(snapshot, ids=json.dumps(list(grounds))):
         grounds[one].append(ground)
     return grounds
 
 
+@prepared
+def _supported() -> sa.Select[Any]:
+    f, p = listed("ids", "f"), tables.supports.alias("p")
+    counts = (p.c.memory_id == f.c.value) & p.c.ended_at.is_(None)
+    return sa.select(p.c.memory_id).distinct().select_from(ordered(f, (p, counts)))
+
+
 def supported(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
-    """Those of these memories that further sources say, too."""
-    found = driver(snapshot).execute(
-        "SELECT DISTINCT p.memory_id FROM json_each(?) f"
-        " CROSS JOIN memory_supports p ON p.memory_id = f.value AND p.ended_at IS NULL",
-        (json.dumps(list(memory_ids)),),
-    )
-    return {one for (one,) in found}
+    """Return those of some memories that further sources say, too."""
+    return set(_supported().column(snapshot, ids=json.dumps(list(memory_ids))))
+
+
+@prepared
+def _said_by(view: View, kind: SourceName) -> sa.Select[Any]:
+    s, p = tables.sources.alias("s"), tables.supports.alias("p")
+    m = tables.memories.alias("m")
+    counts = (p.c.source_id == s.c.source_id) & p.c.ended_at.is_(None)
+    joined = s.join(p, counts).join(m, m.c.memory_id == p.c.memory_id)
+    found = sa.select(m.c.memory_id, p.c.source_id).select_from(joined)
+    found = found.where(_is_named(s, kind, _NAME), m.c.status != MemoryStatus.RETRACTED)
+    return found.where(view.where(m)).order_by(m.c.pk, p.c.source_id)
 
 
 def said_by(snapshot: Snapshot, named: Named, view: View) -> dict[str, list[str]]:
-    """Visible memories of which the source is a further one, with its rows' ids, oldest first."""
+    """Return visible memories of which the source is a further one, the oldest first.
+
+    Each with the ids of the source's rows.
+    """
     found: dict[str, list[str]] = {}
-    for memory_id, source_id in driver(snapshot).execute(
-        "SELECT m.memory_id, p.source_id FROM memory_sources s"
-        " JOIN memory_supports p ON p.source_id = s.source_id AND p.ended_at IS NULL"
-        f" JOIN memories m ON m.memory_id = p.memory_id WHERE {_NAMED[named.kind]}"
-        f" AND m.status <> 'retracted' AND {view.text.where('m')} ORDER BY m.pk, p.source_id",
-        view.params | {"name": named.name},
-    ):
+    rows = _said_by(view.shape, named.kind).rows(snapshot, view.params, name=named.name)
+    for memory_id, source_id in rows:
         found.setdefault(memory_id, []).append(source_id)
     return found
 
@@ -190,6 +202,31 @@ class Totals(NamedTuple):
     retracted: int
     first_at: int
     last_at: int
+
+
+@prepared
+def _names(view: View, kind: SourceName, by_sender: bool) -> sa.Select[Any]:
+    own, after = tables.sources.c[_COLUMN[kind]], value("after")
+    ways = [sa.select(own.label("name")).distinct().where(own.is_not(None), own > after)]
+    if kind is SourceName.CONVERSATION:
+        session_id = tables.sessions.c.session_id
+        ways.append(sa.select(session_id).where(session_id > after))
+    n = sa.union(*ways).subquery("n")
+    m, given = _given(kind, n.c.name, n)
+    seen = sa.exists().select_from(given).where(view.where(m))
+    if by_sender:
+        seen = seen.where(_is_sent(m))
+    return sa.select(n.c.name).where(seen).order_by(n.c.name).limit(value("limit"))
+
+
+def _is_sent(m: sa.FromClause) -> Column:
+    """Return whether somebody said a memory, or stored it."""
+    a, sender = tables.audit_log.alias("a"), value("sender")
+    stored = sa.exists().where(
+        a.c.subject == m.c.memory_id, a.c.action == "remember", a.c.actor == sender
+    )
+    said = m.c.source_role == sa.collate(sender, "NOCASE")
+    return said | stored.correlate(m)
 
 
 def names(
@@ -207,75 +244,110 @@ def names(
         sender: only those of which something visible was said by somebody of this name, in any
             case of its letters, or stored by this actor.
     """
-    sent = "1" if sender is None else _SENT
-    its = keys_of(kind).replace(":name", "n.name")
-    found = driver(snapshot).execute(
-        f"SELECT n.name FROM ({_NAMES[kind]}) n WHERE EXISTS (SELECT 1 FROM ({its}) f"
-        f" CROSS JOIN memories m ON m.pk = f.pk WHERE {view.text.where('m')} AND {sent})"
-        " ORDER BY n.name LIMIT :limit",
-        view.params | {"after": after, "limit": limit, "sender": sender},
-    )
-    return [one for (one,) in found]
+    statement = _names(view.shape, kind, sender is not None)
+    return statement.column(snapshot, view.params, after=after, limit=limit, sender=sender)
+
+
+@prepared
+def _is_seen(view: View, kind: SourceName) -> sa.Select[Any]:
+    m, given = _given(kind)
+    return sa.select(sa.exists().select_from(given).where(view.where(m)))
 
 
 def is_seen(snapshot: Snapshot, named: Named, view: View) -> bool:
-    """Whether a memory that came from a source is visible."""
-    [(found,)] = driver(snapshot).execute(
-        f"SELECT EXISTS (SELECT 1 FROM ({keys_of(named.kind)}) f"
-        f" CROSS JOIN memories m ON m.pk = f.pk WHERE {view.text.where('m')})",
-        view.params | {"name": named.name},
+    """Return whether a memory that came from a source is visible."""
+    statement = _is_seen(view.shape, named.kind)
+    return bool(statement.scalar(snapshot, view.params, name=named.name))
+
+
+@prepared
+def _totals(view: View, kind: SourceName) -> sa.Select[Any]:
+    m, given = _given(kind)
+    number, status, at = sa.func.count(), m.c.status, m.c.created_at
+    of_status = (
+        sa.func.sum(status == MemoryStatus.ACTIVE),
+        sa.func.sum(status == MemoryStatus.RETRACTED),
     )
-    return bool(found)
+    columns: tuple[Column, ...] = (number, *of_status, sa.func.min(at), sa.func.max(at))
+    return sa.select(*columns).select_from(given).where(view.where(m))
 
 
 def totals(snapshot: Snapshot, named: Named, view: View) -> Totals | None:
-    """None: nothing of it is visible."""
-    [row] = driver(snapshot).execute(
-        "SELECT count(*), sum(m.status = 'active'), sum(m.status = 'retracted'),"
-        f" min(m.created_at), max(m.created_at) FROM ({keys_of(named.kind)}) f"
-        f" CROSS JOIN memories m ON m.pk = f.pk WHERE {view.text.where('m')}",
-        view.params | {"name": named.name},
-    )
+    """Return what of a source is visible, in numbers; None: nothing."""
+    row = _totals(view.shape, named.kind).row(snapshot, view.params, name=named.name)
     return Totals(*row) if row[0] else None
 
 
+@prepared
+def _captured(view: View, kind: SourceName) -> sa.Select[Any]:
+    m, given = _given(kind)
+    s = tables.sources.alias("s")
+    found = sa.select(*captured_columns(s), m.c.session_id).distinct()
+    found = found.select_from(given.join(s, s.c.source_id == m.c.source_id))
+    return found.where(view.where(m)).limit(_SEVERAL)
+
+
 def captured(snapshot: Snapshot, named: Named, view: View) -> list[Captured]:
-    """What tells how far visible memories of a source are trusted, each once, a few at most."""
-    found = driver(snapshot).execute(
-        f"SELECT DISTINCT {CAPTURED}, m.session_id FROM ({keys_of(named.kind)}) f"
-        " CROSS JOIN memories m ON m.pk = f.pk"
-        " JOIN memory_sources s ON s.source_id = m.source_id"
-        f" WHERE {view.text.where('m')} LIMIT {_SEVERAL}",
-        view.params | {"name": named.name},
-    )
-    return [captured_from_row(row) for row in found]
+    """Return what tells how far visible memories of a source are trusted, each once, a few."""
+    rows = _captured(view.shape, named.kind).rows(snapshot, view.params, name=named.name)
+    return [captured_from_row(row) for row in rows]
+
+
+@prepared
+def _summaries() -> sa.Select[Any]:
+    f, m = listed("ids", "f"), tables.memories.alias("m")
+    joined = ordered(f, (m, m.c.memory_id == f.c.value))
+    return sa.select(m.c.memory_id, m.c.summary).select_from(joined)
 
 
 def summaries(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, str]:
-    """The summary of each of some memories."""
-    found = driver(snapshot).execute(
-        "SELECT m.memory_id, m.summary FROM json_each(?) f"
-        " CROSS JOIN memories m ON m.memory_id = f.value",
-        (json.dumps(list(memory_ids)),),
-    )
-    return dict(found.fetchall())
+    """Return the summary of each of some memories."""
+    return dict(_summaries().rows(snapshot, ids=json.dumps(list(memory_ids))))
+
+
+def _lost_to(w: sa.CTE) -> Iterator[tuple[sa.FromClause, Any, Column]]:
+    """Yield the memories that others replaced or won against, the join, and its condition."""
+    e, m = tables.edges.alias("e"), tables.memories.alias("m")
+    replaced = (e.c.edge_type == EdgeType.UPDATES) & (e.c.partial == sa.false())
+    won = (e.c.edge_type == EdgeType.CONTRADICTS) & (member(e.c.resolution, "winner_id") == w.c.id)
+    for (near, far), condition in ((_BOTH_WAYS[0], replaced), *((way, won) for way in _BOTH_WAYS)):
+        yield m, ordered(w, (e, e.c[near] == w.c.id), (m, m.c.memory_id == e.c[far])), condition
+
+
+@prepared
+def _replaced_by(view: View) -> sa.Select[Any]:
+    # Some memories, and those that they had replaced or won against and that were retracted before
+    # them: what was below one of those is held by nobody else.
+    went = sa.select(listed("ids", "f").c.value.label("id")).cte("went", recursive=True)
+    fallen = [
+        sa.select(m.c.memory_id)
+        .select_from(joined)
+        .where(condition, m.c.status == MemoryStatus.RETRACTED)
+        for m, joined, condition in _lost_to(went)
+    ]
+    went = went.union(*fallen)
+    replaced = [
+        sa.select(m.c.memory_id.label("old"), went.c.id.label("new"))
+        .select_from(joined)
+        .where(condition, m.c.status == MemoryStatus.SUPERSEDED)
+        for m, joined, condition in _lost_to(went)
+    ]
+    r = sa.union(*replaced).subquery("r")
+    m, n = tables.memories.alias("m"), tables.memories.alias("n")
+    seen = ordered(r, (m, m.c.memory_id == r.c.old), (n, n.c.memory_id == r.c.new))
+    found = sa.select(r.c.old, r.c.new).select_from(seen).where(view.where(m), view.where(n))
+    return found.order_by(m.c.pk, r.c.new)
 
 
 def replaced_by(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> list[tuple[str, str]]:
-    """Pairs of (what is superseded, which of these replaced it or won against it), if visible.
+    """Return pairs of (what is superseded, which of these replaced it or won), if visible.
 
     As one of these counts what is retracted and was replaced, or lost, by one of them.
     """
-    found = driver(snapshot).execute(
-        f"{_WENT} SELECT r.old, r.new FROM ({_REPLACED}) r"
-        " CROSS JOIN memories m ON m.memory_id = r.old"
-        " CROSS JOIN memories n ON n.memory_id = r.new"
-        f" WHERE {view.text.where('m')} AND {view.text.where('n')} ORDER BY m.pk, r.new",
-        view.params | {"ids": json.dumps(list(memory_ids))},
-    )
-    return [(old, new) for old, new in found]
+    ids = json.dumps(list(memory_ids))
+    return _replaced_by(view.shape).rows(snapshot, view.params, ids=ids)
 
 
 class Joined(NamedTuple):
@@ -286,37 +358,74 @@ class Joined(NamedTuple):
     to_id: str
 
 
-def decided_for(snapshot: Snapshot, replaced: Mapping[str, Collection[str]]) -> list[Joined]:
-    """The contradictions that some memories lost to those that are named with each, by age."""
-    legs = " UNION ".join(
-        "SELECT e.created_at, e.edge_id, e.from_memory_id, e.to_memory_id FROM json_each(:pairs) p"
-        f" CROSS JOIN memory_edges e ON e.{lost} = p.value ->> 0 AND e.{won} = p.value ->> 1"
-        " AND e.edge_type = 'Contradicts' AND e.resolution ->> '$.loser_id' = p.value ->> 0"
-        for lost, won in _BOTH_WAYS
+def _by_age(ways: list[sa.Select[Any]]) -> sa.CompoundSelect[Any]:
+    """Return edges, each once, with the time of each before the fields of ``Joined``."""
+    return sa.union(*ways).order_by("created_at", "edge_id")
+
+
+def _joined(e: sa.FromClause) -> sa.Select[Any]:
+    # An order of a union is by names.
+    order = (e.c[name].label(name) for name in ("created_at", "edge_id"))
+    return sa.select(*order, e.c.from_memory_id, e.c.to_memory_id)
+
+
+@prepared
+def _decided_for() -> sa.CompoundSelect[Any]:
+    p, e = listed("pairs", "p"), tables.edges.alias("e")
+    old, new = member(p.c.value, "old"), member(p.c.value, "new")
+    decided = sa.and_(
+        e.c.edge_type == EdgeType.CONTRADICTS, member(e.c.resolution, "loser_id") == old
     )
-    pairs = [(old, new) for old, by in replaced.items() for new in by]
-    found = driver(snapshot).execute(f"{legs} ORDER BY 1, 2", {"pairs": json.dumps(pairs)})
-    return [Joined(*row) for _, *row in found]
+    return _by_age(
+        [
+            _joined(e).select_from(
+                ordered(p, (e, (e.c[lost] == old) & (e.c[won] == new) & decided))
+            )
+            for lost, won in _BOTH_WAYS
+        ]
+    )
+
+
+def decided_for(snapshot: Snapshot, replaced: Mapping[str, Collection[str]]) -> list[Joined]:
+    """Return the contradictions that some memories lost to those named with each, by age."""
+    pairs = [{"old": old, "new": new} for old, by in replaced.items() for new in by]
+    rows = _decided_for().rows(snapshot, pairs=json.dumps(pairs))
+    return [Joined(*row) for _, *row in rows]
+
+
+@prepared
+def _open_since(view: View) -> sa.CompoundSelect[Any]:
+    f, e = listed("ids", "f"), tables.edges.alias("e")
+    m, r = tables.memories.alias("m"), tables.edge_revisions.alias("r")
+    last_winner = (
+        sa.select(member(r.c.resolution, "winner_id"))
+        .where(r.c.edge_id == e.c.edge_id)
+        .order_by(r.c.until.desc(), r.c.revision_id.desc())
+        .limit(1)
+        .correlate(e)
+        .scalar_subquery()
+    )
+    is_open = (e.c.edge_type == EdgeType.CONTRADICTS) & e.c.resolution.is_(None)
+    stands = (m.c.status == MemoryStatus.ACTIVE) | among(m.c.memory_id, "ids")
+    return _by_age(
+        [
+            _joined(e)
+            .select_from(
+                ordered(f, (e, (e.c[near] == f.c.value) & is_open), (m, m.c.memory_id == e.c[far]))
+            )
+            .where(view.where(m), stands, last_winner == f.c.value)
+            for near, far in _BOTH_WAYS
+        ]
+    )
 
 
 def open_since(snapshot: Snapshot, won: Collection[str], view: View) -> list[Joined]:
-    """Open contradictions that were last decided for one of some memories, by age.
+    """Return open contradictions that were last decided for one of some memories, by age.
 
     Told are those whose other side is visible, and active or one of these.
     """
-    legs = " UNION ".join(
-        "SELECT e.created_at, e.edge_id, e.from_memory_id, e.to_memory_id FROM json_each(:ids) f"
-        f" CROSS JOIN memory_edges e ON e.{near} = f.value AND e.edge_type = 'Contradicts'"
-        f" AND e.resolution IS NULL CROSS JOIN memories m ON m.memory_id = e.{far}"
-        f" WHERE {view.text.where('m')}"
-        " AND (m.status = 'active' OR m.memory_id IN (SELECT value FROM json_each(:ids)))"
-        " AND (SELECT r.resolution ->> '$.winner_id' FROM memory_edge_revisions r"
-        " WHERE r.edge_id = e.edge_id ORDER BY r.until DESC, r.revision_id DESC LIMIT 1) = f.value"
-        for near, far in _BOTH_WAYS
-    )
-    values = view.params | {"ids": json.dumps(list(won))}
-    found = driver(snapshot).execute(f"{legs} ORDER BY 1, 2", values)
-    return [Joined(*row) for _, *row in found]
+    rows = _open_since(view.shape).rows(snapshot, view.params, ids=json.dumps(list(won)))
+    return [Joined(*row) for _, *row in rows]
 
 
 class Lost(NamedTuple):
@@ -332,54 +441,94 @@ class Lost(NamedTuple):
     own: bool
 
 
+def _is_of_act(a: sa.FromClause) -> Column:
+    """Return whether an entry of the journal is of the act that took this source back."""
+    return (member(a.c.details, "source") == value("kind")) & (member(a.c.details, "name") == _NAME)
+
+
+def _about(a: sa.FromClause, m: sa.FromClause) -> tuple[sa.FromClause, Column]:
+    return m, m.c.memory_id == a.c.subject
+
+
+@prepared
+def _taken_back(view: View) -> sa.Select[Any]:
+    a, b = tables.audit_log.alias("a"), tables.audit_log.alias("b")
+    m = tables.memories.alias("m")
+    later = sa.exists().where(
+        b.c.subject == a.c.subject, b.c.seq > a.c.seq, b.c.action.in_(["retract", "restore"])
+    )
+    found = sa.select(m.c.memory_id).distinct().select_from(ordered(a, _about(a, m)))
+    found = found.where(a.c.action == "retract", _is_of_act(a), *_is_kept_retracted(m))
+    return found.where(~later.correlate(a), view.where(m)).order_by(m.c.pk)
+
+
+def _is_kept_retracted(m: sa.FromClause) -> tuple[Column, ...]:
+    return (m.c.status == MemoryStatus.RETRACTED, m.c.content != "")
+
+
 def taken_back(snapshot: Snapshot, named: Named, view: View) -> list[str]:
-    """Visible memories that are retracted because this source was taken back, by key.
+    """Return visible memories that are retracted because this source was taken back, by key.
 
     What was retracted for another reason since is none, nor is what was erased.
     """
-    found = driver(snapshot).execute(
-        "SELECT DISTINCT m.memory_id FROM audit_log a"
-        " CROSS JOIN memories m ON m.memory_id = a.subject"
-        f" WHERE a.action = 'retract' AND {_TOLD_WITH} AND m.status = 'retracted'"
-        " AND m.content <> '' AND NOT EXISTS (SELECT 1 FROM audit_log b WHERE b.subject = a.subject"
-        f" AND b.seq > a.seq AND b.action IN ('retract', 'restore')) AND {view.text.where('m')}"
-        " ORDER BY m.pk",
-        view.params | {"kind": named.kind.value, "name": named.name},
+    statement = _taken_back(view.shape)
+    return statement.column(snapshot, view.params, kind=named.kind.value, name=named.name)
+
+
+@prepared
+def _taken_with_others() -> sa.Select[Any]:
+    f, m = listed("ids", "f"), tables.memories.alias("m")
+    a, b = tables.audit_log.alias("a"), tables.audit_log.alias("b")
+    last = (
+        sa.select(sa.func.max(b.c.seq))
+        .where(b.c.subject == m.c.memory_id, b.c.action.in_(["retract", "restore"]))
+        .correlate(m)
+        .scalar_subquery()
     )
-    return [one for (one,) in found]
+    kept = sa.and_(m.c.memory_id == f.c.value, *_is_kept_retracted(m))
+    source = member(a.c.details, "source")
+    found = sa.select(m.c.memory_id, source, member(a.c.details, "name"))
+    found = found.select_from(ordered(f, (m, kept), (a, a.c.seq == last)))
+    return found.where(a.c.action == "retract", source.is_not(None)).order_by(m.c.pk)
 
 
 def taken_with_others(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, Named]:
-    """Those of some memories that are retracted because a source was taken back, with that.
+    """Return those of some memories that are retracted because a source was taken back, with that.
 
     What was retracted for another reason since is none, nor is what was erased.
     """
-    found = driver(snapshot).execute(
-        "SELECT m.memory_id, a.details ->> '$.source', a.details ->> '$.name'"
-        " FROM json_each(?) f CROSS JOIN memories m ON m.memory_id = f.value"
-        " AND m.status = 'retracted' AND m.content <> '' CROSS JOIN audit_log a ON a.seq = ("
-        "SELECT max(b.seq) FROM audit_log b WHERE b.subject = m.memory_id"
-        " AND b.action IN ('retract', 'restore'))"
-        " WHERE a.action = 'retract' AND a.details ->> '$.source' IS NOT NULL ORDER BY m.pk",
-        (json.dumps(list(memory_ids)),),
+    rows = _taken_with_others().rows(snapshot, ids=json.dumps(list(memory_ids)))
+    return {one: Named(SourceName(kind), name) for one, kind, name in rows}
+
+
+@prepared
+def _lost_with(view: View) -> sa.Select[Any]:
+    a, b = tables.audit_log.alias("a"), tables.audit_log.alias("b")
+    f, g = each(a.c.details, "f", "source_ids"), each(b.c.details, "g", "source_ids")
+    m, p = tables.memories.alias("m"), tables.supports.alias("p")
+    later = (
+        sa.exists()
+        .select_from(b.join(g, sa.true()))
+        .where(b.c.subject == a.c.subject, b.c.seq > a.c.seq, b.c.action == "weaken")
+        .where(g.c.value == f.c.value)
+        .correlate(a, f)
     )
-    return {one: Named(SourceName(kind), name) for one, kind, name in found}
+    its = (p.c.memory_id == m.c.memory_id) & (p.c.source_id == f.c.value)
+    found = sa.select(
+        m.c.memory_id,
+        a.c.details,
+        sa.func.json_group_array(p.c.source_id),
+        sa.func.max(p.c.source_id == m.c.source_id),
+    )
+    found = found.select_from(ordered(a, _about(a, m), (f, sa.true()), (p, its)))
+    found = found.where(a.c.action == "weaken", _is_of_act(a), p.c.ended_at.is_not(None), ~later)
+    return found.where(view.where(m)).group_by(a.c.seq).order_by(a.c.seq.desc())
 
 
 def lost_with(snapshot: Snapshot, named: Named, view: View) -> list[Lost]:
-    """What visible memories lost with a source and have not got back, the last loss first."""
-    found = driver(snapshot).execute(
-        "SELECT m.memory_id, a.details, json_group_array(p.source_id),"
-        " max(p.source_id = m.source_id) FROM audit_log a"
-        " CROSS JOIN memories m ON m.memory_id = a.subject"
-        " CROSS JOIN json_each(a.details, '$.source_ids') f"
-        " CROSS JOIN memory_supports p ON p.memory_id = m.memory_id AND p.source_id = f.value"
-        f" WHERE a.action = 'weaken' AND {_TOLD_WITH} AND p.ended_at IS NOT NULL"
-        " AND NOT EXISTS (SELECT 1 FROM audit_log b, json_each(b.details, '$.source_ids') g"
-        " WHERE b.subject = a.subject AND b.seq > a.seq AND b.action = 'weaken'"
-        f" AND g.value = f.value) AND {view.text.where('m')} GROUP BY a.seq ORDER BY a.seq DESC",
-        view.params | {"kind": named.kind.value, "name": named.name},
-    )
+    """Return what visible memories lost with a source and have not got back, last loss first."""
+    statement = _lost_with(view.shape)
+    found = statement.rows(snapshot, view.params, kind=named.kind.value, name=named.name)
     losses = []
     for memory_id, details, rows, own in found:
         told = json.loads(details)["confidence"]
@@ -388,18 +537,15 @@ def lost_with(snapshot: Snapshot, named: Named, view: View) -> list[Lost]:
     return losses
 
 
-# Memories by the workflow run that they come from.
+@prepared
+def _of_run(view: View) -> sa.Select[Any]:
+    s, m = tables.sources.alias("s"), tables.memories.alias("m")
+    found = sa.select(m.c.memory_id).select_from(s.join(m, m.c.source_id == s.c.source_id))
+    found = found.where(s.c.workflow_run_id == _NAME, view.where(m))
+    return found.order_by(m.c.created_at.desc(), m.c.memory_id.desc()).limit(value("limit"))
 
 
 def of_run(snapshot: Snapshot, workflow_run_id: str, view: View, *, limit: int) -> list[str]:
-    """Ids of what a run left in the memory, the newest first, as far as the reader may see it.
-
-    Sources are not indexed by their run: it is read off all of them.
-    """
-    statement = (
-        "SELECT m.memory_id FROM memory_sources s JOIN memories m ON m.source_id = s.source_id"
-        f" WHERE s.workflow_run_id = :run AND {view.text.where('m')}"
-        " ORDER BY m.created_at DESC, m.memory_id DESC LIMIT :limit"
-    )
-    values = view.params | {"run": workflow_run_id, "limit": limit}
-    return [row[0] for row in driver(snapshot).execute(statement, values)]
+    """Return what a run left in the memory, the newest first, as far as the reader may see it."""
+    statement = _of_run(view.shape)
+    return statement.column(snapshot, view.params, name=workflow_run_id, limit=limit)

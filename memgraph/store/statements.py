@@ -139,9 +139,14 @@ def listed(name: str, alias: str) -> Any:
     return each(value(name), alias)
 
 
-def each(array: Column, alias: str) -> Any:
-    """Return a table of the elements of a JSON array; see ``listed``."""
-    return _JsonEach(array).table_valued("value", "key", name=alias)
+def each(array: Column, alias: str, key: str | None = None) -> Any:
+    """Return a table of the elements of a JSON array; see ``listed``.
+
+    Args:
+        key: of the member that is the array; None: it is the whole value.
+    """
+    path: list[Column] = [] if key is None else [sa.literal_column(f"'$.{key}'")]
+    return _JsonEach(array, *path).table_valued("value", "key", name=alias)
 
 
 def among(column: Column, name: str) -> Column:

@@ -9,6 +9,8 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+import sqlalchemy as sa
+
 from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.model.enums import CapturedBy, SourceName, SourceType, TrustTier
 from memgraph.model.speaking import PERSONS, Voice, voice_of
@@ -17,6 +19,7 @@ from memgraph.rules.evidence import Origin
 from memgraph.rules.trust import Captured, Named, Standing, Trust, Trusted, ceiling, floors
 from memgraph.store.rows import SOURCE_FIELDS, source_from_row
 from memgraph.store.snapshot import Snapshot, Transaction, driver
+from memgraph.store.statements import Column
 
 # Rows of ``memory_supports``: further sources that say what a memory says.
 
@@ -222,10 +225,11 @@ MAX_LOOKED_AT: Final = 20_000
 _UNREAD: Final = ""
 
 _TRUST_TOLD = "SELECT kind, name, tier, max_memories FROM source_trust"
-CAPTURED: Final = (
-    "s.source_type, s.captured_by, s.source_path, s.conversation_id, s.workflow_run_id,"
-    " s.content_sha256"
+_CAPTURED: Final = (
+    *("source_type", "captured_by", "source_path", "conversation_id", "workflow_run_id"),
+    "content_sha256",
 )
+CAPTURED: Final = ", ".join(f"s.{name}" for name in _CAPTURED)
 _TRUST_OWN = (
     f"SELECT m.memory_id, {OWN_GONE}, {CAPTURED}, m.session_id FROM json_each(?1) f"
     " CROSS JOIN memories m ON m.memory_id = f.value"
@@ -444,7 +448,16 @@ def _read(
     }
 
 
+def captured_columns(s: sa.FromClause) -> list[Column]:
+    """Return the columns of a source that ``captured_from_row`` takes."""
+    return [s.c[name] for name in _CAPTURED]
+
+
 def captured_from_row(row: Sequence[Any]) -> Captured:
-    """From ``CAPTURED`` and the session of the memory."""
+    """Return what tells of a source how far it is trusted.
+
+    Args:
+        row: ``captured_columns``, and the session of the memory.
+    """
     source_type, captured_by, *names = row
     return Captured(SourceType(source_type), CapturedBy(captured_by), *names)
