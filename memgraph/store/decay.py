@@ -9,7 +9,7 @@ from typing import NamedTuple
 from memgraph.clock import MS_PER_DAY
 from memgraph.model.enums import MemoryStatus
 from memgraph.store.memories import set_statuses
-from memgraph.store.snapshot import Snapshot, driver
+from memgraph.store.snapshot import Snapshot, Transaction, driver
 from memgraph.store.visibility import View
 
 REASON = "decayed"
@@ -133,7 +133,7 @@ def _values(rule: Rule) -> dict[str, float]:
 
 
 def retire(
-    snapshot: Snapshot,
+    transaction: Transaction,
     memory_ids: Sequence[str],
     *,
     at: int,
@@ -141,4 +141,4 @@ def retire(
     reason: str = REASON,
 ) -> None:
     """Retract memories at once: see ``memgraph.store.memories``."""
-    set_statuses(snapshot, memory_ids, MemoryStatus.RETRACTED, at=at, actor=actor, reason=reason)
+    set_statuses(transaction, memory_ids, MemoryStatus.RETRACTED, at=at, actor=actor, reason=reason)

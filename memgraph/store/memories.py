@@ -19,17 +19,24 @@ import sqlalchemy as sa
 
 from memgraph.errors import NotFound
 from memgraph.ids import SHORT_CHARS
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ShownStatus
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, ShownStatus
 from memgraph.model.values import Memory, Source
 from memgraph.store import embeddings, tables
-from memgraph.store.rows import (
-    MEMORY_COLUMNS,
-    MEMORY_FIELDS,
-    SOURCE_FIELDS,
-    json_text,
-    memory_from_row,
+from memgraph.store.rows import MEMORY_FIELDS, SOURCE_FIELDS, json_text, memory_from_row
+from memgraph.store.snapshot import Insert, Snapshot, Transaction
+from memgraph.store.statements import (
+    Column,
+    among,
+    element,
+    greatest,
+    holds_all,
+    listed,
+    member,
+    ordered,
+    prepared,
+    unindexed,
+    value,
 )
-from memgraph.store.snapshot import Insert, Snapshot, Transaction, driver
 from memgraph.store.visibility import View
 
 _SHORT_ID = re.compile(rf"[0-9A-HJKMNP-TV-Z]{{{SHORT_CHARS}}}")
@@ -43,17 +50,6 @@ _insert_derivation = Insert(
 )
 _memory_values = itemgetter(*_COLUMNS)
 _status_values = itemgetter(*_STATUS_COLUMNS)
-_SAME_CONTENT = (
-    "SELECT memory_id, content_hash, kind, type, scope, scope_id, sensitivity, agent_id, item_id"
-    " FROM memories WHERE {hash} IN (SELECT value FROM json_each(?)) AND {item}"
-    " AND status = 'active' AND kind <> 'episode'"
-    " AND (valid_until IS NULL OR valid_until > ?) ORDER BY pk"
-)
-_SAME_UNNAMED = _SAME_CONTENT.format(hash="content_hash", item="item_id IS NULL")
-# Thousands of items may say the same; few have the same name. "+" keeps to the index of names.
-_SAME_NAMED = _SAME_CONTENT.format(
-    hash="+content_hash", item="item_id IN (SELECT value FROM json_each(?))"
-)
 
 
 class Turn(NamedTuple):
@@ -69,27 +65,38 @@ class Turn(NamedTuple):
     item_id: str | None
 
 
-_SAME_TURNS = (
-    f"SELECT {', '.join(f'm.{name}' for name in Turn._fields)}, m.memory_id FROM json_each(?) f"
-    " CROSS JOIN memories m ON m.session_id = f.value ->> 0 AND m.turn_id = f.value ->> 1"
-    " WHERE m.turn_id IS NOT NULL AND m.kind = 'episode' AND m.status <> 'retracted'"
-)
+class Alike(NamedTuple):
+    """What a memory of some content is; enums are given by value."""
+
+    memory_id: str
+    content_hash: str
+    kind: str
+    type: str
+    scope: str
+    scope_id: str | None
+    sensitivity: str
+    agent_id: str | None
+    item_id: str | None
+
+
+@prepared
+def _last_pk() -> sa.Select[Any]:
+    return sa.select(sa.func.max(tables.memories.c.pk))
 
 
 def next_pk(snapshot: Snapshot) -> int:
-    """The key of the next row; the caller holds the only write transaction."""
-    [(last,)] = driver(snapshot).execute("SELECT max(pk) FROM memories")
-    return int(last or 0) + 1
+    """Return the key of the next row; the caller holds the only write transaction."""
+    return int(_last_pk().scalar(snapshot) or 0) + 1
 
 
 def insert(transaction: Transaction, rows: Sequence[dict[str, Any]]) -> None:
-    """Rows with every column of the table, ``pk`` included."""
+    """Store rows with every column of the table, ``pk`` included."""
     _insert(transaction, [_memory_values(row) for row in rows])
 
 
 @lru_cache(maxsize=1024)
 def source_id(source: Source) -> str:
-    """The id of a source is made from what it says: equal sources are one row."""
+    """Return the id of a source, made from what it says: equal sources are one row."""
     said = json_text(source.model_dump(mode="json"))
     return "src_" + hashlib.sha256(said.encode()).hexdigest()[:32]
 
@@ -109,12 +116,30 @@ def insert_statuses(transaction: Transaction, rows: Sequence[dict[str, Any]]) ->
 def insert_derivations(
     transaction: Transaction, pairs: Sequence[tuple[str, str]], *, added_at: int | None = None
 ) -> None:
-    """Pairs of (memory, the memory it was derived from); a repeated pair is left as it is.
+    """Store pairs of (memory, the memory it was derived from); a repeated one stays as it is.
 
     Args:
         added_at: when the grounds were found; None: with the memories themselves.
     """
     _insert_derivation(transaction, [(*pair, added_at) for pair in pairs])
+
+
+@prepared
+def _same_content(named: bool) -> sa.Select[Any]:
+    m = tables.memories
+    # Thousands of items may say the same; few have the same name: then the index of names is used.
+    content_hash = unindexed(m.c.content_hash) if named else m.c.content_hash
+    return (
+        sa.select(*(m.c[name] for name in Alike._fields))
+        .where(
+            among(content_hash, "hashes"),
+            among(m.c.item_id, "item_ids") if named else m.c.item_id.is_(None),
+            m.c.status == MemoryStatus.ACTIVE,
+            m.c.kind != MemoryKind.EPISODE,
+            m.c.valid_until.is_(None) | (m.c.valid_until > value("at")),
+        )
+        .order_by(m.c.pk)
+    )
 
 
 def same_content(
@@ -124,58 +149,70 @@ def same_content(
     *,
     item_ids: Sequence[str] | None = None,
     at: int,
-) -> list[sa.Row[Any]]:
-    """Active memories but turns whose content hash is one of ``hashes``, oldest first.
+) -> list[Alike]:
+    """Return active memories but turns whose content hash is one of ``hashes``, oldest first.
 
-    Enums are given by value; ``view`` None: all of them. What is valid no more ``at`` that time
-    is not among them: it says nothing of now.
+    ``view`` None: all of them. What is valid no more ``at`` that time is not among them: it says
+    nothing of now.
 
     Args:
         item_ids: memories with one of these; None: those without any.
     """
     if not hashes:
         return []
-    given = (json.dumps(list(hashes)),)
-    if item_ids is None:
-        found = list(snapshot.exec_driver_sql(_SAME_UNNAMED, (*given, at)))
-    else:
-        named = (*given, json.dumps(list(item_ids)), at)
-        found = list(snapshot.exec_driver_sql(_SAME_NAMED, named))
+    values = {"hashes": json.dumps(list(hashes)), "item_ids": json.dumps(list(item_ids or ()))}
+    rows = _same_content(item_ids is not None).rows(snapshot, values, at=at)
+    found = [Alike._make(row) for row in rows]
     if view is None:
         return found
-    seen = existing_ids(snapshot, [row.memory_id for row in found], view)
-    return [row for row in found if row.memory_id in seen]
+    seen = existing_ids(snapshot, [one.memory_id for one in found], view)
+    return [one for one in found if one.memory_id in seen]
+
+
+@prepared
+def _same_turns() -> sa.Select[Any]:
+    f, m = listed("turns", "f"), tables.memories.alias("m")
+    is_it = (m.c.session_id == element(f.c.value, 0)) & (m.c.turn_id == element(f.c.value, 1))
+    return (
+        sa.select(*(m.c[name] for name in Turn._fields), m.c.memory_id)
+        .select_from(ordered(f, (m, is_it)))
+        .where(m.c.turn_id.is_not(None), m.c.kind == MemoryKind.EPISODE)
+        .where(m.c.status != MemoryStatus.RETRACTED)
+    )
 
 
 def same_turns(
     snapshot: Snapshot, turns: Collection[tuple[str, str]], view: View | None = None
 ) -> dict[Turn, str]:
-    """Turns that are stored under these (session, turn id), by all that makes two one."""
+    """Return the turns stored under these (session, turn id), by all that makes two one."""
     if not turns:
         return {}
-    found = driver(snapshot).execute(_SAME_TURNS, (json.dumps(list(turns)),)).fetchall()
+    found = _same_turns().rows(snapshot, turns=json.dumps(list(turns)))
     seen = existing_ids(snapshot, [row[-1] for row in found], view)
     return {Turn(*row[:-1]): row[-1] for row in found if row[-1] in seen}
 
 
+@prepared
+def _existing(view: View | None) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    return sa.select(m.c.memory_id).where(among(m.c.memory_id, "ids"), _seen(view, m))
+
+
+def _seen(view: View | None, m: sa.FromClause) -> Column:
+    return sa.true() if view is None else view.where(m)
+
+
 def existing_ids(snapshot: Snapshot, ids: Sequence[str], view: View | None = None) -> set[str]:
-    """Those of ``ids`` that are stored and visible; None: whoever looks."""
+    """Return those of ``ids`` that are stored and visible; None: whoever looks."""
     if not ids:
         return set()
-    condition = "1" if view is None else view.text.where("m")
+    statement = _existing(None if view is None else view.shape)
     values = {} if view is None else view.params
-    found = snapshot.execute(
-        sa.text(
-            "SELECT m.memory_id FROM memories m"
-            f" WHERE m.memory_id IN (SELECT value FROM json_each(:ids)) AND {condition}"
-        ),
-        {**values, "ids": json.dumps(list(ids))},
-    )
-    return set(found.scalars())
+    return set(statement.column(snapshot, values, ids=json.dumps(list(ids))))
 
 
 def require(snapshot: Snapshot, ids: Sequence[str], view: View | None = None) -> None:
-    """Raises NotFound: one of them is not there, or not visible; both sound the same."""
+    """Raise NotFound where one is not there, or not visible; both sound the same."""
     found = existing_ids(snapshot, ids, view)
     for memory_id in ids:
         if memory_id not in found:
@@ -187,36 +224,44 @@ def is_short(given: object) -> bool:
     return isinstance(given, str) and _SHORT_ID.fullmatch(given) is not None
 
 
+@prepared
+def _whole_ids(view: View) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    short = sa.func.substr(m.c.memory_id, -SHORT_CHARS)
+    return (
+        sa.select(short, sa.func.min(m.c.memory_id))
+        .where(among(short, "short"), view.where(m))
+        .group_by(short)
+        .having(sa.func.count() == 1)
+    )
+
+
 def whole_ids(snapshot: Snapshot, given: Sequence[str], view: View) -> list[str]:
     """Return the ids that short ones stand for, in order; any other text as it is.
 
     A short id that several visible memories have, or none, stays as it is: there is no such memory.
     """
-    short = {one for one in given if is_short(one)}
-    found = driver(snapshot).execute(
-        f"SELECT substr(m.memory_id, -{SHORT_CHARS}) AS short, min(m.memory_id) FROM memories m"
-        " WHERE short IN (SELECT value FROM json_each(:short))"
-        f" AND {view.text.where('m')} GROUP BY short HAVING count(*) = 1",
-        view.params | {"short": json.dumps(sorted(short))},
-    )
-    whole = dict(found)
+    short = json.dumps(sorted({one for one in given if is_short(one)}))
+    whole = dict(_whole_ids(view.shape).rows(snapshot, view.params, short=short))
     return [whole.get(one, one) for one in given]
 
 
 def get(snapshot: Snapshot, memory_id: str, view: View | None = None) -> Memory:
-    """One memory, whatever its status. Raises NotFound, as ``require`` does."""
+    """Return one memory, whatever its status. Raises NotFound, as ``require`` does."""
     require(snapshot, [memory_id], view)
     return get_many(snapshot, [memory_id])[0]
 
 
+@prepared
+def _get_many() -> sa.Select[Any]:
+    m = tables.memories
+    found = sa.select(*(m.c[name] for name in MEMORY_FIELDS))
+    return found.where(among(m.c.memory_id, "ids")).order_by(m.c.pk)
+
+
 def get_many(snapshot: Snapshot, ids: Sequence[str]) -> list[Memory]:
-    """In the order of their keys; unknown ids are left out."""
-    found = snapshot.exec_driver_sql(
-        f"SELECT {MEMORY_COLUMNS} FROM memories"
-        " WHERE memory_id IN (SELECT value FROM json_each(?)) ORDER BY pk",
-        (json.dumps(list(ids)),),
-    )
-    return [memory_from_row(row) for row in found]
+    """Return memories in the order of their keys; unknown ids are left out."""
+    return [memory_from_row(row) for row in _get_many().rows(snapshot, ids=json.dumps(list(ids)))]
 
 
 def set_status(
@@ -308,7 +353,7 @@ class Filter:
     statuses: frozenset[ShownStatus] = frozenset()
 
     def stored(self, as_of: int | None) -> frozenset[MemoryStatus] | None:
-        """The statuses of rows among which they are; None: any."""
+        """Return the statuses of rows among which they are; None: any."""
         if as_of is not None and ShownStatus.ERASED in self.statuses:
             return None
         return frozenset(map(_stored_status, self.statuses)) or None
@@ -318,68 +363,81 @@ def _stored_status(shown: ShownStatus) -> MemoryStatus:
     return MemoryStatus.RETRACTED if shown is ShownStatus.ERASED else MemoryStatus(shown)
 
 
-_ERASED = "(m.status = 'retracted' AND m.content = '')"
+def _is_erased(m: sa.FromClause) -> Column:
+    return (m.c.status == MemoryStatus.RETRACTED) & (m.c.content == "")
 
 
-def _shown_as(statuses: frozenset[ShownStatus], view: View) -> str:
-    """The condition that a memory is shown as one of these, where one is asked for."""
-    others = ", ".join(f"'{each.value}'" for each in sorted(statuses - {ShownStatus.ERASED}))
+def _shown_as(statuses: frozenset[ShownStatus], view: View, m: sa.FromClause) -> Column:
+    """Return whether a memory is shown as one of these, where one is asked for."""
+    others = sorted(each.value for each in statuses - {ShownStatus.ERASED})
     if ShownStatus.ERASED not in statuses:
         # As of an earlier time it may have had any status.
         leaves_out = view.as_of is not None or ShownStatus.RETRACTED in statuses
-        return f"NOT {_ERASED}" if statuses and leaves_out else "1"
-    return f"({_ERASED} OR {view.text.status('m')} IN ({others}))" if others else _ERASED
+        return sa.not_(_is_erased(m)) if statuses and leaves_out else sa.true()
+    return _is_erased(m) | view.status(m).in_(others) if others else _is_erased(m)
+
+
+@prepared
+def _select(view: View, statuses: frozenset[ShownStatus], given: frozenset[str]) -> sa.Select[Any]:
+    m, b = tables.memories.alias("m"), tables.memories.alias("b")
+    # One that is hidden is none, lest the page should tell of it; one of another status is.
+    before = sa.select(b.c.pk).where(b.c.memory_id == value("before"), View(view.viewer).where(b))
+    terms = {
+        "memory_ids": among(m.c.memory_id, "memory_ids"),
+        "types": among(m.c.type, "types"),
+        "kinds": among(m.c.kind, "kinds"),
+        "tags": holds_all(view.value("tags", m), "tags"),
+        "session_id": m.c.session_id == value("session_id"),
+        "before": m.c.pk < before.scalar_subquery(),
+    }
+    return (
+        sa.select(*view.memory_columns(m))
+        .where(view.where(m), _shown_as(statuses, view, m))
+        .where(*(term for name, term in terms.items() if name in given))
+        .order_by(m.c.pk.desc())
+        .limit(value("limit"))
+    )
 
 
 def select(snapshot: Snapshot, view: View, chosen: Filter, *, limit: int) -> list[Memory]:
-    """Visible memories that pass the filter, newest first."""
-    terms = [view.text.where("m"), _shown_as(chosen.statuses, view)]
-    values: dict[str, Any] = {**view.params, "limit": limit}
-    for column, wanted in (
-        ("memory_id", chosen.memory_ids),
-        ("type", chosen.types),
-        ("kind", chosen.kinds),
-    ):
-        if wanted:
-            terms.append(f"m.{column} IN (SELECT value FROM json_each(:{column}))")
-            values[column] = json.dumps(wanted)
-    if chosen.tags:
-        terms.append(
-            "NOT EXISTS (SELECT 1 FROM json_each(:tags) t"
-            f" WHERE t.value NOT IN (SELECT value FROM json_each({view.text.value('tags', 'm')})))"
-        )
-        values["tags"] = json.dumps(chosen.tags)
-    if chosen.session_id is not None:
-        terms.append("m.session_id = :session_id")
-        values["session_id"] = chosen.session_id
-    if chosen.before is not None:
-        # One that is hidden is none, lest the page should tell of it; one of another status is.
-        seen = View(view.viewer).text.where("b")
-        terms.append(f"m.pk < (SELECT b.pk FROM memories b WHERE b.memory_id = :before AND {seen})")
-        values["before"] = chosen.before
-    statement = sa.text(
-        f"SELECT {view.text.memory_columns('m')} FROM memories m"
-        f" WHERE {' AND '.join(terms)} ORDER BY m.pk DESC LIMIT :limit"
-    )
-    return [memory_from_row(row) for row in snapshot.execute(statement, values)]
+    """Return visible memories that pass the filter, newest first."""
+    lists = {name: getattr(chosen, name) for name in ("memory_ids", "types", "kinds", "tags")}
+    values: dict[str, Any] = {name: json.dumps(each) for name, each in lists.items() if each}
+    texts = {"session_id": chosen.session_id, "before": chosen.before}
+    values |= {name: text for name, text in texts.items() if text is not None}
+    statement = _select(view.shape, chosen.statuses, frozenset(values))
+    rows = statement.rows(snapshot, view.params, **values, limit=limit)
+    return [memory_from_row(row) for row in rows]
+
+
+@prepared
+def _counts(view: View | None, *names: str) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    columns = [m.c[name] for name in names]
+    return sa.select(*columns, sa.func.count()).where(_seen(view, m)).group_by(*columns)
+
+
+@prepared
+def _count_erased(view: View | None) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    return sa.select(sa.func.count()).where(_is_erased(m), _seen(view, m))
 
 
 def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, int]]:
-    """How many visible memories there are of each kind, type and shown status; None: of all."""
-    condition = "1" if view is None else view.text.where("m")
+    """Return how many visible memories there are of each kind, type and shown status.
+
+    Args:
+        view: None: all of them are counted.
+    """
+    shape = None if view is None else view.shape
     values = {} if view is None else view.params
     found: dict[str, Counter[str]] = {"kind": Counter(), "type": Counter(), "status": Counter()}
     # An index has type and status together: the table is read once, for the kind.
     for columns in (("kind",), ("type", "status")):
-        named = ", ".join(f"m.{each}" for each in columns)
-        statement = sa.text(
-            f"SELECT {named}, count(*) FROM memories m WHERE {condition} GROUP BY {named}"
-        )
-        for *names, count in snapshot.execute(statement, values):
+        for *names, count in _counts(shape, *columns).rows(snapshot, values):
             for column, name in zip(columns, names, strict=True):
                 found[column][str(name)] += count
-    statement = sa.text(f"SELECT count(*) FROM memories m WHERE {_ERASED} AND {condition}")
-    erased = snapshot.execute(statement, values).scalar_one()
+    erased = _count_erased(shape).scalar(snapshot, values)
     moved = Counter({ShownStatus.RETRACTED.value: -erased, ShownStatus.ERASED.value: erased})
     found["status"].update(moved)
     found["status"] = +found["status"]
@@ -389,33 +447,44 @@ def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, 
 # The status of many memories at once: column, history and vector index, in a few statements.
 
 
-_END_PERIODS: Final = (
-    "UPDATE memory_status SET until = max(since, ?)"
-    " WHERE until IS NULL AND memory_id IN (SELECT value FROM json_each(?))"
-)
-_BEGIN_PERIODS: Final = (
-    "INSERT INTO memory_status (memory_id, status, since, until, actor, reason)"
-    " SELECT f.value, ?, max(?, coalesce((SELECT max(h.until) FROM memory_status h"
-    " WHERE h.memory_id = f.value), 0)), NULL, ?, ? FROM json_each(?) f"
-)
-_SET: Final = (
-    "UPDATE memories SET status = ?, updated_at = max(updated_at, ?), {}"
-    " WHERE memory_id IN (SELECT value FROM json_each(?))"
-)
-# The time at which the new period begins, which a clock that was set back does not put before the
-# one that it ends.
-_BEGUN: Final = "SELECT h.since FROM memory_status h WHERE h.memory_id = memories.memory_id"
-_END: Final = _SET.format(f"valid_until = coalesce(valid_until, ({_BEGUN} AND h.until IS NULL))")
-# An end that was given with a memory stays, one that a change of its status made is open again.
-_RETURN: Final = _SET.format(
-    f"last_accessed_at = max(coalesce(last_accessed_at, 0), ({_BEGUN} AND h.until IS NULL)),"
-    f" valid_until = CASE WHEN valid_until IN ({_BEGUN} AND h.status <> 'active') THEN NULL"
-    " ELSE valid_until END"
-)
+@prepared
+def _end_periods() -> sa.Update:
+    h = tables.statuses
+    mine = (h.c.until.is_(None), among(h.c.memory_id, "ids"))
+    return sa.update(h).where(*mine).values(until=greatest(h.c.since, value("at")))
+
+
+@prepared
+def _begin_periods() -> sa.Insert:
+    f, h = listed("ids", "f"), tables.statuses.alias("h")
+    last = sa.select(sa.func.max(h.c.until)).where(h.c.memory_id == f.c.value).correlate(f)
+    # A clock that was set back does not put the beginning before the end of the period before.
+    since = greatest(value("at"), sa.func.coalesce(last.scalar_subquery(), 0))
+    new = sa.select(f.c.value, value("new"), since, sa.null(), value("by"), value("why"))
+    return sa.insert(tables.statuses).from_select(_STATUS_COLUMNS, new)
+
+
+@prepared
+def _set_statuses(returning: bool) -> sa.Update:
+    m, h = tables.memories, tables.statuses.alias("h")
+    since = sa.select(h.c.since).where(h.c.memory_id == m.c.memory_id).correlate(m)
+    begun = since.where(h.c.until.is_(None)).scalar_subquery()
+    changed: dict[str, Column] = {
+        "status": value("new"),
+        "updated_at": greatest(m.c.updated_at, value("at")),
+    }
+    if returning:
+        # An end that was given with a memory stays, one that a change of its status made is open.
+        ends = m.c.valid_until.in_(since.where(h.c.status != MemoryStatus.ACTIVE))
+        changed["last_accessed_at"] = greatest(sa.func.coalesce(m.c.last_accessed_at, 0), begun)
+        changed["valid_until"] = sa.case((ends, sa.null()), else_=m.c.valid_until)
+    else:
+        changed["valid_until"] = sa.func.coalesce(m.c.valid_until, begun)
+    return sa.update(m).where(among(m.c.memory_id, "ids")).values(changed)
 
 
 def set_statuses(
-    snapshot: Snapshot,
+    transaction: Transaction,
     memory_ids: Sequence[str],
     status: MemoryStatus,
     *,
@@ -424,12 +493,11 @@ def set_statuses(
     reason: str,
 ) -> None:
     """Change the status of memories that have another one."""
-    ids = json.dumps(list(memory_ids))
-    execute = driver(snapshot).execute
-    execute(_END_PERIODS, (at, ids))
-    execute(_BEGIN_PERIODS, (status.value, at, actor, reason, ids))
-    execute(_RETURN if status is MemoryStatus.ACTIVE else _END, (status.value, at, ids))
-    embeddings.index(snapshot).refresh(memory_ids)
+    values = {"ids": json.dumps(list(memory_ids)), "new": status.value, "at": at}
+    _end_periods().write(transaction, values)
+    _begin_periods().write(transaction, values, by=actor, why=reason)
+    _set_statuses(status is MemoryStatus.ACTIVE).write(transaction, values)
+    embeddings.index(transaction).refresh(memory_ids)
 
 
 # Values that were, as far as an older schema tells them: for exports that were made of one.
@@ -438,33 +506,53 @@ def set_statuses(
 KEPT_SINCE: Final = "0005"
 """The schema from which on every change leaves the values that were."""
 
-# Word for word those of the migration to that schema.
-_LOST: Final = """
-    INSERT INTO memory_revisions
-        (memory_id, until, importance, confidence, decay_rate, valid_until, tags, attributes)
-    SELECT m.memory_id, lost.at, m.importance, lost.confidence, m.decay_rate,
-        nullif(m.valid_until, lost.at), m.tags, m.attributes
-    FROM (SELECT json_extract(resolution, '$.loser_id') AS loser_id, min(resolved_at) AS at,
-            json_extract(resolution, '$.loser_prior_confidence') AS confidence
-        FROM memory_edges WHERE edge_type = 'Contradicts' AND resolved_at IS NOT NULL
-        GROUP BY 1) lost
-    JOIN memories m ON m.memory_id = lost.loser_id
-    WHERE lost.confidence IS NOT NULL
-        AND NOT EXISTS (SELECT 1 FROM memory_revisions r WHERE r.memory_id = m.memory_id)
-"""
-_OPEN: Final = """
-    INSERT INTO memory_revisions
-        (memory_id, until, importance, confidence, decay_rate, valid_until, tags, attributes)
-    SELECT m.memory_id, h.since, m.importance, m.confidence, m.decay_rate, NULL, m.tags,
-        m.attributes
-    FROM memory_status h JOIN memories m ON m.memory_id = h.memory_id
-    WHERE h.until IS NULL AND h.status <> 'active' AND m.valid_until = h.since
-        AND h.since > m.created_at
-        AND NOT EXISTS (SELECT 1 FROM memory_revisions r WHERE r.memory_id = m.memory_id)
-"""
+# As the migration to that schema has it.
 
 
-def fill_in(snapshot: Snapshot) -> None:
+def _keep_values(found: sa.Select[Any]) -> sa.Insert:
+    names = ("memory_id", "until", "importance", "confidence", "decay_rate", "valid_until")
+    return sa.insert(tables.revisions).from_select([*names, "tags", "attributes"], found)
+
+
+def _has_none_kept(m: sa.FromClause) -> Column:
+    r = tables.revisions.alias("r")
+    return ~sa.exists().where(r.c.memory_id == m.c.memory_id).correlate(m)
+
+
+@prepared
+def _keep_lost() -> sa.Insert:
+    e, m = tables.edges, tables.memories.alias("m")
+    loser = member(e.c.resolution, "loser_id").label("loser_id")
+    prior = member(e.c.resolution, "loser_prior_confidence").label("confidence")
+    lost = (
+        sa.select(loser, sa.func.min(e.c.resolved_at).label("at"), prior)
+        .where(e.c.edge_type == EdgeType.CONTRADICTS, e.c.resolved_at.is_not(None))
+        .group_by(loser)
+        .subquery("lost")
+    )
+    end = sa.func.nullif(m.c.valid_until, lost.c.at)
+    kept = (m.c.memory_id, lost.c.at, m.c.importance, lost.c.confidence, m.c.decay_rate, end)
+    found = sa.select(*kept, m.c.tags, m.c.attributes)
+    found = found.select_from(lost.join(m, m.c.memory_id == lost.c.loser_id))
+    return _keep_values(found.where(lost.c.confidence.is_not(None), _has_none_kept(m)))
+
+
+@prepared
+def _keep_open() -> sa.Insert:
+    h, m = tables.statuses.alias("h"), tables.memories.alias("m")
+    kept = (m.c.memory_id, h.c.since, m.c.importance, m.c.confidence, m.c.decay_rate, sa.null())
+    found = sa.select(*kept, m.c.tags, m.c.attributes)
+    found = found.select_from(h.join(m, m.c.memory_id == h.c.memory_id)).where(
+        h.c.until.is_(None),
+        h.c.status != MemoryStatus.ACTIVE,
+        m.c.valid_until == h.c.since,
+        h.c.since > m.c.created_at,
+        _has_none_kept(m),
+    )
+    return _keep_values(found)
+
+
+def fill_in(transaction: Transaction) -> None:
     """Keep the confidence before a contradiction was lost, and that an end was open before it."""
-    for statement in (_LOST, _OPEN):
-        driver(snapshot).execute(statement)
+    for statement in (_keep_lost(), _keep_open()):
+        statement.write(transaction)

@@ -154,6 +154,12 @@ def among(column: Column, name: str) -> Column:
     return column.in_(sa.select(sa.column("value")).select_from(_JsonEach(value(name))))
 
 
+def holds_all(array: Column, name: str) -> Column:
+    """Return whether a JSON array holds all that a JSON array has that is given as ``name``."""
+    wanted, held = listed(name, "wanted"), each(array, "held")
+    return ~sa.exists().where(wanted.c.value.not_in(sa.select(held.c.value)))
+
+
 class _OrderedJoin(Join):
     """A join that the planner executes from left to right."""
 
@@ -205,3 +211,8 @@ def place_of(table: sa.FromClause) -> Column:
 def member(column: Column, key: str) -> Column:
     """Return a member of a JSON object, as text or number; NULL where there is none."""
     return column.op("->>")(sa.literal_column(f"'$.{key}'"))
+
+
+def element(array: Column, index: int) -> Column:
+    """Return an element of a JSON array, counted from 0; see ``member``."""
+    return array.op("->>")(sa.literal(index))

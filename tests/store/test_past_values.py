@@ -12,7 +12,7 @@ from filling import NOW, Filling, fresh_database
 from memgraph.rules.scope import Viewer
 from memgraph.store import graph, memories
 from memgraph.store.database import Database
-from memgraph.store.snapshot import driver
+from memgraph.store.snapshot import Snapshot, driver
 from memgraph.store.visibility import View
 
 MIGRATION = Path(__file__).parents[2] / "migrations/versions/0005_what_was_and_why.py"
@@ -24,16 +24,45 @@ def database(tmp_path: Path) -> Iterator[Database]:
         yield opened
 
 
-def test_an_import_keeps_what_the_migration_keeps() -> None:
-    said = re.findall(
+def test_an_import_keeps_what_the_migration_keeps(database: Database) -> None:
+    fill_with_endings(database)
+    statements = re.findall(
         r'^KEEP_WHAT_\w+ = """(.*?)"""', MIGRATION.read_text(), re.DOTALL | re.MULTILINE
     )
-    assert said == [memories._LOST, memories._OPEN]
+    with database.write() as transaction:
+        for statement in statements:
+            transaction.exec_driver_sql(statement)
+        migrated = kept(transaction)
+        transaction.exec_driver_sql("DELETE FROM memory_revisions")
+        memories.fill_in(transaction)
+        assert kept(transaction) == migrated
+    assert len(migrated) == 2
+
+
+def kept(snapshot: Snapshot) -> list[tuple[object, ...]]:
+    found = driver(snapshot).execute("SELECT * FROM memory_revisions ORDER BY revision_id")
+    return [tuple(row) for row in found]
 
 
 def test_the_confidence_before_a_loss_and_the_open_end_before_an_ending(
     database: Database,
 ) -> None:
+    loser, gone, winner = fill_with_endings(database)
+    for _ in range(2):
+        # Twice is once.
+        with database.write() as transaction:
+            memories.fill_in(transaction)
+    with database.read() as snapshot:
+        found = graph.visible_memories(
+            snapshot, [loser, gone, winner], View(Viewer(), as_of=NOW + 5)
+        )
+        assert len(kept(snapshot)) == 2
+    assert (found[loser].confidence, found[loser].valid_until) == (0.8, None)
+    assert found[gone].valid_until is None
+
+
+def fill_with_endings(database: Database) -> tuple[str, str, str]:
+    """Store what lost a contradiction, what was retracted, and what won; return their ids."""
     filling = Filling(database)
     ended = [("active", NOW, NOW + 10), ("superseded", NOW + 10, None)]
     winner = filling.memory()
@@ -52,15 +81,4 @@ def test_the_confidence_before_a_loss_and_the_open_end_before_an_ending(
         valid_until=NOW + 20,
     )
     filling.flush()
-    for _ in range(2):
-        # Twice is once.
-        with database.write() as connection:
-            memories.fill_in(connection)
-    with database.read() as connection:
-        found = graph.visible_memories(
-            connection, [loser, gone, winner], View(Viewer(), as_of=NOW + 5)
-        )
-        [(kept,)] = driver(connection).execute("SELECT count(*) FROM memory_revisions")
-    assert (found[loser].confidence, found[loser].valid_until) == (0.8, None)
-    assert found[gone].valid_until is None
-    assert kept == 2
+    return loser, gone, winner
