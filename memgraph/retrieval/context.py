@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -120,7 +120,7 @@ _NUMBER_WORDS = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pool:
     """The candidates of one question, in the order of their sessions and turns.
 
@@ -134,6 +134,21 @@ class Pool:
     links: Sequence[tuple[int, int, float]]
     vectors: NDArray[np.float32] | None
     query_vector: NDArray[np.float32] | None
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The words of the candidates."""
+        return Texts([each.content for each in self.candidates])
+
+    @cached_property
+    def layout(self) -> _Layout:
+        """Who stands beside whom."""
+        return _Layout(self.candidates)
+
+    @cached_property
+    def roles(self) -> _Roles:
+        """Who says what."""
+        return _Roles(self.candidates)
 
 
 def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -162,8 +177,8 @@ def relevance(pool: Pool, terms: Terms) -> Floats:
     """
     if not pool.candidates:
         return np.zeros(0)
-    own: Floats = _said(pool.candidates, terms) * np.array(terms.weights)
-    layout = _Layout(pool.candidates)
+    own: Floats = _said(pool, terms) * np.array(terms.weights)
+    layout = pool.layout
     near = own.copy()
     for distance in range(1, DISTANCE + 1):
         for turns in (distance, -distance):
@@ -180,22 +195,19 @@ def relevance(pool: Pool, terms: Terms) -> Floats:
     return judged
 
 
-def _said(candidates: Sequence[Candidate], terms: Terms) -> NDArray[np.bool_]:
+def _said(pool: Pool, terms: Terms) -> NDArray[np.bool_]:
     """Which of the terms each candidate says; a speaker's name is said by all of the speaker's."""
-    counts = Texts([each.content for each in candidates]).counts(terms.stems)
-    speakers = ({stem(name) for name in _names(each.source_role or "")} for each in candidates)
-    named = [[one in names for one in terms.stems] for names in speakers]
-    spoken: NDArray[np.bool_] = np.array(named, dtype=np.bool_).reshape(counts.shape)
-    return (counts > 0.0) | spoken
+    speakers = ({stem(name) for name in _names(role)} for role in pool.roles.names)
+    named = [[float(one in names) for one in terms.stems] for names in speakers]
+    said: NDArray[np.bool_] = pool.texts.counts(terms.stems) + pool.roles.of_each(named) > 0.0
+    return said
 
 
 def features(pool: Pool, question: Question, terms: Terms) -> dict[str, Floats]:
     """Every feature by name, one number per candidate."""
-    layout = _Layout(pool.candidates)
-    roles = _Roles(pool.candidates)
-    texts = Texts([each.content for each in pool.candidates])
-    found = _term_features(pool, question, terms, layout, roles, texts)
-    found |= _plain_features(pool.candidates, question, layout, roles, texts)
+    layout = pool.layout
+    found = _term_features(pool, question, terms)
+    found |= _plain_features(pool, question)
     if pool.vectors is None or pool.query_vector is None:
         guess = _first_guess(found)
     else:
@@ -264,15 +276,9 @@ class _Layout:
         return best[self.group]
 
 
-def _term_features(
-    pool: Pool,
-    question: Question,
-    terms: Terms,
-    layout: _Layout,
-    roles: _Roles,
-    texts: Texts,
-) -> dict[str, Floats]:
-    counts, lengths = texts.counts(terms.stems), texts.lengths
+def _term_features(pool: Pool, question: Question, terms: Terms) -> dict[str, Floats]:
+    layout, roles = pool.layout, pool.roles
+    counts, lengths = pool.texts.counts(terms.stems), pool.texts.lengths
     speakers = {stem(name) for role in roles.names for name in _names(role)}
     is_name = np.array([one in speakers for one in terms.stems], dtype=np.bool_)
     # Whoever is named in a question and takes part in the talk is seldom named by what answers.
@@ -314,17 +320,12 @@ def _term_features(
     }
 
 
-def _plain_features(
-    candidates: Sequence[Candidate],
-    question: Question,
-    layout: _Layout,
-    roles: _Roles,
-    texts: Texts,
-) -> dict[str, Floats]:
+def _plain_features(pool: Pool, question: Question) -> dict[str, Floats]:
+    texts = pool.texts
     found = {
         # A question that says something of whoever asks it is evidence as any other turn.
         "asks": texts.asks * (1.0 - texts.any_of(_FIRST_PERSON)),
-        "answers": layout.shifted(texts.asks, -1) * roles.are_no_replies,
+        "answers": pool.layout.shifted(texts.asks, -1) * pool.roles.are_no_replies,
     }
     if question.asks_when:
         found["time_asked"] = np.maximum(texts.any_of(_TIME_WORDS), texts.digits(4))
@@ -332,7 +333,7 @@ def _plain_features(
         found["number_asked"] = np.maximum(texts.any_of(_NUMBER_WORDS), texts.digits(1))
     if question.periods:
         # A period agrees with days: those of a talk have few of them.
-        days = [_time_of(each) // MS_PER_DAY for each in candidates]
+        days = [_time_of(each) // MS_PER_DAY for each in pool.candidates]
         agreed = {
             day: max(period.agreement(day * MS_PER_DAY) for period in question.periods)
             for day in set(days)
@@ -356,8 +357,8 @@ class _Roles:
         self.are_no_replies = self.of_each([role not in _HELPERS for role in folded])
         self.are_of_chat = self.of_each([role in _USERS | _HELPERS for role in folded]) > 0.0
 
-    def of_each(self, values: Sequence[float]) -> Floats:
-        """Return for each candidate the value of its role; ``values``: in the order of names."""
+    def of_each(self, values: Sequence[float] | Sequence[Sequence[float]]) -> Floats:
+        """Return for each candidate the values of its role; ``values``: in the order of names."""
         return np.array(values, dtype=np.float64)[self._whose]
 
 

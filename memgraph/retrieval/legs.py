@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -16,9 +15,8 @@ from memgraph.retrieval import context
 from memgraph.retrieval.query import Question, Terms, choose_terms
 from memgraph.retrieval.timing import Timed, untimed
 from memgraph.rules.ranking import reciprocal_rank_fusion
-from memgraph.store import embeddings, graph, recall, text_index
+from memgraph.store import graph, recall, text_index
 from memgraph.store.database import DriverError
-from memgraph.store.ports import VectorIndex
 from memgraph.store.recall import Candidate, Narrowing
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING
@@ -27,8 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.ports import TextMatches
-    from memgraph.store.sqlite.vector_cache import HeldVectors
+    from memgraph.store.ports import TextMatches, VectorIndex
 
 ACTIVE = frozenset({MemoryStatus.ACTIVE})
 # An entity that is named everywhere tells little, and walking all its memories costs much.
@@ -59,6 +56,7 @@ class Legs:
         match: the words searched for, as an FTS5 expression; empty: none.
         relevance: 0..1 by key, where it was asked for.
         pool, terms: what was ranked by what stands around it, and what it was asked for.
+        matches: what holds the words of the question; None: it took too long to look up.
     """
 
     candidates: dict[int, Candidate] = field(default_factory=dict)
@@ -72,6 +70,7 @@ class Legs:
     relevance: dict[int, float] = field(default_factory=dict)
     pool: context.Pool | None = None
     terms: Terms | None = None
+    matches: TextMatches | None = None
 
     def judge(self) -> Mapping[int, float]:
         """Return how relevant each candidate is, 0..1 by key; empty where none was ranked."""
@@ -114,7 +113,7 @@ class Search:
         with_edges: there are edges to follow.
         top_k_context: candidates that the context leg ranks.
         exact: nothing is left out for the sake of speed.
-        held: vectors kept from recall to recall.
+        vectors: the vector index of the snapshot.
         timed: told how long each leg takes.
         judged: tell the relevance of what is found.
     """
@@ -126,7 +125,7 @@ class Search:
     with_edges: bool
     top_k_context: int
     exact: bool
-    held: HeldVectors | None = None
+    vectors: VectorIndex
     timed: Timed = untimed
     judged: bool = False
 
@@ -135,10 +134,15 @@ class Search:
         question: Question,
         query_vector: NDArray[np.float32] | None,
         name_keys: Collection[str],
+        matches: TextMatches | None = None,
     ) -> Legs:
-        """Run all legs that weigh anything; one of weight 0 brings no candidates either."""
+        """Run all legs that weigh anything; one of weight 0 brings no candidates either.
+
+        Args:
+            matches: what holds the words, where that is known.
+        """
         legs = Legs()
-        matches = self._matches(question, legs)
+        matches = legs.matches = matches or self._matches(question, legs)
         terms = self._terms(question, matches)
         if terms.stems:
             legs.match = terms.match
@@ -232,10 +236,6 @@ class Search:
             except DriverError as error:
                 self._expired_or_raise(error, name, legs)
 
-    @cached_property
-    def _vectors(self) -> VectorIndex:
-        return embeddings.index(self.snapshot, None if self.exact else self.held)
-
     def _is_shown(self, found: Candidate) -> bool:
         statuses = self.narrowing.view.statuses
         return statuses is None or found.status in statuses
@@ -275,7 +275,7 @@ class Search:
     def _vector(
         self, query: NDArray[np.float32], limit: int, narrowing: Narrowing
     ) -> list[Candidate]:
-        return recall.by_vector(self.snapshot, query, narrowing, limit, index=self._vectors)
+        return recall.by_vector(self.snapshot, query, narrowing, limit, self.vectors)
 
     def _entity(self, keys: Collection[str], limit: int, narrowing: Narrowing) -> list[Candidate]:
         return recall.by_entities(self.snapshot, keys, MAX_MENTIONS, narrowing, limit)
@@ -325,7 +325,7 @@ class Search:
         pool = context.in_order(list(members.values()))
         stored = None
         if query_vector is not None:
-            stored = self._vectors.vectors([each.pk for each in pool])
+            stored = self.vectors.vectors([each.pk for each in pool])
         found = context.Pool(pool, legs.links, stored, query_vector)
         order = context.rank(found, question, terms)
         legs.pool, legs.terms = found, terms

@@ -6,9 +6,10 @@ the legs, their fusion, the modifiers, the pairs of contradictions, the edges an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from memgraph.clock import iso
@@ -54,7 +55,7 @@ from memgraph.rules.trust import (
     most_of,
     shared,
 )
-from memgraph.store import graph
+from memgraph.store import embeddings, graph
 from memgraph.store import recall as recall_rows
 from memgraph.store import trust as trust_rows
 from memgraph.store.database import Database
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memgraph.store.ports import TextMatches, VectorIndex
     from memgraph.store.sqlite.vector_cache import HeldVectors
 
 RECEIPT_PREFIX = "rcl_"
@@ -191,16 +193,35 @@ class _Found:
     account: Account
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Origins:
-    """Where ranked memories came from, by their keys; those of ``low`` are of low trust."""
+    """Where candidates came from.
+
+    Attributes:
+        low: keys of those of low trust.
+    """
 
     snapshot: Snapshot
-    by_pk: dict[int, Captured]
-    low: Collection[int]
+    low: Collection[int] = ()
+    _sources: dict[str, Captured] = field(default_factory=dict)
+    _names: dict[tuple[str, str | None], frozenset[Named]] = field(default_factory=dict)
 
-    def names(self, each: Rated) -> frozenset[Named]:
-        return self.by_pk[each.candidate.pk].names
+    def look_up(self, some: Iterable[Candidate]) -> None:
+        """Look up the sources of those that are not known yet."""
+        unknown = {each.source_id for each in some} - self._sources.keys()
+        if unknown:
+            self._sources |= trust_rows.sources_by_id(self.snapshot, unknown)
+
+    def captured(self, each: Candidate) -> Captured:
+        return self._sources[each.source_id]._replace(session_id=each.session_id)
+
+    def names(self, each: Candidate) -> frozenset[Named]:
+        # Most candidates share a source and a session with others.
+        key = (each.source_id, each.session_id)
+        found = self._names.get(key)
+        if found is None:
+            found = self._names[key] = self.captured(each).names
+        return found
 
     def claims(
         self, some: Sequence[Rated], relevance: Mapping[int, float], *, turns: bool
@@ -208,17 +229,12 @@ class _Origins:
         """Return the claim of each; turns are bounded where ``turns`` or low trust says so."""
         return [
             Claim(
-                self.names(each),
+                self.names(each.candidate),
                 relevance.get(each.candidate.pk, 0.0),
                 turns or each.candidate.sequence is None or each.candidate.pk in self.low,
             )
             for each in some
         ]
-
-    def look_up(self, some: Sequence[Rated]) -> None:
-        """Look up where those came from that are not known yet."""
-        rest = [each.candidate.pk for each in some if each.candidate.pk not in self.by_pk]
-        self.by_pk.update(trust_rows.origins_by_pk(self.snapshot, rest))
 
 
 @dataclass(frozen=True)
@@ -323,15 +339,19 @@ class _Answer:
         if trust.uniform and (named or len(ranked) <= most):
             return ranked
         # Where every source is trusted alike, only what comes first has to be looked at.
-        looked_at = ranked[:top_n] if trust.uniform else ranked
-        origins = trust_rows.origins_by_pk(self.snapshot, [one.candidate.pk for one in looked_at])
-        low = {pk for pk, one in origins.items() if trust.tier(one) is TrustTier.LOW}
-        if low:
+        looked_at = [each.candidate for each in (ranked[:top_n] if trust.uniform else ranked)]
+        origins = _Origins(self.snapshot)
+        origins.look_up(looked_at)
+        if TrustTier.LOW in trust.tiers:
+            low = {
+                one.pk for one in looked_at if trust.tier(origins.captured(one)) is TrustTier.LOW
+            }
+            origins.low = low
             ranked = [distrusted(one) if one.candidate.pk in low else one for one in ranked]
             ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
         if named or most >= top_n:
             return ranked
-        return self._bounded(ranked, legs, _Origins(self.snapshot, origins, low), top_n, most)
+        return self._bounded(ranked, legs, origins, top_n, most)
 
     def _bounded(
         self, ranked: list[Rated], legs: Legs, origins: _Origins, top_n: int, most: int
@@ -345,14 +365,14 @@ class _Answer:
         if not crowd:
             return ranked
         turns_alone = not crowding(origins.claims(first, {}, turns=False), most)
-        flooded = trust_rows.has_other_talks(self.snapshot, crowd) and self._is_flooded(legs, crowd)
+        flooded = self._is_flooded(legs, crowd, origins)
         if turns_alone and not flooded:
             return ranked
         before = ranked
         relevance = dict(legs.judge())
-        origins.look_up(ranked)
-        if sum(not crowd & origins.names(each) for each in ranked) < top_n - most:
-            more = self._legs(self.narrowing.without_sources(crowd))
+        origins.look_up(each.candidate for each in ranked)
+        if sum(not crowd & origins.names(each.candidate) for each in ranked) < top_n - most:
+            more = self._legs(self.narrowing.without_sources(crowd), legs.matches)
             known = {each.candidate.pk for each in ranked}
             rate = rating(self.narrowing.at, self.settings, Standing(), self._accessed).rated
             ranked = ranked + [
@@ -363,18 +383,21 @@ class _Answer:
             ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
             legs.candidates.update(more.candidates)
             relevance = dict(more.judge()) | relevance
-            origins.look_up(ranked)
+            origins.look_up(each.candidate for each in ranked)
         turns = flooded and contested(origins.claims(ranked, relevance, turns=True), crowd)
         if turns_alone and not turns:
             return before
         claims = origins.claims(ranked, relevance, turns=turns)
         return in_order([ranked[at] for at in shared(claims, top_n, most)])
 
-    def _is_flooded(self, legs: Legs, crowd: Collection[Named]) -> bool:
-        """Return whether one source of a crowd holds most of what words and vectors found."""
-        found = [pk for leg in ("text", "vector") for pk in legs.ranked.get(leg, ())]
-        origins = trust_rows.origins_by_pk(self.snapshot, set(found))
-        return flooding([origins[pk].names for pk in found], crowd)
+    def _is_flooded(self, legs: Legs, crowd: Collection[Named], origins: _Origins) -> bool:
+        """Return whether one talk of several holds most of what words and vectors found."""
+        keys = [pk for leg in ("text", "vector") for pk in legs.ranked.get(leg, ())]
+        found = [legs.candidates[pk] for pk in keys]
+        origins.look_up(found)
+        return flooding(
+            [origins.names(each) for each in found], crowd
+        ) and trust_rows.has_other_talks(self.snapshot, crowd)
 
     @property
     def request(self) -> RecallRequest:
@@ -398,8 +421,18 @@ class _Answer:
     def _top_n(self) -> int:
         return self.request.top_n or self.settings.retrieval.top_n
 
-    def _legs(self, narrowing: Narrowing | None = None) -> Legs:
-        """Search, within ``narrowing`` instead of the answer's own where one is given."""
+    @cached_property
+    def _vectors(self) -> VectorIndex:
+        # Without the model of the index nobody knows whether it tells of all that is seen.
+        use_held = self._vector is not None and not self.exact
+        return embeddings.index(self.snapshot, self.held if use_held else None)
+
+    def _legs(self, narrowing: Narrowing | None = None, matches: TextMatches | None = None) -> Legs:
+        """Search, within ``narrowing`` instead of the answer's own where one is given.
+
+        Args:
+            matches: what holds the words of the question, where an earlier search looked it up.
+        """
         narrowing = narrowing or self.narrowing
         retrieval = self.settings.retrieval
         with_replaced = self.request.as_of is not None or self.state.has_replaced
@@ -411,8 +444,7 @@ class _Answer:
             bool(self.state.ties),
             self._top_n + CONTEXT_SURPLUS,
             self.exact,
-            # Without the model of the index nobody knows whether it tells of all that is seen.
-            None if self._vector is None else self.held,
+            self._vectors,
             self.timed,
             self.request.min_relevance is not None,
         )
@@ -424,7 +456,7 @@ class _Answer:
                 recall_rows.by_filters(self.snapshot, narrowing, retrieval.top_k_text),
             )
             return legs
-        return search.gather(question, vector, self.asked.name_keys)
+        return search.gather(question, vector, self.asked.name_keys, matches)
 
     def _fused(self, legs: Legs) -> list[Fused[int]]:
         retrieval = self.settings.retrieval

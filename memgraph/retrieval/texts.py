@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MOST_KEPT = 8_192
 """So many texts, and as many that were met before them, are kept by a process."""
 _KEPT_CHARS = 2_000
+MOST_STEMS = 50_000
 # Every ASCII byte that belongs to no word becomes a blank, capitals become small; bytes of other
 # characters stay, `_Plain` has seen to those.
 _BLANKED = bytes(
@@ -50,10 +51,9 @@ class _Text:
     def read(cls, content: str) -> _Text:
         plain = content if content.isascii() else _NOT_ASCII.sub(_plain, content)
         words = plain.encode("utf-8", "surrogatepass").translate(_BLANKED).split()
-        stems = [stem(word.decode("utf-8", "surrogatepass")) for word in words]
         return cls(
             _spaced(words),
-            _spaced([one.encode("utf-8", "surrogatepass") for one in stems]),
+            _spaced(list(map(_STEMS.__getitem__, words))),
             len(words),
             content.rstrip()[-1:] == "?",
         )
@@ -65,6 +65,20 @@ class _Text:
         else:
             there = re.search(rb"[0-9]{%d}" % asked, self.words) is not None
         self.holds[asked] = there
+
+
+class _Stems(dict[bytes, bytes]):
+    """The stem of every word that was met last, both in UTF-8."""
+
+    def __missing__(self, word: bytes) -> bytes:
+        if len(self) >= MOST_STEMS:
+            self.clear()
+        found = stem(word.decode("utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
+        self[word] = found
+        return found
+
+
+_STEMS = _Stems()
 
 
 class _Kept:
@@ -95,6 +109,7 @@ _KEPT = _Kept()
 def forget() -> None:
     """Forget the texts that the process keeps; after some were erased."""
     _KEPT.forget()
+    _STEMS.clear()
 
 
 class Texts:
@@ -106,9 +121,16 @@ class Texts:
         self.lengths: Floats = np.array([each.length for each in self._texts], dtype=np.float64)
         # 1 for those that end with a question mark.
         self.asks: Floats = np.array([each.asks for each in self._texts], dtype=np.float64)
+        self._counts: dict[tuple[str, ...], Floats] = {}
 
     def counts(self, stems: Sequence[str]) -> Floats:
         """Return how often each stem stands in each text: shape (texts, stems)."""
+        wanted = tuple(stems)
+        if wanted not in self._counts:
+            self._counts[wanted] = self._counted(wanted)
+        return self._counts[wanted]
+
+    def _counted(self, stems: Sequence[str]) -> Floats:
         joined = b"".join([each.stems for each in self._texts])
         ends = np.cumsum([len(each.stems) for each in self._texts])
         counts = np.zeros((len(self._contents), len(stems)))

@@ -115,11 +115,15 @@ def reciprocal_rank_fusion(
     for name in sorted(legs):
         share = weights.get(name, 1.0)
         for rank, one in enumerate(legs[name], start=1):
-            by_leg = ranks.setdefault(one, {})
-            if name not in by_leg:
+            by_leg = ranks.get(one)
+            if by_leg is None:
+                ranks[one] = {name: rank}
+                scores[one] = share / (k + rank)
+            elif name not in by_leg:
                 by_leg[name] = rank
-                scores[one] = scores.get(one, 0.0) + share / (k + rank)
-    order = sorted(scores, key=lambda one: (-scores[one], one))
+                scores[one] += share / (k + rank)
+    # The second sort keeps the order of equals, reversed or not.
+    order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
     return [Fused(one, scores[one], ranks[one]) for one in order]
 
 

@@ -103,18 +103,21 @@ class Trust:
         )
 
     @property
+    def tiers(self) -> frozenset[TrustTier]:
+        """The tiers that a source may have."""
+        told = (each.tier for each in self.told.values())
+        return frozenset((*self.captured_by.values(), *self.source_type.values(), *told))
+
+    @property
     def uniform(self) -> bool:
         """Whether everything is trusted alike, so that nothing need be looked up."""
-        tiers = {*self.captured_by.values(), *self.source_type.values()}
-        return len(tiers | {each.tier for each in self.told.values()}) == 1
+        return len(self.tiers) == 1
 
     @property
     def unlimited(self) -> bool:
         """Whether nothing is counted: no source of a tier that is in use has a quota."""
-        tiers = {*self.captured_by.values(), *self.source_type.values()}
-        tiers |= {each.tier for each in self.told.values()}
         told = any(each.max_memories is not None for each in self.told.values())
-        return not told and not any(self.max_memories[each] for each in tiers)
+        return not told and not any(self.max_memories[each] for each in self.tiers)
 
     def tier(self, source: Captured) -> TrustTier:
         """How far a source is trusted.

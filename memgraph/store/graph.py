@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from memgraph.clock import MAX_MS
@@ -20,6 +21,7 @@ from memgraph.rules.contradictions import Side
 from memgraph.store.bulletins import moment
 from memgraph.store.recall import plain_rows
 from memgraph.store.rows import (
+    EDGE_FIELDS,
     SOURCE_FIELDS,
     STATUS_FIELDS,
     columns,
@@ -27,9 +29,12 @@ from memgraph.store.rows import (
     memory_from_row,
     source_from_row,
     status_from_row,
+    unreadable,
 )
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
+
+_STRENGTH = itemgetter(*(EDGE_FIELDS.index(one) for one in ("weight", "created_at", "edge_id")))
 
 
 class Step(NamedTuple):
@@ -330,21 +335,23 @@ def edges_around(
 
     Args:
         per_memory: of each memory at most so many in and as many out.
+
+    Raises:
+        DatabaseCorrupt: a row is damaged.
     """
-    chosen = " UNION ".join(
-        f"SELECT e.rowid FROM json_each(:ids) f CROSS JOIN memory_edges e WHERE e.rowid IN ("
+    statement = " UNION ALL ".join(
+        f"SELECT {view.text.edge_columns('e')} FROM json_each(:ids) f CROSS JOIN memory_edges e"
+        " WHERE e.rowid IN ("
         f"SELECT o.rowid FROM memory_edges o CROSS JOIN memories m ON m.memory_id = o.{far}"
         f" WHERE o.{near} = f.value AND {view.text.edge_where('o')} AND {view.text.where('m')}"
         " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :per_memory)"
         for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
     )
-    statement = (
-        f"SELECT {view.text.edge_columns('x')} FROM memory_edges x WHERE x.rowid IN ({chosen})"
-        " ORDER BY x.weight DESC, x.created_at DESC, x.edge_id DESC LIMIT :limit"
-    )
-    values = view.params | {
-        "ids": json.dumps(list(memory_ids)),
-        "per_memory": per_memory,
-        "limit": limit,
-    }
-    return [edge_from_row(row) for row in plain_rows(snapshot, statement, values)]
+    values = view.params | {"ids": json.dumps(list(memory_ids)), "per_memory": per_memory}
+    # An edge between two of them comes twice.
+    found = {row[0]: row for row in plain_rows(snapshot, statement, values)}
+    try:
+        strongest = sorted(found.values(), key=_STRENGTH, reverse=True)
+    except TypeError as error:
+        raise unreadable("edge", None) from error
+    return [edge_from_row(row) for row in strongest[:limit]]

@@ -177,6 +177,7 @@ class Candidate(NamedTuple):
     confidence: float
     decay_rate: float
     last_accessed_at: int | None
+    source_id: str
 
 
 @contextmanager
@@ -423,7 +424,7 @@ def _candidate_columns(narrowing: Narrowing) -> str:
         f" substr(m.content, 1, {MAX_COMPARED_CHARS}), m.session_id, m.sequence, m.source_role,"
         f" m.event_time, m.created_at, {view.text.value('importance', 'm')},"
         f" {view.text.confidence('m')},"
-        f" {view.text.value('decay_rate', 'm')}, {view.text.last_accessed('m')}"
+        f" {view.text.value('decay_rate', 'm')}, {view.text.last_accessed('m')}, m.source_id"
     )
 
 

@@ -372,15 +372,14 @@ def replaceable(
     return {one for one, tier in found.items() if newer.level >= tier.level}
 
 
-def origins_by_pk(snapshot: Snapshot, pks: Collection[int]) -> dict[int, Captured]:
-    """Return where memories came from, by their keys."""
+def sources_by_id(snapshot: Snapshot, source_ids: Collection[str]) -> dict[str, Captured]:
+    """Return sources by their ids, each without the session of a memory."""
     statement = (
-        f"SELECT m.pk, {CAPTURED}, m.session_id FROM json_each(?) f"
-        " CROSS JOIN memories m ON m.pk = f.value"
-        " CROSS JOIN memory_sources s ON s.source_id = m.source_id"
+        f"SELECT s.source_id, {CAPTURED}, NULL FROM json_each(?) f"
+        " CROSS JOIN memory_sources s ON s.source_id = f.value"
     )
-    found = driver(snapshot).execute(statement, (json.dumps(list(pks)),))
-    return {pk: captured_from_row(row) for pk, *row in found}
+    found = driver(snapshot).execute(statement, (json.dumps(list(source_ids)),))
+    return {source_id: captured_from_row(row) for source_id, *row in found}
 
 
 def has_other_talks(snapshot: Snapshot, names: Collection[Named]) -> bool:

@@ -30,6 +30,7 @@ def candidate(pk: int, content: str = "words", **values: Any) -> Candidate:
         "confidence": 1.0,
         "decay_rate": 0.0,
         "last_accessed_at": None,
+        "source_id": "src",
     }
     return Candidate(**(fields | values))
 

@@ -33,7 +33,8 @@ _BYTES_AT_ONCE: Final = 4_096 * 256
 _STAMP: Final = """
     SELECT (SELECT coalesce(max(version), 0) FROM memory_vector_changes),
         (SELECT value FROM memory_metadata WHERE key = 'embedding_model'),
-        CAST((SELECT value FROM memory_metadata WHERE key = 'embedding_dimensions') AS INTEGER)
+        CAST((SELECT value FROM memory_metadata WHERE key = 'embedding_dimensions') AS INTEGER),
+        (SELECT coalesce(max(memory_pk), 0) FROM memory_embeddings)
 """
 _ADD: Final = """
     INSERT INTO memory_embeddings (memory_pk, vector, model, dimensions, visibility, state)
@@ -193,11 +194,16 @@ class SqliteVectorIndex:
                     yield FaultyVector(pk, memory_id, VectorFault.VISIBILITY)
 
     @cached_property
-    def _stamp(self) -> Stamp:
+    def _bounds(self) -> tuple[Stamp, int]:
+        """What the vectors of the snapshot are determined by, and the last key of theirs."""
         from memgraph.store.sqlite.vector_cache import Stamp
 
-        [row] = self._execute(_STAMP)
-        return Stamp(*row)
+        [(*stamp, last_key)] = self._execute(_STAMP)
+        return Stamp(*stamp), int(last_key)
+
+    @property
+    def _stamp(self) -> Stamp:
+        return self._bounds[0]
 
     @property
     def _searched(self) -> dict[str, Any]:
@@ -212,12 +218,7 @@ class SqliteVectorIndex:
     def _state(self) -> VectorState | None:
         if self._held is None:
             return None
-        return self._held.state(self._stamp, self._last_key, self._read_after, self._changed_since)
-
-    @cached_property
-    def _last_key(self) -> int:
-        [(last,)] = self._execute("SELECT coalesce(max(memory_pk), 0) FROM memory_embeddings")
-        return int(last)
+        return self._held.state(*self._bounds, self._read_after, self._changed_since)
 
     def _read_after(self, key: int) -> tuple[Rows, int]:
         last = key + self._keys_at_once
@@ -228,7 +229,7 @@ class SqliteVectorIndex:
         if not changes or changes[0][2] != version + 1:
             return None
         ranges = dict.fromkeys((first, last) for first, last, _ in changes)
-        if sum(last - first for first, last in ranges) > self._last_key:
+        if sum(last - first for first, last in ranges) > self._bounds[1]:
             return None
         step = self._keys_at_once
         pieces = (
@@ -297,7 +298,7 @@ class SqliteVectorIndex:
     def _note_ranges(self, ranges: Sequence[tuple[int, int]]) -> None:
         driver(self._snapshot).executemany(_CHANGE, ranges)
         self._execute(_FORGET_CHANGES)
-        for name in ("_stamp", "_last_key", "_state"):
+        for name in ("_bounds", "_state"):
             self.__dict__.pop(name, None)
 
 
