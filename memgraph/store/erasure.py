@@ -10,10 +10,14 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
+import sqlalchemy as sa
+
 from memgraph.ids import short_id
+from memgraph.model.enums import MemoryStatus
 from memgraph.rules.erasure import (
     MARK,
     Scrub,
@@ -22,47 +26,23 @@ from memgraph.rules.erasure import (
     scrubbed,
     without_notes,
 )
-from memgraph.store import embeddings, metadata, text_index
+from memgraph.store import embeddings, metadata, tables, text_index
+from memgraph.store.erasure_search import given_ids, joins_given
 from memgraph.store.snapshot import Snapshot, Transaction, driver
+from memgraph.store.statements import (
+    Column,
+    Statement,
+    among,
+    each,
+    greatest,
+    member,
+    place_of,
+    prepared,
+    value,
+)
 
 ERASED_KEY: Final = "erased_through"
 """The journal's head of the last erasure: what was made of an earlier one must not be kept."""
-_LISTED: Final = "(SELECT value FROM json_each(?))"
-_IDS: Final = f"(SELECT memory_id FROM memories WHERE pk IN {_LISTED})"
-
-# Of erased memories themselves; each takes the keys twice where it asks for ids and keys.
-_BLANKED: Final = (
-    (
-        "memory_edges",
-        f"UPDATE memory_edges SET reason = '{MARK}' WHERE reason IS NOT NULL"
-        f" AND (from_memory_id IN {_IDS} OR to_memory_id IN {_IDS})",
-    ),
-    ("memory_status", f"UPDATE memory_status SET reason = 'erased' WHERE memory_id IN {_IDS}"),
-    (
-        "memory_revisions",
-        f"UPDATE memory_revisions SET tags = '[]', attributes = '{{}}' WHERE memory_id IN {_IDS}",
-    ),
-    ("memory_comparisons", f"DELETE FROM memory_comparisons WHERE memory_pk IN {_LISTED}"),
-    ("ingest_pending_links", f"DELETE FROM ingest_pending_links WHERE memory_id IN {_IDS}"),
-    ("ingest_document_keys", f"DELETE FROM ingest_document_keys WHERE memory_id IN {_IDS}"),
-    (
-        "entities",
-        "UPDATE entities SET summary = NULL WHERE summary IS NOT NULL AND pk IN"
-        f" (SELECT entity_pk FROM memory_entities WHERE memory_pk IN {_LISTED})",
-    ),
-)
-_MEMORIES: Final = (
-    "UPDATE memories SET content = '', summary = '', search_terms = NULL, tags = '[]',"
-    " attributes = '{}', item_id = NULL, source_role = NULL, token_cost = 0,"
-    " content_hash = 'erased:' || memory_id,"
-    f" updated_at = max(updated_at, ?) WHERE pk IN {_LISTED}"
-)
-
-
-_TOLD: Final = (
-    "FROM audit_log WHERE action = 'erase' AND json_extract(details, '$.erasure_id') = ?"
-    " AND subject IS"
-)
 
 
 @contextmanager
@@ -84,35 +64,94 @@ def _secure_index(transaction: Transaction, *, on: bool) -> None:
     )
 
 
+@prepared
+def _unretracted() -> sa.Select[Any]:
+    m = tables.memories
+    due = among(m.c.pk, "pks") & (m.c.status != MemoryStatus.RETRACTED)
+    return sa.select(m.c.pk, m.c.memory_id).where(due)
+
+
+@prepared
+def _begin_retracted() -> sa.Insert:
+    m, s = tables.memories.alias("m"), tables.statuses.alias("s")
+    last = sa.select(sa.func.max(s.c.since)).correlate(m)
+    last = last.where(s.c.memory_id == m.c.memory_id, s.c.until.is_(None))
+    # A clock that was set back must not let a period begin before the one that it ends.
+    period = {
+        "memory_id": m.c.memory_id,
+        "status": sa.literal(MemoryStatus.RETRACTED.value),
+        "since": greatest(value("at"), sa.func.coalesce(last.scalar_subquery(), 0)),
+        "actor": value("by"),
+        "reason": sa.literal("erased"),
+    }
+    begun = sa.select(*period.values()).where(among(m.c.pk, "pks"))
+    return sa.insert(tables.statuses).from_select(list(period), begun)
+
+
+@prepared
+def _end_others() -> sa.Update:
+    s = tables.statuses
+    others = sa.update(s).where(s.c.until.is_(None), s.c.status != MemoryStatus.RETRACTED)
+    return others.where(s.c.memory_id.in_(given_ids())).values(
+        until=greatest(s.c.since, value("at"))
+    )
+
+
+@prepared
+def _set_retracted() -> sa.Update:
+    m, at = tables.memories, value("at")
+    return (
+        sa.update(m)
+        .where(among(m.c.pk, "pks"))
+        .values(
+            status=MemoryStatus.RETRACTED,
+            updated_at=greatest(m.c.updated_at, at),
+            valid_until=sa.func.coalesce(m.c.valid_until, at),
+        )
+    )
+
+
 def retract(transaction: Transaction, pks: Sequence[int], *, at: int, actor: str) -> None:
     """Retract memories as ``memories.set_status`` does it, all of them by a few statements."""
-    execute = driver(transaction).execute
-    due = execute(
-        f"SELECT pk, memory_id FROM memories WHERE pk IN {_LISTED} AND status <> 'retracted'",
-        (json.dumps(list(pks)),),
-    ).fetchall()
+    due = _unretracted().rows(transaction, pks=json.dumps(list(pks)))
     if not due:
         return
-    listed = json.dumps([pk for pk, _ in due])
-    # A clock that was set back must not let a period begin before the one that it ends.
-    execute(
-        "INSERT INTO memory_status (memory_id, status, since, until, actor, reason)"
-        " SELECT m.memory_id, 'retracted', max(?, coalesce((SELECT max(s.since)"
-        " FROM memory_status s WHERE s.memory_id = m.memory_id AND s.until IS NULL), 0)),"
-        f" NULL, ?, 'erased' FROM memories m WHERE m.pk IN {_LISTED}",
-        (at, actor, listed),
-    )
-    execute(
-        "UPDATE memory_status SET until = max(since, ?) WHERE until IS NULL"
-        f" AND status <> 'retracted' AND memory_id IN {_IDS}",
-        (at, listed),
-    )
-    execute(
-        "UPDATE memories SET status = 'retracted', updated_at = max(updated_at, ?),"
-        f" valid_until = coalesce(valid_until, ?) WHERE pk IN {_LISTED}",
-        (at, at, listed),
-    )
+    values = {"at": at, "pks": json.dumps([pk for pk, _ in due])}
+    _begin_retracted().write(transaction, values, by=actor)
+    _end_others().write(transaction, values)
+    _set_retracted().write(transaction, values)
     embeddings.index(transaction).refresh([memory_id for _, memory_id in due])
+
+
+@prepared
+def _blank() -> sa.Update:
+    m = tables.memories
+    nothing = dict.fromkeys(("search_terms", "item_id", "source_role"))
+    empty = {"content": "", "summary": "", "tags": "[]", "attributes": "{}", "token_cost": 0}
+    changes = {
+        "content_hash": "erased:" + m.c.memory_id,
+        "updated_at": greatest(m.c.updated_at, value("at")),
+    }
+    return sa.update(m).where(among(m.c.pk, "pks")).values(nothing | empty | changes)
+
+
+@cache
+def _blanked() -> dict[str, Statement]:
+    """What takes the texts from what belongs to memories themselves, by table."""
+    e, h, r, n = tables.edges, tables.statuses, tables.revisions, tables.entities
+    c, k, w = tables.comparisons, tables.document_keys, tables.pending_links
+    link = tables.links
+    named = sa.select(link.c.entity_pk).where(among(link.c.memory_pk, "pks"))
+    changes: list[sa.Update | sa.Delete] = [
+        sa.update(e).where(e.c.reason.is_not(None), joins_given()).values(reason=MARK),
+        sa.update(h).where(h.c.memory_id.in_(given_ids())).values(reason="erased"),
+        sa.update(r).where(r.c.memory_id.in_(given_ids())).values(tags="[]", attributes="{}"),
+        sa.delete(c).where(among(c.c.memory_pk, "pks")),
+        sa.delete(w).where(w.c.memory_id.in_(given_ids())),
+        sa.delete(k).where(k.c.memory_id.in_(given_ids())),
+        sa.update(n).where(n.c.summary.is_not(None), n.c.pk.in_(named)).values(summary=None),
+    ]
+    return {str(each.table): Statement(each) for each in changes}
 
 
 def blank(transaction: Transaction, pks: Sequence[int], *, at: int) -> dict[str, int]:
@@ -121,17 +160,15 @@ def blank(transaction: Transaction, pks: Sequence[int], *, at: int) -> dict[str,
     Returns:
         How many rows of each table changed.
     """
-    execute = driver(transaction).execute
     listed = json.dumps(list(pks))
     counts = {}
     embeddings.forget(transaction, pks)
-    counts["memories"] = execute(_MEMORIES, (at, listed)).rowcount
+    counts["memories"] = _blank().write(transaction, pks=listed, at=at)
     text_index.INDEX.remove(transaction, pks)
     counts["memory_embeddings"] = len(pks)
     counts["memory_edges"] = _resolutions(transaction, listed)
-    for table, statement in _BLANKED:
-        changed = execute(statement, (listed,) * statement.count("json_each(?)")).rowcount
-        counts[table] = counts.get(table, 0) + changed
+    for table, statement in _blanked().items():
+        counts[table] = counts.get(table, 0) + statement.write(transaction, pks=listed)
     counts["memory_entities"] = _unlink(transaction, pks)
     return {table: count for table, count in counts.items() if count}
 
@@ -143,38 +180,48 @@ def _unlink(transaction: Transaction, pks: Sequence[int]) -> int:
     return len(touched)
 
 
+@prepared
+def _decided(*, before: bool) -> sa.Select[Any]:
+    """How it was decided between the memories and others, with keys."""
+    e, r = tables.edges, tables.edge_revisions
+    if not before:
+        found = sa.select(e.c.edge_id, e.c.resolution)
+        return found.where(e.c.resolution.is_not(None), joins_given())
+    found = sa.select(r.c.revision_id, r.c.resolution).where(r.c.resolution.is_not(None))
+    return found.where(r.c.edge_id.in_(sa.select(e.c.edge_id).where(joins_given())))
+
+
+@prepared
+def _redecide(*, before: bool) -> sa.Update:
+    e, r = tables.edges, tables.edge_revisions
+    changed = sa.update(r) if before else sa.update(e)
+    key = r.c.revision_id if before else e.c.edge_id
+    return changed.where(key == value("key")).values(resolution=value("how"))
+
+
 def _resolutions(transaction: Transaction, listed: str) -> int:
-    execute = driver(transaction).execute
     changed = 0
-    for table, key, ids in (
-        ("memory_edges", "edge_id", f"from_memory_id IN {_IDS} OR to_memory_id IN {_IDS}"),
-        (
-            "memory_edge_revisions",
-            "revision_id",
-            "edge_id IN (SELECT edge_id FROM memory_edges"
-            f" WHERE from_memory_id IN {_IDS} OR to_memory_id IN {_IDS})",
-        ),
-    ):
-        rows = execute(
-            f"SELECT {key}, resolution FROM {table} WHERE resolution IS NOT NULL AND ({ids})",
-            (listed, listed),
-        ).fetchall()
-        for row_key, resolution in rows:
-            execute(
-                f"UPDATE {table} SET resolution = ? WHERE {key} = ?",
-                (redacted_words(resolution, str), row_key),
-            )
+    for before in (False, True):
+        rows = _decided(before=before).rows(transaction, pks=listed)
+        for key, resolution in rows:
+            how = redacted_words(resolution, str)
+            _redecide(before=before).write(transaction, key=key, how=how)
         changed += len(rows)
     return changed
 
 
+@cache
+def _removed() -> list[Statement]:
+    """What takes entities away: from memories, their names, they themselves."""
+    keys = (tables.links.c.entity_pk, tables.aliases.c.entity_pk, tables.entities.c.pk)
+    return [Statement(sa.delete(key.table).where(among(key, "pks"))) for key in keys]
+
+
 def remove_entities(transaction: Transaction, pks: Collection[int]) -> int:
     """Remove entities with their names; gives how many."""
-    execute = driver(transaction).execute
-    listed = (json.dumps(sorted(pks)),)
-    for table in ("memory_entities", "entity_aliases"):
-        execute(f"DELETE FROM {table} WHERE entity_pk IN {_LISTED}", listed)
-    return int(execute(f"DELETE FROM entities WHERE pk IN {_LISTED}", listed).rowcount)
+    listed = json.dumps(sorted(pks))
+    *_, count = [each.write(transaction, pks=listed) for each in _removed()]
+    return count
 
 
 def note_head(transaction: Transaction, seq: int) -> None:
@@ -183,7 +230,7 @@ def note_head(transaction: Transaction, seq: int) -> None:
 
 
 def erased_through(snapshot: Snapshot) -> int:
-    """The journal's head at the last erasure; 0: there was none."""
+    """Return the journal's head at the last erasure; 0: there was none."""
     return int(metadata.get(snapshot, ERASED_KEY) or 0)
 
 
@@ -205,25 +252,53 @@ def vacuum(driver_connection: Any) -> None:
         driver_connection.execute("PRAGMA temp_store = MEMORY")
 
 
+def _told(erasure_id: Column) -> tuple[Column, ...]:
+    log = tables.audit_log
+    return log.c.action == "erase", member(log.c.details, "erasure_id") == erasure_id
+
+
+@prepared
+def _tombstones() -> sa.Select[Any]:
+    log = tables.audit_log
+    found = sa.select(log.c.subject, log.c.seq, log.c.hash)
+    return found.where(*_told(value("erasure_id")), log.c.subject.is_not(None))
+
+
 def tombstones(snapshot: Snapshot, erasure_id: str) -> list[tuple[str, int, str]]:
-    """(memory id, seq, seal) of the entries that stand for the memories of an erasure."""
-    found = driver(snapshot).execute(f"SELECT subject, seq, hash {_TOLD} NOT NULL", (erasure_id,))
-    return [(subject, seq, sealed) for subject, seq, sealed in found]
+    """Return (memory id, seq, seal) of the entries that stand for the memories of an erasure."""
+    return _tombstones().rows(snapshot, erasure_id=erasure_id)
 
 
-def buried_among(snapshot: Snapshot, ids: Collection[str]) -> set[str]:
-    """Those of the ids that an erasure took, or is about to take."""
-    found = driver(snapshot).execute(
-        f"SELECT subject FROM audit_log WHERE action = 'erase' AND subject IN {_LISTED}",
-        (json.dumps(sorted(ids)),),
-    )
-    return {subject for (subject,) in found}
+@prepared
+def _buried_among() -> sa.Select[Any]:
+    log = tables.audit_log
+    return sa.select(log.c.subject).where(log.c.action == "erase", among(log.c.subject, "ids"))
+
+
+def buried_among(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
+    """Return those of the ids that an erasure took, or is about to take."""
+    return set(_buried_among().column(snapshot, ids=json.dumps(sorted(memory_ids))))
+
+
+@prepared
+def _told_of() -> sa.Select[Any]:
+    log = tables.audit_log
+    return sa.select(log.c.details).where(*_told(value("erasure_id")), log.c.subject.is_(None))
 
 
 def told_of(snapshot: Snapshot, erasure_id: str) -> list[dict[str, Any]]:
-    """What the journal tells of the steps of an erasure: details of its entries about no memory."""
-    found = driver(snapshot).execute(f"SELECT details {_TOLD} NULL", (erasure_id,))
-    return [json.loads(details) for (details,) in found]
+    """Return what the journal tells of the steps of an erasure: details of its entries about no
+    memory.
+    """
+    return [json.loads(each) for each in _told_of().column(snapshot, erasure_id=erasure_id)]
+
+
+@prepared
+def _note_redacted() -> sa.Update:
+    f = tables.files
+    now = sa.func.json_object("sha256", value("redacted"), "at", value("at"))
+    noted = sa.func.json_set(f.c.manifest, "$.redacted", now)
+    return sa.update(f).where(f.c.sha256 == value("file")).values(manifest=noted)
 
 
 def note_redacted(transaction: Transaction, sha256: str, redacted_sha256: str, at: int) -> None:
@@ -231,20 +306,20 @@ def note_redacted(transaction: Transaction, sha256: str, redacted_sha256: str, a
 
     ``manifest["redacted"]`` tells it: the lines that are left are the file's own ones.
     """
-    driver(transaction).execute(
-        "UPDATE ingest_files SET manifest = json_set(manifest, '$.redacted',"
-        " json_object('sha256', ?, 'at', ?)) WHERE sha256 = ?",
-        (redacted_sha256, at, sha256),
-    )
+    _note_redacted().write(transaction, file=sha256, redacted=redacted_sha256, at=at)
+
+
+@prepared
+def _empty_manifest() -> sa.Update:
+    f, json_of = tables.files, sa.func.json
+    items = json_of(sa.func.coalesce(member(f.c.manifest, "items"), "{}"))
+    left = sa.func.json_object("erased", json_of("true"), "at", value("at"), "items", items)
+    return sa.update(f).where(f.c.sha256 == value("file")).values(manifest=left)
 
 
 def empty_manifest(transaction: Transaction, sha256: str, at: int) -> None:
     """Keep of a file that was removed no more than that it was there, and what came of it."""
-    driver(transaction).execute(
-        "UPDATE ingest_files SET manifest = json_object('erased', json('true'), 'at', ?,"
-        " 'items', json(coalesce(json_extract(manifest, '$.items'), '{}'))) WHERE sha256 = ?",
-        (at, sha256),
-    )
+    _empty_manifest().write(transaction, file=sha256, at=at)
 
 
 # What else says an erased text, and how it stands there without it: found by reading alone.
@@ -304,6 +379,45 @@ class Redacted(NamedTuple):
     details: str
 
 
+@prepared
+def _citing_bulletins() -> sa.Select[Any]:
+    b = tables.bulletins
+    return sa.select(b.c.bulletin_id, b.c.body, b.c.memory_ids).where(_lists_one(b))
+
+
+@prepared
+def _citing_answers() -> sa.Select[Any]:
+    k = tables.idempotency_keys
+    found = sa.select(k.c.key_sha256, k.c.status, k.c.answer)
+    return found.where(k.c.answer.is_not(None), _lists_one(k))
+
+
+def _lists_one(table: sa.Table) -> Column:
+    """Return whether the ``memory_ids`` of a row name one of ``ids``."""
+    i = each(table.c.memory_ids, "i")
+    return sa.exists().select_from(i).where(among(i.c.value, "ids")).correlate(table)
+
+
+@prepared
+def _citing_queries() -> sa.Select[Any]:
+    r, i = tables.recalls, tables.recall_items
+    receipt = sa.func.coalesce(r.c.same_as, r.c.recall_id)
+    citing = sa.select(i.c.recall_id).where(among(i.c.memory_id, "ids"))
+    found = sa.select(r.c.recall_id, r.c.query)
+    return found.where(r.c.query != "", receipt.in_(citing))
+
+
+@prepared
+def _reasons_beside() -> sa.Select[Any]:
+    h, e = tables.statuses, tables.edges
+    beside = sa.union(
+        sa.select(e.c.from_memory_id).where(among(e.c.to_memory_id, "ids")),
+        sa.select(e.c.to_memory_id).where(among(e.c.from_memory_id, "ids")),
+    )
+    found = sa.select(h.c.status_id, h.c.reason)
+    return found.where(h.c.reason.is_not(None), h.c.memory_id.in_(beside))
+
+
 def citing(
     snapshot: Snapshot, memory_ids: Collection[str], notes: Collection[str]
 ) -> Iterator[Change]:
@@ -313,44 +427,36 @@ def citing(
     Args:
         notes: reasons that were written about the erased memories.
     """
-    listed = (json.dumps(sorted(memory_ids)),)
-    execute = driver(snapshot).execute
-    bulletins = execute(
-        "SELECT bulletin_id, body, memory_ids FROM bulletins WHERE EXISTS"
-        f" (SELECT 1 FROM json_each(memory_ids) i WHERE i.value IN {_LISTED})",
-        listed,
-    )
-    for bulletin_id, body, cited in bulletins:
+    listed = json.dumps(sorted(memory_ids))
+    for bulletin_id, body, cited in _citing_bulletins().cursor(snapshot, ids=listed):
         gone = [short_id(each) for each in json.loads(cited) if each in memory_ids]
         lines = [MARK if any(each in line for each in gone) else line for line in body.split("\n")]
         if (after := "\n".join(lines)) != body:
             key = ("bulletin_id",), (bulletin_id,)
             yield Change("bulletins", *key, ("body",), (body,), (after,))
-    answers = execute(
-        "SELECT key_sha256, status, answer FROM idempotency_keys WHERE answer IS NOT NULL"
-        f" AND EXISTS (SELECT 1 FROM json_each(memory_ids) i WHERE i.value IN {_LISTED})",
-        listed,
-    )
-    for key_sha256, *before in answers:
+    for key_sha256, *before in _citing_answers().cursor(snapshot, ids=listed):
         key = ("key_sha256",), (key_sha256,)
         yield Change("idempotency_keys", *key, ("status", "answer"), tuple(before), (None, None))
-    queries = execute(
-        "SELECT recall_id, query FROM recalls WHERE query <> '' AND coalesce(same_as, recall_id)"
-        f" IN (SELECT recall_id FROM recall_items WHERE memory_id IN {_LISTED})",
-        listed,
-    )
-    for recall_id, query in queries:
+    for recall_id, query in _citing_queries().cursor(snapshot, ids=listed):
         yield Change("recalls", ("recall_id",), (recall_id,), ("query",), (query,), ("",))
-    reasons = execute(
-        "SELECT status_id, reason FROM memory_status WHERE reason IS NOT NULL AND memory_id IN"
-        f" (SELECT from_memory_id FROM memory_edges WHERE to_memory_id IN {_LISTED} UNION"
-        f" SELECT to_memory_id FROM memory_edges WHERE from_memory_id IN {_LISTED})",
-        listed * 2,
-    )
-    for status_id, reason in reasons:
+    for status_id, reason in _reasons_beside().cursor(snapshot, ids=listed):
         if (after := without_notes(reason, memory_ids, notes)) != reason:
             key = ("status_id",), (status_id,)
             yield Change("memory_status", *key, ("reason",), (reason,), (after,))
+
+
+def _named(table: str, *names: str) -> list[Column]:
+    """Return columns of a table by their names, which are those of the database."""
+    found = tables.memories.metadata.tables[table]
+    return [place_of(found) if name == "rowid" else found.c[name] for name in names]
+
+
+@prepared
+def _swept(table: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> sa.Select[Any]:
+    texts = _named(table, *columns)
+    return sa.select(*_named(table, *keys), *texts).where(
+        sa.or_(*(text.is_not(None) for text in texts))
+    )
 
 
 def saying(
@@ -360,8 +466,8 @@ def saying(
     says: Callable[[bytes], bool],
     scrub: Scrub,
 ) -> Iterator[Change]:
-    """Every other text that says an erased string, and the journal's entries of erased memories
-    and entities.
+    """Yield every other text that says an erased string, and the journal's entries of what is
+    erased.
 
     Args:
         says: whether any of the erased strings stands in some bytes.
@@ -369,10 +475,7 @@ def saying(
     """
     for table, keys, columns in (*_SWEPT, *_REMOVED):
         goes = (table, keys, columns) in _REMOVED
-        some = " OR ".join(f"{column} IS NOT NULL" for column in columns)
-        cursor = driver(snapshot).execute(
-            f"SELECT {', '.join((*keys, *columns))} FROM {table} WHERE {some}"
-        )
+        cursor = _swept(table, keys, columns).cursor(snapshot)
         while page := cursor.fetchmany(_PAGE):
             texts = [row[len(keys) :] for row in page]
             if not says(_joined(each for row in texts for each in row if each)):
@@ -385,6 +488,12 @@ def saying(
     yield from _journal(snapshot, memory_ids, entity_ids, says, scrub)
 
 
+@prepared
+def _entries() -> sa.Select[Any]:
+    log = tables.audit_log
+    return sa.select(log.c.seq, log.c.action, log.c.subject, log.c.details).order_by(log.c.seq)
+
+
 def _journal(
     snapshot: Snapshot,
     memory_ids: Collection[str],
@@ -392,16 +501,14 @@ def _journal(
     says: Callable[[bytes], bool],
     scrub: Scrub,
 ) -> Iterator[Change]:
-    joined = _edges_of(snapshot, memory_ids)
+    decided = set(_edges_of().column(snapshot, ids=json.dumps(sorted(memory_ids))))
     subjects = {*memory_ids, *entity_ids}
-    cursor = driver(snapshot).execute(
-        f"SELECT seq, action, subject, details FROM {JOURNAL} ORDER BY seq"
-    )
+    cursor = _entries().cursor(snapshot)
     while page := cursor.fetchmany(_PAGE):
         said = says(_joined(row[3] for row in page))
         for seq, action, subject, details in page:
             own = subject in subjects or (
-                action in _DECISIONS and json.loads(details).get("edge_id") in joined
+                action in _DECISIONS and json.loads(details).get("edge_id") in decided
             )
             if not own and (not said or scrubbed(details, scrub) == details):
                 continue
@@ -410,34 +517,43 @@ def _journal(
                 yield Change(JOURNAL, ("seq",), (seq,), ("details",), (details,), (after,))
 
 
-def _edges_of(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
-    listed = json.dumps(sorted(memory_ids))
-    found = driver(snapshot).execute(
-        "SELECT edge_id FROM memory_edges"
-        f" WHERE from_memory_id IN {_LISTED} OR to_memory_id IN {_LISTED}",
-        (listed, listed),
-    )
-    return {edge_id for (edge_id,) in found}
+@prepared
+def _edges_of() -> sa.Select[Any]:
+    e = tables.edges
+    either = among(e.c.from_memory_id, "ids") | among(e.c.to_memory_id, "ids")
+    return sa.select(e.c.edge_id).where(either)
 
 
 def _joined(texts: Iterator[str]) -> bytes:
     return "\0".join(texts).encode("utf-8", "surrogatepass")
 
 
+@prepared
+def _make(
+    table: str, keys: tuple[str, ...], columns: tuple[str, ...], goes: bool
+) -> sa.Update | sa.Delete:
+    changed = tables.memories.metadata.tables[table]
+    same = (
+        column.is_not_distinct_from(value(f"was_{place}"))
+        for place, column in enumerate(_named(table, *keys, *columns))
+    )
+    if goes:
+        return sa.delete(changed).where(*same)
+    after = {name: value(f"after_{place}") for place, name in enumerate(columns)}
+    return sa.update(changed).where(*same).values(after)
+
+
 def make(transaction: Transaction, changes: Sequence[Change]) -> list[Change]:
     """Make those whose rows are as they were read; gives them."""
-    execute = driver(transaction).execute
     made: list[Change] = []
-    for (table, keys, columns, goes), some in groupby(changes, _kind):
-        sets = ", ".join(f"{column} = ?" for column in columns)
-        change = f"DELETE FROM {table}" if goes else f"UPDATE {table} SET {sets}"
-        where = " AND ".join(f"{column} IS ?" for column in (*keys, *columns))
-        statement = f"{change} WHERE {where}"
-        made += (
-            each
-            for each in some
-            if execute(statement, (*(each.after or ()), *each.key, *each.before)).rowcount
-        )
+    for kind, some in groupby(changes, _kind):
+        statement = _make(*kind)
+        for change in some:
+            was, after = (*change.key, *change.before), change.after or ()
+            values = {f"was_{place}": text for place, text in enumerate(was)}
+            values |= {f"after_{place}": text for place, text in enumerate(after)}
+            if statement.write(transaction, values):
+                made.append(change)
     # Their tags were indexed.
     reworded = [each.key[0] for each in made if each.table == "memories"]
     text_index.INDEX.remove(transaction, reworded)
@@ -448,20 +564,23 @@ def _kind(change: Change) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
     return change.table, change.keys, change.columns, change.after is None
 
 
+@prepared
+def _sealed() -> sa.Select[Any]:
+    log = tables.audit_log
+    return sa.select(log.c.seq, log.c.hash).where(among(log.c.seq, "seqs")).order_by(log.c.seq)
+
+
 def redacted(snapshot: Snapshot, changes: Sequence[Change]) -> list[Redacted]:
-    """What a tombstone says of those that are the journal's."""
+    """Return what a tombstone says of those that are the journal's."""
     details = {
         each.key[0]: each.after[0] or ""
         for each in changes
         if each.table == JOURNAL and each.after is not None
     }
-    sealed = driver(snapshot).execute(
-        f"SELECT seq, hash FROM {JOURNAL} WHERE seq IN {_LISTED} ORDER BY seq",
-        (json.dumps(sorted(details)),),
-    )
+    sealed = _sealed().rows(snapshot, seqs=json.dumps(sorted(details)))
     return [Redacted(seq, seal, digest(details[seq])) for seq, seal in sealed]
 
 
 def digest(text: str) -> str:
-    """SHA-256 of a text, in hexadecimal digits."""
+    """Return the SHA-256 of a text, in hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

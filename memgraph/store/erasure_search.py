@@ -208,7 +208,7 @@ def _derived() -> sa.Select[Any]:
         sa.select(m.c.pk, m.c.memory_id)
         .distinct()
         .select_from(d.join(m, m.c.memory_id == d.c.memory_id))
-        .where(d.c.derived_from_id.in_(_ids()), m.c.content != "")
+        .where(d.c.derived_from_id.in_(given_ids()), m.c.content != "")
         .order_by(m.c.pk)
     )
 
@@ -220,7 +220,7 @@ def _grounds() -> sa.Select[Any]:
     return grounds.where(d.c.memory_id == value("memory_id"), g.c.content != "")
 
 
-def _ids() -> sa.Select[Any]:
+def given_ids() -> sa.Select[Any]:
     """Select the ids of the memories whose keys are given as ``pks``."""
     m = tables.memories.alias("x")
     return sa.select(m.c.memory_id).where(among(m.c.pk, "pks"))
@@ -323,22 +323,22 @@ def entity_ids(snapshot: Snapshot, pks: Sequence[int]) -> list[str]:
 # -- what was written about memories -------------------------------------------------------------
 
 
-def _joined() -> Column:
+def joins_given() -> Column:
     """Return whether an edge joins one of the memories to something."""
     e = tables.edges
-    return e.c.from_memory_id.in_(_ids()) | e.c.to_memory_id.in_(_ids())
+    return e.c.from_memory_id.in_(given_ids()) | e.c.to_memory_id.in_(given_ids())
 
 
 @prepared
 def _written_about() -> sa.CompoundSelect[Any]:
     """The words of whoever changed one of the memories or decided about it."""
     e, r, h = tables.edges, tables.edge_revisions, tables.statuses
-    edges = sa.select(e.c.edge_id).where(_joined())
+    edges = sa.select(e.c.edge_id).where(joins_given())
     return sa.union(
-        sa.select(e.c.reason).where(_joined()),
-        sa.select(member(e.c.resolution, "reason")).where(_joined()),
+        sa.select(e.c.reason).where(joins_given()),
+        sa.select(member(e.c.resolution, "reason")).where(joins_given()),
         sa.select(member(r.c.resolution, "reason")).where(r.c.edge_id.in_(edges)),
-        sa.select(h.c.reason).where(h.c.memory_id.in_(_ids())),
+        sa.select(h.c.reason).where(h.c.memory_id.in_(given_ids())),
     )
 
 
@@ -346,12 +346,12 @@ def _written_about() -> sa.CompoundSelect[Any]:
 def _written_elsewhere() -> sa.CompoundSelect[Any]:
     """The same of what stays: who wrote the same words there did not mean what is erased."""
     e, h = tables.edges, tables.statuses
-    ends = (sa.select(end).where(_joined()) for end in (e.c.from_memory_id, e.c.to_memory_id))
+    ends = (sa.select(end).where(joins_given()) for end in (e.c.from_memory_id, e.c.to_memory_id))
     return sa.union(
-        sa.select(e.c.reason).where(~_joined()),
-        sa.select(member(e.c.resolution, "reason")).where(~_joined()),
+        sa.select(e.c.reason).where(~joins_given()),
+        sa.select(member(e.c.resolution, "reason")).where(~joins_given()),
         sa.select(h.c.reason).where(
-            h.c.memory_id.not_in(_ids()), h.c.memory_id.not_in(sa.union(*ends))
+            h.c.memory_id.not_in(given_ids()), h.c.memory_id.not_in(sa.union(*ends))
         ),
     )
 
@@ -359,9 +359,9 @@ def _written_elsewhere() -> sa.CompoundSelect[Any]:
 @prepared
 def _entries_about() -> sa.CompoundSelect[Any]:
     e, log = tables.edges, tables.audit_log
-    edges = sa.select(e.c.edge_id).where(_joined())
+    edges = sa.select(e.c.edge_id).where(joins_given())
     return sa.union_all(
-        sa.select(log.c.details).where(log.c.subject.in_(_ids())),
+        sa.select(log.c.details).where(log.c.subject.in_(given_ids())),
         sa.select(log.c.details).where(
             log.c.action.in_(["relate", "resolve", "reopen", "dismiss"]),
             member(log.c.details, "edge_id").in_(edges),
@@ -432,7 +432,7 @@ def lines_kept(snapshot: Snapshot, path: str, pks: Sequence[int]) -> list[str]:
 def _erasures() -> sa.Select[Any]:
     log = tables.audit_log
     erasure_id = member(log.c.details, "erasure_id").label("erasure")
-    found = sa.select(erasure_id).where(log.c.action == "erase", log.c.subject.in_(_ids()))
+    found = sa.select(erasure_id).where(log.c.action == "erase", log.c.subject.in_(given_ids()))
     return found.group_by(erasure_id).order_by(sa.func.max(log.c.seq).desc())
 
 
