@@ -13,20 +13,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pysqlite3.dbapi2 as sqlite
+import sqlalchemy as sa
 
-from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Scope
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.recall import RecallRequest
 from memgraph.model.values import Memory, StoredSource
 from memgraph.rules.reflection import WEEKLY
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.rules.trust import Named
-from memgraph.store import embeddings, text_index
+from memgraph.store import embeddings, tables, text_index
 from memgraph.store.rows import SOURCE_FIELDS, columns, memory_from_row, source_from_row
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.visibility import View
+from memgraph.store.statements import Column, among, holds_all, member, rendered, value
+from memgraph.store.visibility import Table, View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +37,92 @@ if TYPE_CHECKING:
     from memgraph.store.ports import TextMatches, VectorIndex
 
 
-# What a recall may find: the view of the reader and the filters of the request, as SQL.
+# What a recall may find: the view of the reader and the filters of the request, as expressions.
+
+
+class Narrowed(NamedTuple):
+    """What of a ``Narrowing`` its condition depends on: the rest are ``params``.
+
+    Attributes:
+        view: the shape of the reader's view.
+        given: names of the values that the condition asks for.
+    """
+
+    view: View
+    given: frozenset[str]
+
+    def where(self, m: Table) -> Column:
+        """Return the condition on a row of ``memories``."""
+        holds = self._held(m) if "valid_at" in self.given else self._holds(m)
+        return sa.and_(self.view.where(m), self.view.unerased(m), holds, *self._filters(m))
+
+    def _holds(self, m: Table) -> Column:
+        # What was replaced or retracted carries the time of that as its end; the view decides it.
+        ended = self.view.status(m) != MemoryStatus.ACTIVE
+        return self._lasts(m, "at") | ended
+
+    def _lasts(self, m: Table, at: str) -> Column:
+        end = self.view.value("valid_until", m)
+        return end.is_(None) | (end > value(at))
+
+    def _held(self, m: Table) -> Column:
+        """Return whether a memory was true at ``valid_at``, as far as the view knows."""
+        e = tables.edges.alias("l")
+        lost = (
+            sa.exists()
+            .where(e.c.edge_type == EdgeType.CONTRADICTS)
+            .where((e.c.from_memory_id == m.c.memory_id) | (e.c.to_memory_id == m.c.memory_id))
+            .where(member(self.view.resolution(e), "loser_id") == m.c.memory_id)
+            .correlate(m)
+        )
+        stood = (self.view.status(m) == MemoryStatus.ACTIVE) | ~lost
+        return sa.and_(_happened(m) <= value("valid_at"), self._lasts(m, "valid_at"), stood)
+
+    def _filters(self, m: Table) -> Iterator[Column]:
+        tags = self.view.value("tags", m)
+        said = {
+            "types": among(m.c.type, "types"),
+            "kinds": among(m.c.kind, "kinds"),
+            "tags": holds_all(tags, "tags"),
+            "session_id": m.c.session_id == value("session_id"),
+            "exclude_session_id": m.c.session_id.is_distinct_from(value("exclude_session_id")),
+            "event_after": _happened(m) >= value("event_after"),
+            "event_before": _happened(m) < value("event_before"),
+            "without": _comes_from_elsewhere(m),
+        }
+        yield from (term for name, term in said.items() if name in self.given)
+        if self.given.isdisjoint(("kinds", "tags")):
+            # It holds the words of a whole week and says nothing of its own: what it cites answers.
+            yield (m.c.kind != MemoryKind.REFLECTION) | (sa.func.instr(tags, f'"{WEEKLY}"') == 0)
+        s = tables.sources.alias("s")
+        source = list(self._source_filters(s))
+        if source:
+            yield m.c.source_id.in_(sa.select(s.c.source_id).where(*source))
+
+    def _source_filters(self, s: Table) -> Iterator[Column]:
+        path = value("source_path")
+        said = {
+            "source_types": among(s.c.source_type, "source_types"),
+            "conversation_id": s.c.conversation_id == value("conversation_id"),
+            "source_path": s.c.source_path == path,
+            # A range, so that no pattern needs escaping.
+            "source_path_end": (s.c.source_path >= path)
+            & (s.c.source_path < value("source_path_end")),
+        }
+        return (term for name, term in said.items() if name in self.given)
+
+
+def _happened(m: Table) -> Column:
+    return sa.func.coalesce(m.c.event_time, m.c.created_at)
+
+
+def _comes_from_elsewhere(m: Table) -> Column:
+    """Return whether a memory comes from none of the sources ``without`` which it is looked for."""
+    w = tables.sources.alias("w")
+    columns = (w.c.source_path, w.c.conversation_id, w.c.workflow_run_id, w.c.content_sha256)
+    theirs = sa.select(w.c.source_id).where(sa.or_(*(among(each, "without") for each in columns)))
+    said_elsewhere = sa.func.coalesce(~among(m.c.session_id, "without"), sa.true())
+    return sa.and_(said_elsewhere, m.c.source_id.not_in(theirs))
 
 
 @dataclass(frozen=True)
@@ -47,19 +134,25 @@ class Narrowing:
     at: int
     without: frozenset[str] = frozenset()
 
+    @cached_property
+    def shape(self) -> Narrowed:
+        """What statements are prepared for; its condition binds ``params``."""
+        request = self.request
+        given = [name for name in _FILTERS if getattr(request, name) not in (None, ())]
+        if request.source_path is not None:
+            is_folder = request.source_path.endswith("/")
+            given.append("source_path_end" if is_folder else "source_path")
+        if self.without:
+            given.append("without")
+        return Narrowed(self.view.shape, frozenset(given))
+
     def where(self, alias: str) -> str:
-        """The condition on a row of ``memories``; it binds ``params``."""
-        seen = [self.view.text.where(alias), self.view.text.unerased(alias)]
-        if self.request.valid_at is not None:
-            return " AND ".join([*seen, self._held(alias), *self._filters(alias)])
-        # What was replaced or retracted carries the time of that as its end; the view decides it.
-        end = self.view.text.value("valid_until", alias)
-        holds = f"({end} IS NULL OR {end} > :at OR {self.view.text.status(alias)} <> 'active')"
-        return " AND ".join([*seen, holds, *self._filters(alias)])
+        """Return the condition as a text, on a row of ``memories`` under an alias."""
+        return _text_of(self.shape, alias)
 
     @cached_property
     def params(self) -> dict[str, Any]:
-        """Named values for ``where``; a dozen statements of a recall share them."""
+        """Named values for the condition; a dozen statements of a recall share them."""
         request = self.request
         path = request.source_path or ""
         return self.view.params | {
@@ -69,6 +162,7 @@ class Narrowing:
             "tags": json.dumps(request.tags),
             "source_types": json.dumps(request.source_types),
             "source_path": path,
+            # "0" is the character after "/".
             "source_path_end": path[:-1] + "0" if path.endswith("/") else None,
             "conversation_id": request.conversation_id,
             "session_id": request.session_id,
@@ -80,77 +174,35 @@ class Narrowing:
         }
 
     def with_statuses(self, statuses: frozenset[MemoryStatus] | None) -> Narrowing:
-        """The same for memories of other statuses."""
+        """Return the same for memories of other statuses."""
         view = View(self.view.viewer, self.view.as_of, statuses)
         return replace(self, view=view)
 
     def without_sources(self, names: Collection[Named]) -> Narrowing:
-        """The same without what comes from some sources."""
+        """Return the same without what comes from some sources."""
         return replace(self, without=frozenset(each.name for each in names))
 
-    def _held(self, alias: str) -> str:
-        """Whether a memory was true at ``valid_at``, as far as the view knows."""
-        end = self.view.text.value("valid_until", alias)
-        lost = (
-            "SELECT 1 FROM memory_edges l WHERE l.edge_type = 'Contradicts'"
-            f" AND (l.from_memory_id = {alias}.memory_id OR l.to_memory_id = {alias}.memory_id)"
-            f" AND json_extract({self.view.text.resolution('l')}, '$.loser_id') = {alias}.memory_id"
-        )
-        return (
-            f"coalesce({alias}.event_time, {alias}.created_at) <= :valid_at"
-            f" AND ({end} IS NULL OR {end} > :valid_at)"
-            f" AND ({self.view.text.status(alias)} = 'active' OR NOT EXISTS ({lost}))"
-        )
 
-    def _filters(self, alias: str) -> Iterator[str]:
-        request, tags = self.request, self.view.text.value("tags", alias)
-        for column, wanted in (("type", request.types), ("kind", request.kinds)):
-            if wanted:
-                yield f"{alias}.{column} IN (SELECT value FROM json_each(:{column}s))"
-        if not request.kinds and not request.tags:
-            # It holds the words of a whole week and says nothing of its own: what it cites answers.
-            yield f"({alias}.kind <> 'reflection' OR instr({tags}, '\"{WEEKLY}\"') = 0)"
-        if request.tags:
-            yield (
-                "NOT EXISTS (SELECT 1 FROM json_each(:tags) t"
-                f" WHERE t.value NOT IN (SELECT value FROM json_each({tags})))"
-            )
-        if request.session_id is not None:
-            yield f"{alias}.session_id = :session_id"
-        if request.exclude_session_id is not None:
-            yield f"{alias}.session_id IS NOT :exclude_session_id"
-        if request.event_after is not None:
-            yield f"coalesce({alias}.event_time, {alias}.created_at) >= :event_after"
-        if request.event_before is not None:
-            yield f"coalesce({alias}.event_time, {alias}.created_at) < :event_before"
-        if self.without:
-            yield (
-                f"coalesce({alias}.session_id NOT IN (SELECT value FROM json_each(:without)), 1)"
-                f" AND {alias}.source_id NOT IN (SELECT w.source_id FROM memory_sources w"
-                " WHERE w.source_path IN (SELECT value FROM json_each(:without))"
-                " OR w.conversation_id IN (SELECT value FROM json_each(:without))"
-                " OR w.workflow_run_id IN (SELECT value FROM json_each(:without))"
-                " OR w.content_sha256 IN (SELECT value FROM json_each(:without)))"
-            )
-        source = list(self._source_filters())
-        if source:
-            yield (
-                f"{alias}.source_id IN (SELECT s.source_id FROM memory_sources s"
-                f" WHERE {' AND '.join(source)})"
-            )
+_FILTERS: Final = (
+    "types",
+    "kinds",
+    "tags",
+    "session_id",
+    "exclude_session_id",
+    "event_after",
+    "event_before",
+    "valid_at",
+    "source_types",
+    "conversation_id",
+)
 
-    def _source_filters(self) -> Iterator[str]:
-        request = self.request
-        if request.source_types:
-            yield "s.source_type IN (SELECT value FROM json_each(:source_types))"
-        if request.conversation_id is not None:
-            yield "s.conversation_id = :conversation_id"
-        if request.source_path is not None:
-            if request.source_path.endswith("/"):
-                # "0" is the character after "/": a range, so that no pattern needs escaping.
-                yield "s.source_path >= :source_path AND s.source_path < :source_path_end"
-            else:
-                yield "s.source_path = :source_path"
+
+@lru_cache(maxsize=256)
+def _text_of(shape: Narrowed, alias: str) -> str:
+    m = tables.memories.alias(alias)
+    text = rendered(sa.select(shape.where(m).label("one")).select_from(m))
+    text = text.removeprefix("SELECT ").removesuffix(f" \nFROM memories AS {alias}")
+    return f"({text.removesuffix(' AS one')})"
 
 
 # Text beyond this is not looked at when candidates are compared; the index holds all of it.

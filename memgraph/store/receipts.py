@@ -9,27 +9,56 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
+
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.rules.scope import Reason, ScopeFacts, Viewer, visible
 from memgraph.rules.viewers import covers, viewer_of
-from memgraph.store.recall import Narrowing
+from memgraph.store import tables
+from memgraph.store.recall import Narrowed, Narrowing
 from memgraph.store.rows import json_text, unreadable
-from memgraph.store.snapshot import Snapshot, Transaction, driver
-from memgraph.store.statements import Column
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.statements import (
+    Column,
+    among,
+    each,
+    greatest,
+    is_untrue,
+    listed,
+    member,
+    ordered,
+    prepared,
+    value,
+)
+from memgraph.store.text_index import matching
 from memgraph.store.visibility import Table, View
 
 MAX_KEPT_QUERY_CHARS = 2_000
 BULLETIN = "bulletin"
 """What a receipt of a bulletin is for."""
 
-_COLUMNS = (
-    "recall_id, created_at, query, request, purpose, actor, conversation_id, workflow_run_id,"
-    " step_id, query_sha256, change_seq, viewer, settings_sha256, left_out, sha256, same_as,"
-    " bulletin_id"
+_NAMES = (
+    "recall_id",
+    "created_at",
+    "query",
+    "request",
+    "purpose",
+    "actor",
+    "conversation_id",
+    "workflow_run_id",
+    "step_id",
+    "query_sha256",
+    "change_seq",
+    "viewer",
+    "settings_sha256",
+    "left_out",
+    "sha256",
+    "same_as",
+    "bulletin_id",
 )
-_NAMES = _COLUMNS.split(", ")
 # Those that a receipt has under the same name and as they are.
 _PLAIN = (
     "purpose",
@@ -43,32 +72,6 @@ _PLAIN = (
     "sha256",
     "same_as",
     "bulletin_id",
-)
-_HEAD = f"INSERT OR IGNORE INTO recalls ({_COLUMNS}) VALUES ({', '.join('?' * 17)})"
-_ITEM = (
-    "INSERT INTO recall_items (recall_id, rank, memory_id, score, explanation)"
-    " SELECT ?1, ?2, memory_id, ?3, ?4 FROM memories WHERE memory_id = ?5"
-)
-_READ_HEAD = f"SELECT {_COLUMNS} FROM recalls WHERE recall_id = ?"
-_READ_ITEMS = (
-    "SELECT memory_id, score, explanation FROM recall_items WHERE recall_id = ? ORDER BY rank"
-)
-_LAST_BULLETIN = (
-    "SELECT bulletin_id, sha256 FROM bulletins WHERE view_key = ?"
-    " ORDER BY created_at DESC, bulletin_id DESC LIMIT 1"
-)
-_ADD_BULLETIN = (
-    "INSERT OR IGNORE INTO bulletins (bulletin_id, created_at, change_seq, view_key, viewer,"
-    " settings, sha256, memory_ids, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-_FIRST_OF_BULLETIN = (
-    "SELECT min(recall_id) FROM recalls"
-    f" WHERE bulletin_id = ? AND same_as IS NULL AND purpose = '{BULLETIN}'"
-)
-_BULLETIN_OF = "SELECT bulletin_id FROM recalls WHERE recall_id = ?"
-_COUNT = (
-    "UPDATE memories SET access_count = access_count + ?1,"
-    " last_accessed_at = max(coalesce(last_accessed_at, ?2), ?2) WHERE memory_id = ?3"
 )
 
 
@@ -117,15 +120,35 @@ def write(
     Args:
         with_queries: what was asked is kept, not its digest alone.
     """
-    # Hundreds of small rows: the driver alone takes a third of the time.
-    driver: Any = transaction.driver
     new = []
-    for each in given:
-        receipt = _with_bulletin(driver, each)
-        if _write_head(driver, receipt, each.hidden, with_queries=with_queries):
+    for one in given:
+        receipt = _with_bulletin(transaction, one)
+        if _write_head(transaction, receipt, one.hidden, with_queries=with_queries):
             new.append(receipt)
-    driver.executemany(_ITEM, [row for each in new for row in _items(each)])
-    driver.executemany(_COUNT, [(*use, memory_id) for memory_id, use in uses(new).items()])
+    _add_item().write_all(transaction, [row for receipt in new for row in _items(receipt)])
+    used = ((memory_id, *use) for memory_id, use in uses(new).items())
+    _count_use().write_all(
+        transaction, [{"memory": one, "asked": asked, "at": at} for one, asked, at in used]
+    )
+
+
+@prepared
+def _add_item() -> sa.Insert:
+    m = tables.memories
+    given = (value("receipt"), value("place"), m.c.memory_id, value("points"), value("why"))
+    item = sa.select(*given).where(m.c.memory_id == value("memory"))
+    names = ["recall_id", "rank", "memory_id", "score", "explanation"]
+    return sa.insert(tables.recall_items).from_select(names, item)
+
+
+@prepared
+def _count_use() -> sa.Update:
+    m, at = tables.memories, value("at")
+    used = {
+        "access_count": m.c.access_count + value("asked"),
+        "last_accessed_at": greatest(sa.func.coalesce(m.c.last_accessed_at, at), at),
+    }
+    return sa.update(m).where(m.c.memory_id == value("memory")).values(used)
 
 
 class Use(NamedTuple):
@@ -150,18 +173,30 @@ def uses(receipts: Iterable[Receipt]) -> dict[str, Use]:
     return found
 
 
+@prepared
+def _read_head() -> sa.Select[Any]:
+    r = tables.recalls
+    return sa.select(*(r.c[name] for name in _NAMES)).where(r.c.recall_id == value("receipt"))
+
+
+@prepared
+def _read_items() -> sa.Select[Any]:
+    i = tables.recall_items
+    items = sa.select(i.c.memory_id, i.c.score, i.c.explanation)
+    return items.where(i.c.recall_id == value("receipt")).order_by(i.c.rank)
+
+
 def read(snapshot: Snapshot, receipt_id: str) -> Stored | None:
-    """A stored receipt; None: there is none. ``counts`` is not kept and is True.
+    """Return a stored receipt; None: there is none. ``counts`` is not kept and is True.
 
     Raises:
         DatabaseCorrupt: its rows are damaged.
     """
-    driver: Any = snapshot.driver
-    row = driver.execute(_READ_HEAD, (receipt_id,)).fetchone()
+    row = _read_head().row(snapshot, receipt=receipt_id)
     if row is None:
         return None
     head = dict(zip(_NAMES, row, strict=True))
-    found = driver.execute(_READ_ITEMS, (head["same_as"] or receipt_id,)).fetchall()
+    found = _read_items().rows(snapshot, receipt=head["same_as"] or receipt_id)
     try:
         return _stored(head, found)
     except (AttributeError, InvalidInput, KeyError, TypeError, ValueError) as error:
@@ -188,7 +223,7 @@ def _stored(head: Mapping[str, Any], found: Sequence[tuple[str, float, str]]) ->
 
 
 def covered(reader: Viewer, receipt_or_bulletin_id: str, viewer: str | None) -> bool:
-    """Whether a reader sees all that could be seen by whom a bulletin was made for.
+    """Return whether a reader sees all that could be seen by whom a bulletin was made for.
 
     A bulletin tells of some of what its reader sees without citing it.
 
@@ -205,79 +240,108 @@ def covered(reader: Viewer, receipt_or_bulletin_id: str, viewer: str | None) -> 
         raise unreadable("viewer", receipt_or_bulletin_id) from error
 
 
+@prepared
+def _first_hidden(view: View) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    return sa.select(m.c.pk).where(among(m.c.memory_id, "ids"), is_untrue(view.where(m))).limit(1)
+
+
 def all_visible(snapshot: Snapshot, view: View, memory_ids: Iterable[str]) -> bool:
-    """Whether every one of these memories that is still there is one that the view shows."""
-    driver: Any = snapshot.driver
-    hidden = (
-        "SELECT 1 FROM memories m WHERE m.memory_id IN (SELECT value FROM json_each(:ids))"
-        f" AND ({view.text.where('m')}) IS NOT TRUE LIMIT 1"
-    )
-    values = {**view.params, "ids": json.dumps(list(memory_ids))}
-    return driver.execute(hidden, values).fetchone() is None
+    """Return whether the view shows every one of these memories that is still there."""
+    ids = json.dumps(list(memory_ids))
+    return _first_hidden(view.shape).row(snapshot, view.params, ids=ids) is None
+
+
+@prepared
+def _visible_ids(view: View) -> sa.Select[Any]:
+    f, m = listed("ids", "f"), tables.memories.alias("m")
+    found = sa.select(m.c.memory_id).select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
+    return found.where(view.where(m))
 
 
 def visible_ids(snapshot: Snapshot, view: View, memory_ids: Iterable[str]) -> list[str]:
-    """Those of the memories that the view shows."""
-    driver: Any = snapshot.driver
-    statement = (
-        "SELECT m.memory_id FROM json_each(:ids) j CROSS JOIN memories m ON m.memory_id = j.value"
-        f" WHERE {view.text.where('m')}"
-    )
-    values = {**view.params, "ids": json.dumps(list(memory_ids))}
-    return [memory_id for (memory_id,) in driver.execute(statement, values)]
+    """Return those of the memories that the view shows."""
+    ids = json.dumps(list(memory_ids))
+    return _visible_ids(view.shape).column(snapshot, view.params, ids=ids)
 
 
-def _with_bulletin(driver: Any, given: HandedOut) -> Receipt:
-    """The receipt, with the bulletin that it is of; a new one is stored."""
+@prepared
+def _bulletin_of() -> sa.Select[Any]:
+    r = tables.recalls
+    return sa.select(r.c.bulletin_id).where(r.c.recall_id == value("receipt"))
+
+
+@prepared
+def _last_bulletin() -> sa.Select[Any]:
+    b = tables.bulletins
+    last = sa.select(b.c.bulletin_id, b.c.sha256).where(b.c.view_key == value("key"))
+    return last.order_by(b.c.created_at.desc(), b.c.bulletin_id.desc()).limit(1)
+
+
+@prepared
+def _first_of_bulletin() -> sa.Select[Any]:
+    r = tables.recalls
+    own = (r.c.bulletin_id == value("bulletin"), r.c.same_as.is_(None), r.c.purpose == BULLETIN)
+    return sa.select(sa.func.min(r.c.recall_id)).where(*own)
+
+
+@prepared
+def _add_bulletin() -> sa.Insert:
+    names = ("bulletin_id", "created_at", *ShownBulletin._fields)
+    new = insert(tables.bulletins).values({name: value(name) for name in names})
+    return new.on_conflict_do_nothing()
+
+
+def _with_bulletin(transaction: Transaction, given: HandedOut) -> Receipt:
+    """Return the receipt, with the bulletin that it is of; a new one is stored."""
     receipt, shown = given.receipt, given.bulletin
     if shown is None:
         if given.beside is None:
             return receipt
-        found = driver.execute(_BULLETIN_OF, (given.beside,)).fetchone()
+        found = _bulletin_of().row(transaction, receipt=given.beside)
         return receipt if found is None else replace(receipt, bulletin_id=found[0])
-    last = driver.execute(_LAST_BULLETIN, (shown.view_key,)).fetchone()
+    last = _last_bulletin().row(transaction, key=shown.view_key)
     if last is not None and last[1] == shown.sha256:
-        [first] = driver.execute(_FIRST_OF_BULLETIN, (last[0],)).fetchone()
+        first = _first_of_bulletin().scalar(transaction, bulletin=last[0])
         same_as = first if first != receipt.receipt_id else None
         return replace(receipt, bulletin_id=last[0], same_as=same_as)
     bulletin_id = "bul_" + receipt.receipt_id.partition("_")[2]
-    memory_ids = json_text(shown.memory_ids)
-    *columns, _, body = shown
-    values = (bulletin_id, receipt.at, *columns, memory_ids, body)
-    driver.execute(_ADD_BULLETIN, values)
+    columns = shown._asdict() | {"memory_ids": json_text(shown.memory_ids)}
+    _add_bulletin().write(transaction, columns, bulletin_id=bulletin_id, created_at=receipt.at)
     return replace(receipt, bulletin_id=bulletin_id)
 
 
+@prepared
+def _add_head() -> sa.Insert:
+    new = insert(tables.recalls).values({name: value(name) for name in _NAMES})
+    return new.on_conflict_do_nothing()
+
+
 def _write_head(
-    driver: Any, given: Receipt, hidden: Mapping[str, Sequence[str]], *, with_queries: bool
+    transaction: Transaction,
+    given: Receipt,
+    hidden: Mapping[str, Sequence[str]],
+    *,
+    with_queries: bool,
 ) -> bool:
     query, digest = given.query, given.query_sha256
     if query and digest is None:
         digest = hashlib.sha256(query.encode()).hexdigest()
     left_out = {**(given.left_out or {}), **{name: list(one) for name, one in hidden.items()}}
-    values = (
-        given.receipt_id,
-        given.at,
-        query[:MAX_KEPT_QUERY_CHARS] if with_queries else "",
-        json_text(given.asked),
-        given.purpose,
-        given.actor,
-        given.conversation_id,
-        given.workflow_run_id,
-        given.step_id,
-        digest,
-        given.change_seq,
-        None if given.viewer is None else json_text(given.viewer),
-        given.settings_sha256,
-        None if given.left_out is None else json_text(left_out),
-        given.sha256,
-        given.same_as,
-        given.bulletin_id,
-    )
-    return bool(driver.execute(_HEAD, values).rowcount)
+    values = {
+        "recall_id": given.receipt_id,
+        "created_at": given.at,
+        "query": query[:MAX_KEPT_QUERY_CHARS] if with_queries else "",
+        "request": json_text(given.asked),
+        "viewer": None if given.viewer is None else json_text(given.viewer),
+        "left_out": None if given.left_out is None else json_text(left_out),
+        **{name: getattr(given, name) for name in _PLAIN},
+        "query_sha256": digest,
+    }
+    return bool(_add_head().write(transaction, values))
 
 
-def _items(given: Receipt) -> Iterator[tuple[str, int, float, str, str]]:
+def _items(given: Receipt) -> Iterator[dict[str, Any]]:
     # What is handed out once more has its items already.
     for rank, item in enumerate(() if given.same_as else given.items, start=1):
         why: dict[str, Any] = {"legs": dict(item.legs), "modifiers": dict(item.modifiers)}
@@ -285,7 +349,13 @@ def _items(given: Receipt) -> Iterator[tuple[str, int, float, str, str]]:
             why["reasons"] = list(item.reasons)
         if item.access_count is not None:
             why["accesses"] = [item.access_count, item.last_accessed_at]
-        yield given.receipt_id, rank, item.score, json_text(why), item.memory_id
+        yield {
+            "receipt": given.receipt_id,
+            "place": rank,
+            "memory": item.memory_id,
+            "points": item.score,
+            "why": json_text(why),
+        }
 
 
 def _item(memory_id: str, score: float, why: dict[str, Any]) -> ReceiptItem:
@@ -310,25 +380,7 @@ MOST_MET: Final = 64
 MOST_HIDDEN: Final = 20
 
 _RECEIPT_COLUMNS: Final = frozenset({"purpose", "workflow_run_id", "conversation_id"})
-_DELETE_ITEMS = "DELETE FROM recall_items WHERE recall_id IN (SELECT value FROM json_each(?))"
-_DELETE = "DELETE FROM recalls WHERE recall_id IN (SELECT value FROM json_each(?))"
-# What a kept one repeats has the items of both.
-_OLD = (
-    "SELECT r.recall_id FROM recalls r WHERE (r.created_at < :since"
-    " OR (r.created_at, r.recall_id) <= (SELECT created_at, recall_id FROM recalls"
-    " ORDER BY created_at DESC, recall_id DESC LIMIT 1 OFFSET :keep))"
-    " AND NOT EXISTS (SELECT 1 FROM recalls k WHERE k.same_as = r.recall_id)"
-    " ORDER BY r.created_at, r.recall_id LIMIT :limit"
-)
-_DELETE_BULLETINS = (
-    "DELETE FROM bulletins WHERE bulletin_id IN (SELECT b.bulletin_id FROM bulletins b"
-    " WHERE NOT EXISTS (SELECT 1 FROM recalls r WHERE r.bulletin_id = b.bulletin_id) LIMIT ?)"
-)
-_HANDED_OUT = (
-    f"(SELECT count(*) FROM recalls r WHERE r.bulletin_id = b.bulletin_id"
-    f" AND r.purpose = '{BULLETIN}')"
-)
-_BULLETIN = "b.bulletin_id, b.created_at, b.change_seq, b.sha256"
+_NO_ID_IS_HIGHER: Final = "bul_~"
 
 
 class IssuedBulletin(NamedTuple):
@@ -351,84 +403,158 @@ class BulletinText(NamedTuple):
 def newest(
     snapshot: Snapshot, asked: Mapping[str, str], *, most: int, before: str | None = None
 ) -> Iterator[str]:
-    """Ids of the ``most`` newest receipts that were asked for just that.
+    """Return ids of the ``most`` newest receipts that were asked for just that.
 
     Args:
         asked: texts by keys of ``Receipt.asked``; empty: every receipt.
         before: only receipts older than this one, which may have been removed since.
     """
-    terms, values = ["1"], {"most": most, "before": before}
-    within = ["1"]
-    for at, (key, value) in enumerate(asked.items()):
-        values |= {f"key{at}": key, f"value{at}": value}
-        if key in _RECEIPT_COLUMNS:
-            within.append(f"{key} = :value{at}")
-        else:
-            # No index knows it, so only so many are looked at.
-            terms.append(f"json_extract(request, '$.' || :key{at}) = :value{at}")
-    if before is not None:
-        within.append(
-            "(created_at, recall_id) < ((SELECT created_at FROM recalls"
-            " WHERE recall_id <= :before ORDER BY recall_id DESC LIMIT 1), :before)"
+    columns = tuple(sorted(_RECEIPT_COLUMNS & asked.keys()))
+    others = sorted(asked.keys() - _RECEIPT_COLUMNS)
+    values = {name: asked[name] for name in columns}
+    for at, key in enumerate(others):
+        values |= {f"path{at}": f"$.{key}", f"text{at}": asked[key]}
+    statement = _newest(columns, len(others), is_next=before is not None)
+    return iter(statement.column(snapshot, values, most=most, before=before))
+
+
+@prepared
+def _newest(columns: tuple[str, ...], others: int, *, is_next: bool) -> sa.Select[Any]:
+    r = tables.recalls.alias("r")
+    within = [r.c[name] == value(name) for name in columns]
+    if is_next:
+        last = (
+            sa.select(r.c.created_at)
+            .where(r.c.recall_id <= value("before"))
+            .order_by(r.c.recall_id.desc())
+            .limit(1)
+            .correlate(None)
+            .scalar_subquery()
         )
-    statement = (
-        "SELECT recall_id FROM (SELECT recall_id, created_at, request FROM recalls"
-        f" WHERE {' AND '.join(within)} ORDER BY created_at DESC, recall_id DESC LIMIT :most)"
-        f" WHERE {' AND '.join(terms)} ORDER BY created_at DESC, recall_id DESC"
+        place = sa.tuple_(r.c.created_at, r.c.recall_id)
+        within.append(place < sa.tuple_(last, value("before")))
+    looked = (
+        sa.select(r.c.recall_id, r.c.created_at, r.c.request)
+        .where(*within)
+        .order_by(r.c.created_at.desc(), r.c.recall_id.desc())
+        .limit(value("most"))
+        .subquery("looked")
     )
-    return (one for (one,) in driver(snapshot).execute(statement, values))
+    # No index knows the other keys, so only so many are looked at.
+    terms = (
+        sa.func.json_extract(looked.c.request, value(f"path{at}")) == value(f"text{at}")
+        for at in range(others)
+    )
+    found = sa.select(looked.c.recall_id).where(*terms)
+    return found.order_by(looked.c.created_at.desc(), looked.c.recall_id.desc())
+
+
+@prepared
+def _any_after() -> sa.Select[Any]:
+    return sa.select(tables.recalls.c.recall_id).limit(1).offset(value("number"))
 
 
 def are_more_than(snapshot: Snapshot, number: int) -> bool:
-    """Whether there are more receipts than so many."""
-    statement = "SELECT 1 FROM recalls LIMIT 1 OFFSET ?"
-    return driver(snapshot).execute(statement, (number,)).fetchone() is not None
+    """Return whether there are more receipts than so many."""
+    return _any_after().row(snapshot, number=number) is not None
+
+
+@prepared
+def _old() -> sa.Select[Any]:
+    r, kept, k = tables.recalls.alias("r"), tables.recalls, tables.recalls.alias("k")
+    newest_first = (kept.c.created_at.desc(), kept.c.recall_id.desc())
+    last = sa.select(kept.c.created_at, kept.c.recall_id).order_by(*newest_first)
+    last = last.limit(1).offset(value("keep"))
+    place = sa.tuple_(r.c.created_at, r.c.recall_id)
+    # What a kept one repeats has the items of both.
+    repeated = sa.exists().where(k.c.same_as == r.c.recall_id).correlate(r)
+    return (
+        sa.select(r.c.recall_id)
+        .where((r.c.created_at < value("since")) | (place <= last.scalar_subquery()), ~repeated)
+        .order_by(r.c.created_at, r.c.recall_id)
+        .limit(value("limit"))
+    )
 
 
 def any_old(snapshot: Snapshot, *, keep: int, since: int) -> bool:
-    """Whether ``remove_old`` would remove any."""
-    found = driver(snapshot).execute(_OLD, {"keep": keep, "since": since, "limit": 1})
-    return found.fetchone() is not None
+    """Return whether ``remove_old`` would remove any."""
+    return _old().row(snapshot, keep=keep, since=since, limit=1) is not None
+
+
+@prepared
+def _delete(table: str) -> sa.Delete:
+    of = getattr(tables, table)
+    return sa.delete(of).where(among(of.c.recall_id, "ids"))
 
 
 def remove_old(transaction: Transaction, *, keep: int, since: int, limit: int) -> int:
-    """Remove the oldest receipts, at most ``limit``; gives how many.
+    """Remove the oldest receipts, at most ``limit``; return how many.
 
     One that a later one repeats stays until the last of these is gone.
 
     Args:
         keep: so many of the newest stay, unless they are older than ``since``, milliseconds.
     """
-    execute = driver(transaction).execute
-    found = execute(_OLD, {"keep": keep, "since": since, "limit": limit}).fetchall()
+    found = _old().column(transaction, keep=keep, since=since, limit=limit)
     if found:
-        ids = json.dumps([one for (one,) in found])
-        execute(_DELETE_ITEMS, (ids,))
-        execute(_DELETE, (ids,))
+        for table in ("recall_items", "recalls"):
+            _delete(table).write(transaction, ids=json.dumps(found))
     return len(found)
 
 
+@prepared
+def _remove_bulletins() -> sa.Delete:
+    b, r = tables.bulletins.alias("b"), tables.recalls.alias("r")
+    named = sa.exists().where(r.c.bulletin_id == b.c.bulletin_id).correlate(b)
+    unnamed = sa.select(b.c.bulletin_id).where(~named).limit(value("limit"))
+    return sa.delete(tables.bulletins).where(tables.bulletins.c.bulletin_id.in_(unnamed))
+
+
 def remove_bulletins(transaction: Transaction, limit: int) -> int:
-    """Remove bulletins, at most ``limit``, that no receipt is of any longer; gives how many."""
-    return int(driver(transaction).execute(_DELETE_BULLETINS, (limit,)).rowcount)
+    """Remove bulletins, at most ``limit``, that no receipt is of any longer; return how many."""
+    return _remove_bulletins().write(transaction, limit=limit)
+
+
+def _issued(b: sa.FromClause) -> list[Column]:
+    """Return the columns of an ``IssuedBulletin``, and its viewer."""
+    r = tables.recalls.alias("r")
+    own = (r.c.bulletin_id == b.c.bulletin_id, r.c.purpose == BULLETIN)
+    count = sa.select(sa.func.count()).where(*own).correlate(b).scalar_subquery()
+    return [b.c.bulletin_id, b.c.created_at, b.c.change_seq, b.c.sha256, count, b.c.viewer]
+
+
+def _shows(view: View, b: sa.FromClause) -> Column:
+    """Return whether a view shows all that a bulletin cites and that is still there."""
+    j, m = each(b.c.memory_ids, "j"), tables.memories.alias("m")
+    cited = ordered(j, (m, m.c.memory_id == j.c.value))
+    return ~sa.exists().select_from(cited).where(is_untrue(view.where(m)))
+
+
+def _lower(b: sa.FromClause) -> Column:
+    before: Column = b.c.bulletin_id < sa.func.coalesce(value("before"), _NO_ID_IS_HIGHER)
+    return before
+
+
+@prepared
+def _bulletins(view: View) -> sa.Select[Any]:
+    b = tables.bulletins
+    looked = sa.select(b).where(_lower(b)).order_by(b.c.bulletin_id.desc())
+    found = looked.limit(value("most")).subquery("b")
+    return (
+        sa.select(*_issued(found)).where(_shows(view, found)).order_by(found.c.bulletin_id.desc())
+    )
 
 
 def bulletins(
     snapshot: Snapshot, view: View, *, limit: int, before: str | None, most: int
 ) -> list[IssuedBulletin]:
-    """Bulletins for readers who saw no more than the view shows, newest first.
+    """Return bulletins for readers who saw no more than the view shows, newest first.
 
     Args:
         before: only those with a lower id: ids grow with time.
         most: so many of the newest are looked at.
     """
-    statement = (
-        f"SELECT {_BULLETIN}, {_HANDED_OUT}, b.viewer FROM (SELECT * FROM bulletins"
-        " WHERE bulletin_id < coalesce(:before, 'bul_~') ORDER BY bulletin_id DESC LIMIT :most) b"
-        f" WHERE {_shows(view)} ORDER BY b.bulletin_id DESC"
-    )
-    values = {**view.params, "before": before, "most": most}
-    rows = driver(snapshot).execute(statement, values)
+    rows = _bulletins(view.shape).rows(snapshot, view.params, before=before, most=most)
     shown = (
         IssuedBulletin._make(head)
         for *head, viewer in rows
@@ -437,22 +563,29 @@ def bulletins(
     return list(islice(shown, limit))
 
 
+@prepared
+def _lower_bulletin() -> sa.Select[Any]:
+    b = tables.bulletins
+    return sa.select(b.c.bulletin_id).where(_lower(b)).limit(1).offset(value("most"))
+
+
 def are_more_bulletins(snapshot: Snapshot, before: str | None, most: int) -> bool:
-    """Whether there are more than so many with a lower id than ``before``."""
-    statement = "SELECT 1 FROM bulletins WHERE bulletin_id < coalesce(?, 'bul_~') LIMIT 1 OFFSET ?"
-    return driver(snapshot).execute(statement, (before, most)).fetchone() is not None
+    """Return whether there are more than so many with a lower id than ``before``."""
+    return _lower_bulletin().row(snapshot, before=before, most=most) is not None
+
+
+@prepared
+def _get_bulletin(view: View) -> sa.Select[Any]:
+    b = tables.bulletins.alias("b")
+    columns = sa.select(*_issued(b), b.c.memory_ids, b.c.body)
+    return columns.where(b.c.bulletin_id == value("bulletin"), _shows(view, b))
 
 
 def bulletin(
     snapshot: Snapshot, view: View, bulletin_id: str
 ) -> tuple[IssuedBulletin, BulletinText] | None:
-    """A bulletin for a reader who saw no more than the view shows; None: there is none."""
-    statement = (
-        f"SELECT {_BULLETIN}, {_HANDED_OUT}, b.viewer, b.memory_ids, b.body FROM bulletins b"
-        f" WHERE b.bulletin_id = :bulletin_id AND {_shows(view)}"
-    )
-    values = {**view.params, "bulletin_id": bulletin_id}
-    row = driver(snapshot).execute(statement, values).fetchone()
+    """Return a bulletin for a reader who saw no more than the view shows; None: there is none."""
+    row = _get_bulletin(view.shape).row(snapshot, view.params, bulletin=bulletin_id)
     if row is None:
         return None
     *head, viewer, memory_ids, body = row
@@ -462,7 +595,7 @@ def bulletin(
 
 
 def hidden_matches(snapshot: Snapshot, match: str, narrowing: Narrowing) -> dict[str, list[str]]:
-    """Active memories that the words and the filters would have let answer, but not the view.
+    """Return active memories that the words and the filters would have let answer, not the view.
 
     Args:
         match: an FTS5 expression; of the newest that fulfil it ``MOST_MET`` are looked at.
@@ -471,21 +604,30 @@ def hidden_matches(snapshot: Snapshot, match: str, narrowing: Narrowing) -> dict
     Returns:
         Ids by reason, ``scope`` and ``clearance``, newest first, ``MOST_HIDDEN`` together at most.
     """
-    view = narrowing.view
-    anyones = Narrowing(_Anyones(view.viewer), narrowing.request, narrowing.at)
-    statement = (
-        "SELECT m.memory_id, m.scope, m.scope_id, m.sensitivity, m.agent_id FROM (SELECT rowid AS"
-        f" pk FROM memory_fts WHERE memory_fts MATCH :match ORDER BY rowid DESC LIMIT {MOST_MET})"
-        " f CROSS JOIN memories m ON m.pk = f.pk"
-        f" WHERE ({View(view.viewer).text.where('m')}) IS NOT TRUE"
-        f" AND m.created_at <= :met_at AND {anyones.where('m')}"
-        f" ORDER BY m.pk DESC LIMIT {MOST_HIDDEN}"
-    )
-    found: dict[str, list[str]] = {"scope": [], "clearance": []}
+    anyones = Narrowing(_Anyones(narrowing.view.viewer), narrowing.request, narrowing.at)
+    statement = _hidden_matches(anyones.shape)
     values = anyones.params | {"match": match, "met_at": narrowing.at}
-    for memory_id, *facts in driver(snapshot).execute(statement, values):
-        found[_reason(view.viewer, ScopeFacts(*facts))].append(memory_id)
+    values |= {"most_met": MOST_MET, "most_hidden": MOST_HIDDEN}
+    found: dict[str, list[str]] = {"scope": [], "clearance": []}
+    for memory_id, *facts in statement.rows(snapshot, values):
+        found[_reason(narrowing.view.viewer, ScopeFacts(*facts))].append(memory_id)
     return found
+
+
+@prepared
+def _hidden_matches(anyones: Narrowed) -> sa.Select[Any]:
+    m, said = tables.memories.alias("m"), matching("match")
+    pk = said.selected_columns[0]
+    newest = said.with_only_columns(pk.label("pk")).order_by(pk.desc()).limit(value("most_met"))
+    f = newest.subquery("f")
+    return (
+        sa.select(m.c.memory_id, m.c.scope, m.c.scope_id, m.c.sensitivity, m.c.agent_id)
+        .select_from(ordered(f, (m, m.c.pk == f.c.pk)))
+        .where(is_untrue(View(anyones.view.viewer).where(m)))
+        .where(m.c.created_at <= value("met_at"), anyones.where(m))
+        .order_by(m.c.pk.desc())
+        .limit(value("most_hidden"))
+    )
 
 
 class _Anyones(View):
@@ -501,23 +643,10 @@ def _reason(viewer: Viewer, facts: ScopeFacts) -> str:
     return "clearance" if visible(viewer, facts).reason in told else "scope"
 
 
-def _shows(view: View) -> str:
-    return (
-        "NOT EXISTS (SELECT 1 FROM json_each(b.memory_ids) j"
-        " CROSS JOIN memories m ON m.memory_id = j.value"
-        f" WHERE ({view.text.where('m')}) IS NOT TRUE)"
-    )
-
-
 # What changed since a receipt was written, about some memories.
 
 
 MOST_ENTRIES: Final = 200
-
-_OF_MEMORY: Final = (
-    "SELECT f.value, a.seq, a.at, a.actor, a.action, a.subject FROM json_each(:ids) f"
-    " CROSS JOIN audit_log a ON a.subject = f.value WHERE a.seq > :seq"
-)
 
 
 class Change(NamedTuple):
@@ -531,33 +660,53 @@ class Change(NamedTuple):
     subject: str
 
 
+@prepared
+def _times() -> sa.Select[Any]:
+    log, seq = tables.audit_log, value("seq")
+    return sa.select(log.c.seq, log.c.at).where(log.c.seq.in_([seq, seq + 1]))
+
+
 def known_until(snapshot: Snapshot, seq: int, at: int) -> int:
-    """As of when an answer of a time knew what it did: the entry ``seq``, and not the next one.
+    """Return as of when an answer knew what it did: the entry ``seq``, and not the next one.
 
     A change is dated when it begins to be written and seen when it is done, so that the next one
     may bear an earlier time than the answer that did not know it. Two of the same millisecond, or
     of a clock that was set back between them, are not told apart: then both count as known.
     """
-    statement = "SELECT seq, at FROM audit_log WHERE seq IN (:seq, :seq + 1)"
-    times: dict[int, int] = dict(driver(snapshot).execute(statement, {"seq": seq}).fetchall())
+    times: dict[int, int] = dict(_times().rows(snapshot, seq=seq))
     return max(times.get(seq, 0), min(at, times.get(seq + 1, at + 1) - 1))
+
+
+@prepared
+def _changes_since(view: View) -> sa.CompoundSelect[Any]:
+    f, a = listed("ids", "f"), tables.audit_log.alias("a")
+    e, o = tables.edges.alias("e"), tables.memories.alias("o")
+    told = (f.c.value, a.c.seq, a.c.at, a.c.actor, a.c.action, a.c.subject)
+    later = a.c.seq > value("seq")
+    ways = [sa.select(*told).select_from(ordered(f, (a, a.c.subject == f.c.value))).where(later)]
+    for end, other in (
+        ("from_memory_id", "to_memory_id"),
+        ("to_memory_id", "from_memory_id"),
+    ):
+        of_edge = ordered(
+            f,
+            (e, e.c[end] == f.c.value),
+            (o, o.c.memory_id == e.c[other]),
+            (a, a.c.subject == o.c.memory_id),
+        )
+        about = (later, member(a.c.details, "edge_id") == e.c.edge_id, view.where(o))
+        ways.append(sa.select(*told).select_from(of_edge).where(*about))
+    found = sa.union(*ways)
+    columns = found.selected_columns
+    return found.order_by(columns.seq, columns.value).limit(value("limit"))
 
 
 def changes_since(
     snapshot: Snapshot, seq: int, memory_ids: Collection[str], view: View
 ) -> list[Change]:
-    """Entries after ``seq`` about these memories, or about edges of theirs between memories that
-    the view shows: the first ``MOST_ENTRIES`` and one more, by seq.
+    """Return entries after ``seq`` about these memories, or about edges of theirs between memories
+    that the view shows: the first ``MOST_ENTRIES`` and one more, by seq.
     """
-    of_edge = (
-        "SELECT f.value, a.seq, a.at, a.actor, a.action, a.subject FROM json_each(:ids) f"
-        " CROSS JOIN memory_edges e ON e.{end} = f.value"
-        " CROSS JOIN memories o ON o.memory_id = e.{other}"
-        " CROSS JOIN audit_log a ON a.subject = o.memory_id"
-        f" WHERE a.seq > :seq AND a.details ->> '$.edge_id' = e.edge_id AND {view.text.where('o')}"
-    )
-    ends = {"from_memory_id": "to_memory_id", "to_memory_id": "from_memory_id"}
-    parts = [_OF_MEMORY, *(of_edge.format(end=end, other=other) for end, other in ends.items())]
-    statement = f"{' UNION '.join(parts)} ORDER BY 2, 1 LIMIT {MOST_ENTRIES + 1}"
-    values = {**view.params, "seq": seq, "ids": json.dumps(sorted(memory_ids))}
-    return [Change._make(row) for row in driver(snapshot).execute(statement, values)]
+    values = {"seq": seq, "ids": json.dumps(sorted(memory_ids)), "limit": MOST_ENTRIES + 1}
+    rows = _changes_since(view.shape).rows(snapshot, view.params, **values)
+    return [Change._make(row) for row in rows]

@@ -154,6 +154,11 @@ def among(column: Column, name: str) -> Column:
     return column.in_(sa.select(sa.column("value")).select_from(_JsonEach(value(name))))
 
 
+def is_untrue(condition: Column) -> Column:
+    """Return whether a condition is false or NULL."""
+    return condition.is_not(sa.true())
+
+
 def holds_all(array: Column, name: str) -> Column:
     """Return whether a JSON array holds all that a JSON array has that is given as ``name``."""
     wanted, held = listed(name, "wanted"), each(array, "held")
