@@ -39,6 +39,7 @@ from memgraph.store import (
 from memgraph.store.memories import source_id
 from memgraph.store.ports import VectorFault
 from memgraph.store.snapshot import Snapshot
+from memgraph.store.sqlite import full_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,7 +127,7 @@ def verify(
                 check(snapshot, report)
     told("text index", len(checks), len(checks) + 1)
     with _told_as_findings(report, "text index"), database.write() as transaction:
-        if not text_index.check(transaction):
+        if not full_text.check(transaction):
             report.add(Code.TEXT_INDEX_DRIFT, "the full-text index differs from the memories")
     told("done", len(checks) + 1, len(checks) + 1)
     return report

@@ -19,6 +19,7 @@ from memgraph.service.opened import JournalledTransaction, Opened
 from memgraph.store import embeddings, metadata, text_index
 from memgraph.store.entities import EntityName
 from memgraph.store.ports import VectorFault
+from memgraph.store.sqlite import full_text
 
 BATCH = 1_000
 
@@ -154,7 +155,7 @@ def _text(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
         total = text_index.memory_count(transaction)
         progress(Part.FTS, 0, total)
         text_index.rewrite_search_terms(transaction)
-        text_index.rebuild(transaction)
+        full_text.rebuild(transaction)
         transaction.tell([Entry("rebuild", None, {"part": Part.FTS, "memories": total})])
     text_index.INDEX.rebuild(opened.database)
     progress(Part.FTS, total, total)

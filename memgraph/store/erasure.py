@@ -29,6 +29,7 @@ from memgraph.rules.erasure import (
 from memgraph.store import embeddings, metadata, tables, text_index
 from memgraph.store.erasure_search import given_ids, joins_given
 from memgraph.store.snapshot import Snapshot, Transaction, driver
+from memgraph.store.sqlite import full_text
 from memgraph.store.statements import (
     Column,
     Statement,
@@ -50,18 +51,12 @@ def thorough(transaction: Transaction) -> Iterator[None]:
     """What is deleted inside is overwritten everywhere, the words of the text index too."""
     execute = driver(transaction).execute
     execute("PRAGMA secure_delete = ON")
-    _secure_index(transaction, on=True)
+    full_text.remove_words(transaction, at_once=True)
     try:
         yield
     finally:
         execute("PRAGMA secure_delete = FAST")
-    _secure_index(transaction, on=False)
-
-
-def _secure_index(transaction: Transaction, *, on: bool) -> None:
-    driver(transaction).execute(
-        "INSERT INTO memory_fts (memory_fts, rank) VALUES ('secure-delete', ?)", (int(on),)
-    )
+    full_text.remove_words(transaction, at_once=False)
 
 
 @prepared

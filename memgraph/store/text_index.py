@@ -17,13 +17,12 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from memgraph.errors import DatabaseCorrupt
-from memgraph.store import sqlite
+from memgraph.store import tables
 from memgraph.store.enrichment import ENRICHED_NAMES
 from memgraph.store.ports import TextIndex
-from memgraph.store.snapshot import Snapshot, Transaction, driver
+from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite.postings import SqliteTextIndex
-from memgraph.store.statements import value
+from memgraph.store.statements import Column, among, member, prepared, value
 
 INDEX: Final[TextIndex] = SqliteTextIndex()
 
@@ -35,7 +34,7 @@ _CJK = re.compile(
 
 
 def cjk_bigrams(text: str) -> list[str]:
-    """Every two neighbouring CJK characters, in order; a lone one stands for itself."""
+    """Return every two neighbouring CJK characters, in order; a lone one stands for itself."""
     grams: list[str] = []
     for run in _CJK.findall(text):
         grams.extend(run[at : at + 2] for at in range(max(len(run) - 1, 1)))
@@ -43,13 +42,13 @@ def cjk_bigrams(text: str) -> list[str]:
 
 
 def search_terms(text: str) -> str | None:
-    """What to store in ``memories.search_terms``; None where the tokenizer needs no help."""
+    """Return what to store in ``memories.search_terms``; None where the tokenizer needs no help."""
     grams = cjk_bigrams(unicodedata.normalize("NFKC", text).casefold())
     return " ".join(grams) if grams else None
 
 
 def saying(names: Collection[str]) -> str:
-    """A query for the texts that say one of some names, all of its words in a row."""
+    """Return a query for the texts that say one of some names, all of its words in a row."""
     found = []
     for name in names:
         found.append(f"content : {_quoted(name)}")
@@ -69,157 +68,162 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def rebuild(transaction: Transaction) -> None:
-    """Make the index anew from the rows of ``memories``."""
-    transaction.exec_driver_sql("INSERT INTO memory_fts (memory_fts) VALUES ('rebuild')")
-
-
-def merge(transaction: Transaction, pages: int) -> bool:
-    """Merge parts of the index, about so many pages of it; gives whether there was any to merge.
-
-    Every transaction that stores texts leaves a part of its own, and a search reads all parts.
-    """
-    raw = driver(transaction)
-    before = raw.total_changes
-    raw.execute("INSERT INTO memory_fts (memory_fts, rank) VALUES ('merge', ?)", (pages,))
-    # FTS5's own word for it: a command that found nothing changes one row.
-    return bool(raw.total_changes - before > 1)
-
-
-def check(transaction: Transaction) -> bool:
-    """Whether the index agrees with ``memories``, word for word. Takes a write transaction.
-
-    Raises:
-        StorageError: the check itself could not run.
-    """
-    try:
-        with sqlite.translated_errors():
-            transaction.exec_driver_sql(
-                "INSERT INTO memory_fts (memory_fts, rank) VALUES ('integrity-check', 1)"
-            )
-    except DatabaseCorrupt:
-        return False
-    return True
-
-
 # What a rebuild reads and writes: contents in batches, entity links and counts.
 
 
-_RECOUNT = (
-    "UPDATE entities SET mention_count ="
-    " (SELECT count(*) FROM memory_entities l WHERE l.entity_pk = entities.pk)"
-)
-
-# What somebody decided about a name is kept, whether or not it is named at present.
-_UNNAMED = (
-    "{0}.mention_count = 0 AND {0}.protected = 0 AND {0}.summary IS NULL"
-    " AND {0}.merged_into IS NULL"
-    " AND NOT EXISTS (SELECT 1 FROM entities o WHERE o.merged_into = {0}.entity_id)"
-    " AND NOT EXISTS (SELECT 1 FROM entity_aliases a"
-    " WHERE a.entity_pk = {0}.pk AND a.alias_key <> {0}.name_key)"
-)
+@prepared
+def _count(table: str) -> sa.Select[Any]:
+    return sa.select(sa.func.count()).select_from(getattr(tables, table))
 
 
 def memory_count(snapshot: Snapshot) -> int:
-    return int(snapshot.exec_driver_sql("SELECT count(*) FROM memories").scalar_one())
-
-
-def newest_pk(snapshot: Snapshot) -> int:
-    """The highest key of a memory; 0: there is none."""
-    return int(snapshot.exec_driver_sql("SELECT coalesce(max(pk), 0) FROM memories").scalar_one())
+    """Return how many memories there are, erased ones too."""
+    return int(_count("memories").scalar(snapshot))
 
 
 def entity_count(snapshot: Snapshot) -> int:
-    return int(snapshot.exec_driver_sql("SELECT count(*) FROM entities").scalar_one())
+    """Return how many entities there are, merged ones too."""
+    return int(_count("entities").scalar(snapshot))
+
+
+@prepared
+def _newest_pk() -> sa.Select[Any]:
+    return sa.select(sa.func.max(tables.memories.c.pk))
+
+
+def newest_pk(snapshot: Snapshot) -> int:
+    """Return the highest key of a memory; 0: there is none."""
+    return _newest_pk().scalar(snapshot) or 0
+
+
+@prepared
+def _contents(*, of_these: bool) -> sa.Select[Any]:
+    m = tables.memories
+    kind = sa.func.json_type(m.c.attributes, f"$.{ENRICHED_NAMES}")
+    names = sa.case((kind == "array", member(m.c.attributes, ENRICHED_NAMES)))
+    found = sa.select(m.c.pk, m.c.content, names).order_by(m.c.pk)
+    if of_these:
+        return found.where(among(m.c.pk, "pks"))
+    return found.where(m.c.pk > value("after")).limit(value("limit"))
 
 
 def contents(snapshot: Snapshot, after: int, limit: int) -> list[tuple[int, str, Any]]:
-    """Keys, texts and ``attributes.enriched_names`` (None: none) of the next memories.
+    """Return keys, texts and ``attributes.enriched_names`` (None: none) of the next memories.
 
     ``after``: the last key of the batch before, or 0.
     """
-    return _contents(snapshot, "pk > ? ORDER BY pk LIMIT ?", (after, limit))
+    return _with_names(_contents(of_these=False).rows(snapshot, after=after, limit=limit))
 
 
 def contents_of(snapshot: Snapshot, pks: Sequence[int]) -> list[tuple[int, str, Any]]:
-    """The same of the memories with these keys."""
-    of_these = "pk IN (SELECT value FROM json_each(?)) ORDER BY pk"
-    return _contents(snapshot, of_these, (json.dumps(list(pks)),))
+    """Return the same of the memories with these keys."""
+    return _with_names(_contents(of_these=True).rows(snapshot, pks=json.dumps(list(pks))))
 
 
-def _contents(
-    snapshot: Snapshot, chosen: str, values: tuple[Any, ...]
-) -> list[tuple[int, str, Any]]:
-    found = snapshot.exec_driver_sql(
-        f"SELECT pk, content, CASE json_type(attributes, '$.{ENRICHED_NAMES}') WHEN 'array'"
-        f" THEN json_extract(attributes, '$.{ENRICHED_NAMES}') END FROM memories WHERE {chosen}",
-        values,
-    )
+def _with_names(rows: list[Any]) -> list[tuple[int, str, Any]]:
     return [
-        (int(pk), str(content), None if kept is None else json.loads(kept))
-        for pk, content, kept in found
+        (pk, content, None if names is None else json.loads(names)) for pk, content, names in rows
     ]
+
+
+@prepared
+def _set_terms() -> sa.Update:
+    m = tables.memories
+    return sa.update(m).where(m.c.pk == value("pk")).values(search_terms=value("terms"))
 
 
 def rewrite_search_terms(transaction: Transaction) -> int:
     """Make ``search_terms`` anew where they do not fit the content; gives how many did not."""
     after, changed = 0, 0
-    while batch := _terms(transaction, after):
-        wrong = [(fresh, pk) for pk, stored, fresh in batch if stored != fresh]
-        if wrong:
-            transaction.exec_driver_sql("UPDATE memories SET search_terms = ? WHERE pk = ?", wrong)
+    while batch := _terms().rows(transaction, after=after):
+        fresh = (
+            (pk, stored, None if content.isascii() else search_terms(content))
+            for pk, stored, content in batch
+        )
+        wrong = [{"pk": pk, "terms": terms} for pk, stored, terms in fresh if stored != terms]
+        _set_terms().write_all(transaction, wrong)
         after, changed = batch[-1][0], changed + len(wrong)
     return changed
 
 
-def _terms(snapshot: Snapshot, after: int) -> list[tuple[int, str | None, str | None]]:
-    found = snapshot.exec_driver_sql(
-        "SELECT pk, search_terms, content FROM memories WHERE pk > ? ORDER BY pk LIMIT 5000",
-        (after,),
-    )
-    return [
-        (pk, stored, None if content.isascii() else search_terms(content))
-        for pk, stored, content in found
-    ]
+@prepared
+def _terms() -> sa.Select[Any]:
+    m = tables.memories
+    found = sa.select(m.c.pk, m.c.search_terms, m.c.content).where(m.c.pk > value("after"))
+    return found.order_by(m.c.pk).limit(5_000)
+
+
+@prepared
+def _named_by() -> sa.Select[Any]:
+    link = tables.links
+    return sa.select(link.c.entity_pk).distinct().where(among(link.c.memory_pk, "pks"))
+
+
+@prepared
+def _unlink() -> sa.Delete:
+    return sa.delete(tables.links).where(among(tables.links.c.memory_pk, "pks"))
 
 
 def unlink(transaction: Transaction, pks: Sequence[int]) -> list[int]:
     """Take the entity links of memories away; gives the keys of the entities they named."""
-    listed = (json.dumps(list(pks)),)
-    found = transaction.exec_driver_sql(
-        "SELECT DISTINCT entity_pk FROM memory_entities"
-        " WHERE memory_pk IN (SELECT value FROM json_each(?))",
-        listed,
-    )
-    touched = [int(pk) for (pk,) in found]
-    transaction.exec_driver_sql(
-        "DELETE FROM memory_entities WHERE memory_pk IN (SELECT value FROM json_each(?))", listed
-    )
+    listed = json.dumps(list(pks))
+    touched: list[int] = _named_by().column(transaction, pks=listed)
+    _unlink().write(transaction, pks=listed)
     return touched
+
+
+@prepared
+def _recount(*, some: bool) -> sa.Update:
+    e, link = tables.entities, tables.links.alias("l")
+    mentions = sa.select(sa.func.count()).where(link.c.entity_pk == e.c.pk).correlate(e)
+    counted = sa.update(e).values(mention_count=mentions.scalar_subquery())
+    if not some:
+        return counted
+    named = sa.select(link.c.entity_pk).where(among(link.c.memory_pk, "memories"))
+    return counted.where(among(e.c.pk, "entities") | e.c.pk.in_(named))
 
 
 def recount(transaction: Transaction, entities: Sequence[int], memories: Sequence[int]) -> None:
     """Count the mentions of these entities, and of those that these memories name."""
-    transaction.exec_driver_sql(
-        f"{_RECOUNT} WHERE pk IN (SELECT value FROM json_each(?))"
-        " OR pk IN (SELECT entity_pk FROM memory_entities"
-        " WHERE memory_pk IN (SELECT value FROM json_each(?)))",
-        (json.dumps(list(entities)), json.dumps(list(memories))),
-    )
+    lists = {"entities": json.dumps(list(entities)), "memories": json.dumps(list(memories))}
+    _recount(some=True).write(transaction, lists)
 
 
 def recount_all(transaction: Transaction) -> None:
-    transaction.exec_driver_sql(_RECOUNT)
+    """Count the mentions of every entity."""
+    _recount(some=False).write(transaction)
+
+
+def _is_unnamed(e: sa.FromClause) -> Column:
+    """Return whether nothing names an entity, and nobody decided anything about it."""
+    o, a = tables.entities.alias("o"), tables.aliases.alias("a")
+    means_others = sa.exists().where(o.c.merged_into == e.c.entity_id).correlate(e)
+    has_names = sa.exists().where(a.c.entity_pk == e.c.pk, a.c.alias_key != e.c.name_key)
+    return sa.and_(
+        e.c.mention_count == 0,
+        e.c.protected == sa.false(),
+        e.c.summary.is_(None),
+        e.c.merged_into.is_(None),
+        ~means_others,
+        ~has_names.correlate(e),
+    )
+
+
+@prepared
+def _remove_own_names() -> sa.Delete:
+    e, a = tables.entities.alias("e"), tables.aliases
+    return sa.delete(a).where(
+        sa.exists().where(e.c.pk == a.c.entity_pk, _is_unnamed(e)).correlate(a)
+    )
+
+
+@prepared
+def _remove_unnamed() -> sa.Delete:
+    return sa.delete(tables.entities).where(_is_unnamed(tables.entities))
 
 
 def remove_unnamed(transaction: Transaction) -> int:
     """Remove entities that nothing names and nobody wrote anything about; gives how many."""
     # Another spelling of the own name is no more than that name.
-    transaction.exec_driver_sql(
-        "DELETE FROM entity_aliases WHERE EXISTS (SELECT 1 FROM entities e"
-        f" WHERE e.pk = entity_aliases.entity_pk AND {_UNNAMED.format('e')})"
-    )
-    removed = transaction.exec_driver_sql(
-        f"DELETE FROM entities WHERE {_UNNAMED.format('entities')}"
-    )
-    return int(removed.rowcount)
+    _remove_own_names().write(transaction)
+    return _remove_unnamed().write(transaction)

@@ -22,7 +22,7 @@ from memgraph.providers.local import LocalEmbedding
 from memgraph.service import loading
 from memgraph.service.opened import Opened
 from memgraph.service.orchestrator import Orchestrator
-from memgraph.store import text_index
+from memgraph.store.sqlite import full_text
 
 WORDS = ("harbour", "Lisbon", "lantern", "Ada", "quiet", "tram", "Kenji", "東京都", "paper", "nine")
 CHUNK = 1_200
@@ -104,7 +104,7 @@ def test_a_bulk_load_stores_what_single_writes_store(
             with service.opened(NAME) as opened:
                 found.append(stored(opened))
                 with opened.database.write() as connection:
-                    assert text_index.check(connection)
+                    assert full_text.check(connection)
             found[-1]["outcomes"] = [(each.outcome, each.code) for each in outcomes]
     bulk, single = found
     for name, rows in bulk.items():

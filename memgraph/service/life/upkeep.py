@@ -16,6 +16,7 @@ from memgraph.service.life.events import Subscribers
 from memgraph.store import events, idempotency, text_index
 from memgraph.store import receipts as receipts_rows
 from memgraph.store.database import Database
+from memgraph.store.sqlite import full_text
 
 # Each message leaves a part of the text index; SQLite itself merges sixteen of a size.
 COMMITS_BETWEEN_MERGES: Final = 64
@@ -77,7 +78,7 @@ class Upkeep:
             return
         for _ in range(MOST_MERGES):
             with self._database.write(durable=False) as transaction:
-                more = text_index.merge(transaction, MERGED_AT_ONCE)
+                more = full_text.merge(transaction, MERGED_AT_ONCE)
             if not more:
                 self._merged_at = self._database.commits
                 return
