@@ -19,7 +19,8 @@ import sqlalchemy as sa
 from memgraph.model.enums import EmbeddingState, MemoryStatus, Scope, Sensitivity
 from memgraph.store import tables
 from memgraph.store.ports import VectorIndex
-from memgraph.store.snapshot import Insert, Snapshot, Transaction, driver
+from memgraph.store.snapshot import Insert, Snapshot, Transaction
+from memgraph.store.statements import among, prepared, value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,18 +87,15 @@ def _is_scaled(blob: bytes) -> bool:
 
 
 _enqueue = Insert("memory_embeddings", ("memory_pk", "state"), values="(?, 'pending')")
-_STILL_PENDING = (
-    "SELECT memory_pk FROM memory_embeddings"
-    " WHERE memory_pk IN (SELECT value FROM json_each(?)) AND state = 'pending'"
-)
-# The index of the outbox is partial: the planner needs to see its condition, or every batch reads
-# the whole table, vectors and all.
-_DUE = (
-    "SELECT e.memory_pk, m.source_role, m.content, e.attempts"
-    " FROM memory_embeddings e JOIN memories m ON m.pk = e.memory_pk"
-    " WHERE e.state = 'pending' AND e.state <> 'ready' AND e.next_attempt_at <= ?"
-    " ORDER BY e.next_attempt_at, e.memory_pk LIMIT ?"
-)
+
+
+def _is_waiting(e: sa.FromClause) -> sa.ColumnElement[bool]:
+    """Return the condition on what waits, as the planner needs to see it.
+
+    The index of the outbox is partial: without its own condition every batch would read the whole
+    table, vectors and all.
+    """
+    return sa.and_(e.c.state == EmbeddingState.PENDING, e.c.state != EmbeddingState.READY)
 
 
 # Of a memory without any word in it.
@@ -116,22 +114,40 @@ def enqueue(transaction: Transaction, pks: Sequence[int]) -> None:
 
 
 def embedded_text(source_role: str | None, content: str) -> str:
-    """What is embedded of a memory: a turn is found better when its vector knows who said it."""
+    """Return what is embedded: a turn is found better when its vector knows who said it."""
     return content if source_role is None else f"{source_role}: {content}"
 
 
+@prepared
+def _due() -> sa.Select[Any]:
+    e, m = tables.embeddings.alias("e"), tables.memories.alias("m")
+    return (
+        sa.select(e.c.memory_pk, m.c.source_role, m.c.content, e.c.attempts)
+        .select_from(e.join(m, m.c.pk == e.c.memory_pk))
+        .where(_is_waiting(e), e.c.next_attempt_at <= value("now"))
+        .order_by(e.c.next_attempt_at, e.c.memory_pk)
+        .limit(value("limit"))
+    )
+
+
 def due(snapshot: Snapshot, now_ms: int, limit: int) -> list[DueEmbedding]:
-    """What waits to be embedded and is not put off, oldest first."""
-    found = driver(snapshot).execute(_DUE, (now_ms, limit))
+    """Return what waits to be embedded and is not put off, oldest first."""
     return [
         DueEmbedding(pk, embedded_text(role, content), attempts)
-        for pk, role, content, attempts in found
+        for pk, role, content, attempts in _due().rows(snapshot, now=now_ms, limit=limit)
     ]
 
 
+@prepared
+def _still_pending() -> sa.Select[Any]:
+    e = tables.embeddings
+    pending = e.c.state == EmbeddingState.PENDING
+    return sa.select(e.c.memory_pk).where(among(e.c.memory_pk, "pks"), pending)
+
+
 def still_pending(snapshot: Snapshot, pks: Sequence[int]) -> set[int]:
-    """Those that no other worker has finished meanwhile."""
-    return set(snapshot.exec_driver_sql(_STILL_PENDING, (json.dumps(list(pks)),)).scalars())
+    """Return those that no other worker has finished meanwhile."""
+    return set(_still_pending().column(snapshot, pks=json.dumps(list(pks))))
 
 
 def mark_failed(transaction: Transaction, pks: Sequence[int], error_code: str) -> None:
@@ -169,7 +185,7 @@ def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_c
 
 
 def reset_failed(transaction: Transaction) -> int:
-    """Failed and put-off ones are due at once; gives how many there are."""
+    """Make failed and put-off ones due at once; gives how many there are."""
     changed = transaction.execute(
         sa.update(tables.embeddings)
         .where(
@@ -193,7 +209,7 @@ def forget(transaction: Transaction, pks: Sequence[int]) -> None:
 
 
 def reset_foreign(snapshot: Snapshot, model: str, dimensions: int, limit: int) -> int:
-    """Vectors of another model become pending again, ``limit`` at a time; gives how many."""
+    """Make vectors of another model pending again, ``limit`` at a time; gives how many."""
     chosen = (
         sa.select(tables.embeddings.c.memory_pk)
         .where(
@@ -219,33 +235,34 @@ def enqueue_missing(transaction: Transaction) -> int:
     return len(pks)
 
 
+@prepared
+def _error_counts() -> sa.Select[Any]:
+    e = tables.embeddings
+    found = sa.select(e.c.error_code, sa.func.count()).group_by(e.c.error_code)
+    failed = found.where(e.c.state != EmbeddingState.READY, e.c.error_code.is_not(None))
+    return failed.order_by(e.c.error_code)
+
+
 def error_counts(snapshot: Snapshot) -> dict[str, int]:
-    """Why memories failed or were put off, and how many for each reason."""
-    # As text: whoever asks how a store does need not wait until all tables are made.
-    statement = (
-        "SELECT error_code, count(*) FROM memory_embeddings"
-        " WHERE state <> 'ready' AND error_code IS NOT NULL GROUP BY error_code ORDER BY error_code"
-    )
-    return {str(code): count for code, count in snapshot.exec_driver_sql(statement)}
+    """Return why memories failed or were put off, and how many for each reason."""
+    return dict(_error_counts().rows(snapshot))
+
+
+@prepared
+def _oldest_pending() -> sa.Select[Any]:
+    e, m = tables.embeddings, tables.memories
+    oldest = sa.select(sa.func.min(m.c.created_at)).where(_is_waiting(e))
+    return oldest.select_from(m.join(e, e.c.memory_pk == m.c.pk))
 
 
 def oldest_pending(snapshot: Snapshot) -> int | None:
-    """When the memory was stored that waits longest, in milliseconds; None: none waits."""
-    statement = (
-        sa.select(sa.func.min(tables.memories.c.created_at))
-        .join(tables.embeddings, tables.embeddings.c.memory_pk == tables.memories.c.pk)
-        .where(
-            tables.embeddings.c.state == sa.literal_column("'pending'"),
-            # The index of the outbox is partial: the planner needs to see its condition.
-            tables.embeddings.c.state != sa.literal_column("'ready'"),
-        )
-    )
-    found = snapshot.execute(statement).scalar()
-    return None if found is None else int(found)
+    """Return when the memory was stored that waits longest, in milliseconds; None: none waits."""
+    oldest: int | None = _oldest_pending().scalar(snapshot)
+    return oldest
 
 
 def state_counts(snapshot: Snapshot) -> dict[str, int]:
-    """How many memories are in each state; every state is named."""
+    """Return how many memories are in each state; every state is named."""
     found = dict.fromkeys((state.value for state in EmbeddingState), 0)
     statement = sa.select(tables.embeddings.c.state, sa.func.count()).group_by(
         tables.embeddings.c.state
@@ -254,18 +271,22 @@ def state_counts(snapshot: Snapshot) -> dict[str, int]:
     return found
 
 
+@prepared
+def _any_pending() -> sa.Select[Any]:
+    return sa.select(tables.embeddings.c.memory_pk).where(_is_waiting(tables.embeddings)).limit(1)
+
+
 def has_pending(snapshot: Snapshot) -> bool:
-    """Cheap: reads the outbox index only."""
-    # The index is partial: the planner needs to see its condition.
-    statement = (
-        "SELECT 1 FROM memory_embeddings WHERE state = 'pending' AND state <> 'ready' LIMIT 1"
-    )
-    return snapshot.exec_driver_sql(statement).first() is not None
+    """Return whether any waits; reads the outbox index only."""
+    return _any_pending().row(snapshot) is not None
+
+
+@prepared
+def _pending_count() -> sa.Select[Any]:
+    e = tables.embeddings
+    return sa.select(sa.func.count()).select_from(e).where(_is_waiting(e))
 
 
 def pending_count(snapshot: Snapshot) -> int:
-    """How many wait; reads the outbox index only."""
-    statement = (
-        "SELECT count(*) FROM memory_embeddings WHERE state = 'pending' AND state <> 'ready'"
-    )
-    return int(snapshot.exec_driver_sql(statement).scalar_one())
+    """Return how many wait; reads the outbox index only."""
+    return int(_pending_count().scalar(snapshot))

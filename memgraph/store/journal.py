@@ -18,7 +18,8 @@ import sqlalchemy as sa
 
 from memgraph.store import tables
 from memgraph.store.rows import compact_array
-from memgraph.store.snapshot import Insert, Snapshot, Transaction, driver
+from memgraph.store.snapshot import Insert, Snapshot, Transaction
+from memgraph.store.statements import prepared, value
 
 SEAL: Final = "seal"
 """The action of an entry that tells a state alone."""
@@ -40,7 +41,7 @@ def chain_hash(
     *,
     key: bytes | None = None,
 ) -> str:
-    """The seal of one entry; ``details`` is its JSON text as stored.
+    """Return the seal of one entry; ``details`` is its JSON text as stored.
 
     Args:
         key: of a keyed journal: HMAC-SHA256 takes the place of SHA-256.
@@ -53,17 +54,26 @@ def chain_hash(
     )
 
 
+@prepared
+def _last_two() -> sa.Select[Any]:
+    log = tables.audit_log
+    said = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
+    return sa.select(log.c.hash, *said, log.c.state).order_by(log.c.seq.desc()).limit(2)
+
+
 def is_keyed(snapshot: Snapshot, key: bytes) -> bool:
     """Return whether the last entry is sealed with a key; so is an empty journal."""
-    rows = driver(snapshot).execute(
-        "SELECT hash, seq, at, actor, action, subject, details, state FROM audit_log"
-        " ORDER BY seq DESC LIMIT 2"
-    )
-    found: list[tuple[Any, ...]] = rows.fetchall()
+    found = _last_two().rows(snapshot)
     if not found:
         return True
     previous = found[1][0] if len(found) > 1 else ""
     return bool(chain_hash(previous, *found[0][1:], key=key) == found[0][0])
+
+
+@prepared
+def _of_entry(name: str) -> sa.Select[Any]:
+    log = tables.audit_log
+    return sa.select(log.c[name]).where(log.c.seq == value("seq"))
 
 
 def append_seal(
@@ -71,46 +81,56 @@ def append_seal(
 ) -> None:
     """Add an entry that tells a state and nothing else, at the moment of the one before it."""
     seq, last = head(transaction)
-    found = driver(transaction).execute("SELECT at FROM audit_log WHERE seq = ?", (seq,)).fetchone()
-    entry = (seq + 1, 0 if found is None else found[0], "memgraph", action, None, "{}")
+    at = _of_entry("at").scalar(transaction, seq=seq) or 0
+    entry = (seq + 1, at, "memgraph", action, None, "{}")
     _insert(transaction, [(*entry, chain_hash(last, *entry, state, key=key), state)])
+
+
+@prepared
+def _sealed_state() -> sa.Select[Any]:
+    log = tables.audit_log
+    told = sa.select(log.c.state).where(log.c.state.is_not(None))
+    return told.order_by(log.c.seq.desc()).limit(1)
 
 
 def sealed_state(snapshot: Snapshot) -> str | None:
     """Return the state that the journal told last; None: it told none yet."""
-    found = driver(snapshot).execute(
-        "SELECT state FROM audit_log WHERE state IS NOT NULL ORDER BY seq DESC LIMIT 1"
-    )
-    row = found.fetchone()
-    return None if row is None else str(row[0])
+    state: str | None = _sealed_state().scalar(snapshot)
+    return state
+
+
+@prepared
+def _head() -> sa.Select[Any]:
+    log = tables.audit_log
+    return sa.select(log.c.seq, log.c.hash).order_by(log.c.seq.desc()).limit(1)
 
 
 def head(snapshot: Snapshot) -> tuple[int, str]:
-    """(seq, hash) of the last entry; (0, "") of an empty journal."""
-    found = driver(snapshot).execute("SELECT seq, hash FROM audit_log ORDER BY seq DESC LIMIT 1")
-    return found.fetchone() or (0, "")
+    """Return (seq, hash) of the last entry; (0, "") of an empty journal."""
+    return _head().row(snapshot) or (0, "")
 
 
 def hash_of(snapshot: Snapshot, seq: int) -> str | None:
-    """The seal of one entry; None: there is no such entry."""
-    found = driver(snapshot).execute("SELECT hash FROM audit_log WHERE seq = ?", (seq,))
-    row = found.fetchone()
-    return None if row is None else str(row[0])
+    """Return the seal of one entry; None: there is no such entry."""
+    found: str | None = _of_entry("hash").scalar(snapshot, seq=seq)
+    return found
+
+
+@prepared
+def _author_of() -> sa.Select[Any]:
+    log = tables.audit_log
+    stored = sa.select(log.c.actor).where(log.c.subject == value("id"), log.c.action == "remember")
+    return stored.order_by(log.c.seq).limit(1)
 
 
 def author_of(snapshot: Snapshot, memory_id: str) -> str | None:
     """Return who stored a memory; None: its journal does not tell."""
-    found = driver(snapshot).execute(
-        "SELECT actor FROM audit_log WHERE subject = ? AND action = 'remember'"
-        " ORDER BY seq LIMIT 1",
-        (memory_id,),
-    )
-    row = found.fetchone()
-    return None if row is None else str(row[0])
+    actor: str | None = _author_of().scalar(snapshot, id=memory_id)
+    return actor
 
 
 def insert(transaction: Transaction, rows: Sequence[Sequence[Any]]) -> None:
-    """Rows of seq, at, actor, action, subject, details, hash, state."""
+    """Insert rows of seq, at, actor, action, subject, details, hash, state."""
     _insert(transaction, rows)
 
 
@@ -121,7 +141,7 @@ def entries(
     after: int = 0,
     limit: int | None = None,
 ) -> Iterator[sa.Row[Any]]:
-    """Entries in order, all or those about one memory."""
+    """Yield entries in order, all or those about one memory."""
     statement = sa.select(tables.audit_log).where(tables.audit_log.c.seq > after)
     if subject is not None:
         statement = statement.where(tables.audit_log.c.subject == subject)
