@@ -170,7 +170,7 @@ class IngestingHandle(Handle):
         return self._service.orchestrator(self.name, viewer=viewer, actor=actor)
 
     def ingest_rejected(self, sha256: str, *, path: str, manifest: Mapping[str, Any]) -> None:
-        """Note that a content was refused, and why; it may be taken later."""
+        """Note that a content was refused or is held, and why; it may be taken later."""
         from memgraph.service.ingesting import record_rejection
 
         with self._service.opened(self.name) as opened:

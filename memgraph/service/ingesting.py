@@ -14,7 +14,7 @@ from memgraph.model.ingest import Document, DocumentOutcome, Link
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.rules.lifecycle import Action, next_status
 from memgraph.service.joining import Compare, Joiner, Written
-from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.service.opened import HELD, JournalledTransaction, Opened
 from memgraph.service.writing import Prepared
 from memgraph.store import ingest_files, memories, trust
 from memgraph.store.rows import json_text
@@ -414,7 +414,8 @@ def _steps(document: Document) -> tuple[list[Step], list[int]]:
 def record_rejection(
     opened: Opened, sha256: str, *, path: str, manifest: Mapping[str, Any], actor: str
 ) -> None:
-    """Note that a content was refused, and why."""
+    """Note that a content was refused, or is held until an operator decides, and why."""
+    action = "ingest_held" if manifest.get("reason") == HELD else "ingest_rejected"
     with opened.transaction(actor) as transaction:
         previous = ingest_files.status_of(transaction, sha256)
         if previous is not None and previous[0] is IngestStatus.PROCESSED:
@@ -427,7 +428,7 @@ def record_rejection(
             manifest=json_text({**manifest, BY: actor}),
             at=transaction.at,
         )
-        transaction.tell([Entry("ingest_rejected", None, {"sha256": sha256})])
+        transaction.tell([Entry(action, None, {"sha256": sha256})])
 
 
 def _support(

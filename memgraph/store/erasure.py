@@ -229,9 +229,22 @@ def erased_through(snapshot: Snapshot) -> int:
     return int(metadata.get(snapshot, ERASED_KEY) or 0)
 
 
-def fold(driver_connection: Any) -> bool:
-    """Fold the WAL into the file and cut it to nothing; whether nobody was in the way."""
-    busy, _, _ = driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+def fold(driver_connection: Any, *, wait_ms: int) -> bool:
+    """Fold the WAL into the file and cut it to nothing.
+
+    Args:
+        wait_ms: for so long it waits for readers of an older state, with no writer beside it.
+
+    Returns:
+        Whether no reader was in the way.
+    """
+    execute = driver_connection.execute
+    [(usual_ms,)] = execute("PRAGMA busy_timeout").fetchall()
+    execute(f"PRAGMA busy_timeout = {wait_ms}")
+    try:
+        busy, _, _ = execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        execute(f"PRAGMA busy_timeout = {usual_ms}")
     return not busy
 
 

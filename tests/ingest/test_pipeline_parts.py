@@ -7,11 +7,14 @@ import threading
 import time
 from pathlib import Path
 
+from sqlmodel import col, select
+
 from ingest.claims import CLAIMS
 from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
 from ingest.reasons import Reason
 from memgraph import MemoryService, Orchestrator
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.tables import AuditRow
 
 TODOS = 400
 
@@ -107,6 +110,13 @@ def exhaust(orc: Orchestrator) -> None:
     (claim / "claim.json").write_text(json.dumps({**state, "attempts": MAX_ATTEMPTS}))
 
 
+def journalled(service: MemoryService) -> list[str]:
+    """What the journal says became of files, in its order."""
+    with service.session("orc-1") as session:
+        entries = select(AuditRow).where(col(AuditRow.action).startswith("ingest"))
+        return [each.action for each in session.exec(entries.order_by(col(AuditRow.seq)))]
+
+
 def test_a_held_file_waits_for_an_operator_and_others_go_on(service: MemoryService) -> None:
     orc = service.orchestrator("orc-1", create=True)
     drop(orc, "keys.md", notes())
@@ -119,6 +129,7 @@ def test_a_held_file_waits_for_an_operator_and_others_go_on(service: MemoryServi
     assert orc.list_memories(statuses=[MemoryStatus.RETRACTED])
     assert "ingest.held" in service.health("orc-1")["degraded"]
     assert orc.ingest_file(str(result.sha256)).status == "held"
+    assert journalled(service) == ["ingest_held"]
     assert orc.verify().totals == {}
     drop(orc, "z.md", "The key of the shed is with Bo.\n")
     told = [(each.path, each.outcome, each.reason) for each in IngestPipeline(orc).run().results]

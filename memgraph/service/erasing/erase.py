@@ -6,6 +6,7 @@ of, is finished by the next one.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from itertools import islice
 from typing import Final
@@ -80,6 +81,9 @@ LOCK_NAME: Final = "erasing.lock"
 STEPS: Final = ("reading", "rows", "files", "database", "scan", "done")
 ENTRY: Final = "erasure"
 TRIES: Final = 5
+CUT_WAIT_MS: Final = 100
+"""For so long writers wait for readers in one try to cut the WAL: a recall is over by then."""
+CUT_PAUSE_S: Final = 0.5
 
 
 def erase(
@@ -242,16 +246,27 @@ def _obstacles(files: FilesErased, residue: Residue, *, folded: bool) -> tuple[s
 
 
 def _fold(opened: Opened) -> bool:
-    # Most of it beside other writers: they would wait for the disk.
-    opened.database.fold(after=0)
-    with opened.database.exclusive() as raw:
-        return erasure.fold(raw)
+    """Cut the WAL to nothing; return whether the readers of an older state ended in time.
+
+    They are waited for with the lock given up between two short tries, so that others may write.
+    """
+    wait_s = opened.settings.memory.storage.busy_timeout_ms / 1000
+    deadline = time.monotonic() + wait_s
+    while True:
+        # Most of it beside other writers: they would wait for the disk.
+        opened.database.fold(after=0)
+        with opened.database.exclusive() as raw:
+            if erasure.fold(raw, wait_ms=CUT_WAIT_MS):
+                return True
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(min(CUT_PAUSE_S, wait_s))
 
 
 def _write_anew(opened: Opened) -> bool:
     with opened.database.exclusive() as raw:
         erasure.vacuum(raw)
-        return erasure.fold(raw)
+    return _fold(opened)
 
 
 def _note_files(opened: Opened, plan: Plan) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pysqlite3.dbapi2 as sqlite
@@ -11,7 +14,7 @@ import pytest
 from erasing_workers import PLACES, killed
 from erasing_worlds import filled, left
 
-from memgraph import MemoryService
+from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.service.erasing.signing import check_signature
 
@@ -80,6 +83,34 @@ def test_a_reader_in_the_way_is_told_and_waited_for_next_time(
         assert again.erasure_id == report.erasure_id
         assert again.tombstones == report.tombstones
         assert left(service, orc.paths.directory) == []
+
+
+def test_others_write_while_it_waits_for_a_reader(orc: Orchestrator) -> None:
+    world = filled(orc)
+    reader = sqlite.connect(str(orc.paths.database), isolation_level=None, check_same_thread=False)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM memories").fetchone()
+    waiting = threading.Event()
+
+    def progress(step: str, _done: int, _total: int) -> None:
+        if step == "database":
+            waiting.set()
+
+    def write_then_end_the_reader() -> None:
+        assert waiting.wait(60)
+        # The first may come before the erasure has the lock.
+        for number in range(3):
+            time.sleep(0.3)
+            orc.remember(f"The kettle of room {number} is new.")
+        reader.close()
+
+    with ThreadPoolExecutor(1) as other:
+        written = other.submit(write_then_end_the_reader)
+        report = orc.erase(memory_id=world.secret, reason=WHY, dry_run=False, progress=progress)
+        written.result()
+    # With the lock held all along neither would end before the other gives up.
+    assert report.unfinished == ()
+    assert report.wal_truncated
 
 
 def test_what_another_process_still_had_in_hand_is_not_written_back(tmp_path: Path) -> None:
