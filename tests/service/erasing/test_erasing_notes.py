@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -11,8 +11,11 @@ from erasing_worlds import left
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph import MemoryService, Orchestrator
+from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.providers.fake import FakeCompletion, FakeToolCalling
+from memgraph.service.life import aliases
+from memgraph.service.life.models import LanguageModel
 
 WHY = "asked for by the person"
 NOTE = "Quast showed badge 4711-KANARIE"
@@ -135,10 +138,17 @@ def test_no_canary_is_left_wherever_it_was_written(
 
     root = tmp_path_factory.mktemp("canaries")
     config = {"memory.receipts.query_text": True, "memory.embedding.provider": "fake"}
-    with MemoryService(root / "root", config=config, environ={}, background=False) as service:
+    llm = LanguageModel(FakeToolCalling(), SameName(), Sensitivity.RESTRICTED)
+    with MemoryService(
+        root / "root", config=config, environ={}, background=False, llm=llm
+    ) as service:
         service.create("orc-1")
-        orc = service.orchestrator("orc-1")
-        written(orc, say)
+        viewer = Viewer(project_ids=frozenset({"web"}))
+        orc = service.orchestrator("orc-1", viewer=viewer)
+        used = Used(orc)
+        written(used, say)  # type: ignore[arg-type]  # it is one but for its class
+        written_about_entities(used, say)  # type: ignore[arg-type]
+        assert used.names >= WRITTEN.keys()
         erased = orc.list_memories(statuses=[*MemoryStatus], limit=200)
         for each in erased:
             if orc.get(each.memory_id).content:
@@ -147,6 +157,43 @@ def test_no_canary_is_left_wherever_it_was_written(
         assert orc.verify().totals == {}
         assert len(canaries) > 24
         assert left(service, orc.paths.directory, tuple(canaries)) == []
+
+
+class Used:
+    """An orchestrator that notes which of its operations were used."""
+
+    def __init__(self, orc: Orchestrator) -> None:
+        self._orc = orc
+        self.names: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        self.names.add(name)
+        return getattr(self._orc, name)
+
+
+class SameName(FakeCompletion):
+    """Takes a name that it is asked about for the first of the known ones."""
+
+    def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:
+        if schema == aliases.ANSWER_SCHEMA:
+            return {"same_as": 0, "confidence": 0.9}
+        return {"entities": [{"name": "Vitka", "type": "Person"}]}
+
+
+def written_about_entities(orc: Orchestrator, say: Callable[[str], str]) -> None:
+    """Write reasons about entities by every operation that takes one."""
+    for text in (
+        "Mrs. Vitalia Borges signed the lease.",
+        "Mrs. Vitka sends her regards about the lease.",
+        "Eva Lind has met Ida Falk in Bergen.",
+    ):
+        orc.remember(text)
+    orc.run("enrichment")
+    orc.merge_entities("Eva Lind", "Ida Falk", reason=say("a merge"))
+    orc.split_entity("Eva Lind", names=["Ida Falk"], reason=say("a split"))
+    orc.protect_entity("Eva Lind", reason=say("a protection"))
+    [proposal] = orc.entity_proposals()
+    orc.decide_entity_proposal(proposal.proposal_id, accept=True, reason=say("an alias"))
 
 
 def written(orc: Orchestrator, say: Callable[[str], str]) -> None:
@@ -180,8 +227,13 @@ def written(orc: Orchestrator, say: Callable[[str], str]) -> None:
     orc.restore(two, reason=say("remembering"))
     orc.retract_source(conversation_id="talk", reason=say("a source"), dry_run=False)
     orc.restore_source(conversation_id="talk", reason=say("a source again"), dry_run=False)
+    proposed = orc.propose_fact(say("a proposal"), confidence=0.8, entity_names=[say("a name")])
+    assert proposed.memory_id is not None
+    orc.propose_correction(proposed.memory_id, say("a proposed correction"))
+    of_project = orc.remember(say("a project"), scope="project", scope_id="web")
+    orc.promote(of_project, "global", reason=say("a promotion"))
     orc.recall(say("a query"))
     orc.recall(f"{say('a query that finds')} in a memory stands")
-    orc.get_context(say("a prompt"))
-    orc.relevant(say("another prompt"))
+    orc.get_context(f"{say('a prompt that finds')} in a memory stands")
+    orc.relevant(f"{say('another prompt')} in a memory stands")
     orc.bulletin()
