@@ -16,6 +16,7 @@ from ingest.discover import is_hidden_or_temporary
 from ingest.leftovers import INCOMING
 from ingest.parse import SUPPORTED_TYPES
 from ingest.reasons import Reason
+from memgraph.paths import naming_full_disk
 
 _NOT_OURS = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ELOOP)
 
@@ -39,6 +40,7 @@ def stage(paths: Iterable[Path], zone: Path) -> list[Staged]:
 
     Raises:
         OSError: a path that is not there, or a drop zone that cannot be written to.
+        DatabaseFull: there is no room in it; the files that were copied stay.
         IngestRejected: a folder of the drop zone is exchanged for a link meanwhile.
     """
     results: list[Staged] = []
@@ -84,7 +86,7 @@ def _copy(path: Path, relative: Path, zone: Path) -> Staged:
         if error.errno not in _NOT_OURS:
             raise
         return Staged(path, reason=Reason.UNREADABLE)
-    with source:
+    with source, naming_full_disk(zone):
         return Staged(path, copied_to=str(_copy_open(source, relative, zone)))
 
 

@@ -179,6 +179,11 @@ class OrchestratorPaths:
             self.logs,
         )
 
+    def make_folders(self) -> None:
+        """Make every folder of the layout that is missing, for its owner alone."""
+        for folder in self.folders:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
 
 def global_config_file(root: Path) -> Path:
     return root / GLOBAL_CONFIG_NAME

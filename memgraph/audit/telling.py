@@ -76,7 +76,7 @@ def differing(stored: Mapping[str, Any], told: Mapping[str, Any]) -> list[str]:
 
 
 def _same(stored: Any, told: Any) -> bool:
-    both = (stored, told)
-    if not all(isinstance(each, int | float) for each in both):
+    try:
+        return bool(abs(stored - told) <= _PRECISION)
+    except TypeError:
         return False
-    return bool(abs(stored - told) <= _PRECISION)

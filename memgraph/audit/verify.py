@@ -7,7 +7,7 @@ holds the write lock, since FTS5 knows it as an INSERT.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -186,18 +186,19 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
             continue
         if seq is None:
             report.add(Code.MEMORY_UNJOURNALLED, "the journal does not know this memory", memory_id)
+        remembered = _object(details)
         # An erased memory keeps its row and nothing of its text.
         if not (erased and content == ""):
             if content_hash(content) != stored_hash:
                 message = "the content does not fit its hash"
                 report.add(Code.MEMORY_CONTENT_DAMAGED, message, memory_id)
-            elif seq is not None and not _as_journalled(row[:width], stored_hash, at, details):
+            elif seq is not None and not _as_journalled(row[:width], stored_hash, at, remembered):
                 message = "the memory is not as it was journalled when it was stored"
                 report.add(Code.MEMORY_EDITED, message, memory_id, seq=seq)
         changed = moved.get(memory_id, {})
         if (seq or 0) < rates_changed and _may_last(row, source_type, captured_by, values):
             changed = {"decay_rate": 0.0} | changed
-        for name in _values_edited(values, details, changed):
+        for name in _values_edited(values, remembered, changed):
             message = f"the memory's {name} is not as it was journalled last"
             report.add(Code.MEMORY_EDITED, message, memory_id, field=name)
         expected = None if content.isascii() else text_index.search_terms(content)
@@ -353,8 +354,9 @@ def _check_journal(
         report.add(Code.JOURNAL_ANCHOR_MISSING, "there is no anchor of the journal")
 
 
-def _as_journalled(fields: Sequence[Any], stored_hash: str, at: int, details: str) -> bool:
-    told = _object(details)
+def _as_journalled(
+    fields: Sequence[Any], stored_hash: str, at: int, told: Mapping[str, Any]
+) -> bool:
     if told.get("content_hash") != stored_hash:
         return False
     row = dict(zip(SEALED_FIELDS, fields, strict=True))
@@ -399,9 +401,11 @@ def _may_last(
     return rate == 0.0 and not stored["decay_rate"]
 
 
-def _values_edited(values: Sequence[Any], remembered: Any, moved: dict[str, Any]) -> list[str]:
+def _values_edited(
+    values: Sequence[Any], remembered: Mapping[str, Any], moved: Mapping[str, Any]
+) -> list[str]:
     """The names of the values that differ from what the journal told of them, where it tells."""
-    told = {name: each for name, each in _object(remembered).items() if name in VALUES}
+    told = {name: each for name, each in remembered.items() if name in VALUES}
     return differing(dict(zip(VALUES, values, strict=True)), told | moved)
 
 

@@ -19,7 +19,7 @@ from memgraph.audit.journal import Entry, Head
 from memgraph.audit.verify import check_copy
 from memgraph.clock import Clock, iso
 from memgraph.errors import Conflict, ImportRejected, InvalidInput
-from memgraph.paths import OrchestratorPaths, check_orchestrator_name
+from memgraph.paths import OrchestratorPaths, check_orchestrator_name, naming_full_disk
 from memgraph.rules.dedup import content_hash
 from memgraph.rules.erasure import is_redacted
 from memgraph.service.embedding import MODEL_KEY
@@ -126,15 +126,17 @@ def import_new(
     provisioning.require_free(paths.database)
     paths.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     # A name that begins with a dot is no orchestrator's.
-    with TemporaryDirectory(prefix=".import-", dir=paths.root) as folder:
+    with (
+        naming_full_disk(paths.root),
+        TemporaryDirectory(prefix=".import-", dir=paths.root) as folder,
+    ):
         draft = Path(folder) / paths.database.name
         provisioning.create(draft, paths.name, dimensions=dimensions, now_ms=clock.now_ms())
         with integrity.alone(draft) as snapshot:
             loader = Loader(snapshot, paths.name, progress, key)
             report = loader.load(source, at=clock.now_ms(), actor=actor)
             head = Head(*journal_head(snapshot))
-        for each in paths.folders:
-            each.mkdir(parents=True, exist_ok=True, mode=0o700)
+        paths.make_folders()
         with provisioning.provisioning_lock(paths.database):
             provisioning.require_free(paths.database)
             copying.publish(draft, paths.database, force=False)

@@ -20,7 +20,7 @@ from memgraph.errors import (
     InvalidInput,
     JournalBroken,
 )
-from memgraph.paths import OrchestratorPaths
+from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.service.copies import BACKUP_KEY, checked_copy, free_name, told_anchor
 from memgraph.service.erasing.proofs import RedactionProofs, accept_redactions
 from memgraph.service.opened import Opened
@@ -196,7 +196,8 @@ def upgrade(paths: OrchestratorPaths, clock: Clock, *, key: bytes | None = None)
             copying.publish(draft, target, force=False)
         kept.append(target)
 
-    done = provisioning.upgrade(paths.database, paths.name, first=keep, key=key)
+    with naming_full_disk(paths.memory):
+        done = provisioning.upgrade(paths.database, paths.name, first=keep, key=key)
     backup = kept[0] if kept else None
     return UpgradeReport(paths.name, done.before, done.after, backup, done.sealed_at)
 

@@ -27,7 +27,7 @@ from memgraph.errors import (
 )
 from memgraph.ids import IdSource, UlidSource
 from memgraph.model.values import Change, validated
-from memgraph.paths import OrchestratorPaths, orchestrator_names, runtime_root
+from memgraph.paths import OrchestratorPaths, naming_full_disk, orchestrator_names, runtime_root
 from memgraph.providers.completion import CompletionProvider
 from memgraph.providers.embedding import (
     CheckedEmbedding,
@@ -96,13 +96,14 @@ class Copies:
 
     def _made(self, write: Callable[[Path], object]) -> BinaryIO:
         try:
-            self._folder.mkdir(mode=0o700, exist_ok=True)
-            self._sweep()
-            with TemporaryDirectory(prefix=_PREFIX, dir=self._folder) as folder:
-                target = Path(folder) / "copy"
-                write(target)
-                # Its name goes with the folder; the bytes stay for as long as it is open.
-                return target.open("rb")
+            with naming_full_disk(self._folder.parent):
+                self._folder.mkdir(mode=0o700, exist_ok=True)
+                self._sweep()
+                with TemporaryDirectory(prefix=_PREFIX, dir=self._folder) as folder:
+                    target = Path(folder) / "copy"
+                    write(target)
+                    # Its name goes with the folder; the bytes stay for as long as it is open.
+                    return target.open("rb")
         except OSError as error:
             raise StorageError(f"a copy cannot be made: {error.strerror}") from error
 
@@ -220,6 +221,7 @@ class MemoryService:
 
         Raises:
             OrchestratorExists: there is one.
+            DatabaseFull: there is no room for it.
         """
         from memgraph.audit import anchor
         from memgraph.audit.journal import Head
@@ -227,16 +229,16 @@ class MemoryService:
 
         paths = OrchestratorPaths(self.root, name)
         settings = self.settings(name)
-        for folder in paths.folders:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        provisioning.create(
-            paths.database,
-            name,
-            dimensions=self._dimensions(settings),
-            now_ms=self.clock.now_ms(),
-        )
-        anchors = settings.memory.audit.anchor_path
-        anchor.write(anchor.anchor_path(paths.database, anchors), Head(0, ""))
+        with naming_full_disk(paths.root):
+            paths.make_folders()
+            provisioning.create(
+                paths.database,
+                name,
+                dimensions=self._dimensions(settings),
+                now_ms=self.clock.now_ms(),
+            )
+            anchors = settings.memory.audit.anchor_path
+            anchor.write(anchor.anchor_path(paths.database, anchors), Head(0, ""))
 
     def orchestrators(self) -> list[str]:
         """The names of all orchestrators under the root, sorted."""
@@ -308,6 +310,7 @@ class MemoryService:
         Raises:
             ImportRejected: with ``details["reason"]`` and the ``line``.
             Conflict: the orchestrator holds something.
+            DatabaseFull: there is no room for it; nothing was made.
         """
         from memgraph.audit.journal import read_key
         from memgraph.service.importing import import_into, import_new

@@ -21,7 +21,7 @@ from memgraph.errors import (
     JournalBroken,
     StorageError,
 )
-from memgraph.paths import OrchestratorPaths
+from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.service.copies import BACKUP_KEY, checked_copy, free_name, told_anchor
 from memgraph.service.erasing.proofs import RedactionProofs, accept_redactions
 from memgraph.store import backup as copying
@@ -74,8 +74,8 @@ def restore(
         JournalBroken: why the backup is refused; nothing was changed.
     """
     file = file.expanduser().absolute()
-    for folder in paths.folders:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with naming_full_disk(paths.root):
+        paths.make_folders()
     with copying.draft_beside(paths.database) as draft:
         digest = _take_in(file, draft)
         with _refusing(file):

@@ -8,15 +8,20 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from working import NAME, working
 
 from ingest.pipeline import IngestPipeline
+from ingest.staging import stage
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import DatabaseFull
+from memgraph.paths import OrchestratorPaths
+from memgraph.service.access.keys import KeyStore
+from memgraph.service.memory_service import Copies
+from memgraph.service.restoring import restore
 
 FILLER = "filler"
 
@@ -107,6 +112,57 @@ def test_an_erasure_names_it_and_is_finished_by_the_next(
     assert report.complete
     assert report.residue.hits == 0
     assert orc.verify().ok
+
+
+def test_what_makes_files_names_it_and_leaves_nothing_half_made(
+    service: MemoryService, small: Path, tmp_path: Path
+) -> None:
+    orc = service.orchestrator(NAME)
+    orc.remember("Stored while there was room.")
+    exported, backup, note = (tmp_path / name for name in ("export", "backup", "note.md"))
+    orc.export(exported)
+    orc.backup(backup)
+    note.write_text("- The valve is checked in May.\n" * 200)
+    root, keys = service.root, KeyStore(service.root, service.clock)
+
+    def import_it() -> None:
+        with exported.open("rb") as lines:
+            service.import_lines("imported", lines)
+
+    def send_a_copy() -> None:
+        with Copies(root).copied(orc.export):
+            pass
+
+    fill_up(small)
+    before = files(root)
+    makers: list[Callable[[], object]] = [
+        lambda: service.create("made"),
+        import_it,
+        lambda: restore(
+            OrchestratorPaths(root, "restored"),
+            backup,
+            reason="try",
+            actor="user",
+            rename=True,
+            clock=service.clock,
+        ),
+        send_a_copy,
+        lambda: keys.create({"name": "late", "permissions": ["read"], "orchestrators": [NAME]}),
+        lambda: stage([note], service.paths(NAME).ingest),
+    ]
+    for make in makers:
+        with pytest.raises(DatabaseFull):
+            make()
+    assert files(root) == before
+    (small / FILLER).unlink()
+    service.create("made")
+    import_it()
+    assert service.orchestrator("imported").verify().ok
+
+
+def files(folder: Path) -> list[Path]:
+    """The files of a folder that hold something; a lock holds nothing."""
+    return sorted(each for each in folder.rglob("*") if each.is_file() and each.stat().st_size)
 
 
 def test_a_backup_and_an_export_name_it_and_leave_nothing(

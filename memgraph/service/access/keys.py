@@ -15,7 +15,7 @@ from memgraph.clock import Clock
 from memgraph.errors import Conflict, InvalidConfig, InvalidInput, NotFound, Unauthenticated
 from memgraph.model.access import ApiKey, NewKey, Principal
 from memgraph.model.values import validated
-from memgraph.paths import KEYS_LOCK_NAME, KEYS_NAME
+from memgraph.paths import KEYS_LOCK_NAME, KEYS_NAME, naming_full_disk
 from memgraph.rules.access import check_grants
 from memgraph.store import key_file
 from memgraph.store.database import FileLock
@@ -185,7 +185,10 @@ class KeyStore:
             _place(self.listed(), key_id)
         # First: a lock file of another user would keep the server's own one out.
         key_file.make_folder(self.path)
-        with FileLock(self.path.with_name(KEYS_LOCK_NAME)).held():
+        with (
+            naming_full_disk(self.path.parent),
+            FileLock(self.path.with_name(KEYS_LOCK_NAME)).held(),
+        ):
             keys = list(self.listed())
             yield keys
             key_file.write(self.path, [each.model_dump(mode="json") for each in keys])
