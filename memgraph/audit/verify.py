@@ -402,7 +402,7 @@ def _may_last(
 
 
 def _values_edited(
-    values: Sequence[Any], remembered: Mapping[str, Any], moved: Mapping[str, Any]
+    values: Sequence[Any], remembered: Mapping[str, Any], moved: dict[str, Any]
 ) -> list[str]:
     """The names of the values that differ from what the journal told of them, where it tells."""
     told = {name: each for name, each in remembered.items() if name in VALUES}
