@@ -96,7 +96,8 @@ def verify(
         anchor_file: where the anchor lies; None: beside the database.
         key: of a keyed journal; None: it has none.
 
-    About ten seconds for 100,000 memories; the write lock is held for the last second.
+    About 16 seconds of processor time for 100,000 memories; the write lock is held for the last
+    half second.
 
     Raises:
         StorageError: the database is busy or the disk fails, so that nothing can be said.
