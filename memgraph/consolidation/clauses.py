@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from memgraph.text.sentences import split_sentences
 
@@ -26,7 +26,8 @@ _NOT_SAID: Final = re.compile(
 )
 # Somebody's words, and the day that stands behind those of a fact.
 _SPOKEN: Final = re.compile(r"“[^”]{12,}”")
-_CITED: Final = re.compile(r"^\(\d{4}-\d\d-\d\d\)\s*")
+_LEADING: Final = re.compile(r"[ ,.!…\-–—:;*]*(?:\(\d{4}-\d\d-\d\d\)\s*)?")
+_SMALL_END: Final = re.compile(r"(?<=[\w'’)]{2}\.)\s+(?=[^\W\d_])")
 _STAGE: Final = re.compile(r"\[[^\[\]]{0,400}\]|(?<!\*)\*[^*\n]{1,200}\*(?!\*)")
 _OPENER: Final = re.compile(
     alternatives(
@@ -35,13 +36,17 @@ _OPENER: Final = re.compile(
         sorry | ok | okay | sure | fyi | right | true | cool | nice | great | awesome | absolutely |
         definitely | exactly | totally | hmm | um | ah | guess what | to be honest | honestly |
         on another note | of course | in fact | you know | correction | update | just so you know |
-        now | listen | next | look | unfortunately | luckily | besides | lately |
+        now | listen | before i forget | speaking of which | one (?:last|more|other) thing |
+        next | look | unfortunately | luckily | besides | lately |
         (?:please )?(?:remember|note)"""
     )
     + r"\b(?: that\b)?\s*(?:[,:!.…]+\s*|[-–—]+\s+|(?=(?:i|we|my|our|the|no)\b|(?-i:[A-Z])))",
     re.IGNORECASE,
 )
-_CLOSERS: Final = ("though", "then", "too", "anyway", "thanks", "please", "mate", "love")
+_CLOSERS: Final = (
+    *("though", "then", "too", "anyway", "thanks", "please", "mate", "love", "actually"),
+    *("you know", "by the way", "btw", "lol", "haha", "innit", "honestly", "mind"),
+)
 _SUBJECT: Final = alternatives(
     r"""i | we | he | she | it | they | you | this | that | there | these | those | my | our | his |
     her | their | your | the | everyone | nobody | somebody | what | how | who | please | can |
@@ -56,9 +61,12 @@ _BREAK: Final = re.compile(
     r"\s*;\s+|\s+[-–—]+\s+(?:even though\s+)?|\s*—\s*|(?<=\w)-\s|:\s+|\s+\((?=[^()]*\)[.!]?$)"
     rf"|,?\s+{_AND}(?:,? (?:then|now|also))?\s+(?={_SUBJECT}\b|(?-i:[A-Z])\w+ \w+(?:s|ed)\b|"
     rf"(?:since|if|when|as|with)\b)|,\s+(?={_SUBJECT}\b)|,\s+(?=(?:which|where|who)\b)"
-    r"|,\s+(?:so|but)\s+(?!far|that)|\s+(?:'?cause|because|(?:even )?though)\s+",
+    r"|,\s+(?:so|but)\s+(?!far|that)|,?\s+(?=(?:if|unless|until|once|when|while) "
+    rf"{_SUBJECT}\b)|\s+(?:'?cause|because|(?:even )?though)\s+",
     re.IGNORECASE,
 )
+# "Leo and I" is one subject.
+_OF_A_PAIR: Final = re.compile(r"[A-Z][\w-]+|(?:[Bb]oth )?(?:[Mm]e|[Mm]y [\w-]+)")
 _TURNED: Final = re.compile(r"(?:so|but|because|'?cause|(?:even )?though)\b.*")
 _ASIDE: Final = re.compile(r"(?:with|since|if|when|as|what|such|so)\b", re.IGNORECASE)
 REASON: Final = re.compile(r",? (?:because|since) ", re.IGNORECASE)
@@ -69,7 +77,9 @@ SUBORDINATE: Final = re.compile(
 PAST: Final = alternatives(
     r"""(?!need)\w{2,}ed | went | made | took | came | saw | gave | found | told | brought | caught
     | drew | drove | ate | flew | held | led | met | paid | ran | sang | sent | spoke | spent |
-    taught | wrote | broke | put | did | won"""
+    taught | wrote | broke | put | did | won | chose | grew | knew | began | bought | built |
+    sold | kept | left | lost | felt | sat | stood | slept | swam | threw | wore | woke | rode |
+    fought | dealt | became | forgot | drank | stuck | (?:re|mis)?took | heard | meant | rose"""
 )
 FINITE: Final = re.compile(
     r"\b(?:is|are|am|was|were|has|have|had|will|would|must|may|does|do|did|should|can|could|"
@@ -80,7 +90,25 @@ FINITE: Final = re.compile(
 )
 
 
-def sentences_of(content: str, speakers: Collection[str]) -> Iterator[str]:
+class Sentence(NamedTuple):
+    """A sentence of a turn: ``line[start:end]``, without what only opens or closes it.
+
+    Attributes:
+        line: what is said in one breath, its blanks single.
+        begins: where the whole of the sentence begins.
+    """
+
+    line: str
+    start: int
+    end: int
+    begins: int
+
+    @property
+    def text(self) -> str:
+        return self.line[self.start : self.end]
+
+
+def sentences_of(content: str, speakers: Collection[str]) -> Iterator[Sentence]:
     """Yield the sentences of a turn without code, lists, quoted lines, links and openers."""
     fenced = False
     for line in content[:MAX_TURN_CHARS].splitlines():
@@ -88,25 +116,37 @@ def sentences_of(content: str, speakers: Collection[str]) -> Iterator[str]:
             fenced = not fenced
         elif not fenced and not _NOT_SAID.search(line[:2_000]):
             for part in _STAGE.split(line):
-                for sentence in split_sentences(" ".join(part.split())):
-                    if len(sentence) <= MAX_SENTENCE_CHARS and not _SPOKEN.search(sentence):
-                        yield _trimmed(sentence, speakers)
+                yield from _sentences_in(" ".join(part.split()), speakers)
 
 
-def _trimmed(sentence: str, speakers: Collection[str]) -> str:
-    """Return a sentence without what only opens it and without the name of who is addressed."""
-    text = _CITED.sub("", sentence.lstrip(" ,.!…-–—:;*"))
+def _sentences_in(line: str, speakers: Collection[str]) -> Iterator[Sentence]:
+    at = 0
+    for whole in split_sentences(line):
+        # Whoever writes without capitals ends a sentence by a full stop all the same.
+        small = whole[:1].islower()
+        for sentence in _SMALL_END.split(whole) if small else (whole,):
+            begins = line.index(sentence, at)
+            at = begins + len(sentence)
+            if len(sentence) <= MAX_SENTENCE_CHARS and not _SPOKEN.search(sentence):
+                start, end = _trimmed(sentence, speakers)
+                yield Sentence(line, begins + start, begins + end, begins)
+
+
+def _trimmed(sentence: str, speakers: Collection[str]) -> tuple[int, int]:
+    """Return where a sentence begins and ends without its opener and whom it addresses."""
+    start = _LEADING.match(sentence).end()  # type: ignore[union-attr]
     for _ in range(4):
-        opener = _OPENER.match(text)
-        called, comma, rest = text.partition(", ")
+        opener = _OPENER.match(sentence, start)
+        called, comma, _rest = sentence[start:].partition(", ")
         if opener is not None:
-            text = text[opener.end() :]
+            start = opener.end()
         elif comma and called in speakers:
-            text = rest
+            start += len(called) + 2
         else:
             break
-    head, comma, called = text.rstrip(".!").rpartition(", ")
-    return head if comma and (called in speakers or called in _CLOSERS) else text
+    head, comma, called = sentence[start:].rstrip(".!").rpartition(", ")
+    closes = comma and (called in speakers or called.lower() in _CLOSERS)
+    return start, start + len(head) if closes else len(sentence)
 
 
 def clauses_of(sentence: str) -> list[tuple[int, int]]:
@@ -114,7 +154,8 @@ def clauses_of(sentence: str) -> list[tuple[int, int]]:
 
     What has no verb belongs to the clause before it, or to the next where it is the first.
     """
-    breaks = [(0, 0), *(found.span() for found in _BREAK.finditer(sentence))]
+    found = (each.span() for each in _BREAK.finditer(sentence))
+    breaks = [(0, 0), *(span for span in found if not _OF_A_PAIR.fullmatch(sentence, 0, span[0]))]
     ends = [stop for stop, _ in breaks[1:]] + [len(sentence)]
     spans: list[tuple[int, int]] = []
     waits = False

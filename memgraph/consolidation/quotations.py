@@ -7,10 +7,12 @@ turn.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from memgraph.consolidation.clauses import MAX_TURN_CHARS
 from memgraph.consolidation.ports import FactCandidate
 from memgraph.consolidation.sentence_rules import Gist, Judged, facts_of
 from memgraph.consolidation.turns import Turn
@@ -28,6 +30,10 @@ MAX_SPEAKER_CHARS: Final = 60
 _PLAIN: Final = frozenset({MemoryType.FACT, MemoryType.EVENT})
 # A name is called by its beginning too: "Mel" for Melanie.
 _SHORTENED: Final = (3, 4)
+
+
+# Capitals within a sentence.
+_NAMED: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}\b")
 
 
 class _Found(NamedTuple):
@@ -82,6 +88,9 @@ def speaker_of(role: str) -> str:
 def _quotations(turns: Sequence[Turn]) -> Iterator[_Found]:
     """Yield the sentences of turns that are facts, in the order they were said."""
     speakers = _names(turns)
+    named = frozenset(
+        each for turn in turns for each in _NAMED.findall(turn.content[:MAX_TURN_CHARS])
+    )
     for turn in turns:
         voice = voice_of(turn.source_role, turn.told_as)
         drafted = voice is Voice.AGENT and len(turn.content) > MAX_REPORT_CHARS
@@ -89,7 +98,7 @@ def _quotations(turns: Sequence[Turn]) -> Iterator[_Found]:
             continue
         acquainted = turn.source_role.casefold() not in PERSONS
         for quoted, judged in facts_of(
-            turn.content, speakers=speakers, voice=voice, acquainted=acquainted
+            turn.content, speakers=speakers, voice=voice, acquainted=acquainted, named=named
         ):
             yield _Found(judged.score, _fact(turn, quoted, judged, voice))
 

@@ -9,7 +9,7 @@ said elsewhere. Everything else stays in its turn. English only.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -18,6 +18,7 @@ from memgraph.consolidation.clauses import (
     PAST,
     REASON,
     SUBORDINATE,
+    Sentence,
     alternatives,
     clauses_of,
     sentences_of,
@@ -25,11 +26,16 @@ from memgraph.consolidation.clauses import (
 from memgraph.entities.gazetteer import gazetteer
 from memgraph.model.enums import MemoryType
 from memgraph.model.speaking import Voice
+from memgraph.text.statement_forms import is_instruction
 
 MAX_FACT_CHARS: Final = 400
 MIN_WORDS: Final = 3
+MAX_BEFORE: Final = 2
+"""So many sentences before a clause may be quoted to say whom it is about."""
 # The share of its words that makes a sentence a repetition of an earlier one.
 MIN_REPEATED: Final = 0.8
+
+MAX_CONTEXT_CHARS: Final = 120
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’.+/:-][^\W_]+)*+")
 _COUNT: Final = alternatives(
@@ -58,11 +64,12 @@ _OFTEN: Final = (
 # The listener; what is said of the moment, of the talk, of what may be; the memory itself, as in
 # orders to whoever keeps it.
 _PASSING: Final = re.compile(
-    r"[?…]|\.\.\.|\b(?:you(?:'\w+)?|yours?|yourself|ya|y'all|u|ur|everything|something|anything|if|"
-    r"unless|maybe|perhaps|might|would|could|i'd|we'd|hopefully|kinda|probably|wonder\w*|guess|"
+    r"[?…]|\.\.\.|\b(?:you(?:'\w+)?|yours?|yourself|ya|y'all|u|ur|everything|something|anything|"
+    r"maybe|perhaps|might|would(?! like to)|could|(?:i|we)'d(?! like to)|hopefully|kinda|"
+    r"probably|wonder\w*|guess|"
     r"suppose|think|thought|thinking|considering|mean|heard|know|feel\w*|felt|seem\w*|"
     r"look(?:s|ed)? like|sounds?|sorry|thank\w*|hope|hoping|wish|glad|sure|trying|tried|try|"
-    r"promise|remember|reali[sz]\w+|reckon|noticed?|so (?:much|many)|right now|at the moment|"
+    r"promise|remember|reali[sz]\w+|reckon|noticed|so (?:much|many)|right now|at the moment|"
     r"later(?! this)|(?:i|we) (?:\w+ )?appreciate|debating|looking to|open to|lol|haha|"
     r"look\w* forward|supposed to|memor(?:y|ies)|confidence|importance|instructions?|prompts?|"
     r"jailbreak|language model|role ?play|developer mode|memory_id|tool_call)\b"
@@ -126,7 +133,8 @@ _BARE: Final = re.compile(
 )
 _PRONOUN: Final = re.compile(
     r"\b(?:it|its|it's|it'll|itself|that's|this|them|they|they're|they've|they'll|their|theirs|he|"
-    r"she|him|her|his|hers|he's|she's|he'll|she'll|these|those|ones?|there|here|such|same|either|"
+    r"she|him|her|his|hers|he's|she's|he'll|she'll|these|those|(?<!-)ones?|there|here|such|same|"
+    r"either|"
     r"neither|both|another|that(?= (?:is|was|day|time|one|night|kind|sort|week|year|\w+ (?:last|in|"
     r"from))\b|[.,!]?$)|(?:some|any|all|more|enough|two|three|so|too|others?)(?=[.!]*$)|(?:for|of|"
     r"in|at|to|with|by|do|doing|made|took|on|off|up|about|\w+ed) that(?! (?:i|we|my|our|the|"
@@ -135,28 +143,57 @@ _PRONOUN: Final = re.compile(
 # "This week", "there are two", "one of my friends", "both … and": they mean nothing said before.
 _FILLED: Final = re.compile(
     r"\b(?:this|these) (?:week|weekend|month|year|morning|afternoon|evening|night|summer|winter|"
-    r"spring|autumn|fall|semester|quarter|sprint|coming|past)\b|\bthere(?:'s| is| are| was| were)\b"
+    rf"spring|autumn|fall|semester|quarter|sprint|coming|past|{_MONTH})\b|\b(?:after|before|"
+    rf"during) this \w|\bthey(?:'ve|'re| have| are)? \w+ (?:me|us|my|our)\b|\bthere(?:'s| is|"
+    rf" are| was| were)\b"
     r"|\bthose (?:with|who)\b|\bthe (?:only )?one (?:with|who|in)\b|\bone(?:-\w+| (?:of|on|day|"
     r"night|year|week|month|hour|child|kid|son|sister|brother|daughter|cat|dog))\b|\bsuch as\b"
     r"|\bboth (?:of )?(?:my|our|the)\b|\banother (?!one|at|in|on|from|for|to|with)\w+|"
-    r"\bthe same \w+ as\b|\bboth (?=.* and )"
+    r"\bthe same \w+ as\b|\bboth (?=.* and )|\bone (?!(?:is|was|of|that|has|and|or|for|in|on|at|"
+    r"to|with|which|who|i|we|you|more)\b)[a-z]{3,}|\beither(?=[,.!]|$)|\bkeep (?:it|them)\b"
 )
+_DETERMINER: Final = re.compile(r"\b(?:the|an?|every|each|no)(?: [\w-]+){0,2} $", re.IGNORECASE)
 _PERSONAL: Final = re.compile(r"(?:s?he|him|hers?|his)(?:'\w+)?$")
 _ANIMATE: Final = re.compile(r"\b(?:my|our) (?!\w+ing\b)[\w-]{3,}")
 # What a pronoun may stand for, where it stands before it in the same quotation.
-_ANTECEDENT: Final = re.compile(r"(?<=\w )(?:an?|my|our|every|each|no) [\w-]{3,}")
+_ANTECEDENT: Final = re.compile(
+    rf"\b(?:an?|my|our|every|each|no|the|{_COUNT}) (?!(?:[\w-]+ )?(?:{_VAGUE}|"
+    rf"{_FELT})\b)[\w-]{{3,}}"
+)
 
 # --- The shapes that are kept -------------------------------------------------------------------
 
 _ADV: Final = (
-    r"(?:(?:\w+ly|also|just|still|always|even|all|never|now|often|sometimes|very|already|both|no "
-    r"longer|not|usually) )*"
+    r"(?:(?:(?!(?:f|app|re|rep|supp|comp|rall)ly\b)\w+ly|also|just|still|always|even|all|never|"
+    r"now|often|sometimes|very|already|both|no "
+    r"longer|not|usually) )*+"
 )
 _LEAD: Final = (
     r"(?:(?:back )?(?:last|this|next|on|in|from|since|for|at|by|after|before|yesterday|today|"
     rf"tomorrow|every|during|{_DAY}|\w+ (?:weeks?|months?|years?|days?) ago)\b[^,]{{0,50}}?,? )?"
 )
-_I: Final = rf"^{_LEAD}(?:i|we|my \w+ and i|im(?= )|ive(?= ))"
+_I: Final = (
+    rf"^{_LEAD}(?:i|we|(?:my \w+|(?-i:[A-Z][a-z]+)) and (?:i|me)|me and (?:my \w+|"
+    rf"(?-i:[A-Z][a-z]+))|"
+    r"im(?= )|ive(?= ))"
+)
+# What somebody does inwardly or in the talk itself; it says nothing lasting.
+_INNER: Final = alternatives(
+    r"""think | know | hope | guess | mean | see | feel | want | need | love | like | wonder |
+    suppose | believe | understand | agree | get | appreciate | hear | look | sound | seem | thank |
+    bet | swear | promise | wish | remember | forget | notice | reali[sz]e | imagine | say | tell |
+    ask | doubt | expect | care | mind | try | let | come | go | keep | plan | find | figure |
+    just |
+    admit | recommend | suggest | assume | trust | miss | enjoy | hate | prefer | have | do | did |
+    don't | didn't | haven't | could | can | can't | will | won't | would | should | must | may |
+    might | am | are | was | were | had | got | been | be | and | or | who | that | to | both |
+    all |
+    gotta | gonna | wanna | consider | intend | decide | make | take | give | put | start | stop |
+    end |
+    stay | laugh | cry | dream | worry | struggle | work on | welcome | learn | value | cherish"""
+)
+_WANT: Final = r"(?: (?:want|hope|would like|aim|intend|plan|mean)|'d like)"
+_LONG: Final = r"\b(?:for (?:[\w-]+ ){0,4}(?:years?|months|weeks|decades|ages|life)|since)\b"
 _AM: Final = rf"{_I}(?:'m| am|'re| are|(?<=im)) {_ADV}"
 _HAVE: Final = rf"{_I}(?: have|'ve)? {_ADV}"
 # The beginnings, ends, gains and losses that change what holds afterwards.
@@ -179,7 +216,9 @@ _TURN: Final = alternatives(
 )
 _STATES: Final = alternatives(
     r"""an? (?!bit|lot|little|few|huge part) | the (?:\w+ )?(?:lead|owner|manager|head|only|oldest
-    |youngest|director|treasurer|captain)\b | allergic | intolerant | \w+-?blind | deaf | vegan |
+    |youngest|director|treasurer|captain)\b |
+    (?:head|captain|chair|secretary|treasurer|member) (?=of|at)
+    | (?:\w+ )?(?:allergic|intolerant) | \w+-?blind | deaf | vegan |
     vegetarian | married | single | divorced | engaged | widowed | from | on (?:call|leave|duty
     |nights|medication) | based | born | raised | retired | pregnant | diabetic | celiac | coeliac |
     in charge | responsible | left-handed | dyslexic | asthmatic | self-employed | unemployed |
@@ -239,7 +278,8 @@ _SHAPES: Final = tuple(
             r"^(?:my|our) (?:\w+ ){0,2}(?:goal|aim|dream|ambition|target)s? (?:is|are|for)\b"
             rf"|{_I} {_ADV}(?:want|hope|would like|aim|intend|plan) to (?:achieve|reach|become|"
             rf"finish|complete|launch|open|learn|run|lose|save|publish|win|buy|move|retire|get "
-            rf"(?:my|a))\b|{_AM}(?:aiming|saving|saving up|training) (?:to|for)\b",
+            rf"(?:my|a))\b|{_AM}(?:aiming|saving|saving up|training) (?:to|for)\b"
+            rf"|{_I}(?: really| still)?{_WANT} to \w.*{_SOON}",
         ),
         (
             MemoryType.PREFERENCE,
@@ -252,21 +292,23 @@ _SHAPES: Final = tuple(
         ),
         (
             MemoryType.EVENT,
-            rf"(?!.*\bnever\b){_HAVE}(?:{_TURN}(?!')\b|{PAST}\b.*{_DATE})",
+            rf"(?!.*\bnever\b){_HAVE}(?:{_TURN}(?!')\b|(?:{PAST}|had (?:an?|{_COUNT}))\b.*{_DATE})",
         ),
         (
             MemoryType.FACT,
             rf"{_AM}(?:not )?(?:{_STATES}|(?-i:[A-Z][a-z]+(?: [A-Z]\w+)?)(?=,|\.?$)|{_DOING}\b)"
             rf"|{_AM}(?:in|at|on|away|off|out|going to (?!be|try|have)\w+|(?!start|think)\w+ing) "
-            rf".*{_SOON}|{_I}(?:'ll| will) (?!need|have|be)\w+ .*{_SOON}"
-            rf"|{_I} was an? .*\b(?:for|until)\b"
-            rf"|{_HAVE}been (?!trying|thinking|looking|feeling|wanting|playing for|doing|going)"
-            rf"\w+ing\b.*\b(?:for|since)\b|{_I}(?: have|'ve got|'ve| own) {_ADV}(?:an?|no|my|"
+            rf".*(?:{_SOON}|{_OFTEN})|{_I}(?:'ll| will) (?!need|have|be)\w+ .*{_SOON}"
+            rf"|{_I} (?:was|had) (?:an?|{_COUNT}) .*(?:{_LONG}|\buntil\b)"
+            rf"|{_I}(?:'ve| have) {_ADV}(?:been )?(?!trying|thinking|looking|feeling|wanting|doing|"
+            rf"going|thought|known|wanted|felt|meaning)\w+.*{_LONG}"
+            rf"|{_I}(?: have|'ve got|'ve| own) {_ADV}(?:an?|no|my|"
             rf"{_COUNT}|several) (?!(?:[\w-]+ )?(?:{_VAGUE})\b)"
             rf"|{_I} {_ADV}{_DO}\b|{_I} (?:can't|cannot) (?:eat|drink|take|swim|drive|use|work|"
             rf"smoke|allow|accept|support|own|speak)\b"
             rf"|{_I} (?:never|always|usually|only|mostly|no longer|don't(?=.* (?:after|before|at|"
-            rf"when|without) )) (?!thought|knew|forget|remember|expected|want|feel|see|been|heard|"
+            rf"when|without) )) (?!thought|knew|forget|remember|expected|want to|feel|see|been|"
+            rf"heard|"
             rf"only|really|just|sold|care|get|know|have (?:to|any)|need|{PAST}\b)\w+\b"
             rf"|^(?:every \w+|{_DAY}(?<=s)),? (?:i|we) \w"
             rf"|{_I} {_ADV}(?!(?:{PAST}|can|had|got|was|were|want|need|plan)\b)\w+ "
@@ -274,29 +316,44 @@ _SHAPES: Final = tuple(
         ),
     )
 )
+_PERFECT: Final = re.compile(
+    rf"{_I}(?: have|'ve) {_ADV}(?!been|had|got|never|always|done|seen|heard|found|thought|made)"
+    rf"(?:{PAST}|\w+en)\b",
+    re.IGNORECASE,
+)
+# Shapes that say something only where the rest of the clause is exact or says much.
+_WEAK: Final = re.compile(
+    rf"{_I} {_ADV}(?!(?:{_INNER}|{PAST})\b)(?:don't )?(?!(?:{_INNER}|{PAST})\b)\w+ \w"
+    rf"|{_PERFECT.pattern}|{_AM}planning (?:to|on) \w"
+    rf"|{_I} (?:had|need) (?:about |at least )?{_COUNT}\b|{_I}.*(?-i: [A-Z][a-z]+), (?:my|"
+    rf"our) [\w ]+[,.]",
+    re.IGNORECASE,
+)
 _NAME: Final = r"(?-i:[A-Z])[\w'’.-]*\w(?: (?:(?-i:[A-Z])[\w'’.-]*\w|&|of|de|van|von)){0,3}"
 # For whom or what something holds.
 _WHOM: Final = re.compile(
     r"(?P<mine>(?:my|our)(?: [\w&/-]+){1,6})|(?P<the>the(?: [\w&/-]+){1,7})|"
     r"(?P<every>(?:every|all|no)(?: [\w&/-]+){1,5})|"
-    rf"(?P<name>{_NAME})(?:,? (?:my|our) [\w -]{{2,30}},)?",
+    rf"(?P<said>(?:s?he|they|it)\b)|(?P<name>{_NAME})(?:,? (?:my|our) [\w -]{{2,30}},)?",
     re.IGNORECASE,
 )
 _IS: Final = re.compile(
-    rf"['’]s (?=(?:an?|the|at|on|in|not|now|only|{_COUNT})\b)| (?:is|are|was|were|will be|has "
+    rf"['’]s (?=(?:an?|the|at|on|in|not|now|only|{_COUNT}|\w+ing)\b)| (?:is|are|was|were|will be|"
+    rf"has "
     r"been) ",
     re.IGNORECASE,
 )
 _VALUE: Final = re.compile(
     rf"{_ADV}(?:{_STATES}|{_COUNT}\b|(?:the|my|our|in|at|on|under|for|with|to be|between|called|"
     r"named|only|about|around|(?:\w+ed|kept|held|sent|run|sold|given|taken|set) (?:in|by|on|at|"
-    r"with|for|to|from|as|of|every|until|through)|getting|moving|leaving|taking|starting|joining|written|built|"
-    r"made|paid|out of|off) |off\b|(?-i:[A-Z]))",
+    r"with|for|to|from|as|of|every|until|through)|written|built|"
+    rf"{_DOING}\b|\w+ing .*{_SOON}|made|paid|out of|off) |off\b|(?-i:[A-Z]))",
     re.IGNORECASE,
 )
 _REFERRED: Final = re.compile(r"(?:the|my|our) ", re.IGNORECASE)
 _HOLDS: Final = re.compile(
-    rf"{_ADV}(?:(?:has|have|had) (?:an?|no|{_COUNT}|been)\b|(?:went (?:up|down)|broke)\b|{_TURN}\b|"
+    rf"{_ADV}(?:{PAST}\b.*{_DATE}|(?:has|have|had) (?:an?|no|my|our|{_COUNT}|been|"
+    rf"{_ADV}(?:{PAST}|\w+en))\b|(?:went (?:up|down)|broke)\b|{_TURN}\b|"
     r"(?:can't|cannot|must|will|won't|needs? to|has to|have to|should|may) \w+|(?!says|thinks|"
     r"looks|seems|feels|sounds|means|gets|makes|knows|reminds|helps|gives|keeps|shows|brings|this|"
     r"its|his|was|has|is|does|always|yes|lets|tells)[a-z]{2,}s (?!(?:is|are|was|were|has|have|had|"
@@ -307,12 +364,45 @@ _HOLDS: Final = re.compile(
 )
 _VALUED: Final = re.compile(rf"(?:now |only )?(?:[£$€]\d|{_COUNT} [a-z]|broke\b|failed\b)")
 _MODAL: Final = re.compile(r" (?:must|has to|have to|needs? to|may|should|cannot|can't) ")
+# Orders that hold from now on, not for the task at hand.
 _STANDING: Final = re.compile(
-    r"(?:please )?(?:always|never|from now on,?) (?!been|had|give up)[a-z]+(?<!ing)(?<!ed) \w|"
+    r"(?:(?:and|also|but|please),? )*(?:always|never|from (?:now|next|here)[\w ]{0,20},?) "
+    r"(?!been|had|give up)[a-z]+(?<!ing)(?<!ed) \w|"
     rf"no (?!{_VAGUE}\b)(?:[\w-]+ ){{1,5}}(?:in|on|at|before|after|during)\b"
 )
+_LASTING: Final = re.compile(
+    r"\b(?:always|never|every time|each time|any time|whenever|from (?:now|next \w+|here) on|in "
+    r"(?:the )?future|when(?:ever)? (?:i|you)|everything|all (?:\w+ ){1,3}in|every \w+ in|"
+    r"in (?:every"
+    r"|all)|call me (?!an?\b|back|later|crazy|when|on|if|tomorrow|at)|keep (?:it|them|answers?|"
+    r"replies|your \w+)|(?:answer|reply|speak|talk|write|"
+    r"respond)(?: to)? (?:me )?in)\b"
+)
+_ORDER: Final = re.compile(
+    r"(?:(?:and|also|but|so|just|one \w+|whatever happens),? )*"
+    r"(?:i(?:'d| would)? (?:want|need|like) you to |when(?:ever)? (?:i|you) [^,]{2,60}, )?"
+)
+_TO_ME: Final = re.compile(r"[a-z]+ (?:to )?me\b")
+# To whom an order is given is no riddle.
+_ADDRESS: Final = re.compile(
+    r"\bi(?:'d| would) like\b|\byou(?:r|'re|'ll)?\b|\beverything\b|\banything\b|\btry\b"
+)
+_LISTENER: Final = re.compile(r"\byou(?:'\w+|rs?|rself)?\b")
+_CONDITION: Final = re.compile(r"(?:if|unless|until|once|as long as)\b")
+# "I'm forty", "Leo's nine".
+_CLOSE: Final = re.compile(rf"i'm |\w+'s {_COUNT}\W*$")
+_LOOSE_END: Final = re.compile(r"(?:,? (?:which|where|who|and|but|so))?[ ,;:–—-]*$")
+_OF_ANOTHER: Final = re.compile(r"(?:s?he|they|it|his|her|their|its)\b", re.IGNORECASE)
+_NEXT_SUBJECT: Final = re.compile(r"(?:[,;.–—-]|\b(?:and|but|so|because|since|when|which|if)) $")
+_PLACED: Final = re.compile(
+    r"\b(?:[Tt]he|[Aa]t|[Ii]n|[Oo]n|of|[Tt]o|[Ff]rom|near|for|by|with) [A-Z][\w'-]*"
+)
+_REFERRING: Final = re.compile(r"it|they|them|their|its|ones?$")
+_PRECISE: Final = re.compile(rf"{_OFTEN}|\b{_COUNT}\b|\b{_DAY}\b|{_DATE}")
+_OFTEN_SAID: Final = re.compile(_OFTEN)
 _DENIED: Final = re.compile(r"\b(?:no|not|never|none|nobody|stopped|quit|cancelled)\b|n't\b")
 _EXACT: Final = re.compile(rf"{_OFTEN}|\b{_COUNT}\b|{_DENIED.pattern}")
+_DATED: Final = re.compile(_DATE)
 _DUE: Final = re.compile(rf"\b{_DAY}\b|{_DATE}")
 _ENDING: Final = re.compile(r"(?<=\w{4})(?:ing|ed|s)$")
 
@@ -364,7 +454,12 @@ class Gist(NamedTuple):
 
 
 def facts_of(
-    content: str, *, speakers: Collection[str], voice: Voice, acquainted: bool
+    content: str,
+    *,
+    speakers: Collection[str],
+    voice: Voice,
+    acquainted: bool,
+    named: Collection[str] = (),
 ) -> Iterator[tuple[str, Judged]]:
     """Yield the quotations of a turn that are facts, each a contiguous part of it.
 
@@ -373,11 +468,20 @@ def facts_of(
         voice: a person's standing orders ("Always …") are preferences; an agent is heard only of
             what it has done itself.
         acquainted: people talk to each other, so that "the meeting" is one that both know of.
+        named: words that are written as names in the turns around.
     """
     sentences = list(sentences_of(content, speakers))
-    reader = _Reader(speakers, voice, acquainted, not acquainted and len(sentences) == 1)
-    for sentence in sentences:
-        yield from reader.facts_in(sentence)
+    names = {each for each in named if not _IDLE.fullmatch(each)}
+    reader = _Reader(speakers, voice, acquainted, not acquainted and len(sentences) == 1, names)
+    for at, sentence in enumerate(sentences):
+        ordered = reader.order_in(sentence.text)
+        if ordered is not None:
+            yield ordered
+            continue
+        found = list(reader.facts_in(sentence.text))
+        if not found:
+            found = reader.facts_with(sentence, sentences[max(0, at - MAX_BEFORE) : at])
+        yield from found
 
 
 class _Reader(NamedTuple):
@@ -385,33 +489,104 @@ class _Reader(NamedTuple):
 
     Attributes:
         alone: nothing else is said in the turn, so that "the rent" is the only one.
+        named: words that are written as names in the turns around.
     """
 
     speakers: Collection[str]
     voice: Voice
     acquainted: bool
     alone: bool
+    named: Collection[str]
 
-    def facts_in(self, sentence: str) -> Iterator[tuple[str, Judged]]:
-        """Yield the clauses that are facts; neighbours that are, and reasons, are one quotation."""
+    def order_in(self, text: str) -> tuple[str, Judged] | None:
+        """Return what a person wants an assistant to do from now on; None where it is no order."""
+        if self.acquainted or self.voice is Voice.AGENT or len(text) > MAX_FACT_CHARS:
+            return None
+        whole, main = text, text[: clauses_of(text)[0][1]] if text else text
+        return self.as_order(whole) or self.as_order(main)
+
+    def as_order(self, text: str) -> tuple[str, Judged] | None:
+        """Return a text as an order that stands; None where it is none, or hangs on another."""
+        low = _plain(text)
+        order = _ORDER.match(low)
+        tells = order is not None and (is_instruction(low[order.end() :]) or _TO_ME.match(low))
+        if not (_STANDING.match(low) or (tells and _LASTING.search(low))):
+            return None
+        if len(_WORD.findall(text)) < MIN_WORDS:
+            return None
+        if _PASSING.search(_ADDRESS.sub(" ", low)) or not self.refers_within(text):
+            return None
+        return text.rstrip(" ,;:-–—"), Judged(MemoryType.PREFERENCE, 3, own=True)
+
+    def facts_with(
+        self, sentence: Sentence, before: Sequence[Sentence]
+    ) -> list[tuple[str, Judged]]:
+        """Return the facts that begin a sentence with the sentence that says of whom they are."""
+        if _OF_ANOTHER.match(sentence.text) is None:
+            return []
+        for first in reversed(before):
+            if first.line is not sentence.line or sentence.end - first.begins > MAX_FACT_CHARS:
+                break
+            context = sentence.line[first.start : sentence.begins]
+            if len(context) > MAX_CONTEXT_CHARS:
+                break
+            if "?" in context or _LISTENER.search(context.lower()):
+                break
+            if not self.refers_within(context):
+                continue
+            found = list(self.facts_in(sentence.text, context))
+            if found:
+                quoted, judged = found[0]
+                end = sentence.line.index(quoted, sentence.start) + len(quoted)
+                return [(sentence.line[first.start : end], judged)]
+        return []
+
+    def facts_in(self, sentence: str, before: str = "") -> Iterator[tuple[str, Judged]]:
+        """Yield the clauses that are facts, each with what it takes to understand it.
+
+        Args:
+            before: what is said before the first clause.
+        """
         clauses = clauses_of(sentence)
         reader = self._replace(alone=self.alone and len(clauses) == 1)
+        conditional = False
         while clauses:
             start, end = clauses.pop(0)
-            judged = reader.judge(sentence[start:end])
+            judged = None if conditional else reader.judge(sentence[start:end], before)
+            conditional = _CONDITION.match(sentence[start:end].lower()) is not None
             if judged is None:
+                if before:
+                    return
                 continue
-            while clauses and self.goes_on(sentence, start, end, clauses[0]):
+            while clauses and self.goes_on(sentence, start, end, clauses[0], before):
                 end = clauses.pop(0)[1]
-            yield sentence[start:end].rstrip(" ,;:-–—"), judged
+            if clauses and self.is_conditional(sentence, clauses[0]):
+                continue
+            yield _LOOSE_END.sub("", sentence[start:end]), judged
+            before = ""
 
-    def goes_on(self, sentence: str, start: int, end: int, clause: tuple[int, int]) -> bool:
+    def is_conditional(self, sentence: str, clause: tuple[int, int]) -> bool:
+        """Return whether a clause that is left off says when the clause before it holds."""
+        low = _plain(sentence[clause[0] : clause[1]])
+        return _CONDITION.match(low) is not None and _LISTENER.search(low) is None
+
+    def goes_on(
+        self, sentence: str, start: int, end: int, clause: tuple[int, int], before: str = ""
+    ) -> bool:
         """Return whether the next clause belongs to the fact from ``start`` to ``end``."""
-        if clause[1] - start > MAX_FACT_CHARS or not self.is_clear(sentence[start : clause[1]]):
+        if clause[1] - start > MAX_FACT_CHARS:
             return False
-        if REASON.match(sentence[end : clause[0]]):
+        if not self.is_clear(sentence[start : clause[1]], before):
+            return False
+        text = sentence[clause[0] : clause[1]]
+        low = _plain(text)
+        if REASON.match(sentence[end : clause[0]]) or SUBORDINATE.match(low):
             return True
-        return self.judge(sentence[clause[0] : clause[1]], sentence[start:end]) is not None
+        if self.judge(text, f"{before} {sentence[start:end]}") is not None:
+            return True
+        exact = _PRECISE.search(low) or self.is_named(_WORD.findall(text))
+        beside = re.search(rf"\b{_FELT}\b", low) or (low[:5] == "which" and _PRONOUN.search(low))
+        return bool(exact) and not beside
 
     def judge(self, text: str, before: str = "") -> Judged | None:
         """Return what a clause is as a fact; None where it has no shape that is kept.
@@ -420,39 +595,46 @@ class _Reader(NamedTuple):
             before: the fact that it continues; a pronoun may stand for something named there.
         """
         words, low = _WORD.findall(text), _plain(text)
-        if len(words) < MIN_WORDS - low.startswith("i'm ") or len(text) > MAX_FACT_CHARS:
+        if len(words) < MIN_WORDS - bool(_CLOSE.match(low)) or len(text) > MAX_FACT_CHARS:
             return None
         if text.isupper() or (SUBORDINATE.match(low) and FINITE.search(low.partition(", ")[0])):
             return None
-        if not self.is_clear(f"{before} {text}"):
+        if not self.is_clear(text, before):
             return None
         straight = text.replace("’", "'")
         kind = next((kind for kind, each in _SHAPES if each.search(straight)), None)
-        if self.voice is Voice.AGENT:
-            if kind is not MemoryType.EVENT:
-                return None
-        elif not self.acquainted and _STANDING.match(low):
-            kind = MemoryType.PREFERENCE
-        if kind is None and not self.holds(text):
+        if self.voice is Voice.AGENT and kind is not MemoryType.EVENT:
             return None
-        score = self.weight(words, low, kind)
-        return None if score is None else Judged(kind or MemoryType.FACT, score, kind is not None)
+        weak = kind is None and _WEAK.search(straight) is not None
+        # To an assistant it is a step of what it is asked to do.
+        weak = weak and (self.acquainted or not _PERFECT.search(straight))
+        if kind is None and not weak and not self.holds(text):
+            return None
+        score = self.weight(words, low, MemoryType.FACT if weak else kind, weak=weak)
+        return (
+            None
+            if score is None
+            else Judged(kind or MemoryType.FACT, score, weak or kind is not None)
+        )
 
-    def weight(self, words: list[str], low: str, kind: MemoryType | None) -> int | None:
+    def weight(
+        self, words: list[str], low: str, kind: MemoryType | None, *, weak: bool = False
+    ) -> int | None:
         """Return how telling a clause of a shape is, 1 to 5; None where it says too little."""
         bare = _UNTOLD.sub(" ", low)
         told = {
             word for word in _WORD.findall(bare) if not (word[0].isdigit() or _IDLE.fullmatch(word))
         }
         life = _LIFE.search(low) is not None
-        # A date is what a third party's schedule says; of "I", the rest has to say something.
-        due = kind is None and _DUE.search(low)
-        named = self.is_named(words)
+        event, liked = kind is MemoryType.EVENT, kind is MemoryType.PREFERENCE
+        # "I signed the contract on 3 May" is exact for those who know which.
+        dated = _DATED.search(low) is not None
+        due = _DUE.search(low) if kind is None else dated and not (event and " the " in low)
+        named = self.is_named(["", *words] if words[0] in self.named else words)
+        often = kind is MemoryType.FACT and _OFTEN_SAID.search(low) is not None
         exact = any((life, due, named, _EXACT.search(bare)))
-        liked = kind is MemoryType.PREFERENCE
-        if len(told) + life < 1 + (kind is MemoryType.EVENT and not life) + (
-            not exact and not liked
-        ):
+        least = 1 + (event and not (life or named)) + weak + (not exact and not liked)
+        if len(told) + life + often < least:
             return None
         if not liked:
             felt = len(re.findall(rf"\b{_FELT}\b", low))
@@ -460,20 +642,29 @@ class _Reader(NamedTuple):
                 return None
             if kind in _PLAIN and not (named or life or self.alone) and _BARE.search(low):
                 return None
-        dated, counted = bool(re.search(_DATE, low)), any(map(str.isdigit, low))
+        counted = any(map(str.isdigit, low))
         return 1 + exact + dated + counted + (len(told) > 3)
 
-    def is_clear(self, text: str) -> bool:
-        """Return whether no word means the listener, the moment or something said before."""
+    def is_clear(self, text: str, before: str = "") -> bool:
+        """Return whether no word means the listener, the moment or something said before.
+
+        Args:
+            before: what is quoted with it; it may say whom a pronoun means.
+        """
+        return not _PASSING.search(_plain(text)) and self.refers_within(text, before)
+
+    def refers_within(self, text: str, before: str = "") -> bool:
+        """Return whether all that the pronouns of a text may stand for is said in it or before."""
         low = _plain(text)
-        if _PASSING.search(low):
-            return False
         for pronoun in _PRONOUN.finditer(_FILLED.sub(lambda found: " " * len(found[0]), low)):
-            head = text[: pronoun.start()]
+            head = _DETERMINER.sub("", f"{before} {text[: pronoun.start()]}".lstrip())
             if _PERSONAL.match(pronoun[0]):
                 known = self.names_somebody(head) or _ANIMATE.search(head.lower()) is not None
             else:
-                known = pronoun[0][:2] == "it" and _ANTECEDENT.search(head.lower()) is not None
+                plain = _REFERRING.match(pronoun[0])
+                # What a clause speaks of is no object of it.
+                start = 0 if before or _NEXT_SUBJECT.search(low, 0, pronoun.start()) else 1
+                known = plain is not None and _ANTECEDENT.search(head.lower(), start) is not None
             if not known:
                 return False
         return True
@@ -490,9 +681,15 @@ class _Reader(NamedTuple):
         whom, found = pair
         if whom is None or found is None or re.search(rf"\b{PAST}\b", whom[0]):
             return False
+        if whom["said"]:
+            low, words = _plain(text), _WORD.findall(text)
+            personal = low.startswith(("he", "she"))
+            return personal or self.is_named(words) or _PRECISE.search(low) is not None
         if whom["mine"]:
             return be is None or _REFERRED.match(text, be.end()) is None
         words = _WORD.findall(whom[0])
+        if whom["name"] and _IDLE.fullmatch(words[0]) and not whom["name"][:1].isdigit():
+            return False
         if whom["every"]:
             return _MODAL.match(text, whom.end()) is not None
         if whom["the"] and self.acquainted:
@@ -501,7 +698,12 @@ class _Reader(NamedTuple):
             fixed = re.search(f"{_DATE}|{_OFTEN}", text[found.start() :].lower())
             valued = len(words) > 2 and _VALUED.match(text, found.start())
             return bool(self.alone or fixed or valued)
-        if not (words[0] in self.speakers or len(words) > 1 or _is_given(words[0])):
+        if not (
+            words[0] in self.speakers
+            or words[0] in self.named
+            or len(words) > 1
+            or _is_given(words[0])
+        ):
             dated = be and be[0][0] == " " and re.search(_DATE, text.lower())
             return bool(self.alone or dated) and not (self.acquainted or _IDLE.fullmatch(words[0]))
         value = "" if be is None else text[be.end() :]
@@ -510,8 +712,11 @@ class _Reader(NamedTuple):
 
     def names_somebody(self, text: str) -> bool:
         """Return whether a text names somebody who is not addressed."""
-        words = _WORD.findall(text.replace("’", "'"))
-        return self.is_named(words) or (bool(words) and _is_given(words[0]))
+        straight = text.replace("’", "'")
+        words = _WORD.findall(straight)
+        if self.is_named(_WORD.findall(_PLACED.sub(" ", straight))):
+            return True
+        return bool(words) and (_is_given(words[0]) or words[0] in self.named)
 
     def is_named(self, words: list[str]) -> bool:
         """Return whether a word after the first is written as a name and is no day or month."""

@@ -406,3 +406,83 @@ def test_what_an_agent_writes_at_length_is_not_its_own_report() -> None:
     deed = "I booked the flight TP534 to Lisbon on 3 April 2024."
     letter = f"Dear Sir or Madam,\n\n{deed}\n\n" + "Yours and mine. " * 50
     assert quotes(("assistant", letter)) == []
+
+
+@pytest.mark.parametrize(
+    ("turn", "quoted"),
+    [
+        # Who is meant is said just before, in the same turn.
+        (
+            "My cousin Tariq drives a tram. He starts in Graz in May.",
+            ["My cousin Tariq drives a tram.", None],
+        ),
+        ("The board met on Monday. It was long.", []),
+        ("Do you know Tariq? He starts in Graz in May.", []),
+        ("We walked past The Swan. She moved to Graz in May.", []),
+        # A condition belongs to what it restricts, and what hangs on "you" does not.
+        ("I qualify in June if I pass the oral.", [None]),
+        (
+            "We sing at St Jude's on Mondays if you want to come.",
+            ["We sing at St Jude's on Mondays"],
+        ),
+        ("If I miss the ferry, I lose a whole day's pay.", []),
+        # Two people are one subject; "they" who do something to the speaker need no name.
+        ("Tariq and I split up in March.", [None]),
+        ("me and my brother are opening a forge in Graz, we get the keys on 2 May", [None]),
+        # Without capitals a full stop ends a sentence all the same.
+        ("it's ok. i'm leaving the navy in june when my term ends.", 1),
+        # What is exact about a fact is quoted with it, how it feels is not.
+        (
+            "Our quota is 900 tons but we only get 62 percent of it.",
+            [None],
+        ),
+        ("We grow barley at the mill, and it's wonderful.", ["We grow barley at the mill"]),
+    ],
+)
+def test_a_quotation_holds_what_it_takes_to_understand_it(
+    turn: str, quoted: list[str | None] | int
+) -> None:
+    found = quotes(("Ana", turn), ("Ben", "Okay."))
+    if isinstance(quoted, int):
+        assert len(found) == quoted
+        return
+    assert found == [turn if each is None else each for each in quoted]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("I'm due on the 9th of May.", MemoryType.FACT),
+        ("I've been captain of the second team since Easter.", MemoryType.FACT),
+        ("I'm histamine intolerant", MemoryType.FACT),
+        ("We want to move into the barn on 3 October.", MemoryType.GOAL),
+        ("I've looked after the organ for twenty years.", MemoryType.FACT),
+        ("We gut herring by hand.", MemoryType.FACT),
+    ],
+)
+def test_what_lasts_is_told_by_its_grammar(said: str, kind: MemoryType) -> None:
+    [fact] = facts(("Ana", said))
+    assert (fact.quote, fact.type) == (said, kind)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("I never want emojis in the minutes.", True),
+        ("Please answer in Danish from next time on.", True),
+        ("When you write SQL for me, always use capitals for keywords.", True),
+        ("I'd like you to call me Dr Osei.", True),
+        ("Give me everything in metres, not in feet.", True),
+        ("Give me a list of everything.", True),
+        ("Call me a taxi.", False),
+        ("Write me a poem about herring.", False),
+        ("Give me the figures for May.", False),
+        ("Never mind.", False),
+        ("Good things never last.", False),
+        ("Can you always use capitals?", False),
+    ],
+)
+def test_an_order_that_stands_is_told_from_the_task_at_hand(said: str, kept: bool) -> None:
+    found = facts(("user", said))
+    assert [each.quote for each in found] == ([said] if kept else [])
+    assert quotes(("assistant", said)) == []
