@@ -21,6 +21,8 @@ from memgraph.store import trust as trust_rows
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.visibility import View
 
+CONSOLIDATION: Final = "consolidation"
+"""The actor that draws facts from turns on its own."""
 _PLAIN: Final = (EdgeType.PART_OF, EdgeType.CAUSED_BY, EdgeType.RELATED_TO)
 
 
@@ -81,12 +83,14 @@ class Joiner:
         view: what the writer may see, and therefore join; None: everything.
         compares: it joins what a comparison found, which nobody asked for: an actor replaces
             nothing that another one stored, however much it may see.
+        drawn: the new memories were drawn from turns: whoever stored these is their author.
     """
 
     ids: IdSource
     trust: Trust
     view: View | None = None
     compares: bool = False
+    drawn: bool = False
 
     def join_all(
         self,
@@ -166,7 +170,7 @@ class Joiner:
             if dismissed is not None:
                 return Outcome(outcome="duplicate", edge_id=dismissed)
         if link.edge_type is EdgeType.UPDATES:
-            why = self._kept_apart(transaction, from_id, to_id, actor)
+            why = self.kept_apart(transaction, from_id, to_id, actor)
             if why is not None:
                 return self._open_case(transaction, link, written, why, at=at, actor=actor)
             if not link.partial:
@@ -186,7 +190,7 @@ class Joiner:
         written.entries.append(_related(row))
         return Outcome(outcome="stored", edge_id=row["edge_id"])
 
-    def _kept_apart(self, snapshot: Snapshot, new_id: str, old_id: str, actor: str) -> str | None:
+    def kept_apart(self, snapshot: Snapshot, new_id: str, old_id: str, actor: str) -> str | None:
         """Return the code of why one memory does not replace another; None: it does."""
         trust = trust_rows.with_told(snapshot, self.trust)
         if not trust_rows.may_replace(snapshot, trust, new_id, old_id):
@@ -195,12 +199,17 @@ class Joiner:
         confined = writer is not None and writer.confined and not writer.sees_use
         if not (confined or self.compares):
             return None
-        old_author, author = journal.author_of(snapshot, old_id), actor
-        if self.compares:
+        if not self.compares:
+            same = journal.author_of(snapshot, old_id) == actor
+        else:
             # What is being stored has no entry yet: it is the actor's.
-            old_author = old_author or actor
             author = journal.author_of(snapshot, new_id) or actor
-        if old_author == author:
+            authors = frozenset({author})
+            if self.drawn or author == CONSOLIDATION:
+                authors = journal.authors_of_turns(snapshot, new_id) or authors
+            earlier = journal.authors_of_turns(snapshot, old_id)
+            same = (earlier or {journal.author_of(snapshot, old_id) or actor}) <= authors
+        if same:
             return None
         newer = trust_rows.tiers(snapshot, trust, [new_id])[new_id]
         return None if newer is TrustTier.HIGH else OTHER_AUTHOR

@@ -164,6 +164,11 @@ class Writer:
         """Writes the edges that a comparison found, between any memories."""
         return Joiner(self.ids, self.trust, compares=True)
 
+    @property
+    def consolidator(self) -> Joiner:
+        """Writes the edges of facts that were drawn from turns."""
+        return Joiner(self.ids, self.trust, compares=True, drawn=True)
+
     def prepare(self, given: MemoryInput, vector: NDArray[np.float32] | None = None) -> Prepared:
         """The work of a write that needs no lock; do it before the transaction."""
         return Prepared(

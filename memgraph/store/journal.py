@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from memgraph.model.enums import CapturedBy, MemoryKind, SourceType
 from memgraph.store import tables
 from memgraph.store.rows import compact_array
 from memgraph.store.snapshot import Insert, Snapshot, Transaction
@@ -127,6 +128,31 @@ def author_of(snapshot: Snapshot, memory_id: str) -> str | None:
     """Return who stored a memory; None: its journal does not tell."""
     actor: str | None = _author_of().scalar(snapshot, id=memory_id)
     return actor
+
+
+def authors_of_turns(snapshot: Snapshot, memory_id: str) -> frozenset[str]:
+    """Return who stored the turns that a fact was drawn from; empty: from none, or unknown."""
+    fact, turn = tables.memories.alias(), tables.memories.alias()
+    source, ground, entry = tables.sources, tables.derivations, tables.audit_log
+    found = snapshot.execute(
+        sa.select(entry.c.actor)
+        .distinct()
+        .select_from(fact)
+        .join(source, source.c.source_id == fact.c.source_id)
+        .join(ground, ground.c.memory_id == fact.c.memory_id)
+        .join(turn, turn.c.memory_id == ground.c.derived_from_id)
+        .outerjoin(
+            entry, sa.and_(entry.c.subject == turn.c.memory_id, entry.c.action == "remember")
+        )
+        .where(
+            fact.c.memory_id == memory_id,
+            turn.c.kind == MemoryKind.EPISODE,
+            source.c.captured_by == CapturedBy.EXTRACTOR,
+            source.c.source_type == SourceType.CHANNEL_TRANSCRIPT,
+        )
+    )
+    actors = [row[0] for row in found]
+    return frozenset() if None in actors else frozenset(map(str, actors))
 
 
 def insert(transaction: Transaction, rows: Sequence[Sequence[Any]]) -> None:

@@ -16,6 +16,7 @@ from memgraph.consolidation.ports import Budget, ConflictJudge, Extractor
 from memgraph.errors import MemgraphError, NotFound, ProviderError
 from memgraph.model.consolidation import SessionReport
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
+from memgraph.service.joining import CONSOLIDATION
 from memgraph.service.life.extractors import chosen_extractor, chosen_judge
 from memgraph.service.life.page_writing import (
     PageDone,
@@ -29,7 +30,7 @@ from memgraph.service.opened import Opened
 from memgraph.store import sessions as queries
 from memgraph.store.sessions import Consolidation, Place
 
-ACTOR = "consolidation"
+ACTOR = CONSOLIDATION
 PART = "sessions"
 # A page that memory changes under so often is left to a later run.
 MAX_ATTEMPTS = 5

@@ -21,7 +21,7 @@ from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import EdgeInput, validated
 from memgraph.rules.dedup import content_hash
 from memgraph.rules.echo import known_echo
-from memgraph.rules.trust import LESS_TRUSTED
+from memgraph.rules.trust import KEPT_APART
 from memgraph.service import changes
 from memgraph.service.joining import Compare, Written
 from memgraph.service.life.pages import GroupWork, PageRead, PageWork
@@ -233,7 +233,7 @@ def _join(
         if all(end[0] == "#" or end in active for end in (link.from_id, link.to_id))
     ]
     joined = Written(ids_by_key=written.ids_by_key)
-    outcomes = opened.writer.joiner.join_all(
+    outcomes = opened.writer.consolidator.join_all(
         transaction, known, joined, at=transaction.at, actor=transaction.actor
     )
     transaction.tell(joined.entries)
@@ -242,7 +242,7 @@ def _join(
         if outcome.outcome != "stored" or outcome.edge_id is None:
             continue
         from_id, to_id = written.resolve(link.from_id), written.resolve(link.to_id)
-        if outcome.code == LESS_TRUSTED:
+        if outcome.code in KEPT_APART:
             link = link.model_copy(update={"edge_type": EdgeType.CONTRADICTS})
         done.edges.append(_edge_note(link, from_id, to_id))
         if link.edge_type is EdgeType.CONTRADICTS:
@@ -287,9 +287,10 @@ def _decide(
             )
             open_ones |= _join(opened, transaction, group, [link], written, done)
         edge = edges.get_between(transaction, winner, loser, EdgeType.CONTRADICTS)
-        if not opened.writer.joiner.may_replace(transaction, winner, loser):
-            # It stays open: a person decides for the less trusted one, or nobody does.
-            done.rejected.append(RejectedItem(code=LESS_TRUSTED, where=decision.where))
+        why = opened.writer.consolidator.kept_apart(transaction, winner, loser, actor)
+        if why is not None:
+            # It stays open: a person decides, or nobody does.
+            done.rejected.append(RejectedItem(code=why, where=decision.where))
             return
         transaction.tell(
             changes.resolve(

@@ -240,3 +240,18 @@ def test_a_copied_turn_is_no_source(service: MemoryService, orc: Orchestrator) -
     assert after.confidence == before.confidence
     assert len(orc.trace(after.memory_id).supports) == 4
     assert orc.trace(after.memory_id).independent_sources == 1
+
+
+@pytest.mark.parametrize("other", ["first", "second"])
+def test_a_fact_of_turns_replaces_only_what_the_same_actor_stored(
+    service: MemoryService, orc: Orchestrator, other: str
+) -> None:
+    for actor, session, text in (("first", "s-1", BUILD), (other, "s-2", SLOWER)):
+        say(service.orchestrator(orc.name, actor=actor), session, text, "user")
+        # Whoever runs it is no author.
+        report = run(orc, session)
+    [edge] = report.edges
+    same = other == "first"
+    assert edge.edge_type is (EdgeType.UPDATES if same else EdgeType.CONTRADICTS)
+    assert (BUILD in held(orc)) == (not same)
+    assert SLOWER in held(orc)
