@@ -65,7 +65,8 @@ _OFTEN: Final = (
 # orders to whoever keeps it.
 _PASSING: Final = re.compile(
     r"[?…]|\.\.\.|\b(?:you(?:'\w+)?|yours?|yourself|ya|y'all|u|ur|everything|something|anything|"
-    r"maybe|perhaps|might|would(?! like to)|could|(?:i|we)'d(?! like to)|hopefully|kinda|"
+    r"maybe|perhaps|might|would(?! (?:like|love) to)|could|(?:i|we)'d(?! (?:like|love) to)|"
+    r"hopefully|kinda|"
     r"probably|wonder\w*|guess|"
     r"suppose|think|thought|thinking|considering|mean|heard|know|feel\w*|felt|seem\w*|"
     r"look(?:s|ed)? like|sounds?|sorry|thank\w*|hope|hoping|wish|glad|sure|trying|tried|try|"
@@ -108,6 +109,7 @@ _STOP: Final = alternatives(
     last | next | every | any | s?he | it"""
 )
 # Contractions count as the words before the apostrophe.
+_MANNER: Final = re.compile(r"(?!family|italy|july|supply|reply|apply)\w{3,}ly")
 _IDLE: Final = re.compile(rf"(?:{_STOP}|{_FELT}|{_VAGUE}|{_DAY})(?:'\w+)?", re.IGNORECASE)
 _PLAIN: Final = (MemoryType.FACT, MemoryType.EVENT)
 _UNTOLD: Final = re.compile(
@@ -182,7 +184,8 @@ _INNER: Final = alternatives(
     r"""think | know | hope | guess | mean | see | feel | want | need | love | like | wonder |
     suppose | believe | understand | agree | get | appreciate | hear | look | sound | seem | thank |
     bet | swear | promise | wish | remember | forget | notice | reali[sz]e | imagine | say | tell |
-    ask | doubt | expect | care | mind | try | let | come | go | keep | plan | find | figure |
+    ask | doubt | expect | care | mind | try | wait | let | come | go | keep | plan | find |
+    figure |
     just |
     admit | recommend | suggest | assume | trust | miss | enjoy | hate | prefer | have | do | did |
     don't | didn't | haven't | could | can | can't | will | won't | would | should | must | may |
@@ -192,7 +195,7 @@ _INNER: Final = alternatives(
     end |
     stay | laugh | cry | dream | worry | struggle | work on | welcome | learn | value | cherish"""
 )
-_WANT: Final = r"(?: (?:want|hope|would like|aim|intend|plan|mean)|'d like)"
+_WANT: Final = r"(?: (?:want|hope|would (?:like|love)|aim|intend|plan|mean)|'d (?:like|love))"
 _LONG: Final = r"\b(?:for (?:[\w-]+ ){0,4}(?:years?|months|weeks|decades|ages|life)|since)\b"
 _AM: Final = rf"{_I}(?:'m| am|'re| are|(?<=im)) {_ADV}"
 _HAVE: Final = rf"{_I}(?: have|'ve)? {_ADV}"
@@ -279,7 +282,7 @@ _SHAPES: Final = tuple(
             rf"|{_I} {_ADV}(?:want|hope|would like|aim|intend|plan) to (?:achieve|reach|become|"
             rf"finish|complete|launch|open|learn|run|lose|save|publish|win|buy|move|retire|get "
             rf"(?:my|a))\b|{_AM}(?:aiming|saving|saving up|training) (?:to|for)\b"
-            rf"|{_I}(?: really| still)?{_WANT} to \w.*{_SOON}",
+            rf"|{_I}(?: really| still)?{_WANT} to \w.*(?:{_SOON}|\b\d)",
         ),
         (
             MemoryType.PREFERENCE,
@@ -292,7 +295,8 @@ _SHAPES: Final = tuple(
         ),
         (
             MemoryType.EVENT,
-            rf"(?!.*\bnever\b){_HAVE}(?:{_TURN}(?!')\b|(?:{PAST}|had (?:an?|{_COUNT}))\b.*{_DATE})",
+            rf"(?!.*\bnever\b){_HAVE}(?:{_TURN}(?!')\b(?! (?:after|before|because|when)\b)|"
+            rf"(?:{PAST}|had (?:an?|{_COUNT}))\b.*{_DATE})",
         ),
         (
             MemoryType.FACT,
@@ -300,7 +304,8 @@ _SHAPES: Final = tuple(
             rf"|{_AM}(?:in|at|on|away|off|out|going to (?!be|try|have)\w+|(?!start|think)\w+ing) "
             rf".*(?:{_SOON}|{_OFTEN})|{_I}(?:'ll| will) (?!need|have|be)\w+ .*{_SOON}"
             rf"|{_I} (?:was|had) (?:an?|{_COUNT}) .*(?:{_LONG}|\buntil\b)"
-            rf"|{_I}(?:'ve| have) {_ADV}(?:been )?(?!trying|thinking|looking|feeling|wanting|doing|"
+            rf"|{_I}(?:'ve| have) {_ADV}(?:been )?(?!\w+ing (?:for|since)\b|trying|thinking|"
+            rf"looking|feeling|wanting|doing|"
             rf"going|thought|known|wanted|felt|meaning)\w+.*{_LONG}"
             rf"|{_I}(?: have|'ve got|'ve| own) {_ADV}(?:an?|no|my|"
             rf"{_COUNT}|several) (?!(?:[\w-]+ )?(?:{_VAGUE})\b)"
@@ -623,10 +628,13 @@ class _Reader(NamedTuple):
         """Return how telling a clause of a shape is, 1 to 5; None where it says too little."""
         bare = _UNTOLD.sub(" ", low)
         told = {
-            word for word in _WORD.findall(bare) if not (word[0].isdigit() or _IDLE.fullmatch(word))
+            word
+            for word in _WORD.findall(bare)
+            if not (word[0].isdigit() or _IDLE.fullmatch(word) or _MANNER.fullmatch(word))
         }
         life = _LIFE.search(low) is not None
-        event, liked = kind is MemoryType.EVENT, kind is MemoryType.PREFERENCE
+        event = kind is MemoryType.EVENT
+        liked = kind in (MemoryType.PREFERENCE, MemoryType.TODO)
         # "I signed the contract on 3 May" is exact for those who know which.
         dated = _DATED.search(low) is not None
         due = _DUE.search(low) if kind is None else dated and not (event and " the " in low)
@@ -679,7 +687,7 @@ class _Reader(NamedTuple):
             pairs = ((_WHOM.fullmatch(text, 0, at), _HOLDS.match(text, at + 1)) for at in ends)
             pair = next((pair for pair in pairs if all(pair)), (None, None))
         whom, found = pair
-        if whom is None or found is None or re.search(rf"\b{PAST}\b", whom[0]):
+        if whom is None or found is None or re.search(rf"\b(?:{PAST}|who|which|that)\b", whom[0]):
             return False
         if whom["said"]:
             low, words = _plain(text), _WORD.findall(text)
