@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from memgraph.store import metadata
+import sqlalchemy as sa
+
+from memgraph.model.enums import EdgeType, EmbeddingState, MemoryKind, MemoryStatus
+from memgraph.store import metadata, tables
 from memgraph.store.rows import compact_json
-from memgraph.store.snapshot import Snapshot, Transaction, driver
-from memgraph.store.visibility import View
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.statements import Column, among, ordered, prepared, value
+from memgraph.store.visibility import Table, View
 
 EXCERPT_CHARS: Final = 160
-_KNOWN = "m.status = 'active' AND m.kind <> 'episode'"
 
 
 class Found(NamedTuple):
@@ -33,129 +36,198 @@ class Known(NamedTuple):
     place: str
 
 
+class _Sought(NamedTuple):
+    """Which memories count, and the other one where it takes two."""
+
+    condition: Column
+    other: Column
+
+
+_Seek = Callable[[View, Table], _Sought]
+
+
+def _is_known(m: Table) -> Column:
+    return sa.and_(m.c.status == MemoryStatus.ACTIVE, m.c.kind != MemoryKind.EPISODE)
+
+
+def _known(view: View, m: Table) -> _Sought:  # noqa: ARG001
+    return _Sought(_is_known(m), sa.null())
+
+
 def known_count(snapshot: Snapshot, view: View) -> int:
-    """Active memories that are no raw turns."""
-    return _count(snapshot, view, _KNOWN)
+    """Count active memories that are no raw turns."""
+    return _count(snapshot, view, _known)
+
+
+def _active(view: View, m: Table) -> _Sought:  # noqa: ARG001
+    return _Sought(m.c.status == MemoryStatus.ACTIVE, sa.null())
 
 
 def active_count(snapshot: Snapshot, view: View) -> int:
-    return _count(snapshot, view, "m.status = 'active'")
+    """Count active memories."""
+    return _count(snapshot, view, _active)
+
+
+def _with_other(m: Table, other: sa.Select[Any]) -> _Sought:
+    other = other.limit(1).correlate(m)
+    return _Sought(_is_known(m) & other.exists(), other.scalar_subquery())
+
+
+def _doubled(view: View, m: Table) -> _Sought:
+    o = tables.memories.alias("o")
+    same = (o.c.content_hash == m.c.content_hash, o.c.pk != m.c.pk, o.c.scope == m.c.scope)
+    of_place = (o.c[name].is_not_distinct_from(m.c[name]) for name in ("scope_id", "agent_id"))
+    others = sa.select(o.c.memory_id).where(*same, *of_place, _is_known(o), view.where(o))
+    return _with_other(m, others.order_by(o.c.pk))
 
 
 def doubled(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[Found]]:
-    """Memories that say, word for word, what another one of the same place says."""
-    other = (
-        "SELECT o.memory_id FROM memories o WHERE o.content_hash = m.content_hash"
-        " AND o.kind <> 'episode' AND o.pk <> m.pk AND o.status = 'active'"
-        " AND o.scope = m.scope AND o.scope_id IS m.scope_id AND o.agent_id IS m.agent_id"
-        f" AND {view.text.where('o')} ORDER BY o.pk LIMIT 1"
-    )
-    return _with_others(snapshot, view, other, limit)
+    """Find memories that say, word for word, what another one of the same place says."""
+    return _found(snapshot, view, _doubled, limit)
+
+
+def _contradicted(view: View, m: Table) -> _Sought:
+    e, o = tables.edges.alias("e"), tables.memories.alias("o")
+    ends = sa.union_all(
+        *(
+            sa.select(o.c.memory_id)
+            .select_from(ordered(e, (o, o.c.memory_id == e.c[far])))
+            .where(e.c.edge_type == EdgeType.CONTRADICTS, e.c[near] == m.c.memory_id)
+            .where(e.c.resolved_at.is_(None), o.c.status == MemoryStatus.ACTIVE, view.where(o))
+            .correlate(m)
+            for near, far in (_OUT, _IN)
+        )
+    ).subquery("ends")
+    return _with_other(m, sa.select(ends.c.memory_id).order_by(ends.c.memory_id))
+
+
+_OUT: Final = ("from_memory_id", "to_memory_id")
+_IN: Final = ("to_memory_id", "from_memory_id")
 
 
 def contradicted(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[Found]]:
-    """Memories in an open contradiction with another active one."""
-    ends = " UNION ALL ".join(
-        f"SELECT o.memory_id FROM memory_edges e CROSS JOIN memories o ON o.memory_id = e.{far}"
-        f" WHERE e.edge_type = 'Contradicts' AND e.{near} = m.memory_id AND e.resolved_at IS NULL"
-        f" AND o.status = 'active' AND {view.text.where('o')}"
-        for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
+    """Find memories in an open contradiction with another active one."""
+    return _found(snapshot, view, _contradicted, limit)
+
+
+def _unsourced(view: View, m: Table) -> _Sought:  # noqa: ARG001
+    s, p = tables.sources.alias("s"), tables.supports.alias("p")
+    d = tables.derivations.alias("d")
+    places = (s.c.source_path, s.c.conversation_id, s.c.workflow_run_id)
+    is_nameless = sa.and_(*(place.is_(None) for place in places))
+    own = sa.exists().where(s.c.source_id == m.c.source_id, is_nameless)
+    ground = sa.exists().where(d.c.memory_id == m.c.memory_id)
+    support = (
+        sa.exists()
+        .select_from(ordered(p, (s, s.c.source_id == p.c.source_id)))
+        .where(p.c.memory_id == m.c.memory_id, p.c.ended_at.is_(None), ~is_nameless)
     )
-    other = f"SELECT memory_id FROM ({ends}) ORDER BY memory_id LIMIT 1"
-    return _with_others(snapshot, view, other, limit)
+    terms = (own.correlate(m), ~ground.correlate(m), ~support.correlate(m))
+    return _Sought(sa.and_(_is_known(m), m.c.session_id.is_(None), *terms), sa.null())
 
 
 def unsourced(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[Found]]:
-    """Memories of which nobody knows where they come from: no file, conversation, run or ground."""
-    nameless = "s.source_path IS NULL AND s.conversation_id IS NULL AND s.workflow_run_id IS NULL"
-    condition = (
-        "m.session_id IS NULL AND EXISTS (SELECT 1 FROM memory_sources s"
-        f" WHERE s.source_id = m.source_id AND {nameless})"
-        " AND NOT EXISTS (SELECT 1 FROM memory_derivations d WHERE d.memory_id = m.memory_id)"
-        " AND NOT EXISTS (SELECT 1 FROM memory_supports p CROSS JOIN memory_sources s"
-        " ON s.source_id = p.source_id WHERE p.memory_id = m.memory_id AND p.ended_at IS NULL"
-        f" AND NOT ({nameless}))"
-    )
-    return _counted(snapshot, view, f"{_KNOWN} AND {condition}", limit)
+    """Find memories of which nobody knows where they come from: no file, conversation, run or
+    ground.
+    """
+    return _found(snapshot, view, _unsourced, limit)
+
+
+def _orphans(view: View, m: Table) -> _Sought:
+    e, d = tables.edges, tables.derivations
+    o, link = tables.memories.alias("o"), tables.links.alias("t")
+    ties = [
+        sa.exists()
+        .select_from(ordered(t, (o, o.c.memory_id == t.c[far])))
+        .where(t.c[near] == m.c.memory_id, view.where(o))
+        for t, near, far in (
+            (e.alias("t"), *_OUT),
+            (e.alias("t"), *_IN),
+            (d.alias("t"), "memory_id", "derived_from_id"),
+            (d.alias("t"), "derived_from_id", "memory_id"),
+        )
+    ]
+    ties.append(sa.exists().where(link.c.memory_pk == m.c.pk))
+    return _Sought(sa.and_(_is_known(m), *(~tie.correlate(m) for tie in ties)), sa.null())
 
 
 def orphans(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[Found]]:
-    """Memories that nothing joins to others that are seen: no edge, derivation or entity."""
-    ties = (
-        ("memory_edges", "from_memory_id", "to_memory_id"),
-        ("memory_edges", "to_memory_id", "from_memory_id"),
-        ("memory_derivations", "memory_id", "derived_from_id"),
-        ("memory_derivations", "derived_from_id", "memory_id"),
-    )
-    joined = [
-        f"SELECT 1 FROM {table} t CROSS JOIN memories o ON o.memory_id = t.{far}"
-        f" WHERE t.{near} = m.memory_id AND {view.text.where('o')}"
-        for table, near, far in ties
-    ]
-    joined.append("SELECT 1 FROM memory_entities t WHERE t.memory_pk = m.pk")
-    condition = " AND ".join(f"NOT EXISTS ({each})" for each in joined)
-    return _counted(snapshot, view, f"{_KNOWN} AND {condition}", limit)
+    """Find memories that nothing joins to others that are seen: no edge, derivation or entity."""
+    return _found(snapshot, view, _orphans, limit)
+
+
+def _unembedded(view: View, m: Table) -> _Sought:
+    e = tables.embeddings
+    waiting = sa.select(e.c.memory_pk).where(e.c.state != EmbeddingState.READY)
+    return _Sought(_active(view, m).condition & m.c.pk.in_(waiting), sa.null())
 
 
 def unembedded(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[Found]]:
-    """Active memories, raw turns too, whose vector is still to come or could not be made."""
-    condition = (
-        "m.status = 'active' AND m.pk IN"
-        " (SELECT memory_pk FROM memory_embeddings WHERE state <> 'ready')"
+    """Find active memories, raw turns too, whose vector is still to come or could not be made."""
+    return _found(snapshot, view, _unembedded, limit)
+
+
+@prepared
+def _sample(view: View) -> sa.Select[Any]:
+    m, most = tables.memories.alias("m"), sa.type_coerce(value("most"), sa.Integer)
+    place = sa.func.row_number().over(order_by=m.c.pk)
+    its = [m.c[name] for name in ("pk", "memory_id", "content", "created_at")]
+    of_place = sa.func.json_array(m.c.scope, m.c.scope_id, m.c.agent_id).label("of_place")
+    numbered = sa.select(
+        *its, of_place, place.label("place"), sa.func.count().over().label("total")
     )
-    return _counted(snapshot, view, condition, limit)
+    n = numbered.where(_is_known(m), view.where(m)).subquery("n")
+    is_next = (n.c.place - 1) * most // n.c.total != n.c.place * most // n.c.total
+    chosen = sa.select(n.c.pk, n.c.memory_id, n.c.content, n.c.created_at, n.c.of_place)
+    return chosen.where(is_next | (n.c.total <= most)).order_by(n.c.pk)
 
 
 def sample(snapshot: Snapshot, view: View, most: int) -> list[Known]:
-    """At most so many active memories that are no raw turns, spread evenly over all, by key."""
-    statement = (
-        "SELECT pk, memory_id, content, created_at, json_array(scope, scope_id, agent_id) FROM"
-        " (SELECT m.pk, m.memory_id, m.content, m.created_at, m.scope, m.scope_id, m.agent_id,"
-        " row_number() OVER (ORDER BY m.pk) AS place, count(*) OVER () AS total"
-        f" FROM memories m WHERE {_KNOWN} AND {view.text.where('m')})"
-        " WHERE (place - 1) * :most / total <> place * :most / total OR total <= :most ORDER BY pk"
-    )
-    found = driver(snapshot).execute(statement, view.params | {"most": most})
-    return [Known._make(row) for row in found]
+    """Return at most so many active memories that are no raw turns, spread evenly over all, by
+    key.
+    """
+    return [Known._make(row) for row in _sample(view.shape).rows(snapshot, view.params, most=most)]
+
+
+def _beginning(m: Table) -> Column:
+    return sa.func.substr(m.c.content, 1, EXCERPT_CHARS)
+
+
+@prepared
+def _beginnings() -> sa.Select[Any]:
+    m = tables.memories
+    return sa.select(m.c.memory_id, _beginning(m)).where(among(m.c.memory_id, "ids"))
 
 
 def beginnings(snapshot: Snapshot, memory_ids: Sequence[str]) -> dict[str, str]:
-    """How the texts of these memories begin, by id."""
-    statement = (
-        f"SELECT memory_id, substr(content, 1, {EXCERPT_CHARS}) FROM memories"
-        " WHERE memory_id IN (SELECT value FROM json_each(?))"
-    )
-    return dict(driver(snapshot).execute(statement, (json.dumps(list(memory_ids)),)).fetchall())
+    """Return how the texts of these memories begin, by id."""
+    return dict(_beginnings().rows(snapshot, ids=json.dumps(list(memory_ids))))
 
 
-def _with_others(snapshot: Snapshot, view: View, other: str, limit: int) -> tuple[int, list[Found]]:
-    return _counted(snapshot, view, f"{_KNOWN} AND EXISTS ({other})", limit, f"({other})")
+@prepared
+def _number(view: View, seek: _Seek) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    return sa.select(sa.func.count()).where(seek(view, m).condition, view.where(m)).select_from(m)
 
 
-def _counted(
-    snapshot: Snapshot, view: View, condition: str, limit: int, other: str = "NULL"
-) -> tuple[int, list[Found]]:
-    count = _count(snapshot, view, condition)
+def _count(snapshot: Snapshot, view: View, seek: _Seek) -> int:
+    return int(_number(view.shape, seek).scalar(snapshot, view.params))
+
+
+@prepared
+def _newest(view: View, seek: _Seek) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    condition, other = seek(view, m)
+    found = sa.select(m.c.memory_id, other, _beginning(m)).where(condition, view.where(m))
+    return found.order_by(m.c.pk.desc()).limit(value("limit"))
+
+
+def _found(snapshot: Snapshot, view: View, seek: _Seek, limit: int) -> tuple[int, list[Found]]:
+    count = _count(snapshot, view, seek)
     if not count or not limit:
         return count, []
-    statement = (
-        f"SELECT m.memory_id, {other}, substr(m.content, 1, {EXCERPT_CHARS}) FROM memories m"
-        f" WHERE {condition} AND {view.text.where('m')} ORDER BY m.pk DESC LIMIT :limit"
-    )
-    return count, [Found._make(row) for row in _rows(snapshot, statement, view, limit)]
-
-
-def _count(snapshot: Snapshot, view: View, condition: str) -> int:
-    statement = f"SELECT count(*) FROM memories m WHERE {condition} AND {view.text.where('m')}"
-    [(count,)] = driver(snapshot).execute(statement, view.params)
-    return int(count)
-
-
-def _rows(snapshot: Snapshot, statement: str, view: View, limit: int) -> list[Any]:
-    found: list[Any] = (
-        driver(snapshot).execute(statement, view.params | {"limit": limit}).fetchall()
-    )
-    return found
+    rows = _newest(view.shape, seek).rows(snapshot, view.params, limit=limit)
+    return count, [Found._make(row) for row in rows]
 
 
 # When the database was verified last beside its work, and what was found then.
