@@ -4,129 +4,167 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
 import sqlalchemy as sa
 
-from memgraph.model.enums import MemoryStatus, MemoryType, Scope, Sensitivity
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.model.recall import MAX_TOKEN_BUDGET
 from memgraph.model.values import Memory
 from memgraph.rules.filters import PAYLOAD, Operator, Order, Term
 from memgraph.rules.lifecycle import KEPT_TYPES
 from memgraph.rules.namespaces import ITEM_TAG, ROOT, Namespace, after, parse_item_id, within
+from memgraph.store import tables
 from memgraph.store.recall import Narrowing, plain_rows
-from memgraph.store.rows import MEMORY_FIELDS, columns, memory_from_row
-from memgraph.store.snapshot import Snapshot, Transaction, driver
-from memgraph.store.statements import Column
+from memgraph.store.rows import MEMORY_FIELDS, memory_from_row
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.statements import (
+    Column,
+    among,
+    each,
+    listed,
+    member,
+    ordered,
+    prepared,
+    unindexed,
+    value,
+)
 from memgraph.store.visibility import View
 
-# What an item is, as SQL over a row of ``memories m``, and the conditions of a filter on it.
+# What an item is, over a row of ``memories``, and the conditions of a filter on it.
 
 
 # Up to here every whole number is a double of its own, and the driver can bind it.
 _MAX_EXACT = 2**53
 
 
-def _said(name: str, types: str, otherwise: str, proper: str) -> str:
-    """What the attribute ``context_item`` says, if that is of one of the JSON types and proper;
-    ``null`` is None. See ``memgraph.context.items``."""
-    path = f"'$.context_item.{name}'"
-    said = f"(m.attributes ->> {path})"
-    return (
-        f"CASE WHEN json_type(m.attributes, {path}) IN ({types})"
-        f" AND ({said} IS NULL OR {said} {proper}) THEN {said} ELSE {otherwise} END"
-    )
+def _id(m: sa.FromClause) -> Column:
+    return sa.func.coalesce(m.c.item_id, m.c.memory_id)
 
 
-ID = "coalesce(m.item_id, m.memory_id)"
-_PLAIN = {"kind": "lower(m.type)", "source": ":place_source"}
-VALUES = {
-    "context_item_id": ID,
-    "kind": _said("kind", "'text'", _PLAIN["kind"], "<> ''"),
-    "source": _said("source", "'text'", _PLAIN["source"], "<> ''"),
-    "timestamp": "coalesce(m.event_time, m.created_at)",
-    "importance": _said(
-        "importance", "'real', 'integer', 'null'", "m.importance / 100.0", "BETWEEN 0 AND 1"
+def _time(m: sa.FromClause) -> Column:
+    return sa.func.coalesce(m.c.event_time, m.c.created_at)
+
+
+_PLAIN: dict[str, Callable[[sa.FromClause], Column]] = {
+    "kind": lambda m: sa.func.lower(m.c.type),
+    "source": lambda m: value("place_source"),  # noqa: ARG005
+}
+_FIELDS: dict[str, Callable[[sa.FromClause], Column]] = {
+    "context_item_id": _id,
+    "kind": lambda m: _said(m, "kind", ["text"], _PLAIN["kind"](m)),
+    "source": lambda m: _said(m, "source", ["text"], _PLAIN["source"](m)),
+    "timestamp": _time,
+    "importance": lambda m: _said(
+        m, "importance", ["real", "integer", "null"], m.c.importance.op("/")(sa.literal(100.0)), 1
     ),
-    "token_cost": _said(
-        "token_cost", "'integer', 'null'", "m.token_cost", f"BETWEEN 0 AND {MAX_TOKEN_BUDGET}"
+    "token_cost": lambda m: _said(
+        m, "token_cost", ["integer", "null"], m.c.token_cost, MAX_TOKEN_BUDGET
     ),
 }
-"""The fields of an item that have an order; they bind ``place_source``."""
+"""The fields of an item that have an order, over ``memories``; they bind ``place_source``."""
 
-_COMPARISONS = {
-    Operator.EQ: "IS",
-    Operator.NE: "IS NOT",
-    Operator.GT: ">",
-    Operator.GTE: ">=",
-    Operator.LT: "<",
-    Operator.LTE: "<=",
+
+def _said(
+    m: sa.FromClause, name: str, types: Sequence[str], otherwise: Column, most: int | None = None
+) -> Column:
+    """Return what the attribute ``context_item`` says, if that is proper, else something.
+
+    It is of one of the JSON types, and a text not empty, a number in 0..``most``; ``null`` is
+    None. See ``memgraph.context.items``.
+    """
+    said = member(m.c.attributes, f"context_item.{name}")
+    proper = said != "" if most is None else said.between(sa.literal(0), sa.literal(most))
+    its_type = sa.func.json_type(m.c.attributes, f"$.context_item.{name}")
+    return sa.case((its_type.in_(types) & (said.is_(None) | proper), said), else_=otherwise)
+
+
+_COMPARISONS: dict[Operator, Callable[[Column, Column], Column]] = {
+    Operator.EQ: lambda one, other: one.is_not_distinct_from(other),
+    Operator.NE: lambda one, other: one.is_distinct_from(other),
+    Operator.GT: operator.gt,
+    Operator.GTE: operator.ge,
+    Operator.LT: operator.lt,
+    Operator.LTE: operator.le,
 }
+
+
+class _Asked(NamedTuple):
+    """What of a term the database is asked.
+
+    Attributes:
+        name: of the value that is the operand; of the operand as JSON with ``_spelled`` behind it.
+        decided: all of it.
+        hinted: what must hold where a text is to be equal, and costs a tenth of looking into the
+            JSON: the text stands there as our own encoder spells it.
+    """
+
+    name: str
+    field: str
+    operator: Operator
+    decided: bool
+    hinted: bool
+
+    def conditions(self, m: sa.FromClause) -> list[Column]:
+        """Return what every item meets that passes, over a row of ``memories``."""
+        hint = [self._hint(m)] if self.hinted else []
+        return [*hint, self._exact(m)] if self.decided else hint
+
+    def _exact(self, m: sa.FromClause) -> Column:
+        if self.field == "tags":
+            t = each(m.c.tags, "t")
+            return sa.exists().where(among(t.c.value, self.name)).correlate(m)
+        held = _FIELDS[self.field](m)
+        if self.operator is Operator.IN:
+            # NULL is in no list, and nothing is known not to be in a list that holds it.
+            return sa.func.coalesce(among(held, self.name), sa.false())
+        return _COMPARISONS[self.operator](held, value(self.name))
+
+    def _hint(self, m: sa.FromClause) -> Column:
+        operand, spelled = value(self.name), value(f"{self.name}_spelled")
+        in_attributes = sa.func.instr(m.c.attributes, spelled) > 0
+        if self.field != PAYLOAD:
+            return (_PLAIN[self.field](m) == operand) | in_attributes
+        in_content = sa.func.instr(m.c.content, spelled) > 0
+        return sa.or_(in_attributes, m.c.content == operand, in_content)
 
 
 class Conditions:
-    """A filter as SQL, as far as SQL can decide it.
+    """A filter, as far as the database can decide it.
 
     Attributes:
-        parts: conditions that every item meets that passes.
-        params: what they bind.
+        asked: what the database is asked.
+        params: the values for that.
         rest: the terms that are still to be asked of each row.
     """
 
     def __init__(self, terms: Iterable[Term]) -> None:
-        self.parts: list[str] = []
+        every = [(term, _asked(term, f"term_{number}")) for number, term in enumerate(terms)]
+        self.asked = tuple(asked for _, asked in every if asked.decided or asked.hinted)
+        self.rest = [term for term, asked in every if not asked.decided]
         self.params: dict[str, Any] = {}
-        self.rest: list[Term] = []
-        for number, term in enumerate(terms):
-            self._add(term, f"term_{number}")
-
-    def _add(self, term: Term, name: str) -> None:
-        operands = term.operand if isinstance(term.operand, tuple) else (term.operand,)
-        exact = _exact(term, operands, name) if all(map(_binds, operands)) else None
-        hint = _hint(term, name)
-        if hint is not None:
-            self.parts.append(hint)
-            self.params[f"{name}_spelled"] = json.dumps(term.operand, ensure_ascii=False)
-        if exact is None:
-            self.rest.append(term)
-        else:
-            self.parts.append(exact)
-        if exact is not None or hint is not None:
+        for term, asked in every:
+            if asked.hinted:
+                spelled = json.dumps(term.operand, ensure_ascii=False)
+                self.params[f"{asked.name}_spelled"] = spelled
             many = isinstance(term.operand, tuple)
-            self.params[name] = json.dumps(term.operand) if many else term.operand
+            self.params[asked.name] = json.dumps(term.operand) if many else term.operand
 
 
-def _exact(term: Term, operands: tuple[Any, ...], name: str) -> str | None:
-    """The term, its operand bound by ``name``; None: SQL cannot decide it."""
-    listed = f"IN (SELECT value FROM json_each(:{name}))"
+def _asked(term: Term, name: str) -> _Asked:
+    operands = term.operand if isinstance(term.operand, tuple) else (term.operand,)
+    binds = all(map(_binds, operands))
     if term.field == "tags":
-        if term.operator not in (Operator.ANY, Operator.IN):
-            return None
-        return f"EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE t.value {listed})"
-    if term.field not in VALUES:
-        return None
-    value = VALUES[term.field]
-    if term.operator is Operator.IN:
-        # NULL is in no list, and nothing is known not to be in a list that holds it.
-        return None if None in operands else f"coalesce({value} {listed}, 0)"
-    return f"{value} {_COMPARISONS[term.operator]} :{name}"
-
-
-def _hint(term: Term, name: str) -> str | None:
-    """What must hold where a text is to be equal, and costs a tenth of looking into the JSON: the
-    text stands there as our own encoder spells it."""
-    if term.operator is not Operator.EQ or not isinstance(term.operand, str):
-        return None
-    if not _binds(term.operand):
-        return None
-    spelled = f"instr(m.attributes, :{name}_spelled)"
-    if term.field == PAYLOAD:
-        return f"({spelled} OR m.content = :{name} OR instr(m.content, :{name}_spelled))"
-    if term.field in _PLAIN:
-        return f"({_PLAIN[term.field]} = :{name} OR {spelled})"
-    return None
+        decided = term.operator in (Operator.ANY, Operator.IN)
+    else:
+        has_null = term.operator is Operator.IN and None in operands
+        decided = term.field in _FIELDS and not has_null
+    is_text = term.operator is Operator.EQ and isinstance(term.operand, str)
+    hinted = is_text and (term.field == PAYLOAD or term.field in _PLAIN)
+    return _Asked(name, term.field, term.operator, decided and binds, hinted and binds)
 
 
 def _binds(operand: Any) -> bool:
@@ -136,13 +174,7 @@ def _binds(operand: Any) -> bool:
     return operand is None or (isinstance(operand, int | float) and abs(operand) <= _MAX_EXACT)
 
 
-# The SQL of items in namespaces, by ranges of the index on ``item_id``. SQLite's.
-
-
-_MEMORY = columns(MEMORY_FIELDS, "m")
-_IN_RANGE = "m.item_id >= :first AND m.item_id < :last"
-_VALID = "(m.valid_until IS NULL OR m.valid_until > :at)"
-_VALID_LATER = "(n.valid_until IS NULL OR n.valid_until > :at)"
+# Items in namespaces, by ranges of the index on ``item_id``.
 
 
 @overload
@@ -184,16 +216,9 @@ class NamespacePlace:
     scope_id: str | None
     agent_id: str | None
 
-    def where(self, alias: str = "m") -> str:
-        """The condition on items under an alias; it binds ``params``."""
-        return (
-            f"{alias}.scope = :item_scope"
-            f" AND {alias}.scope_id IS :item_scope_id AND {alias}.agent_id IS :item_agent_id"
-            f" AND NOT {is_no_item(alias)} AND {self.view.text.where(alias)}"
-        )
-
     @property
     def params(self) -> dict[str, Any]:
+        """Return the values that ``_in_namespace`` binds."""
         return self.view.params | {
             "item_scope": self.scope,
             "item_scope_id": self.scope_id,
@@ -201,16 +226,59 @@ class NamespacePlace:
         }
 
 
+def _in_namespace(view: View, m: sa.FromClause) -> Column:
+    """Return the condition on items; it binds ``NamespacePlace.params``."""
+    return sa.and_(
+        m.c.scope == value("item_scope"),
+        m.c.scope_id.is_not_distinct_from(value("item_scope_id")),
+        m.c.agent_id.is_not_distinct_from(value("item_agent_id")),
+        ~is_no_item(m),
+        view.where(m),
+    )
+
+
+def _of_memories(m: sa.FromClause) -> sa.Select[Any]:
+    return sa.select(*(m.c[name] for name in MEMORY_FIELDS))
+
+
+def _is_valid(m: sa.FromClause) -> Column:
+    return m.c.valid_until.is_(None) | (m.c.valid_until > value("at"))
+
+
+def _is_in_range(m: sa.FromClause) -> Column:
+    return (m.c.item_id >= value("first")) & (m.c.item_id < value("last"))
+
+
+@prepared
+def _standing_in_namespace(view: View) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    named = _of_memories(m).where(among(m.c.item_id, "ids"), _in_namespace(view, m))
+    return named.order_by(m.c.pk)
+
+
 def standing_in_namespace(
     snapshot: Snapshot, place: NamespacePlace, item_ids: Sequence[str]
 ) -> list[Memory]:
-    """Active items of these ids, also such as are valid no more; oldest first."""
-    statement = (
-        f"SELECT {_MEMORY} FROM memories m"
-        f" WHERE m.item_id IN (SELECT value FROM json_each(:ids)) AND {place.where()} ORDER BY m.pk"
+    """Return active items of these ids, also such as are valid no more; oldest first."""
+    ids = json.dumps(list(item_ids))
+    rows = _standing_in_namespace(place.view.shape).rows(snapshot, place.params, ids=ids)
+    return [memory_from_row(row) for row in rows]
+
+
+@prepared
+def _newest(view: View) -> sa.Select[Any]:
+    m, n = tables.memories.alias("m"), tables.memories.alias("n")
+    # Of two that share a name, since one was restored, the later one counts.
+    later = sa.exists().where(
+        n.c.item_id == m.c.item_id, n.c.pk > m.c.pk, _in_namespace(view, n), _is_valid(n)
     )
-    values = place.params | {"ids": json.dumps(list(item_ids))}
-    return [memory_from_row(row) for row in driver(snapshot).execute(statement, values)]
+    return (
+        sa.select(m.c.pk)
+        .where(_is_in_range(m), _in_namespace(view, m), _is_valid(m), ~later.correlate(m))
+        .order_by(m.c.updated_at.desc(), m.c.pk.desc())
+        .limit(value("limit"))
+        .offset(value("offset"))
+    )
 
 
 def newest(
@@ -222,28 +290,43 @@ def newest(
     limit: int | None = None,
     offset: int = 0,
 ) -> list[int]:
-    """Keys of the items in a namespace and below it, the last written first; None: of all."""
+    """Return keys of the items in a namespace and below it, the last written first.
+
+    Args:
+        limit: None: all of them.
+    """
     first, last = within(prefix)
-    statement = (
-        f"SELECT m.pk FROM memories m WHERE {_IN_RANGE} AND {place.where()} AND {_VALID}"
-        # Of two that share a name, since one was restored, the later one counts.
-        " AND NOT EXISTS (SELECT 1 FROM memories n WHERE n.item_id = m.item_id AND n.pk > m.pk"
-        f" AND {place.where('n')} AND {_VALID_LATER})"
-        " ORDER BY m.updated_at DESC, m.pk DESC LIMIT :limit OFFSET :offset"
+    return _newest(place.view.shape).column(
+        snapshot,
+        place.params,
+        first=first,
+        last=last,
+        at=at,
+        limit=-1 if limit is None else limit,
+        offset=offset,
     )
-    values = place.params | {"first": first, "last": last, "at": at, "offset": offset}
-    rows = driver(snapshot).execute(statement, values | {"limit": -1 if limit is None else limit})
-    return [pk for (pk,) in rows]
+
+
+@prepared
+def _by_key() -> sa.Select[Any]:
+    m = tables.memories
+    return _of_memories(m).add_columns(m.c.pk).where(among(m.c.pk, "keys"))
 
 
 def by_key(snapshot: Snapshot, keys: Sequence[int]) -> list[Memory]:
-    """The memories of these keys, in the order of the keys given."""
-    rows = driver(snapshot).execute(
-        f"SELECT m.pk, {_MEMORY} FROM memories m WHERE m.pk IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(keys)),),
-    )
-    found = {row[0]: memory_from_row(row[1:]) for row in rows}
+    """Return the memories of these keys, in the order of the keys given."""
+    rows = _by_key().rows(snapshot, keys=json.dumps(list(keys)))
+    found = {row[-1]: memory_from_row(row[:-1]) for row in rows}
     return [found[key] for key in keys]
+
+
+@prepared
+def _prolong() -> sa.Update:
+    m, at = tables.memories, value("at")
+    ttl = member(m.c.attributes, "ttl")
+    expires = (m.c.status == MemoryStatus.ACTIVE, ttl.is_not(None), m.c.valid_until > at)
+    prolonged = sa.update(m).values(valid_until=at.op("+")(ttl))
+    return prolonged.where(among(m.c.memory_id, "ids"), *expires)
 
 
 def prolong(transaction: Transaction, memory_ids: Sequence[str], *, at: int) -> None:
@@ -251,48 +334,35 @@ def prolong(transaction: Transaction, memory_ids: Sequence[str], *, at: int) -> 
 
     What was read is older than this transaction: they may have been put again meanwhile, for ever.
     """
-    driver(transaction).execute(
-        "UPDATE memories AS m SET valid_until = :at + (m.attributes ->> '$.ttl')"
-        " WHERE m.memory_id IN (SELECT value FROM json_each(:ids)) AND m.status = 'active'"
-        " AND m.attributes ->> '$.ttl' IS NOT NULL AND m.valid_until > :at",
-        {"at": at, "ids": json.dumps(list(memory_ids))},
-    )
+    _prolong().write(transaction, at=at, ids=json.dumps(list(memory_ids)))
+
+
+@prepared
+def _first_in_range(view: View) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    found = sa.select(m.c.item_id).where(_is_in_range(m), _in_namespace(view, m), _is_valid(m))
+    return found.order_by(m.c.item_id).limit(1)
 
 
 def namespaces(
     snapshot: Snapshot, place: NamespacePlace, prefix: Namespace, *, at: int
 ) -> list[Namespace]:
-    """Every namespace at or below a prefix that holds an item: one look at the index for each."""
+    """Return every namespace at or below a prefix that holds an item.
+
+    It costs one look at the index for each.
+    """
     first, last = within(prefix)
-    statement = (
-        f"SELECT m.item_id FROM memories m WHERE {_IN_RANGE} AND {place.where()} AND {_VALID}"
-        " ORDER BY m.item_id LIMIT 1"
-    )
+    statement = _first_in_range(place.view.shape)
     values = place.params | {"last": last, "at": at}
     found: list[Namespace] = []
-    while row := driver(snapshot).execute(statement, values | {"first": first}).fetchone():
-        namespace, _ = parse_item_id(row[0])
+    while item_id := statement.scalar(snapshot, values, first=first):
+        namespace, _ = parse_item_id(item_id)
         found.append(namespace)
         first = after(namespace)
     return found
 
 
 ROWS_AT_A_TIME = 200
-
-# Two looks into an index each of its own; with an OR, SQLite walks through the whole scope.
-_OF_ID = (
-    "SELECT pk FROM memories WHERE item_id = :item_id UNION ALL"
-    " SELECT pk FROM memories WHERE memory_id = :item_id AND item_id IS NULL"
-)
-_KEPT_TYPES = ", ".join(f"'{each.value}'" for each in sorted(KEPT_TYPES))
-# As ``policy.eviction`` has it.
-_CONFIRMED = (
-    "EXISTS (SELECT 1 FROM audit_log a WHERE a.subject = m.memory_id AND a.action = 'confirm')"
-)
-_EVICTION_ORDER = (
-    f"m.type IN ({_KEPT_TYPES}) OR {_CONFIRMED},"
-    f" coalesce({VALUES['importance']}, 0), {VALUES['timestamp']}, {ID}, m.pk"
-)
 
 
 class Found(NamedTuple):
@@ -318,34 +388,8 @@ class Place:
     at: int
 
     @property
-    def where(self) -> str:
-        """The condition on a row of ``memories``; it binds ``params``."""
-        if self.scope is Scope.GLOBAL:
-            # The plus keeps the index on content hashes out: walking it from end to end, each row
-            # of it fetched from somewhere else, takes four times as long as a plain scan.
-            here = ["m.scope = 'global'", "+m.kind <> 'episode'"]
-        else:
-            # The second and the last repeat the condition of ix_memories_scope word for word.
-            here = [
-                f"m.scope = '{self.scope.value}'",
-                "m.scope <> 'global'",
-                "m.scope_id = :place_scope_id",
-                "m.kind <> 'episode'",
-            ]
-        return " AND ".join(
-            [
-                *here,
-                "m.status = 'active'",
-                "(m.valid_until IS NULL OR m.valid_until > :place_at)",
-                self.view.text.where("m"),
-                # A program's store is no part of a tier: it neither fills nor empties one.
-                is_no_item("m"),
-            ]
-        )
-
-    @property
     def params(self) -> dict[str, Any]:
-        """Named values for ``where`` and for what is selected."""
+        """Return the values that ``_in_place`` and ``_FIELDS`` bind."""
         return self.view.params | {
             "place_scope_id": self.scope_id,
             "place_source": self.source,
@@ -353,23 +397,70 @@ class Place:
         }
 
 
-def find(snapshot: Snapshot, place: Place, item_id: str) -> list[Memory]:
-    """The memories that are the item of an id: one, as long as nobody stored two; newest first."""
-    rows = snapshot.execute(
-        sa.text(
-            f"SELECT {columns(MEMORY_FIELDS, 'm')} FROM ({_OF_ID}) f"
-            f" CROSS JOIN memories m ON m.pk = f.pk WHERE {place.where} ORDER BY m.pk DESC"
-        ),
-        place.params | {"item_id": item_id},
+def _in_place(view: View, scope: Scope, m: sa.FromClause) -> Column:
+    """Return the condition on a row of ``memories``; it binds ``Place.params``."""
+    if scope is Scope.GLOBAL:
+        # The index on content hashes is kept out: walking it from end to end, each row of it
+        # fetched from somewhere else, takes four times as long as a plain scan.
+        here = [m.c.scope == Scope.GLOBAL, unindexed(m.c.kind) != MemoryKind.EPISODE.value]
+    else:
+        # The second and the last repeat the condition of ix_memories_scope word for word.
+        here = [
+            m.c.scope == scope,
+            m.c.scope != Scope.GLOBAL,
+            m.c.scope_id == value("place_scope_id"),
+            m.c.kind != MemoryKind.EPISODE,
+        ]
+    return sa.and_(
+        *here,
+        m.c.status == MemoryStatus.ACTIVE,
+        m.c.valid_until.is_(None) | (m.c.valid_until > value("place_at")),
+        view.where(m),
+        # A program's store is no part of a tier: it neither fills nor empties one.
+        is_no_item(m),
     )
-    return [memory_from_row(row) for row in rows]
+
+
+@prepared
+def _find(view: View, scope: Scope) -> sa.Select[Any]:
+    of, m, item_id = tables.memories, tables.memories.alias("m"), value("item_id")
+    # Two looks into an index each of its own; with an OR, SQLite walks through the whole scope.
+    f = sa.union_all(
+        sa.select(of.c.pk).where(of.c.item_id == item_id),
+        sa.select(of.c.pk).where(of.c.memory_id == item_id, of.c.item_id.is_(None)),
+    ).subquery("f")
+    found = _of_memories(m).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
+    return found.where(_in_place(view, scope, m)).order_by(m.c.pk.desc())
+
+
+def find(snapshot: Snapshot, place: Place, item_id: str) -> list[Memory]:
+    """Return the memories that are the item of an id, newest first.
+
+    It is one, as long as nobody stored two.
+    """
+    statement = _find(place.view.shape, place.scope)
+    return [memory_from_row(row) for row in statement.rows(snapshot, place.params, item_id=item_id)]
+
+
+@prepared
+def _count(view: View, scope: Scope) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    return sa.select(sa.func.count()).select_from(m).where(_in_place(view, scope, m))
 
 
 def count(snapshot: Snapshot, place: Place) -> int:
-    """How many items there are."""
-    statement = f"SELECT count(*) FROM memories m WHERE {place.where}"
-    [(number,)] = driver(snapshot).execute(statement, place.params)
-    return int(number)
+    """Return how many items there are."""
+    return int(_count(place.view.shape, place.scope).scalar(snapshot, place.params))
+
+
+@prepared
+def _select(view: View, scope: Scope, asked: tuple[_Asked, ...], order: Order) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    by = _FIELDS[order.field](m)
+    found = sa.select(m.c.pk).where(_in_place(view, scope, m))
+    found = found.where(*(condition for one in asked for condition in one.conditions(m)))
+    found = found.order_by(by.is_(None), by.desc() if order.descending else by, _id(m), m.c.pk)
+    return found.limit(value("limit"))
 
 
 def select(
@@ -379,64 +470,88 @@ def select(
     order: Order,
     limit: int | None = None,
 ) -> tuple[Iterator[Memory], list[Term]]:
-    """Memories in the order of the items that they are.
+    """Return memories in the order of the items that they are.
 
     Returns:
         The memories, read as they are asked for, and the terms that are still to be asked of each;
         while there are such terms, ``limit`` is left to the caller.
     """
     condition = Conditions(terms)
-    value = VALUES[order.field]
-    direction = "DESC" if order.descending else "ASC"
-    statement = (
-        f"SELECT m.pk FROM memories m WHERE {' AND '.join([place.where, *condition.parts])}"
-        f" ORDER BY {value} IS NULL, {value} {direction}, {ID}, m.pk"
-    )
-    if limit is not None and not condition.rest:
-        statement += f" LIMIT {limit}"
+    statement = _select(place.view.shape, place.scope, condition.asked, order)
     # The keys alone: rows that nobody comes to read are never read.
-    rows = driver(snapshot).execute(statement, place.params | condition.params)
-    return _in_order(snapshot, [pk for (pk,) in rows]), condition.rest
+    keys = statement.column(
+        snapshot,
+        place.params | condition.params,
+        limit=-1 if limit is None or condition.rest else limit,
+    )
+    return _in_order(snapshot, keys), condition.rest
+
+
+@prepared
+def _next_to_evict(view: View, scope: Scope) -> sa.Select[Any]:
+    m, log = tables.memories.alias("m"), tables.audit_log.alias("a")
+    # As ``rules.lifecycle`` has it.
+    confirmed = sa.exists().where(log.c.subject == m.c.memory_id, log.c.action == "confirm")
+    importance = sa.func.coalesce(_FIELDS["importance"](m), 0)
+    return (
+        sa.select(_id(m), m.c.memory_id)
+        .where(_in_place(view, scope, m), _id(m).is_distinct_from(value("but")))
+        .order_by(
+            m.c.type.in_(sorted(KEPT_TYPES)) | confirmed.correlate(m),
+            importance,
+            _time(m),
+            _id(m),
+            m.c.pk,
+        )
+        .limit(value("number"))
+    )
 
 
 def next_to_evict(
     snapshot: Snapshot, place: Place, number: int, *, but: str | None = None
 ) -> list[Found]:
-    """So many items, the first to go first, without one; see ``memgraph.rules.lifecycle``."""
-    rows = driver(snapshot).execute(
-        f"SELECT {ID}, m.memory_id FROM memories m WHERE {place.where} AND {ID} IS NOT :but"
-        f" ORDER BY {_EVICTION_ORDER} LIMIT {number}",
-        place.params | {"but": but},
-    )
-    return [Found(*row) for row in rows]
+    """Return so many items, the first to go first, without one; see ``rules.lifecycle``."""
+    statement = _next_to_evict(place.view.shape, place.scope)
+    return [Found(*row) for row in statement.rows(snapshot, place.params, number=number, but=but)]
+
+
+@prepared
+def _some(view: View, scope: Scope, number: int) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    found = sa.select(m.c.pk, m.c.memory_id).where(_in_place(view, scope, m))
+    found = found.where(m.c.pk > value("after"), m.c.pk <= value("through"))
+    return found.order_by(m.c.pk).limit(number)
 
 
 def some(
     snapshot: Snapshot, place: Place, *, after: int, through: int, number: int
 ) -> list[tuple[int, str]]:
-    """Keys and ids of the next memories that are items, by key, up to a last one."""
-    rows = driver(snapshot).execute(
-        f"SELECT m.pk, m.memory_id FROM memories m WHERE {place.where}"
-        f" AND m.pk > :after AND m.pk <= :through ORDER BY m.pk LIMIT {number}",
-        place.params | {"after": after, "through": through},
-    )
-    return [tuple(row) for row in rows]
+    """Return keys and ids of the next memories that are items, by key, up to a last one."""
+    statement = _some(place.view.shape, place.scope, number)
+    return statement.rows(snapshot, place.params, after=after, through=through)
+
+
+@prepared
+def _last_key() -> sa.Select[Any]:
+    return sa.select(sa.func.max(tables.memories.c.pk))
 
 
 def last_key(snapshot: Snapshot) -> int:
-    """The key of the newest memory; 0: there is none."""
-    [(last,)] = driver(snapshot).execute("SELECT max(pk) FROM memories")
-    return int(last or 0)
+    """Return the key of the newest memory; 0: there is none."""
+    return int(_last_key().scalar(snapshot) or 0)
+
+
+@prepared
+def _of_keys() -> sa.Select[Any]:
+    f, m = listed("keys", "f"), tables.memories.alias("m")
+    found = _of_memories(m).select_from(ordered(f, (m, m.c.pk == f.c.value)))
+    return found.order_by(f.c.key)
 
 
 def _in_order(snapshot: Snapshot, pks: Sequence[int]) -> Iterator[Memory]:
     for start in range(0, len(pks), ROWS_AT_A_TIME):
-        rows = driver(snapshot).execute(
-            f"SELECT {columns(MEMORY_FIELDS, 'm')} FROM json_each(?) f"
-            " CROSS JOIN memories m ON m.pk = f.value ORDER BY f.key",
-            (json.dumps(pks[start : start + ROWS_AT_A_TIME]),),
-        )
-        yield from map(memory_from_row, rows)
+        keys = json.dumps(pks[start : start + ROWS_AT_A_TIME])
+        yield from map(memory_from_row, _of_keys().rows(snapshot, keys=keys))
 
 
 def is_id(text: Any) -> bool:
@@ -572,20 +687,28 @@ def _memories(
 # What became of a memory that was promoted.
 
 
-_OF = (
-    "SELECT m.memory_id, m.status FROM memories m"
-    " WHERE m.item_id = ? AND m.scope = ? AND m.scope_id IS ? AND EXISTS (SELECT 1"
-    " FROM memory_derivations d WHERE d.memory_id = m.memory_id AND d.derived_from_id = ?)"
-    " ORDER BY m.pk DESC"
-)
-
-
 def item_id_of(memory_id: str) -> str:
     """The item id of what a memory is promoted to: there can be only one such in a place.
 
     It is made from the memory's own id, and does not tell that to those who may not see it.
     """
     return f"promoted-{hashlib.sha256(memory_id.encode()).hexdigest()[:32]}"
+
+
+@prepared
+def _of() -> sa.Select[Any]:
+    m, d = tables.memories.alias("m"), tables.derivations.alias("d")
+    derived = (d.c.memory_id == m.c.memory_id, d.c.derived_from_id == value("memory_id"))
+    return (
+        sa.select(m.c.memory_id, m.c.status)
+        .where(
+            m.c.item_id == value("item_id"),
+            m.c.scope == value("scope"),
+            m.c.scope_id.is_not_distinct_from(value("scope_id")),
+            sa.exists().where(*derived).correlate(m),
+        )
+        .order_by(m.c.pk.desc())
+    )
 
 
 def of(
@@ -596,19 +719,17 @@ def of(
     Anybody may give an item such an id, or put another item in its place: what was promoted is
     derived from the memory, too.
     """
-    values = (item_id_of(memory_id), scope.value, scope_id, memory_id)
-    found = driver(snapshot).execute(_OF, values)
+    found = _of().rows(
+        snapshot,
+        item_id=item_id_of(memory_id),
+        scope=scope.value,
+        scope_id=scope_id,
+        memory_id=memory_id,
+    )
     return [(one, MemoryStatus(status)) for one, status in found]
 
 
 # What one agent keeps for itself: which of its items are stored, and which are to go.
-
-
-_ITEMS = (
-    "SELECT m.item_id, m.memory_id FROM memories m"
-    " WHERE m.agent_id = ? AND m.status = 'active'"
-    " AND m.item_id IN (SELECT value FROM json_each(?)) ORDER BY m.pk DESC"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -630,33 +751,54 @@ class Own:
     project_id: str | None = None
 
 
+@prepared
+def _items() -> sa.Select[Any]:
+    m = tables.memories
+    own = (m.c.agent_id == value("agent_id"), m.c.status == MemoryStatus.ACTIVE)
+    named = sa.select(m.c.item_id, m.c.memory_id).where(*own, among(m.c.item_id, "item_ids"))
+    return named.order_by(m.c.pk.desc())
+
+
 def items(snapshot: Snapshot, agent_id: str, item_ids: Collection[str]) -> dict[str, str]:
-    """Memory ids of the agent's active memories that bear these item ids, by item id."""
-    found = driver(snapshot).execute(_ITEMS, (agent_id, json.dumps(list(item_ids))))
+    """Return memory ids of the agent's active memories that bear these item ids, by item id."""
+    found = _items().rows(snapshot, agent_id=agent_id, item_ids=json.dumps(list(item_ids)))
     # Of two the older one, which comes last.
-    return dict(found.fetchall())
+    return dict(found)
+
+
+@prepared
+def _items_of_agent(given: frozenset[str]) -> sa.Select[Any]:
+    m = tables.memories
+    narrower = {
+        "before": m.c.created_at < value("before"),
+        "scope": m.c.scope == value("scope"),
+        "session_id": (m.c.scope != Scope.SESSION) | (m.c.scope_id == value("session_id")),
+        "project_id": (m.c.scope != Scope.PROJECT) | (m.c.scope_id == value("project_id")),
+        "memory_ids": among(m.c.memory_id, "memory_ids"),
+    }
+    return (
+        sa.select(m.c.memory_id)
+        .where(
+            m.c.agent_id == value("agent_id"),
+            m.c.status.in_([MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED]),
+            among(m.c.sensitivity, "sensitivities"),
+            *(condition for name, condition in narrower.items() if name in given),
+        )
+        .order_by(m.c.pk)
+    )
 
 
 def items_of_agent(snapshot: Snapshot, own: Own) -> list[str]:
     """Return the ids of what was not taken back, oldest first."""
-    terms = [
-        "m.agent_id = :agent_id",
-        "m.status IN ('active', 'superseded')",
-        "m.sensitivity IN (SELECT value FROM json_each(:sensitivities))",
-    ]
     shown = [each.value for each in Sensitivity if each.level <= own.clearance.level]
-    values: dict[str, Any] = {"agent_id": own.agent_id, "sensitivities": json.dumps(shown)}
-    for term, value in (
-        ("m.created_at < :before", own.before),
-        ("m.scope = :scope", own.scope),
-        ("(m.scope <> 'session' OR m.scope_id = :session_id)", own.session_id),
-        ("(m.scope <> 'project' OR m.scope_id = :project_id)", own.project_id),
-    ):
-        if value is not None:
-            terms.append(term)
-            values[term.rpartition(":")[2].rstrip(")")] = value
-    if own.memory_ids is not None:
-        terms.append("m.memory_id IN (SELECT value FROM json_each(:memory_ids))")
-        values["memory_ids"] = json.dumps(own.memory_ids)
-    statement = f"SELECT m.memory_id FROM memories m WHERE {' AND '.join(terms)} ORDER BY m.pk"
-    return [memory_id for (memory_id,) in driver(snapshot).execute(statement, values)]
+    narrower = {
+        "before": own.before,
+        "scope": None if own.scope is None else own.scope.value,
+        "session_id": own.session_id,
+        "project_id": own.project_id,
+        "memory_ids": None if own.memory_ids is None else json.dumps(own.memory_ids),
+    }
+    given = frozenset(name for name, held in narrower.items() if held is not None)
+    return _items_of_agent(given).column(
+        snapshot, narrower, agent_id=own.agent_id, sensitivities=json.dumps(shown)
+    )
