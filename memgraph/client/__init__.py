@@ -1,4 +1,4 @@
-"""A client of ``memgraph serve``: the library's words, values and errors over HTTP.
+"""A client of ``memgraph serve``: the library's methods, values and errors over HTTP.
 
 ``Client`` blocks, ``AsyncClient`` is awaited; both come with the extra ``client``.
 """

@@ -1,4 +1,4 @@
-"""Looking, remotely: get, list_memories, recall, the graph, the bulletin, expiring."""
+"""Reading, remotely: get, list_memories, recall, the graph, the bulletin, expiring."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _COUNTS = typed(dict[str, dict[str, int]])
 
 
 class AskingWords(Place):
-    """The words that look."""
+    """The methods that read."""
 
     @word
     def get(self, memory_id: str, *, as_of: Time | None = None) -> Call[Memory]:
-        """One memory; with ``as_of`` as it was at that time: its status and all that may change.
+        """Return one memory; with ``as_of`` its status and values at that time.
 
         Raises:
             NotFound: there is none that the key may see, or there was none then.
@@ -54,18 +54,18 @@ class AskingWords(Place):
         limit: int = 50,
         as_of: Time | None = None,
     ) -> Call[Sequence[Memory]]:
-        """Memories, newest first, a page at a time: ``before`` is the last id of the page before.
+        """Return memories, newest first, by page: ``before`` is the last id of the page before.
 
-        An empty filter leaves nothing out; what is erased is of the status ``erased`` alone;
-        ``tags`` asks for all of them; ``limit`` is 1..1000; ``as_of``: what was stored by
-        then, with the statuses and values of then.
+        An empty filter leaves nothing out; erased memories have only the status ``erased``;
+        ``tags`` must all match; ``limit`` is 1..1000; ``as_of``: what was stored by then, with the
+        statuses and values at that time.
         """
         return self._get(
             "/memories",
             _MEMORIES,
             type=types,
             kind=kinds,
-            # Said in full: a request that says nothing asks for active ones.
+            # Sent in full: a request without statuses returns active ones.
             status=statuses or tuple(ShownStatus),
             tag=tags,
             session_id=session_id,
@@ -76,14 +76,14 @@ class AskingWords(Place):
 
     @word
     def recall(self, /, query: str | RecallRequest = "", **fields: Any) -> Call[Bundle]:
-        """The memories that answer a question, best first, with their reasons and sources.
+        """Return the memories that answer a question, best first, with reasons and sources.
 
         Args:
             query: words or a sentence; or a whole request.
             fields: the other fields of ``RecallRequest``.
 
         Raises:
-            InvalidInput: a field is wrong, or neither query nor filter says what to recall.
+            InvalidInput: a field is wrong, or there is neither a query nor a filter.
             AccessDenied: the request reaches further than the key.
         """
         request = query
@@ -95,12 +95,13 @@ class AskingWords(Place):
     def relevant(
         self, prompt: str, *, limit: int = 5, exclude_session_id: str | None = None
     ) -> Call[Relevant]:
-        """What belongs before the answer to a message: facts that fit it, and the last reflection.
+        """Return what belongs before the answer to a message: relevant facts and the last
+        reflection.
 
         Args:
             prompt: the message; an empty one gives the most important facts.
             limit: 1..1,000 facts.
-            exclude_session_id: the conversation that the message is from.
+            exclude_session_id: the conversation of the message.
         """
         fields = {"prompt": prompt, "limit": limit, "exclude_session_id": exclude_session_id}
         return self._look("/relevant", fields, value_of(Relevant))
@@ -116,9 +117,10 @@ class AskingWords(Place):
         as_of: Time | None = None,
         retracted: bool = False,
     ) -> Call[Subgraph]:
-        """The memories within ``hops`` (1..4) of ``ids`` and the edges between them, bounded.
+        """Return the memories within ``hops`` (1..4) of ``ids`` and the edges between them,
+        bounded.
 
-        ``retracted``: with memories that were taken back.
+        ``retracted`` includes retracted memories.
 
         Raises:
             InvalidInput: a bound out of range.
@@ -139,7 +141,7 @@ class AskingWords(Place):
 
     @word
     def trace(self, memory_id: str, *, as_of: Time | None = None) -> Call[Trace]:
-        """Where a memory comes from, what became of it, and what stands on it.
+        """Return a memory's sources, what became of it, and what depends on it.
 
         With ``as_of`` what was known of it then. Raises NotFound.
         """
@@ -159,11 +161,11 @@ class AskingWords(Place):
         dismissed: bool | None = None,
         oldest_first: bool = False,
     ) -> Call[ContradictionPage]:
-        """Open contradictions, or resolved ones, the newest first, with both sides.
+        """Return open or resolved contradictions, newest first, with both sides.
 
-        ``after`` is the ``next_after`` of the page before; ``limit`` is 1..500. Only those are
-        listed of which one side says each word of ``text`` and one is ``memory_id``; of resolved
-        ones, with ``dismissed``, those that were or were not dismissed.
+        ``after`` is the ``next_after`` of the page before; ``limit`` is 1..500. ``text`` keeps
+        those with each of its words on one side, ``memory_id`` those with this memory on one side;
+        ``dismissed`` filters the resolved ones.
         """
         return self._get(
             "/contradictions",
@@ -180,15 +182,15 @@ class AskingWords(Place):
 
     @word
     def bulletin(self, *, as_of: Time | None = None) -> Call[Issued]:
-        """The bulletin for the next message; ``warning`` tells when it is not of the present.
+        """Return the bulletin for the next message; ``warning`` is set when it is not current.
 
-        With ``as_of`` the one of that time, made again of what was known then.
+        With ``as_of`` the bulletin of that time, built from what was known then.
         """
         return self._get("/bulletin", _ISSUED, as_of=moment(as_of))
 
     @word
     def expiring(self, *, days: float = 30.0, limit: int = 50) -> Call[ExpiringReport]:
-        """What would be retired within ``days`` if nobody uses it, the first to go first.
+        """Return the facts that expire within ``days`` unless they are used, soonest first.
 
         ``days`` is 0..36,600, ``limit`` 0..1,000; ``total`` counts all of them.
         """
@@ -196,26 +198,26 @@ class AskingWords(Place):
 
     @word
     def latest_reflection(self) -> Call[Memory | None]:
-        """The week's reflection that was saved last and that the key may see; None: none."""
+        """Return the latest weekly reflection that the key may see; None: there is none."""
         return self._get("/reflection", _REFLECTION)
 
     @word
     def entities(self, *, prefix: str = "", limit: int = 50) -> Call[Sequence[EntityInfo]]:
-        """Entities, the most mentioned first. ``limit`` is 1..1000.
+        """Return entities, most mentioned first. ``limit`` is 1..1000.
 
         Args:
-            prefix: how one of their names begins, in any case.
+            prefix: the beginning of one of their names, in any case.
         """
         return self._get("/entities", _ENTITIES, prefix=prefix or None, limit=limit)
 
     @word
     def entity_proposals(self) -> Call[Sequence[EntityProposal]]:
-        """What a model proposed by night: names that mean an entity that is known."""
+        """Return the model's nightly proposals: names that may mean a known entity."""
         return self._get("/entities/proposals", _PROPOSALS)
 
     @word
     def get_entity_info(self, name_or_id: str, *, limit: int = 10) -> Call[EntityProfile]:
-        """All about an entity, by its id, its name, an alias or a nickname.
+        """Return an entity's profile, by its id, its name, an alias or a nickname.
 
         Args:
             limit: memories at most, 0..100.
@@ -228,5 +230,5 @@ class AskingWords(Place):
 
     @word
     def visible_counts(self) -> Call[dict[str, dict[str, int]]]:
-        """How many memories the key sees, of each kind, type and status."""
+        """Return how many memories the key sees, of each kind, type and status."""
         return self._get("/stats", _COUNTS)

@@ -12,18 +12,18 @@ from memgraph.model.health import StoreHealth
 
 
 class AuditingWords(Place):
-    """The words of an auditor; they take the permission audit."""
+    """The methods of an auditor; they require the permission audit."""
 
     @word
     def audit(self, *, fail_on: Sequence[str] = (), examples: int = 5) -> Call[StoreHealth]:
-        """Rates of what the key sees: duplicates, contradictions, what stands on nothing.
+        """Return rates of what the key sees: duplicates, contradictions, unsourced memories …
 
         Args:
             fail_on: limits, such as ``stale=0.05``, ``echo`` (none at all) or ``all``.
             examples: 0..100, of each measure.
 
         Raises:
-            InvalidInput: a limit that is none, or too many examples.
+            InvalidInput: an invalid limit, or too many examples.
         """
         fields = {"fail_on": list(fail_on), "examples": examples}
         return replace(self._look("/audit", fields, value_of(StoreHealth)), slow=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memgraph.client.places import Place
 
 MAX_BYTES: Final = 2_000_000
-"""Of the items of one request: half of what a server takes by default."""
+"""Maximum bytes of the items of one request: half of a server's default limit."""
 
 Item = MemoryInput | Mapping[str, Any]
 _OUTCOMES: Read[Sequence[Outcome]] = part_of(Outcomes, lambda told: told.outcomes)
@@ -26,7 +26,7 @@ _OUTCOMES: Read[Sequence[Outcome]] = part_of(Outcomes, lambda told: told.outcome
 def store_all(
     place: Place, path: str, kind: type[MemoryInput], items: Iterable[Item]
 ) -> Course[list[Outcome]]:
-    """Store items batch by batch; one that is not valid is rejected by itself, and not sent."""
+    """Store items batch by batch; an invalid one is rejected by itself, and not sent."""
     outcomes: list[Outcome] = []
     for batch in batches(_checked(kind, each) for each in items):
         sent = [each for each in batch if not isinstance(each, Outcome)]
@@ -43,7 +43,7 @@ def store_all(
 def batches(
     items: Iterable[dict[str, Any] | Outcome],
 ) -> Iterator[list[dict[str, Any] | Outcome]]:
-    """In order, each of at most `MAX_BATCH` items and about `MAX_BYTES`."""
+    """Yield batches in order, each of at most `MAX_BATCH` items and about `MAX_BYTES`."""
     batch: list[dict[str, Any] | Outcome] = []
     size = 0
     for each in items:
@@ -76,5 +76,5 @@ def _fields(item: Item) -> dict[str, Any]:
 
 
 def _size(item: Mapping[str, Any]) -> int:
-    """About how many bytes it is as JSON; the free texts are what can be long."""
+    """Return the approximate size as JSON, bytes; free texts are what can be long."""
     return len(json.dumps(item, ensure_ascii=False).encode("utf-8"))

@@ -1,4 +1,4 @@
-"""One call to a server as a value: what is asked, and how its answer is read. Pure."""
+"""One call to a server as a value: the request, and how its answer is read. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Read = Callable[[bytes], T]
 
 
 class Repeat(StrEnum):
-    """Whether a call may be sent again when nobody knows what became of it.
+    """Whether a call may be sent again when its outcome is unknown.
 
     ``SAFE``: it changes nothing, or the same thing. ``KEYED``: a write that carries an
     Idempotency-Key, which the server does once. ``NEVER``: any other.
@@ -36,17 +36,17 @@ class Repeat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """What is sent and how the answer is read.
+    """The request of a call, and the reader of its answer.
 
     Attributes:
         path: from the root of the server, every part of it escaped.
         params: of the query; None and empty ones are left out, collections repeated.
         body: bytes as they are sent, or None.
-        read: makes the answer of the body of a good one.
+        read: parses the body of a successful answer.
         repeat: whether it may be sent again.
-        slow: the server may work on it for minutes.
-        accepts: the media type of a good answer; None: it has no body.
-        sink: takes the body of a good answer piece by piece; ``read`` then gets no bytes.
+        slow: True when the server may work on it for minutes.
+        accepts: the media type of a successful answer; None: it has no body.
+        sink: takes the body of a successful answer piece by piece; ``read`` then gets no bytes.
     """
 
     method: str
@@ -62,7 +62,7 @@ class Call(Generic[T]):
 
     @property
     def query(self) -> tuple[tuple[str, str], ...]:
-        """The parameters as they are sent."""
+        """Return the parameters as they are sent."""
         found: list[tuple[str, str]] = []
         for name, value in self.params.items():
             many = isinstance(value, Collection) and not isinstance(value, str)
@@ -72,10 +72,10 @@ class Call(Generic[T]):
 
 
 def segment(text: str, *, field: str = "id") -> str:
-    """A part of a path.
+    """Return a part of a path, escaped.
 
     Raises:
-        NotFound: nothing can be called so: it is empty, no text, or holds a slash.
+        NotFound: an impossible name: it is empty, no text, or contains a slash.
     """
     if not isinstance(text, str) or not text or "/" in text or not _storable(text):
         raise NotFound(f"nothing has this {field}", field=field)
@@ -84,7 +84,7 @@ def segment(text: str, *, field: str = "id") -> str:
 
 
 def orchestrator_path(name: str) -> str:
-    """Where an orchestrator is. Raises OrchestratorMissing: none can be called so."""
+    """Return the path of an orchestrator. Raises OrchestratorMissing: an impossible name."""
     try:
         return f"/v1/orchestrators/{segment(name, field='orchestrator')}"
     except NotFound:
@@ -92,7 +92,7 @@ def orchestrator_path(name: str) -> str:
 
 
 def body(fields: Mapping[str, Any] | Value) -> bytes:
-    """JSON as it is sent; of a value, what was set.
+    """Return JSON as it is sent; of a value, the fields that were set.
 
     Raises:
         InvalidInput: it is no JSON.
@@ -106,7 +106,7 @@ def body(fields: Mapping[str, Any] | Value) -> bytes:
 
 
 def value_of(kind: type[ValueT]) -> Read[ValueT]:
-    """Reads one value. What a later version tells beside its fields is passed over."""
+    """Return a reader of one value. Fields of a later version are ignored."""
 
     def read(answer: bytes) -> ValueT:
         try:
@@ -118,13 +118,13 @@ def value_of(kind: type[ValueT]) -> Read[ValueT]:
 
 
 def part_of(kind: type[ValueT], pick: Callable[[ValueT], T]) -> Read[T]:
-    """Reads what is wanted of a value."""
+    """Return a reader of a part of a value."""
     read = value_of(kind)
     return lambda answer: pick(read(answer))
 
 
 def typed(kind: type[T]) -> Read[T]:
-    """Reads what is no ``Value``: a dataclass, a mapping of numbers."""
+    """Return a reader of a type that is no ``Value``: a dataclass, a mapping of numbers."""
     # Built at first use, as values are.
     adapter = cache(lambda: TypeAdapter(kind))
 
@@ -138,7 +138,7 @@ def typed(kind: type[T]) -> Read[T]:
 
 
 def nothing(_answer: bytes) -> None:
-    """Reads an answer without a body."""
+    """Read an answer without a body."""
 
 
 def _unreadable(what: str) -> RemoteAnswerInvalid:

@@ -1,4 +1,4 @@
-"""The door to a server, in two colours: ``Client`` and ``AsyncClient``."""
+"""The client of a server, in two forms: ``Client`` and ``AsyncClient``."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from memgraph.model.remote import Health, OrchestratorList
 from memgraph.model.values import validated
 
 TIMEOUT_S = 35.0
-"""A little longer than a server takes by default before it says itself that it took too long."""
+"""A little longer than a server's default time limit, so that its own error arrives."""
 RETRIES = 2
 
 
 class Options(TypedDict, total=False):
-    """What a request narrows its view to; see ``Narrowing``."""
+    """The options that narrow the view of a handle; see ``Narrowing``."""
 
     project_ids: Sequence[str]
     session_ids: Sequence[str]
@@ -34,20 +34,21 @@ class Options(TypedDict, total=False):
 
 
 class ServerWords:
-    """What is asked of the server itself."""
+    """The methods for the server itself."""
 
     @word
     def orchestrators(self) -> Call[list[str]]:
-        """The names of the orchestrators that the key may ask for, sorted."""
+        """Return the names of the orchestrators that the key may use, sorted."""
         return Call("GET", "/v1/orchestrators", _NAMES)
 
     @word
     def create(self, name: str) -> Call[None]:
-        """Provision a new orchestrator; takes the permission admin.
+        """Create a new orchestrator; requires the permission admin.
 
         Raises:
-            OrchestratorExists: there is one. Also where a first try was done and its answer lost.
-            InvalidInput: not a name for an orchestrator.
+            OrchestratorExists: it exists. Also when a first attempt succeeded and its answer was
+                lost.
+            InvalidInput: an invalid name of an orchestrator.
         """
         return Call(
             "POST",
@@ -59,25 +60,25 @@ class ServerWords:
 
     @word
     def health(self, name: str) -> Call[dict[str, Any]]:
-        """Whether an orchestrator's memory works; see ``MemoryService.health``.
+        """Return the state of an orchestrator's memory; see ``MemoryService.health``.
 
         Raises:
-            OrchestratorMissing: there is none, or it is not the key's.
+            OrchestratorMissing: there is none, or the key may not use it.
         """
         return Call("GET", orchestrator_path(name), _health)
 
 
 class Client(ServerWords, Blocking):
-    """A server, asked and waited for. Thread-safe; close it, or use it as a context manager.
+    """A blocking client of a server. Thread-safe; close it, or use it as a context manager.
 
     Args:
-        url: where it is, for instance ``https://memory.example`` or ``http://127.0.0.1:8420``.
+        url: of the server, for instance ``https://memory.example`` or ``http://127.0.0.1:8420``.
         key: the secret of a key; it is sent to this server alone and shown nowhere.
-        timeout_s: how long a connection may be silent, seconds; what works for minutes (jobs,
-            audits, copies) may take an hour.
-        retries: how often what is safe to send again is sent again, 0 or more.
-        verify: False checks no certificate; a context of ``ssl`` knows other authorities.
-        plain_http: lets the key go to another machine unencrypted.
+        timeout_s: how long a connection may be silent, seconds; long work (jobs, audits, copies)
+            may take an hour.
+        retries: how often a call that is safe to repeat is sent again, 0 or more.
+        verify: False checks no certificate; a context of ``ssl`` has other authorities.
+        plain_http: allow sending the key to another machine unencrypted.
         transport: in place of the network, for tests or a proxy (``httpx.HTTPTransport``).
 
     Raises:
@@ -102,21 +103,22 @@ class Client(ServerWords, Blocking):
         super().__init__(self._sending)
 
     def orchestrator(self, name: str, **narrowing: Unpack[Options]) -> RemoteOrchestrator:
-        """The handle of one orchestrator. Nothing is sent: its first word tells whether it is.
+        """Return the handle of one orchestrator. Nothing is sent: a missing one fails at the first
+        call.
 
         Args:
-            narrowing: of ``Narrowing``; what is not given stays as the key grants it, an empty
-                ``project_ids`` or ``session_ids`` leaves none. A key for every project or session
-                (``*``) sees only those that are named here.
+            narrowing: of ``Narrowing``; options that are not given stay as the key grants them, an
+                empty ``project_ids`` or ``session_ids`` leaves none. A key for every project or
+                session (``*``) sees only those that are named here.
 
         Raises:
             InvalidInput: a field is wrong.
-            OrchestratorMissing: nothing can be called so.
+            OrchestratorMissing: an impossible name.
         """
         return RemoteOrchestrator(self._sending, name, validated(Narrowing, dict(narrowing)))
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._sending.close()
 
     def __enter__(self) -> Self:
@@ -135,7 +137,7 @@ class Client(ServerWords, Blocking):
 
 
 class AsyncClient(ServerWords, Awaiting):
-    """A server, asked and awaited; ``Client`` says what the arguments are."""
+    """An asynchronous client of a server, with the arguments of ``Client``."""
 
     def __init__(
         self,
@@ -155,11 +157,11 @@ class AsyncClient(ServerWords, Awaiting):
         super().__init__(self._sending)
 
     def orchestrator(self, name: str, **narrowing: Unpack[Options]) -> AsyncRemoteOrchestrator:
-        """The handle of one orchestrator; see ``Client.orchestrator``."""
+        """Return the handle of one orchestrator; see ``Client.orchestrator``."""
         return AsyncRemoteOrchestrator(self._sending, name, validated(Narrowing, dict(narrowing)))
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._sending.close()
 
     async def __aenter__(self) -> Self:

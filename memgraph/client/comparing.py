@@ -9,17 +9,19 @@ from memgraph.model.history import Diff, History
 
 
 class ComparingWords(Place):
-    """The words that compare times."""
+    """The methods that compare times."""
 
     @word
     def diff(self, since: Time, until: Time | None = None, *, limit: int = 100) -> Call[Diff]:
-        """What was learnt, replaced, retracted, restored, contradicted, decided and believed more
-        or less after one time until another, the newest first.
+        """Return the changes between two times, newest first.
+
+        They are memories learnt, replaced, retracted and restored, contradictions found and
+        decided, and changes of confidence.
 
         Args:
-            since: what happened at this very millisecond is not shown; at ``until`` it is.
+            since: exclusive; ``until`` is inclusive.
             until: None: now.
-            limit: 1..1000 of each list; ``counts`` are whole.
+            limit: 1..1000 of each list; ``counts`` are complete.
 
         Raises:
             InvalidInput: a limit out of range, or an end before the beginning.
@@ -30,5 +32,5 @@ class ComparingWords(Place):
 
     @word
     def history(self, memory_id: str) -> Call[History]:
-        """Every status and every value that a memory had, with their times. Raises NotFound."""
+        """Return every status and value that a memory had, with their times. Raises NotFound."""
         return self._get(f"/memories/{segment(memory_id)}/history", value_of(History))

@@ -1,4 +1,4 @@
-"""What a copy that came from a server holds, checked against what it says of itself."""
+"""Validation of copies from a server: exports and backups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SQLITE: Final = b"SQLite format 3\x00"
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A finished export. ``records``: how many lines of each kind."""
+    """A finished export. ``records``: the number of lines of each kind."""
 
     orchestrator: str
     path: Path
@@ -41,10 +41,10 @@ class BackedUp:
 
 
 def exported(file: BufferedRandom, name: str, path: Path) -> Exported:
-    """Look through an export.
+    """Check an export and return its report.
 
     Raises:
-        RemoteAnswerInvalid: it is none, or it was cut short.
+        RemoteAnswerInvalid: it is none, or it was truncated.
     """
     counts: dict[str, int] = {}
     digest, records = hashlib.sha256(), hashlib.sha256()
@@ -64,7 +64,7 @@ def exported(file: BufferedRandom, name: str, path: Path) -> Exported:
 
 
 def backed_up(file: BufferedRandom, name: str, path: Path) -> BackedUp:
-    """Look at a backup. Raises RemoteAnswerInvalid: it is no database."""
+    """Check a backup. Raises RemoteAnswerInvalid: it is no database."""
     file.seek(0)
     if file.read(len(_SQLITE)) != _SQLITE:
         raise RemoteAnswerInvalid("what came is not a database", orchestrator=name)
@@ -74,7 +74,7 @@ def backed_up(file: BufferedRandom, name: str, path: Path) -> BackedUp:
 
 
 def _kind(line: bytes) -> str:
-    """The kind of record that a line holds."""
+    """Return the kind of record in a line."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Deciding what holds, remotely: contradictions as cases, and what stands on a ground that fell."""
+"""Decisions, remotely: contradictions as cases, and memories with retracted evidence."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from memgraph.model.cases import Case, StalePage
 
 
 class DecidingWords(Place):
-    """The words for whoever decides what holds."""
+    """The methods for resolving contradictions."""
 
     @word
     def case(self, edge_id: str, *, as_of: Time | None = None, names: bool = True) -> Call[Case]:
-        """A contradiction with both sides, what speaks for each, and how it might be decided.
+        """Return a contradiction with both sides, the evidence for each, and possible decisions.
 
         Args:
             as_of: the case as it was then; None: now.
             names: which receipts, runs and conversations each side reached; False, and always for
-                a key that may not audit: counts alone.
+                a key that may not audit: only counts.
 
         Raises:
-            NotFound: no such contradiction, or one of its sides is not to be seen.
+            NotFound: no such contradiction, or one of its sides is not visible.
         """
         path = f"/contradictions/{segment(edge_id)}"
         return self._get(path, value_of(Case), as_of=moment(as_of), names=names)
 
     @word
     def dismiss(self, edge_id: str, *, reason: str) -> Call[None]:
-        """Say that an open contradiction is none: both sides hold, and it is not raised again.
+        """Dismiss an open contradiction: both sides hold, and it is not raised again.
 
-        ``reopen`` takes that back.
+        ``reopen`` undoes that.
 
         Raises:
-            NotFound: no such contradiction, or one of its sides is not to be seen.
+            NotFound: no such contradiction, or one of its sides is not visible.
             Conflict: it is not open.
         """
         return self._done(f"/contradictions/{segment(edge_id)}/dismiss", {"reason": reason})
@@ -42,9 +42,9 @@ class DecidingWords(Place):
     def stale(
         self, *, limit: int = 50, after: str | None = None, as_of: Time | None = None
     ) -> Call[StalePage]:
-        """Active memories that stand on a ground that was replaced or taken back, with the way.
+        """Return active memories that depend on superseded or retracted evidence, with the path.
 
-        By when the ground ended, the newest first. It takes the permission audit.
+        Sorted by when the evidence ended, newest first. Requires the permission audit.
 
         Args:
             limit: 1..500.
@@ -52,7 +52,7 @@ class DecidingWords(Place):
             as_of: as it was then; None: now.
 
         Raises:
-            InvalidInput: a limit out of range, or ``after`` of no page.
+            InvalidInput: a limit out of range, or an invalid ``after``.
         """
         return self._get(
             "/stale", value_of(StalePage), limit=limit, cursor=after, as_of=moment(as_of)

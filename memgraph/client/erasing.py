@@ -11,7 +11,7 @@ from memgraph.model.erasing import ErasureReport, ErasureTarget, erasure_target
 
 
 class ErasingWords(Place):
-    """The words of who erases; they take the permission admin and a key that sees everything."""
+    """The methods for erasure; they require the permission admin and a key that sees everything."""
 
     @word
     def erase(
@@ -27,14 +27,14 @@ class ErasingWords(Place):
         reason: str,
         dry_run: bool = True,
     ) -> Call[ErasureReport]:
-        """Tell what would go for ever; ``dry_run=False`` erases it: see ``Orchestrator.erase``.
+        """Preview an erasure; ``dry_run=False`` performs it: see ``Orchestrator.erase``.
 
-        It names one thing. The server signs the report of what was erased; where that tells what
-        is unfinished, the same call goes on.
+        Name exactly one target. The server signs the report; when it lists unfinished work, the
+        same call continues.
 
         Raises:
             InvalidInput: not exactly one target, no reason, or one that repeats what is erased.
-            NotFound: nothing is named so.
+            NotFound: no such target.
             Conflict: it is erased already, or a name may mean several entities.
             AccessDenied: something is hidden from the key.
         """
@@ -53,7 +53,7 @@ class ErasingWords(Place):
     def erase_target(
         self, target: ErasureTarget, *, reason: str, dry_run: bool = True
     ) -> Call[ErasureReport]:
-        """``erase`` of what is named as a value. Raises as ``erase``."""
+        """Call ``erase`` for a target given as a value. Raises as ``erase``."""
         return self._erase(target, reason=reason, dry_run=dry_run)
 
     def _erase(self, target: ErasureTarget, *, reason: str, dry_run: bool) -> Call[ErasureReport]:

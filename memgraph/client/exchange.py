@@ -1,7 +1,7 @@
-"""How one call is carried out: sent, waited for, sent again where that is safe. No IO.
+"""How one call is carried out: sent, waited for, repeated where that is safe. No IO.
 
-``exchange`` is a generator. It yields what is to be done (``Send``, ``Pause``, ``Work``) and is
-given what came of it, so that a blocking and an awaiting sender share every rule.
+``exchange`` is a generator. It yields steps (``Send``, ``Pause``, ``Work``) and is sent their
+results, so that a blocking and an asynchronous sender share every rule.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PROBLEM: Final = "application/problem+json"
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 # Proxies answer so for a server that is not there.
 _AWAY: Final = frozenset({502, 503, 504})
-# Said before any work is done.
+# Sent before any work is done.
 _UNTOUCHED_STATUS: Final = frozenset({408, 425, 429})
 _UNTOUCHED: Final = (errors.RateLimited, errors.ServerBusy)
 # May be over in a moment; a damaged store is not.
@@ -38,13 +38,14 @@ _PASSING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How stubborn a client is.
+    """The retry rules of a client.
 
     Attributes:
         retries: how often a call is sent again, at most; 0 or more.
-        first_pause_s: before the first of them; each further one is twice as long. A part of it,
-            at least half, is left to chance.
-        longest_pause_s: a server that asks for more (Retry-After) is not waited for.
+        first_pause_s: before the first of them; each further one is twice as long, with random
+            jitter of up to half of it.
+        longest_pause_s: the longest pause; a server that asks for more (Retry-After) is not
+            retried.
     """
 
     retries: int = 2
@@ -58,7 +59,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """To be sent; the sender gives an ``Answer`` or a ``NoAnswer`` for it."""
+    """A call to send; its result is an ``Answer`` or a ``NoAnswer``."""
 
     call: Call[Any]
     headers: Mapping[str, str]
@@ -66,21 +67,21 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """To be waited for; the sender gives None for it."""
+    """A pause; its result is None."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """To be done here, beside an event loop if there is one; the sender gives what it gives."""
+    """Local work, done outside the event loop if there is one; its result is that of the work."""
 
     do: Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came. ``body`` is empty where a sink took it, or where it is of no kind to be read."""
+    """A response. ``body`` is empty when a sink took it, or when its type is not read."""
 
     status: int
     content_type: str
@@ -90,11 +91,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Nothing came, or half of it.
+    """No response, or a partial one.
 
     Attributes:
         why: the kind of failure, by name; never the text of a request.
-        sent: whether the server may have got the request.
+        sent: True when the server may have received the request.
         text: the address and the reason, for a person.
     """
 
@@ -111,9 +112,9 @@ def exchange(call: Call[T], rules: Rules) -> Course[T]:
     """Carry out one call.
 
     Raises:
-        MemgraphError: what the server says, by its code.
+        MemgraphError: the server's error, by its code.
         RemoteUnavailable: there is no connection, or it broke.
-        RemoteAnswerInvalid: what came is not an answer of memgraph.
+        RemoteAnswerInvalid: the response is not one of memgraph.
     """
     headers = {"Accept": f"{call.accepts or JSON}, {PROBLEM}"}
     if call.body is not None:
@@ -134,14 +135,14 @@ def exchange(call: Call[T], rules: Rules) -> Course[T]:
 
 
 def _good(call: Call[Any], answer: Answer) -> bytes:
-    """The body of a good answer, of the kind that was expected."""
+    """Return the body of a successful answer of the expected type."""
     if call.accepts is not None and media_type(answer.content_type) != call.accepts:
         raise _not_memgraph(answer)
     return answer.body
 
 
 def _refusal(came: Answer | NoAnswer) -> MemgraphError:
-    """The error that an answer which is not good tells of."""
+    """Return the error in an unsuccessful answer."""
     if isinstance(came, NoAnswer):
         return RemoteUnavailable(came.text, cause=came.why)
     if media_type(came.content_type) == PROBLEM:
@@ -155,7 +156,7 @@ def _refusal(came: Answer | NoAnswer) -> MemgraphError:
 
 
 def _told(answer: Answer) -> MemgraphError:
-    """The library's own error, made of a problem."""
+    """Return the library's own error for a problem."""
     try:
         problem = json.loads(answer.body)
     except (ValueError, RecursionError):
@@ -184,7 +185,7 @@ def _told(answer: Answer) -> MemgraphError:
 
 
 def error_of(health: Health) -> MemgraphError:
-    """Why an orchestrator is disabled, as the library's own error."""
+    """Return the library's own error for which an orchestrator is disabled."""
     kind = errors.kinds_by_code().get(health.code or "")
     if kind is None:
         return RemoteAnswerInvalid("the server does not say what is wrong with the memory")
@@ -196,7 +197,7 @@ def error_of(health: Health) -> MemgraphError:
 def _pause(
     call: Call[Any], came: Answer | NoAnswer, error: MemgraphError, attempt: int, rules: Rules
 ) -> float | None:
-    """How long to wait before the call is sent again; None: it is not."""
+    """Return how long to wait before the call is sent again; None: it is not."""
     if not _may_repeat(call, came, error):
         return None
     asked = _seconds(came.retry_after) if isinstance(came, Answer) else None
@@ -224,12 +225,12 @@ def _not_memgraph(answer: Answer) -> RemoteAnswerInvalid:
 
 
 def media_type(content_type: str) -> str:
-    """A Content-Type without its parameters, in small letters."""
+    """Return a Content-Type without its parameters, in lower case."""
     return content_type.partition(";")[0].strip().lower()
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Whole seconds; a date is taken for nothing said."""
+    """Return whole seconds; a date is ignored."""
     text = (retry_after or "").strip()
     return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 

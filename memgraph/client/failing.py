@@ -1,4 +1,4 @@
-"""Why nothing came, in words for a person: the address and the reason, never a path or a key."""
+"""Reasons of failed requests for people: the address and the cause, never a path or a key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PR
 
 
 def no_answer(error: httpx.HTTPError, url: httpx.URL) -> NoAnswer:
-    """What a failure of the transport means.
+    """Return the description of a failure of the transport.
 
     Args:
         url: the server's.

@@ -1,4 +1,4 @@
-"""Files, remotely: sent to be turned into memories, and looked after."""
+"""Files, remotely: uploads and their records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BYTES = "application/octet-stream"
 
 
 class FeedingWords(Place):
-    """The words about files."""
+    """The methods for files."""
 
     @word
     def upload(self, name: str, content: bytes) -> Call[Uploaded]:
@@ -22,11 +22,11 @@ class FeedingWords(Place):
 
         Args:
             name: a file name that ends in .txt, .md or .json.
-            content: the whole file, UTF-8. The same content is taken once, for ever.
+            content: the whole file, UTF-8. The same content is taken only once.
 
         Raises:
             IngestRejected, InvalidInput: it is no such file.
-            RequestTooLarge: ``memory.ingest`` takes none so large.
+            RequestTooLarge: it exceeds the limit of ``memory.ingest``.
         """
         if not isinstance(content, bytes):
             raise InvalidInput("the content of a file is bytes", field="content")
@@ -36,13 +36,13 @@ class FeedingWords(Place):
 
     @word
     def ingest_file(self, sha256: str) -> Call[IngestedFile]:
-        """What became of a file, as far as the key may know it.
+        """Return the record of a file, as far as the key may see it.
 
         Args:
             sha256: of its content, 64 hexadecimal digits.
 
         Returns:
-            Its ``at``, as every time of the library's values, is milliseconds since the epoch.
+            Its ``at`` is in milliseconds since the epoch, like every time of the library's values.
 
         Raises:
             NotFound: it was not dropped here, or is hidden from the key.
@@ -52,7 +52,7 @@ class FeedingWords(Place):
 
     @word
     def ingest_files(self, *, limit: int = 50, after: str | None = None) -> Call[IngestPage]:
-        """Files that were worked off, the latest first, as far as the key may know them.
+        """Return processed files, latest first, that the key may see.
 
         Args:
             limit: 1..1,000.

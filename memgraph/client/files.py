@@ -1,4 +1,4 @@
-"""Files that come from a server: whole, of mode 600, or not at all."""
+"""Files from a server: written atomically, of mode 600."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from memgraph.paths import take_free_name
 
 @contextmanager
 def whole(target: Path, *, force: bool) -> Iterator[BufferedRandom]:
-    """A draft beside ``target`` that takes its place when the block ends well.
+    """Open a draft beside ``target`` that replaces it when the block succeeds.
 
-    What was written has to be made ``durable`` in the block: of a large file that takes its time,
-    which the block may spend in a thread.
+    Call ``durable`` on it in the block: a large file takes time, which the block may spend in a
+    thread.
 
     Args:
-        force: replace a file that is there.
+        force: replace an existing file.
 
     Raises:
-        Conflict: there is a file already.
+        Conflict: the file exists.
         InvalidInput: it is a folder.
         OSError: the folder is missing or may not be written, or the disk is full.
     """
@@ -46,7 +46,7 @@ def whole(target: Path, *, force: bool) -> Iterator[BufferedRandom]:
 
 
 def durable(file: BufferedRandom) -> BufferedRandom:
-    """Wait until all that was written is on the disk; gives the file."""
+    """Wait until all that was written is on the disk; return the file."""
     file.flush()
     os.fsync(file.fileno())
     return file

@@ -1,4 +1,4 @@
-"""Following memories to what they reached and to where they are from, remotely."""
+"""Following memories to their uses and their origins, remotely."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from memgraph.model.influence import Grounds, Impact, SourceLines
 
 
 class FollowingWords(Place):
-    """The words that follow a memory; they take the permission audit."""
+    """The methods that follow a memory; they require the permission audit."""
 
     @word
     def impact(
         self, memory_id: str, *, max_nodes: int = 1_000, as_of: Time | None = None
     ) -> Call[Impact]:
-        """Every recall, context, bulletin, run and derived memory that a memory reached.
+        """Return every recall, context, bulletin, run and derived memory that a memory reached.
 
         Args:
-            max_nodes: 1..10,000 derived memories, and as many receipts; ``cut`` tells of more.
+            max_nodes: 1..10,000 derived memories, and as many receipts; ``cut`` is True when there
+                are more.
             as_of: what it had reached by then; None: by now.
 
         Raises:
@@ -36,16 +37,17 @@ class FollowingWords(Place):
         max_nodes: int = 1_000,
         lines: int = 0,
     ) -> Call[Grounds]:
-        """Everything that stood behind a memory, or behind a run of a workflow.
+        """Return all evidence of a memory, or of a run of a workflow.
 
         Args:
             memory_id, workflow_run_id: one of them.
-            max_nodes: 1..10,000 memories, and as many receipts; ``cut`` tells of more.
-            lines: 0..1,000 memories of which the lines of their sources are read as well.
+            max_nodes: 1..10,000 memories, and as many receipts; ``cut`` is True when there are
+                more.
+            lines: 0..1,000 memories whose source lines are read as well.
 
         Raises:
-            NotFound: there is no such memory that the key may see, or nothing was handed out to
-                such a run and nothing comes from it.
+            NotFound: there is no such memory that the key may see, or no receipt and no memory of
+                such a run.
             InvalidInput: both or none are named, or a bound is out of range.
         """
         return self._get(
@@ -59,7 +61,7 @@ class FollowingWords(Place):
 
     @word
     def source_lines(self, memory_id: str) -> Call[SourceLines]:
-        """What a memory was read from: its own lines of the file that is kept, or turns.
+        """Return what a memory was read from: its lines of the stored file, or turns.
 
         Raises:
             NotFound: there is no such memory that the key may see.

@@ -1,4 +1,4 @@
-"""An operator's work, remotely: counts, jobs, the audit, copies, merging of entities."""
+"""Operator's work, remotely: counts, jobs, the audit, copies, merging of entities."""
 
 from __future__ import annotations
 
@@ -29,62 +29,62 @@ SQLITE = "application/vnd.sqlite3"
 
 
 class OperatingWords(Place):
-    """The words of an operator; most take the permission admin."""
+    """The methods of an operator; most require the permission admin."""
 
     @word
     def stats(self) -> Call[dict[str, Any]]:
-        """Counts over everything stored, sizes on disk, the state of the embeddings; for admins.
+        """Return counts over everything stored, sizes on disk, and the state of the embeddings.
 
-        ``visible_counts`` counts what the key sees, and takes no more than to read.
+        Requires admin; ``visible_counts`` counts what the key sees, and requires only read.
 
         Raises:
-            DatabaseCorrupt, …: the memory is disabled; the error says why.
+            DatabaseCorrupt, …: the memory is disabled; the error has the reason.
         """
         return self._get("/status", part_of(Status, _stored))
 
     @word
     def jobs(self, *, limit: int = 50) -> Call[Sequence[JobRun]]:
-        """What ran, the latest first; ``limit`` is 1..1000."""
+        """Return past runs, latest first; ``limit`` is 1..1000."""
         return self._get("/jobs", part_of(JobBoard, lambda board: board.runs), limit=limit)
 
     @word
     def job_plans(self) -> Call[Sequence[JobPlan]]:
-        """When each job is next due, and what is overdue."""
+        """Return when each job is next due, and what is overdue."""
         return self._get("/jobs", part_of(JobBoard, lambda board: board.plans), limit=1)
 
     @word
     def run(
         self, job: JobName | str, *, session_id: str | None = None, now: Time | None = None
     ) -> Call[JobRun]:
-        """Run a job now, whatever its schedule says; gives what is recorded of it.
+        """Run a job now, whatever its schedule; return the record of the run.
 
-        It is not sent a second time when its answer is lost: ``jobs`` tells what ran.
+        It is not sent again when its answer is lost: see ``jobs``.
 
         Raises:
-            Conflict: another process is at this job.
-            InvalidInput: no such job, or a session given to one that knows none.
-            NotFound: no such session, or none of its turns is to be seen.
+            Conflict: another process is running this job.
+            InvalidInput: no such job, or a session for a job that takes none.
+            NotFound: no such session, or none of its turns is visible.
         """
         return self._run(job, _last, session_id=session_id, now=moment(now))
 
     @word
     def maintain(self, *, now: Time | None = None) -> Call[Sequence[JobRun]]:
-        """Consolidation, decay and reflection, one after the other; one that fails ends it."""
+        """Run consolidation, decay and reflection in turn; stop at one that fails."""
         return self._run("consolidate", _runs, now=moment(now))
 
     @word
     def consolidate(
         self, session_id: str | None = None, *, dry_run: bool = False
     ) -> Call[Sequence[SessionReport]]:
-        """What a consolidation would make of the turns that were not read yet.
+        """Return what a consolidation would extract from the turns that were not read yet.
 
         Args:
-            session_id: this session, though it may go on; None: all that are over or long idle.
+            session_id: this session, even if it continues; None: all that are over or long idle.
             dry_run: must be True: ``run("consolidation")`` does it.
 
         Raises:
             InvalidInput: not a dry run.
-            NotFound: no such session, or none of its turns is to be seen.
+            NotFound: no such session, or none of its turns is visible.
         """
         if not dry_run:
             raise InvalidInput("a server consolidates as a job: run('consolidation')")
@@ -92,12 +92,12 @@ class OperatingWords(Place):
 
     @word
     def verify(self) -> Call[VerifyReport]:
-        """Audit the database; what is wrong is in the report. Takes the permission audit."""
+        """Audit the database; problems are in the report. Requires the permission audit."""
         return replace(self._look("/verify", {}, _verified), slow=True)
 
     @word
     def merge_entities(self, into: str, other: str, *, reason: str) -> Call[EntityInfo]:
-        """Say that two entities are one: ``other`` becomes a name of ``into``. Journalled.
+        """Merge two entities: ``other`` becomes a name of ``into``. Journalled.
 
         Raises:
             NotFound: no memory that the key may see names one of them.
@@ -108,11 +108,11 @@ class OperatingWords(Place):
 
     @word
     def split_entity(self, entity: str, *, names: Sequence[str], reason: str) -> Call[EntityInfo]:
-        """Make some names of an entity another one; gives that one. Journalled.
+        """Move some names of an entity to another entity; return that one. Journalled.
 
         Raises:
-            NotFound: there is no such entity, or it is not called so, for this key.
-            Conflict: a name is the entity's own, or one that the settings tell.
+            NotFound: the key sees no such entity, or no such name of it.
+            Conflict: a name is the entity's own, or comes from the settings.
             InvalidInput: no name, or more than 50.
         """
         fields = {"entity": entity, "names": list(names), "reason": reason}
@@ -122,7 +122,7 @@ class OperatingWords(Place):
     def protect_entity(
         self, name_or_id: str, *, reason: str, protected: bool = True
     ) -> Call[EntityInfo]:
-        """Keep the facts about an entity from being retired by time. Journalled.
+        """Protect the facts about an entity from decay. Journalled.
 
         Raises:
             NotFound: no memory that the key may see names it.
@@ -135,7 +135,7 @@ class OperatingWords(Place):
     def decide_entity_proposal(
         self, proposal_id: str, *, accept: bool, reason: str
     ) -> Call[EntityInfo]:
-        """Merge the entities of a proposal, or reject it for good; gives the one that stays.
+        """Merge the entities of a proposal, or reject it for good; return the remaining one.
 
         Raises:
             NotFound: no such proposal is open for this key.
@@ -147,18 +147,18 @@ class OperatingWords(Place):
     def export(
         self, target: str | Path, *, force: bool = False, with_vectors: bool = False
     ) -> Course[Exported]:
-        """Write everything the orchestrator knows into a file, whole or not at all.
+        """Write all data of the orchestrator to a file, atomically.
 
-        Takes a key that may do all and from which nothing is hidden; the handle's narrowing does
-        not count.
+        Requires a key with all permissions from which nothing is hidden; the handle's narrowing is
+        ignored.
 
         Args:
-            force: replace a file that is there.
-            with_vectors: embeddings too; without them an import embeds everything anew.
+            force: replace an existing file.
+            with_vectors: include embeddings; without them an import embeds everything again.
 
         Raises:
-            Conflict: there is a file already.
-            RemoteAnswerInvalid: what came is not a whole export.
+            Conflict: the file exists.
+            RemoteAnswerInvalid: the answer is not a complete export.
         """
         path = Path(target).expanduser().absolute()
         with whole(path, force=force) as file:
@@ -176,13 +176,13 @@ class OperatingWords(Place):
 
     @course
     def backup(self, target: str | Path, *, force: bool = False) -> Course[BackedUp]:
-        """Write a checked copy of the database into one file; see ``export`` for who may.
+        """Write a checked copy of the database into one file; permissions as for ``export``.
 
         Args:
-            force: replace a file that is there.
+            force: replace an existing file.
 
         Raises:
-            Conflict: there is a file already.
+            Conflict: the file exists.
             DatabaseCorrupt, JournalBroken: the copy did not pass the server's audit.
         """
         path = Path(target).expanduser().absolute()
@@ -221,7 +221,7 @@ def _sessions(answer: bytes) -> Sequence[SessionReport]:
 
 
 def _verified(answer: bytes) -> VerifyReport:
-    """The library's own report. A finding that this version does not know is refused."""
+    """Return the library's own report. A finding that this version does not know is refused."""
     told = value_of(AuditReport)(answer)
     try:
         findings = [

@@ -1,4 +1,4 @@
-"""The handle of one orchestrator on a server: the library's words, in two colours."""
+"""The handle of one orchestrator on a server: the library's methods, blocking and async."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class OrchestratorWords(
     ComparingWords,
     SourcingWords,
 ):
-    """All that can be done with the memory of an orchestrator from elsewhere."""
+    """All remote methods of an orchestrator."""
 
     def __repr__(self) -> str:
         return f"<memgraph {type(self).__name__} {self.name}>"
 
 
 class RemoteOrchestrator(OrchestratorWords, Blocking):
-    """What one orchestrator remembers, on a server. Made by ``Client.orchestrator``.
+    """The memory of one orchestrator, on a server. Made by ``Client.orchestrator``.
 
     Attributes:
         name: of the orchestrator.
-        narrowing: what the holder of this handle narrows its view to, within what the key grants.
+        narrowing: the narrowing of this handle's view, within what the key grants.
     """
 
     def __init__(self, sender: Sender, name: str, narrowing: Narrowing) -> None:
@@ -54,7 +54,7 @@ class RemoteOrchestrator(OrchestratorWords, Blocking):
 
 
 class AsyncRemoteOrchestrator(OrchestratorWords, Awaiting):
-    """The same, awaited. Made by ``AsyncClient.orchestrator``."""
+    """The same, asynchronous. Made by ``AsyncClient.orchestrator``."""
 
     def __init__(self, sender: AsyncSender, name: str, narrowing: Narrowing) -> None:
         super().__init__(sender)

@@ -1,4 +1,4 @@
-"""From an orchestrator's handle to the calls of its words."""
+"""From an orchestrator's handle to the calls of its methods."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Time = str | int | datetime
 
 
 class Place(Speaker):
-    """Where the words of a handle are sent: an orchestrator, looked at so narrowly."""
+    """The target of a handle's methods: an orchestrator and a narrowing."""
 
     name: str
     narrowing: Narrowing
@@ -39,29 +39,31 @@ class Place(Speaker):
         }
 
     def _get(self, path: str, read: Read[T], **params: Any) -> Call[T]:
-        """A look."""
+        """Return a read."""
         return Call("GET", self._root + path, read, self._view | params)
 
     def _look(self, path: str, fields: Mapping[str, Any] | Value, read: Read[T]) -> Call[T]:
-        """A look whose question is too long for an address."""
+        """Return a read whose parameters are too long for an address."""
         return Call("POST", self._root + path, read, self._view, body(fields))
 
     def _write(self, path: str, fields: Mapping[str, Any] | Value, read: Read[T]) -> Call[T]:
-        """A change, which is done once however often it is sent."""
+        """Return a change, which is done once however often it is sent."""
         return replace(self._look(path, fields, read), repeat=Repeat.KEYED)
 
     def _done(self, path: str, fields: Mapping[str, Any]) -> Call[None]:
-        """A change that has nothing to tell."""
+        """Return a change with an empty answer."""
         return replace(self._write(path, fields, nothing), accepts=None)
 
 
 def _named(names: Sequence[str] | None) -> Sequence[str] | None:
-    """Names as a query says them. None at all is an empty one: left out, it would be all."""
+    """Return names as a query has them. An empty list is an empty name: omitted, it would mean
+    all.
+    """
     return ("",) if names is not None and not names else names
 
 
 def plain(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields as plain JSON: enums, times and values as they are sent; what is None is left out.
+    """Return fields as plain JSON: enums, times and values as they are sent; None is left out.
 
     Raises:
         InvalidInput: one of them cannot be sent.
@@ -75,5 +77,5 @@ def plain(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def moment(time: Time | None) -> str | None:
-    """A time as it is sent. Raises InvalidInput."""
+    """Return a time as it is sent. Raises InvalidInput."""
     return None if time is None else iso(parse_time(time))

@@ -1,4 +1,4 @@
-"""Contexts, remotely: what a task needs to know, what goes before a message, what a tier holds."""
+"""Contexts, remotely: what a task needs to know, the block before a message, items of a tier."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memgraph.model.values import validated
 
 
 class PreparingWords(Place):
-    """The words that write what is remembered into a prompt."""
+    """The methods that put memories into a prompt."""
 
     @word
     def build_context(
@@ -32,12 +32,12 @@ class PreparingWords(Place):
         request: ContextRequest | Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> Call[ContextPackage]:
-        """What a task needs to know, within a budget of tokens; see ``ContextAssembler``.
+        """Build the context that a task needs, within a token budget; see ``ContextAssembler``.
 
-        The handle takes the task among its ``session_ids``, its project among its ``project_ids``.
+        The handle needs the task among its ``session_ids``, its project among its ``project_ids``.
 
         Args:
-            fields: of ``ContextRequest``; they win over those of ``request``.
+            fields: of ``ContextRequest``; they override those of ``request``.
 
         Raises:
             InvalidInput: the task, the request or a field is wrong.
@@ -60,13 +60,13 @@ class PreparingWords(Place):
         kinds: Sequence[MemoryKind | str] = (MemoryKind.FACT,),
         agent_id: str | None = None,
     ) -> Call[ContextBlock]:
-        """The block of memories to put before a message, and what stands in it.
+        """Return the block of memories to put before a message, and its items.
 
         ``get_context(message).text + message`` is a prompt; see ``Orchestrator.get_context``.
 
         Raises:
             InvalidInput: an argument is out of range.
-            AccessDenied: the handle sees another agent's memories alone.
+            AccessDenied: the handle sees only another agent's memories.
         """
         fields = {
             "prompt": prompt,
@@ -83,14 +83,14 @@ class PreparingWords(Place):
     def tier(
         self, tier: Tier | str, scope_id: str | None = None, *, limit: int = 50
     ) -> Call[TierPage]:
-        """What a task, a project or everybody holds, the newest items first.
+        """Return the items of a task, a project or the global tier, newest first.
 
         Args:
             scope_id: the task or the project; None for global.
             limit: 1..1,000.
 
         Raises:
-            InvalidInput: no such tier, a name that is missing or too many, a limit out of range.
+            InvalidInput: no such tier, a missing or superfluous scope id, a limit out of range.
             AccessDenied: it is not open to the handle.
         """
         path = f"/tiers/{segment(str(tier), field='tier')}"

@@ -1,4 +1,4 @@
-"""What was handed out, remotely: receipts, bulletins as they were, and asking once more."""
+"""Receipts, remotely: what was handed out, past bulletins, and replays."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _RECEIPTS = typed(ReceiptList)
 
 
 class ReceiptWords(Place):
-    """The words that tell what was handed out; they take the permission audit."""
+    """The methods for receipts; they require the permission audit."""
 
     @word
     def receipt(self, receipt_id: str) -> Call[Receipt]:
-        """What somebody was given, and why. Raises NotFound."""
+        """Return what was handed out, and why. Raises NotFound."""
         return self._get(f"/receipts/{segment(receipt_id)}", _RECEIPT)
 
     @word
@@ -36,7 +36,7 @@ class ReceiptWords(Place):
         limit: int = 20,
         before: str | None = None,
     ) -> Call[ReceiptList]:
-        """The newest receipts of which the key may see every memory.
+        """Return the newest receipts of which the key may see every memory.
 
         Args:
             task_id, workflow_run_id, conversation_id, purpose: only receipts for these.
@@ -56,23 +56,24 @@ class ReceiptWords(Place):
 
     @word
     def replay(self, receipt_id: str, *, query: str | None = None) -> Call[Replay]:
-        """Ask once more what a receipt is of, as of its moment: whether it gives the same.
+        """Repeat the request of a receipt as of its moment, and compare the results.
 
         Args:
-            query: what was asked, where the receipt keeps its digest alone.
+            query: the query, when the receipt keeps only its digest.
 
         Raises:
             NotFound: there is no such receipt that the key may see.
-            AccessDenied: the asker saw more than the key does.
-            InvalidInput: the query is missing or another one; of this nothing can be asked again.
+            AccessDenied: the original reader saw more than the key does.
+            InvalidInput: the query is missing or another one; this kind of receipt cannot be
+                replayed.
         """
         path = f"/receipts/{segment(receipt_id)}/replay"
         return self._look(path, plain({"query": query}), value_of(Replay))
 
     @word
     def bulletins(self, *, limit: int = 20, before: str | None = None) -> Call[BulletinHistory]:
-        """Bulletins that were handed out, newest first: those for askers who saw no more than the
-        key does.
+        """Return bulletins that were handed out to readers who saw no more than the key, newest
+        first.
 
         Args:
             limit: 1..1000.
@@ -82,5 +83,5 @@ class ReceiptWords(Place):
 
     @word
     def bulletin_issued(self, bulletin_id: str) -> Call[StoredBulletin]:
-        """A bulletin as it was handed out. Raises NotFound."""
+        """Return a bulletin as it was handed out. Raises NotFound."""
         return self._get(f"/bulletins/{segment(bulletin_id)}", value_of(StoredBulletin))

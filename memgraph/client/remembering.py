@@ -23,11 +23,11 @@ OUTCOME: Read[Outcome] = part_of(Remembered, lambda told: Outcome(**told.model_d
 
 
 class RememberingWords(Place):
-    """The words that change what is remembered."""
+    """The methods that change memories."""
 
     @word
     def remember(self, /, content: str, **fields: Any) -> Call[str]:
-        """Store one memory and give its id; one that is there already gives its own.
+        """Store one memory and return its id; for an existing one return that one's.
 
         Args:
             content: the text, 1 to 32,000 characters; it never changes afterwards.
@@ -35,7 +35,7 @@ class RememberingWords(Place):
 
         Raises:
             InvalidInput: naming each field that is wrong.
-            NotFound: a memory named in ``derived_from`` is not there, or not to be seen.
+            NotFound: a memory named in ``derived_from`` is missing, or not visible.
             AccessDenied: the key may not write, or not there.
         """
         given = validated(MemoryInput, {"content": content, **fields})
@@ -43,10 +43,10 @@ class RememberingWords(Place):
 
     @word
     def store(self, /, content: str, **fields: Any) -> Call[Outcome]:
-        """Store one memory as ``remember`` does and return what became of it.
+        """Store one memory as ``remember`` does and return the outcome.
 
-        The outcome's ``updates`` and ``contradicts`` name the facts about the same subject that it
-        stands against, ``reasons`` says why.
+        The outcome's ``updates`` and ``contradicts`` name related facts about the same subject,
+        ``reasons`` why.
 
         Raises:
             InvalidInput, NotFound, AccessDenied: see ``remember``.
@@ -60,17 +60,17 @@ class RememberingWords(Place):
     ) -> Course[list[Outcome]]:
         """Store many memories: in order, in batches, one outcome for each.
 
-        A batch has at most 1,000 items and about 2 MB; ``items`` is read while what came before
-        is written. An item that is not valid is rejected by itself. ``derived_from`` may name an
-        earlier item of the same batch by ``#key``.
+        A batch has at most 1,000 items and about 2 MB; ``items`` is read while earlier ones are
+        written. An invalid item is rejected by itself. ``derived_from`` may name an earlier item of
+        the same batch by ``#key``.
         """
         return store_all(self, "/memories/batch", MemoryInput, items)
 
     @word
     def correct(self, /, memory_id: str, content: str, *, reason: str, **fields: Any) -> Call[str]:
-        """Replace what a memory says: a new memory with an Updates edge; gives its id.
+        """Replace a memory's text by a new memory with an Updates edge; return the new id.
 
-        The new one keeps the old one's type, scope and tags unless ``fields`` say otherwise.
+        The new one keeps the old one's type, scope and tags unless ``fields`` override them.
 
         Raises:
             NotFound: no such memory.
@@ -86,12 +86,12 @@ class RememberingWords(Place):
 
     @word
     def retract(self, memory_id: str, *, reason: str) -> Call[None]:
-        """Take a memory back; it stays in the history. Raises NotFound, IllegalTransition."""
+        """Retract a memory; it stays in the history. Raises NotFound, IllegalTransition."""
         return self._done(f"/memories/{segment(memory_id)}/retract", {"reason": reason})
 
     @word
     def restore(self, memory_id: str, *, reason: str) -> Call[None]:
-        """Bring a retracted memory back: active, or superseded where its successor stands.
+        """Restore a retracted memory: active, or superseded when its successor is active.
 
         Raises:
             NotFound, IllegalTransition: there is none, or it is not retracted.
@@ -101,13 +101,13 @@ class RememberingWords(Place):
 
     @word
     def forget(self, memory_ids: Sequence[str], *, reason: str) -> Call[list[Forgotten]]:
-        """Take many memories back in one transaction, with an outcome for each, in order.
+        """Retract many memories in one transaction, with an outcome for each, in order.
 
         Args:
             memory_ids: 1 to 1,000.
 
         Raises:
-            InvalidInput: too many or too few, or a reason that is none.
+            InvalidInput: too many or too few, or an invalid reason.
         """
         if isinstance(memory_ids, str):
             raise InvalidInput("memory_ids: 1 to 1,000 ids", field="memory_ids")
@@ -125,7 +125,7 @@ class RememberingWords(Place):
         reason: str | None = None,
         partial: bool = False,
     ) -> Call[str]:
-        """Join two memories and give the edge's id; an edge that is there gives its own.
+        """Join two memories and return the edge's id; for an existing edge return that one's.
 
         Updates supersedes ``to_id`` unless ``partial``; a partial one may be made whole later.
 
@@ -143,7 +143,7 @@ class RememberingWords(Place):
         """Decide an open contradiction; the loser is superseded, its confidence falls to 0.3.
 
         Raises:
-            NotFound: no such contradiction, or one of its sides is not to be seen.
+            NotFound: no such contradiction, or one of its sides is not visible.
             Conflict: it is resolved, or the winner is no side of it.
         """
         fields = {"winner": winner, "reason": reason}
@@ -151,7 +151,7 @@ class RememberingWords(Place):
 
     @word
     def reopen(self, edge_id: str, *, reason: str) -> Call[None]:
-        """Take the resolution of a contradiction back. Raises NotFound, Conflict."""
+        """Undo the resolution of a contradiction. Raises NotFound, Conflict."""
         return self._done(f"/contradictions/{segment(edge_id)}/reopen", {"reason": reason})
 
     @course
@@ -163,15 +163,15 @@ class RememberingWords(Place):
         confirmation_callback: ConfirmationCallback | None = None,
         reason: str = "",
     ) -> Course[str | None]:
-        """Make a task's memory its project's, or a project's everybody's; gives the new one's id.
+        """Promote a task's memory to its project, or a project's to global; return the new id.
 
         See ``Orchestrator.promote``. The person is asked on this side.
 
         Args:
             to: ``project`` (of a task's memory) or ``global`` (of a project's).
             scope_id: the project; None for global.
-            confirmation_callback: who is asked before a Preference or an Identity becomes global;
-                of an awaited handle it is called in a thread.
+            confirmation_callback: called before a Preference or an Identity becomes global; for an
+                asynchronous handle it is called in a thread.
             reason: why; kept in the journal.
 
         Returns:
@@ -179,7 +179,7 @@ class RememberingWords(Place):
 
         Raises:
             NotFound, InvalidInput, Conflict, AccessDenied: as in the library.
-            ConfirmationMissing: nobody said yes or no.
+            ConfirmationMissing: the callback gave no answer.
         """
         path = f"/memories/{segment(memory_id)}"
         fields = {"to": str(to), "scope_id": scope_id, "reason": reason}

@@ -1,4 +1,4 @@
-"""The two senders: what leaves the process, blocking and awaited. The rules are elsewhere."""
+"""The two senders, blocking and asynchronous. The rules are elsewhere."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ MAX_TIMEOUT_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where a server is and how it is talked to; see ``Client``."""
+    """The address of a server and the connection settings; see ``Client``."""
 
     url: httpx.URL
     timeout_s: float
     verify: ssl.SSLContext | bool
 
     def options(self, key: str | None) -> dict[str, Any]:
-        """What both kinds of ``httpx`` clients are made with.
+        """Return the arguments for both kinds of ``httpx`` clients.
 
-        Nothing is taken from the environment: a proxy that is set for browsing is no place for
-        memories and a key, and no ``.netrc`` knows a better one.
+        Nothing is taken from the environment: memories and a key must not go to a proxy that is set
+        for browsing, and no ``.netrc`` has a better key.
         """
         headers = {"User-Agent": "memgraph-client"}
         if key is not None:
@@ -65,11 +65,11 @@ class Server:
 def server_of(
     url: str, key: str | None, *, timeout_s: float, verify: ssl.SSLContext | bool, plain_http: bool
 ) -> Server:
-    """The server of an address.
+    """Return the server of an address.
 
     Raises:
         InvalidInput: it is no address of a server, or the key would leave the machine unencrypted.
-            Neither is repeated.
+            The message repeats neither.
     """
     try:
         parsed = httpx.URL(url)
@@ -103,7 +103,7 @@ _ADDRESS = "the address of a server reads https://host or http://127.0.0.1:8420,
 
 
 class BlockingSender:
-    """Carries courses out and blocks until they end. Thread-safe."""
+    """Runs request sequences and blocks until they end. Thread-safe."""
 
     def __init__(
         self, server: Server, key: str | None, rules: Rules, transport: httpx.BaseTransport | None
@@ -113,7 +113,7 @@ class BlockingSender:
         self._http = httpx.Client(**server.options(key), transport=transport)
 
     def run(self, course: Course[T]) -> T:
-        """The end of a course."""
+        """Return the result of a request sequence."""
         came: Any = None
         try:
             while True:
@@ -148,7 +148,7 @@ class BlockingSender:
 
 
 class AwaitedSender:
-    """Carries courses out in an event loop."""
+    """Runs request sequences in an event loop."""
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class AwaitedSender:
         self._http = httpx.AsyncClient(**server.options(key), transport=transport)
 
     async def run(self, course: Course[T]) -> T:
-        """The end of a course."""
+        """Return the result of a request sequence."""
         came: Any = None
         try:
             while True:
@@ -212,13 +212,15 @@ def _request(http: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Reques
 
 
 def _sink(step: Send, response: httpx.Response) -> Any:
-    """What takes the body of a good answer; a refusal is read as a whole."""
+    """Return the function for the body of a successful answer; an error is read as a whole."""
     good = response.status_code == 200 and _kind(response) == step.call.accepts
     return step.call.sink if good else None
 
 
 def _is_read(step: Send, response: httpx.Response) -> bool:
-    """Whether a body is read as a whole. A stranger's may have no end, and is of no use."""
+    """Return True when a body is read as a whole. One of an unexpected type is not: it may be
+    endless.
+    """
     kinds = (PROBLEM,) if step.call.sink is not None else (PROBLEM, step.call.accepts)
     return _kind(response) in kinds
 

@@ -19,7 +19,7 @@ from memgraph.model.sources import (
 
 
 class SourcingWords(Place):
-    """Where memories come from. Looking takes the permission audit, changing admin.
+    """The methods for sources. Reading requires the permission audit, changing admin.
 
     A source is named by a kind and a name: ``path`` (a file, or a folder with all below it),
     ``conversation``, ``run`` or ``content`` (a SHA-256).
@@ -34,10 +34,10 @@ class SourcingWords(Place):
         after: str | None = None,
         sender: str | None = None,
     ) -> Call[SourcePage]:
-        """Sources of which the key sees something, by kind and name; see the library.
+        """Return sources of memories that the key sees, by kind and name; see the library.
 
         Raises:
-            InvalidInput: a kind, a limit (1..500) or a cursor that is none.
+            InvalidInput: an invalid kind, limit (1..500) or cursor.
         """
         return self._get(
             "/sources", value_of(SourcePage), kind=kind, limit=limit, cursor=after, sender=sender
@@ -45,13 +45,13 @@ class SourcingWords(Place):
 
     @word
     def source(self, kind: SourceName | str, name: str) -> Call[SourceInfo]:
-        """What came from one source, and how far it is trusted. Raises NotFound, InvalidInput."""
+        """Return the memories of one source and its trust. Raises NotFound, InvalidInput."""
         fields = plain({"kind": kind, "name": name})
         return self._look("/sources/info", fields, value_of(SourceInfo))
 
     @word
     def trusted(self) -> Call[list[TrustedSource]]:
-        """What was said of sources, as far as the key may know, by kind and name."""
+        """Return trust assignments that the key may see, by kind and name."""
         return self._get("/sources/trust", part_of(TrustedList, lambda told: [*told.items]))
 
     @word
@@ -64,14 +64,15 @@ class SourcingWords(Place):
         max_memories: int | None = None,
         reason: str,
     ) -> Call[TrustedSource]:
-        """Say how far a source is trusted; what was said of it before is replaced.
+        """Assign a trust tier to a source, in place of an earlier one.
 
         Args:
             tier: ``low``, ``standard`` or ``high``.
-            max_memories: how many it may hold; 0: nothing more; None: as the settings have it.
+            max_memories: the maximum number of its memories; 0: accept nothing more; None: as in
+                the settings.
 
         Raises:
-            InvalidInput: it is no name of a source, no tier or no number, or no reason.
+            InvalidInput: an invalid source, tier, number or reason.
         """
         said = {"tier": tier, "max_memories": max_memories, "reason": reason}
         fields = plain({"kind": kind, "name": name, **said})
@@ -79,7 +80,7 @@ class SourcingWords(Place):
 
     @word
     def distrust(self, kind: SourceName | str, name: str, *, reason: str) -> Call[None]:
-        """Take back what was said of a source. Raises NotFound, InvalidInput."""
+        """Remove the trust assigned to a source. Raises NotFound, InvalidInput."""
         return self._done(
             "/sources/distrust", plain({"kind": kind, "name": name, "reason": reason})
         )
@@ -95,15 +96,15 @@ class SourcingWords(Place):
         reason: str,
         dry_run: bool = True,
     ) -> Call[SourceRetraction]:
-        """Take back all that came from a source, and what was derived from that alone.
+        """Retract all memories from a source, and what was derived from them alone.
 
         Args:
             path, conversation_id, workflow_run_id, content_sha256: exactly one of them.
-            dry_run: only tell what would go.
+            dry_run: only report what would be retracted.
 
         Raises:
-            InvalidInput: not exactly one, or no name of a source, or no reason.
-            NotFound: nothing came from it, as far as the key sees.
+            InvalidInput: not exactly one source, an invalid one, or an invalid reason.
+            NotFound: nothing that the key sees came from it.
         """
         fields = _taken(path, conversation_id, workflow_run_id, content_sha256, reason, dry_run)
         return self._write("/sources/retract", fields, value_of(SourceRetraction))
@@ -119,15 +120,15 @@ class SourcingWords(Place):
         reason: str,
         dry_run: bool = True,
     ) -> Call[SourceRestoration]:
-        """Bring back what ``retract_source`` took back by the same name.
+        """Restore what ``retract_source`` retracted by the same name.
 
         Args:
             path, conversation_id, workflow_run_id, content_sha256: exactly one of them.
-            dry_run: only tell what would come back.
+            dry_run: only report what would be restored.
 
         Raises:
-            InvalidInput: not exactly one, or no name of a source, or no reason.
-            NotFound: nothing is taken back with it, as far as the key sees.
+            InvalidInput: not exactly one source, an invalid one, or an invalid reason.
+            NotFound: no retraction of it is visible to the key.
         """
         fields = _taken(path, conversation_id, workflow_run_id, content_sha256, reason, dry_run)
         return self._write("/sources/restore", fields, value_of(SourceRestoration))

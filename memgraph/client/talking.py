@@ -20,13 +20,13 @@ _ENDED: Read[bool] = part_of(SessionEnded, lambda told: told.ended)
 
 
 class TalkingWords(Place):
-    """The words about conversations."""
+    """The methods for conversations."""
 
     @word
     def save_episode(
         self, /, content: str, *, session_id: str, source_role: str, **fields: Any
     ) -> Call[str]:
-        """Store one turn of a conversation and give its id: the path of every message.
+        """Store one turn of a conversation and return its id: the path of every message.
 
         Args:
             content: what was said, 1 to 32,000 characters.
@@ -47,7 +47,7 @@ class TalkingWords(Place):
         """Store turns as ``save_episode`` does, as many at a time as ``remember_many`` does.
 
         Returns:
-            An outcome for each, in order; one that is not valid is rejected by itself.
+            An outcome for each, in order; an invalid one is rejected by itself.
         """
         return store_all(self, "/episodes/batch", EpisodeInput, batch)
 
@@ -59,13 +59,13 @@ class TalkingWords(Place):
         limit: int = 100,
         before: SessionPlace | str | None = None,
     ) -> Call[Sequence[SessionInfo]]:
-        """The conversations of which the key may see a turn, the last one talked in first.
+        """Return the conversations of which the key may see a turn, latest activity first.
 
         Args:
             pending: True: only those that wait for their consolidation, False: the others.
             limit: 1 to 1,000.
-            before: the last session of the page before: what comes after the place that it had
-                there. Its id alone: after the place that it has now.
+            before: the last session of the page before; continues after its position then. Its id
+                alone: after its position now.
 
         Raises:
             InvalidInput: a limit out of its bounds.
@@ -78,12 +78,12 @@ class TalkingWords(Place):
 
     @word
     def end_session(self, session_id: str) -> Call[bool]:
-        """Say that a conversation is over, without waiting for the next one.
+        """End a conversation now, without waiting for the next one.
 
         Returns:
-            Whether it was open until now. A turn that comes later opens it again.
+            True when it was open. A later turn opens it again.
 
         Raises:
-            NotFound: no such session, or none of its turns is to be seen.
+            NotFound: no such session, or none of its turns is visible.
         """
         return self._write("/sessions/end", {"session_id": session_id}, _ENDED)

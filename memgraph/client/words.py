@@ -1,4 +1,4 @@
-"""A word of the library, described once and said in two ways: waiting for it, or awaiting it."""
+"""Methods of the library, described once and offered in two forms: blocking and asynchronous."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Sender(Protocol):
-    """Carries courses out, and blocks until they end."""
+    """Runs request sequences, and blocks until they end."""
 
     rules: Rules
 
@@ -22,7 +22,7 @@ class Sender(Protocol):
 
 
 class AsyncSender(Protocol):
-    """Carries courses out, and is awaited."""
+    """Runs request sequences, and is awaited."""
 
     rules: Rules
 
@@ -30,22 +30,22 @@ class AsyncSender(Protocol):
 
 
 class Speaker:
-    """Whatever has words; both kinds of senders stand behind it."""
+    """A caller of methods, over either kind of sender."""
 
     _rules: Rules
 
     def _ask(self, call: Call[T]) -> Course[T]:
-        """One call of a word that takes several: ``answer = yield from self._ask(call)``."""
+        """Make one call of a method that takes several: ``answer = yield from self._ask(call)``."""
         return exchange(call, self._rules)
 
     def _aside(self, work: Callable[[], T]) -> Course[T]:
-        """What takes its time here, such as a look through a file: it holds no event loop up."""
+        """Run local work that takes time, such as reading a file, outside the event loop."""
         done: T = yield Work(work)
         return done
 
 
 class Blocking(Speaker):
-    """Says its words and waits for the answer."""
+    """A caller whose methods wait for the answer."""
 
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
@@ -53,7 +53,7 @@ class Blocking(Speaker):
 
 
 class Awaiting(Speaker):
-    """Its words are coroutines."""
+    """A caller whose methods are coroutines."""
 
     def __init__(self, sender: AsyncSender) -> None:
         self._sender = sender
@@ -61,7 +61,7 @@ class Awaiting(Speaker):
 
 
 class Word(Generic[P, T]):
-    """A method that is described by the call it makes, or by a course of several calls."""
+    """A method that is described by the call it makes, or by a sequence of calls."""
 
     def __init__(self, describe: Callable[Concatenate[Any, P], Call[T] | Course[T]]) -> None:
         self._describe = describe
@@ -97,12 +97,12 @@ class Word(Generic[P, T]):
 
 
 def word(describe: Callable[Concatenate[Any, P], Call[T]]) -> Word[P, T]:
-    """Make a word of a method that describes one call."""
+    """Make a method from a function that returns one call."""
     return Word(describe)
 
 
 def course(describe: Callable[Concatenate[Any, P], Generator[Any, Any, T]]) -> Word[P, T]:
-    """Make a word of a method that takes several calls."""
+    """Make a method from a generator of several calls."""
     return Word(describe)
 
 

@@ -1,4 +1,4 @@
-"""What the graph tells a language model, cut to fit a prompt; and the edges that it proposes."""
+"""Tools for a language model: graph queries, cut to fit a prompt, and edges it proposes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def list_contradictions(
 
 
 def trace_memory(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
-    """Where a memory comes from, what became of it, and what it stands on."""
+    """Return a memory's sources, what became of it, and what it depends on."""
     found = handle.trace(memory_id)
     head = {
         "memory": _sourced(found.memory, found.source) | {"status": found.memory.status.value},
@@ -85,7 +85,7 @@ def _contradiction(found: Contradiction) -> dict[str, Any]:
 
 
 def _linked(found: Trace) -> list[dict[str, Any]]:
-    """Each memory that a trace reaches, once, with how it belongs to the traced one."""
+    """Return each memory that a trace reaches, once, with its relation to the traced one."""
     by_role: dict[str, tuple[Link, ...]] = {
         "replaced_by": found.replaced_by,
         "replaced": found.replaced,

@@ -1,6 +1,6 @@
-"""What a language model may not do with memories, whatever it asks for.
+"""Limits on what a language model may do with memories.
 
-Decided inside the transaction that writes: a memory may be confirmed or corrected meanwhile.
+They are checked inside the writing transaction: a memory may be confirmed or corrected meanwhile.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """Where a fact is written."""
+    """The scope, scope id and agent under which a fact is written."""
 
     scope: Scope
     scope_id: str | None
@@ -44,13 +44,13 @@ class _Standing(NamedTuple):
 
 
 def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) -> Place:
-    """Where what a model remembers goes; the host says it, the model cannot.
+    """Return the place for what a model remembers; the host chooses it, the model cannot.
 
-    Unsaid, it is global for a viewer that sees no project and no session, and the one place of a
-    viewer that sees just one.
+    Without a choice it is global for a viewer that sees no project and no session, and the only
+    place of a viewer that sees just one.
 
     Raises:
-        InvalidInput: the viewer sees several places, and nobody said which; or no such scope.
+        InvalidInput: the viewer sees several places and none was chosen; or no such scope.
         AccessDenied: the viewer does not see that place.
     """
     narrow = [
@@ -77,7 +77,7 @@ def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) ->
 
 
 def require_no_wider(place: Place, repeated: Iterable[StandingText]) -> None:
-    """What is repeated may not come to be seen by more readers.
+    """Check that repeated text does not become visible to more readers.
 
     Raises:
         AccessDenied: some of it belongs to another project, session or agent.
@@ -92,18 +92,18 @@ def require_no_wider(place: Place, repeated: Iterable[StandingText]) -> None:
 
 
 def sensitivity_of(least: Sensitivity, repeated: Iterable[StandingText]) -> Sensitivity:
-    """The highest of ``least`` and of what is repeated."""
+    """Return the highest of ``least`` and the sensitivities of the repeated texts."""
     levels = [least, *(Sensitivity(each.sensitivity) for each in repeated)]
     return max(levels, key=lambda each: each.level)
 
 
 def require_correctable(snapshot: Snapshot, memory_id: str, view: View) -> Memory:
-    """The fact that a model may replace.
+    """Return the fact that a model may replace.
 
     Raises:
         NotFound: no such memory.
         InvalidInput: it is no fact.
-        AccessDenied: it is an Identity, or a person told or confirmed it.
+        AccessDenied: it is an Identity, or a person stated or confirmed it.
     """
     from memgraph.consolidation.lookup import is_protected
 
@@ -118,12 +118,12 @@ def require_correctable(snapshot: Snapshot, memory_id: str, view: View) -> Memor
 
 
 def require_replaceable(snapshot: Snapshot, new_id: str, old_id: str, view: View) -> None:
-    """See that one fact may take the place of another because a model says so.
+    """Check that a model may let one fact replace another.
 
     Raises:
-        NotFound, InvalidInput, AccessDenied: see ``require_correctable``; or whoever sees the old
-            one would be left without either.
-        Conflict: the new one is not in force itself.
+        NotFound, InvalidInput, AccessDenied: see ``require_correctable``; or some reader of the
+            old one would not see the new one.
+        Conflict: the new one is not active.
     """
     old = require_correctable(snapshot, old_id, view)
     new = _fact(snapshot, new_id, view)
@@ -141,12 +141,12 @@ def require_replaceable(snapshot: Snapshot, new_id: str, old_id: str, view: View
 
 
 def require_confirmable(snapshot: Snapshot, memory_id: str, view: View) -> None:
-    """See that a fact is not a machine's word alone.
+    """Check that a fact does not come from machines alone.
 
     Raises:
         NotFound: no such memory.
         InvalidInput: it is no fact.
-        AccessDenied: a model remembered it, or it comes from an agent's turns alone.
+        AccessDenied: a model remembered it, or only agents' turns state it.
     """
     memory = _fact(snapshot, memory_id, view)
     standing = _standing(snapshot, memory)

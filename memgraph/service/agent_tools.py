@@ -1,8 +1,8 @@
-"""The memory as tools of a language model, in the form of OpenAI.
+"""The memory as tools of a language model, in OpenAI's format.
 
-``tools_for`` says what there is, ``call_tool`` does one call. Arguments come from a model and are
-held against a schema; errors come back as values, so that the model can mend its call; results are
-short, and the texts in them are data.
+``tools_for`` returns the tools, ``call_tool`` runs one call. Arguments come from a model and are
+validated against a schema; errors are returned as values, so that the model can fix its call;
+results are short, and the texts in them are data.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _said(text: str) -> str:
 
 
 class Arguments(BaseModel):
-    """The arguments of one tool; a field nobody knows is an error, and so is another type."""
+    """The arguments of one tool; unknown fields and wrong types are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -112,7 +112,7 @@ class MemoryConsolidate(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
-    """``takes``: what the host says beside the arguments of the model."""
+    """A tool; ``takes``: the parameters that the host passes beside the model's arguments."""
 
     arguments: type[Arguments]
     function: Callable[..., dict[str, Any]]
@@ -167,16 +167,16 @@ def tools_for(
     only: Collection[str] | None = None,
     maintenance: bool = False,
 ) -> list[dict[str, Any]]:
-    """The tools of an orchestrator, as the ``tools`` of a request in the form of OpenAI.
+    """Return the tools of an orchestrator, as the ``tools`` of a request in OpenAI's format.
 
     Args:
-        read_only: only those that change nothing.
-        only: of these, by their names.
-        maintenance: with ``memory_consolidate``, which works on all that is stored, also on what
-            the handle does not see, and may ask language models.
+        read_only: only the tools that change nothing.
+        only: of these, the tools with these names.
+        maintenance: include ``memory_consolidate``, which works on all that is stored, also on
+            what the handle does not see, and may call language models.
 
     Raises:
-        InvalidInput: ``only`` names a tool that there is not.
+        InvalidInput: ``only`` names an unknown tool.
     """
     return [
         {
@@ -203,15 +203,14 @@ def call_tool(
     scope: str | None = None,
     scope_id: str | None = None,
 ) -> dict[str, Any]:
-    """Do one call of a model; never raises an error of the memory.
+    """Run one call of a model; never raises an error of the memory.
 
     Args:
-        handle: what its viewer may see is all that the model can reach, and its actor is whom the
-            journal names.
+        handle: the model reaches what its viewer may see; the journal names its actor.
         arguments: as the model wrote them, or parsed.
-        read_only, only, maintenance: as they were given to ``tools_for``: other tools are refused.
+        read_only, only, maintenance: as passed to ``tools_for``: other tools are refused.
         session_id: the conversation; the source of what is remembered names it.
-        scope, scope_id: where new facts are kept. Needed where the handle sees several projects
+        scope, scope_id: where new facts are kept. Required when the handle sees several projects
             or sessions; with one, that is the place, and with none they are global.
 
     Returns:
@@ -240,13 +239,13 @@ def answer_calls(
     scope: str | None = None,
     scope_id: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Do the ``tool_calls`` of an assistant's message, as objects or as JSON; None: there are none.
+    """Run the ``tool_calls`` of an assistant's message, as objects or as JSON; None: no calls.
 
     Returns:
-        The messages (``role`` tool) to be added to the conversation after it.
+        The messages (``role`` tool) to append to the conversation.
 
     Raises:
-        InvalidInput: one of them is no tool call; none was done.
+        InvalidInput: one of them is no tool call; none was run.
     """
     return [
         {
@@ -272,7 +271,7 @@ def answer_calls(
 
 
 def _read_call(call: Any) -> tuple[str, str, Any]:
-    """The id, the name and the arguments of a call as litellm or OpenAI give it."""
+    """Return the id, name and arguments of a call as litellm or OpenAI give it."""
 
     def part(of: Any, name: str) -> Any:
         return of.get(name) if isinstance(of, Mapping) else getattr(of, name, None)
@@ -298,7 +297,7 @@ def _allowed(read_only: bool, only: Collection[str] | None, maintenance: bool) -
 
 
 def parsed(kind: type[ArgumentsT], given: str | Mapping[str, Any] | None) -> ArgumentsT:
-    """The arguments of a call, as a model wrote them or parsed from JSON.
+    """Return the arguments of a call, from a model's text or from parsed JSON.
 
     Raises:
         InvalidInput: naming each field that is wrong.
@@ -319,7 +318,7 @@ def parsed(kind: type[ArgumentsT], given: str | Mapping[str, Any] | None) -> Arg
 
 def _as_text(given: str | Mapping[str, Any] | None) -> str:
     if given is None or isinstance(given, str):
-        # Of a tool without arguments some models write nothing at all.
+        # Some models send an empty text for a tool without arguments.
         return (given or "").strip() or "{}"
     try:
         return json.dumps(dict(given), allow_nan=False)
@@ -328,14 +327,14 @@ def _as_text(given: str | Mapping[str, Any] | None) -> str:
 
 
 def schema_of(kind: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments, or of its answer, without what only pydantic needs."""
+    """Return the JSON schema of a tool's arguments or answer, without pydantic's extras."""
     schema = _plain(kind.model_json_schema())
     schema.pop("description", None)
     return {"type": "object", "properties": {}, **schema}
 
 
 def _plain(schema: Any) -> Any:
-    """Without the titles that pydantic adds."""
+    """Return the schema without the titles that pydantic adds."""
     if isinstance(schema, list):
         return [_plain(each) for each in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""What the tools of a language model do, and how their results are cut to fit a prompt."""
+"""The tools of a language model at work, and results cut to fit a prompt."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from memgraph.service.orchestrator import Orchestrator
 
 MAX_TEXT_CHARS: Final = 500
-"""Of one memory in a result; the rest is cut and marked."""
+"""Maximum characters of one memory in a result; the rest is cut and marked."""
 MAX_RESULT_CHARS: Final = 8_000
-"""Of a whole result as JSON; what does not fit is left out and counted."""
+"""Maximum characters of a result as JSON; what does not fit is left out and counted."""
 MAX_LIST_CHARS: Final = 1_500
-"""Of the names or places that stand beside the memories of a result."""
+"""Maximum characters of the names or places beside the memories of a result."""
 PAUSE_MS: Final = 15 * 60_000
-"""Between two maintenances, by the record of the jobs."""
+"""Minimum time between two maintenances, by the record of the jobs."""
 CUT: Final = " […]"
 _FOUND: Final = {"updates", "updated_by", "contradicts", "reasons", "comparison"}
 
@@ -39,7 +39,7 @@ def search_memory(
     tag: str | None = None,
     limit: int = 10,
 ) -> dict[str, Any]:
-    """Memories that answer a question, best first: ``{"memories": […], "more": bool}``."""
+    """Return memories that answer a question, best first: ``{"memories": […], "more": bool}``."""
     fields: dict[str, Any] = {"query": query, "top_n": limit}
     if kind is not None:
         fields["kinds"] = (kind,)
@@ -63,8 +63,8 @@ def remember_fact(
 ) -> dict[str, Any]:
     """Store a fact: ``{"outcome": "stored" | "duplicate" | "known", "memory_id": …}``.
 
-    Where it stands against others: ``updates``, ``contradicts`` and ``reasons``; ``comparison`` is
-    ``pending`` where more may be found.
+    Relations to other facts are in ``updates``, ``contradicts`` and ``reasons``; ``comparison`` is
+    ``pending`` when more may be found.
     """
     done = handle.propose_fact(
         content,
@@ -82,9 +82,9 @@ def remember_fact(
 def correct_fact(
     handle: Orchestrator, memory_id: str, new_content: str, *, session_id: str | None = None
 ) -> dict[str, Any]:
-    """Replace what a fact says: ``{"memory_id": …, "replaced": …}``.
+    """Replace a fact's text: ``{"memory_id": …, "replaced": …}``.
 
-    Nothing is replaced of what is trusted further: the two stand against each other then.
+    A more trusted fact is not replaced: the two contradict each other then.
     """
     made = handle.propose_correction(memory_id, new_content, session_id=session_id)
     replaced = handle.get(memory_id).status is not MemoryStatus.ACTIVE
@@ -92,13 +92,13 @@ def correct_fact(
 
 
 def confirm_fact(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
-    """Protect a fact for good: ``{"memory_id": …, "protected": true}``."""
+    """Protect a fact from expiry: ``{"memory_id": …, "protected": true}``."""
     handle.confirm_proposed(memory_id)
     return {"memory_id": memory_id, "protected": True}
 
 
 def memory_stats(handle: Orchestrator) -> dict[str, Any]:
-    """How much this handle sees, the latest memory, and when sessions were last consolidated."""
+    """Return counts of the visible memories, the latest one, and the last consolidation."""
     latest = handle.list_memories(limit=1)
     done = [
         each.ended_at
@@ -113,7 +113,7 @@ def memory_stats(handle: Orchestrator) -> dict[str, Any]:
 
 
 def get_entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
-    """All about an entity: its profile, memories that name it, and what is named beside it."""
+    """Return an entity's profile, memories that name it, and entities named beside it."""
     found = handle.get_entity_info(name)
     head = {
         "entity_id": found.entity_id,
@@ -132,10 +132,10 @@ def get_entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
 
 
 def memory_consolidate(handle: Orchestrator) -> dict[str, Any]:
-    """Consolidation, decay and reflection now: ``{"runs": […]}``. May take minutes.
+    """Run consolidation, decay and reflection now: ``{"runs": […]}``. May take minutes.
 
     Raises:
-        Conflict: it ran within ``PAUSE_MS``, whoever asked for it.
+        Conflict: it ran within ``PAUSE_MS``, whoever requested it.
     """
     if handle.maintained_since(PAUSE_MS):
         raise Conflict("it ran a short while ago")
@@ -169,7 +169,7 @@ def _recalled(item: RecallItem) -> dict[str, Any]:
 
 
 def remembered(memory: Memory) -> dict[str, Any]:
-    """A memory as a model is told of it, its text cut."""
+    """Return a memory in the form that a model is given, its text cut."""
     return {
         "memory_id": memory.memory_id,
         "kind": memory.kind.value,
@@ -180,7 +180,7 @@ def remembered(memory: Memory) -> dict[str, Any]:
 
 
 def said_at(memory: Memory) -> int:
-    """When it happened, else when it was stored; milliseconds."""
+    """Return when it happened, else when it was stored; milliseconds."""
     return memory.event_time if memory.event_time is not None else memory.created_at
 
 
@@ -189,7 +189,7 @@ def _text(memory: Memory) -> str:
 
 
 def cut(text: str) -> str:
-    """At most ``MAX_TEXT_CHARS`` of a text, marked where it was cut."""
+    """Return at most ``MAX_TEXT_CHARS`` of a text, marked where it was cut."""
     if len(text) <= MAX_TEXT_CHARS:
         return text
     return text[: MAX_TEXT_CHARS - len(CUT)] + CUT
@@ -200,20 +200,20 @@ def _names(names: Sequence[str]) -> list[str]:
 
 
 def _note_cut(handle: Orchestrator, memories: Sequence[Memory]) -> None:
-    """The receipt of a recall knows whole texts; a cut one has a last line of its own."""
+    """Add cut lines to the receipt of a recall, which holds whole texts."""
     shortened = [_text(each) for each in memories if len(each.content) > MAX_TEXT_CHARS]
     if shortened:
         handle.note_handed_out(shortened)
 
 
 def fitting(head: dict[str, Any], name: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """As many items, from the first one on, as a prompt has room for; the rest is counted."""
+    """Return the first items that fit a prompt, and the number of the others."""
     kept = within(MAX_RESULT_CHARS - len(json.dumps(head, ensure_ascii=False)), items)
     return {name: kept, **head, "left_out": len(items) - len(kept)}
 
 
 def within(room: int, items: Sequence[Item]) -> list[Item]:
-    """The first of them, as JSON together ``room`` characters at most; the very first always."""
+    """Return the first items whose JSON has at most ``room`` characters in all; at least one."""
     kept: list[Item] = []
     for each in items:
         room -= len(json.dumps(each, ensure_ascii=False)) + 2

@@ -1,4 +1,4 @@
-"""A thread for what may follow a write or a recall a little later."""
+"""A thread for the work that follows a write or a recall."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from memgraph.errors import MemgraphError
 
 Chore = Callable[[Callable[[], bool]], object]
-"""Takes a function that says whether to stop, and returns when nothing is left to do."""
+"""Takes a function that returns True to stop, and returns when nothing is left to do."""
 
 
 class InFlight:
-    """Counts the calls that are being answered. Safe from several threads."""
+    """Counts the calls that are being answered. Thread-safe."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -33,22 +33,22 @@ class InFlight:
                 self._none.set()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until there is none, for a time at most; return whether there is none."""
+        """Wait until no call is in flight, up to a timeout; return True when there is none."""
         until = time.monotonic() + timeout_s
         while self._none.wait(max(until - time.monotonic(), 0.0)):
-            # By the time that this thread has its turn the next call may have begun.
+            # The next call may have begun before this thread runs.
             if not self._count:
                 return True
         return False
 
 
 class Background:
-    """Does its chores when it is woken, and from time to time for what was put off.
+    """Runs its chores when woken, and from time to time for what was postponed.
 
     Args:
-        chores: done in order.
-        failed: told of a chore that failed with an error of ours; the others go on. Any other
-            error ends the thread, and the next ``wake`` begins a new one.
+        chores: run in order.
+        failed: called for a chore that raised a MemgraphError; the others go on. Any other error
+            ends the thread, and the next ``wake`` starts a new one.
     """
 
     IDLE_S = 30.0
@@ -73,11 +73,11 @@ class Background:
 
     @property
     def busy(self) -> bool:
-        """Whether something that it was woken for is still to be done."""
+        """Return True while work that it was woken for is not done."""
         return not self._idle.is_set()
 
     def wake(self) -> None:
-        """There is something to do; returns at once."""
+        """Start the chores soon; returns at once."""
         with self._start_lock:
             if self._stop.is_set():
                 return
@@ -86,7 +86,7 @@ class Background:
             self._begin()
 
     def wake_later(self) -> None:
-        """There is something to do within ``LATER_S``; of many such calls only the first counts."""
+        """Start the chores within ``LATER_S``; of many such calls only the first counts."""
         if self._later is not None:
             return
         with self._start_lock:
@@ -104,11 +104,11 @@ class Background:
             self._thread.start()
 
     def wait_idle(self, timeout_s: float) -> bool:
-        """Whether everything that was woken for is done, within a time."""
+        """Wait until all work it was woken for is done, up to a timeout; return True when it is."""
         return self._idle.wait(timeout_s)
 
     def stop(self, patience_s: float | None = None) -> bool:
-        """Ends the thread after the batch in hand; gives whether it has ended.
+        """End the thread after the current batch; return True when it has ended.
 
         Args:
             patience_s: how long to wait for that; None: as long as it takes.
@@ -117,7 +117,7 @@ class Background:
         self._wake.set()
         with self._start_lock:
             thread = self._thread
-        # A chore may come to close what it works for.
+        # A chore may close the orchestrator it works for.
         if thread is not None and thread is not threading.current_thread():
             thread.join(patience_s)
             return not thread.is_alive()
@@ -140,7 +140,7 @@ class Background:
                 self._idle.set()
 
     def _wait(self) -> None:
-        """Until it is woken, or what can wait has waited, or it is time to look by itself."""
+        """Wait until it is woken, a postponed wake is due, or the interval has passed."""
         until = time.monotonic() + self.IDLE_S
         while True:
             with self._start_lock:
@@ -163,7 +163,7 @@ class Background:
             settled = stopped or not self._wake.is_set() or time.monotonic() >= deadline
         with self._start_lock:
             self._wake.clear()
-            # What comes from here on is not surely seen by the chores.
+            # The chores may miss what arrives from here on.
             self._asked, self._later = False, None
 
     def _do_all(self) -> None:

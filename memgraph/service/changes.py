@@ -1,6 +1,6 @@
-"""Changes to the life of memories: confirm, retract, restore, resolve, dismiss, reopen.
+"""Changes of a memory's status: confirm, retract, restore, resolve, dismiss, reopen.
 
-Each function works inside one write transaction and gives the journal entries it owes.
+Each function works inside one write transaction and returns its journal entries.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def strengthen(
     evidence: Sequence[str] = (),
     at: int,
 ) -> list[Entry]:
-    """Add grounds and a source to a memory that was said again; what it has already adds nothing.
+    """Add evidence and a source to a memory that was stated again; known ones add nothing.
 
     Args:
-        source_id: of a source that is stored.
-        evidence: ids of the turns in which it was said.
+        source_id: of a stored source.
+        evidence: ids of the turns that state it.
     """
     grounds = sessions.derived_from(transaction, memory_id) if evidence else set()
     further = [one for one in evidence if one not in grounds]
@@ -71,7 +71,7 @@ def strengthen(
     after = support_of(*trust.origins(transaction, memory_id))
     gained = strengthened(memory.confidence, before, after)
     confidence = round(max(gained, memory.confidence), 6)
-    # Said again is as good as asked for: what people keep talking about does not expire.
+    # Repetition counts like recall: what people keep talking about does not expire.
     used = max(at, memory.last_accessed_at or 0)
     memories.update(
         transaction, memory_id, confidence=confidence, last_accessed_at=used, updated_at=at
@@ -89,7 +89,7 @@ def strengthen(
 def retract(
     transaction: Transaction, memory_id: str, *, reason: str, at: int, actor: str, view: View
 ) -> list[Entry]:
-    """Take a memory back. It stays, with its history, and is no longer recalled."""
+    """Retract a memory. It keeps its history and is no longer recalled."""
     before = memories.get(transaction, memory_id, view).status
     status, reason = next_status(before, Action.RETRACT), reason_of(before, reason)
     memories.set_status(transaction, memory_id, status, at=at, actor=actor, reason=reason)
@@ -105,12 +105,12 @@ def restore(
     actor: str,
     view: View | None,
 ) -> list[Entry]:
-    """Bring a memory back that was retracted, or replaced by nothing that still stands.
+    """Restore a memory that was retracted, or superseded by nothing that is still active.
 
-    What was retracted comes back as superseded where its successor stands; what it had replaced
-    itself, and was brought back meanwhile, is replaced again.
+    A retracted memory whose successor is active becomes superseded; a memory that it had replaced
+    and that was restored meanwhile is superseded again.
 
-    ``view`` None: nobody's request, whoever may see the memory.
+    ``view`` None: not a request of a viewer; every memory is visible.
     """
     memory = memories.get(transaction, memory_id, view)
     if not memory.content:
@@ -139,7 +139,7 @@ def replace_again(
     actor: str,
     view: View | None,
 ) -> list[Entry]:
-    """What memories that are back had replaced as a whole does not stand beside them."""
+    """Supersede the memories that restored ones had replaced as a whole."""
     entries = []
     for old, new in edges.replaced_and_active(transaction, memory_ids, view).items():
         status = next_status(MemoryStatus.ACTIVE, Action.SUPERSEDE)
@@ -158,7 +158,7 @@ def reinstate(
     at: int,
     actor: str,
 ) -> list[Entry]:
-    """Give a superseded memory its place back, against which nothing stands any more.
+    """Make a superseded memory active again when nothing contradicts it any more.
 
     The contradictions that it lost to memories of ``by`` are open again.
     """
@@ -174,7 +174,7 @@ def reinstate(
 
 
 def contradiction(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
-    """The Contradicts edge with this id. Raises NotFound: there is none with both ends visible."""
+    """Return the Contradicts edge with this id. Raises NotFound: none with both ends visible."""
     edge = edges.get(snapshot, edge_id)
     if len(memories.existing_ids(snapshot, [edge.from_id, edge.to_id], view)) < 2:
         raise edges.missing(edge_id)
@@ -210,7 +210,7 @@ def resolve(
     for change in plan.changes:
         apply(transaction, change, at=at, actor=actor, reason=because)
     if set(last_retractions(transaction, loser_id)[:1]) & QUIET:
-        # Nobody had said anything against it: from now on somebody has.
+        # It was undisputed until now.
         status = MemoryStatus.RETRACTED
         memories.set_status(transaction, loser_id, status, at=at, actor=actor, reason=because)
     resolution = plan.record.as_dict() | {"reason": reason, "actor": actor}
@@ -222,7 +222,7 @@ def resolve(
 def dismiss(
     transaction: Transaction, edge: Edge, *, reason: str, at: int, actor: str
 ) -> list[Entry]:
-    """Say that an open contradiction is none: both sides hold, and the two are not joined so again.
+    """Dismiss an open contradiction: both sides hold, and the pair is not raised again.
 
     Raises:
         Conflict: it is resolved or dismissed already.
@@ -239,7 +239,7 @@ def dismiss(
 def reopen(
     transaction: Transaction, edge: Edge, *, reason: str, at: int, actor: str
 ) -> list[Entry]:
-    """Take a resolution or a dismissal back; a loser returns unless something else stands against
+    """Undo a resolution or a dismissal; the loser is active again unless something else contradicts
     it.
 
     Raises:
@@ -267,7 +267,7 @@ def reopen(
 
 
 def _retract_quietly(transaction: Transaction, memory_id: str, *, at: int, actor: str) -> None:
-    """What housekeeping had retracted before it lost is refuted no more, where it lost no other."""
+    """Retract a loser again that housekeeping had retracted, if it lost no other contradiction."""
     reasons = last_retractions(transaction, memory_id)
     if len(reasons) == 2 and reasons[1] in QUIET and not _lost(transaction, memory_id):
         status = MemoryStatus.RETRACTED
@@ -301,7 +301,7 @@ def apply(
 
 
 def _left_with(snapshot: Snapshot, loser_id: str) -> dict[str, float]:
-    """What the journal tells of the loser's confidence now, for an audit to compare."""
+    """Return the loser's confidence for the journal, for an audit to compare."""
     state = _state_or_none(snapshot, loser_id)
     return {} if state is None else {"loser_confidence": state.confidence}
 
@@ -314,7 +314,7 @@ def _state_or_none(snapshot: Snapshot, memory_id: str) -> MemoryState | None:
 
 
 def _lost(snapshot: Snapshot, loser_id: str) -> list[tuple[Edge, ResolutionRecord]]:
-    """The contradictions that were decided against a memory, and how, oldest first."""
+    """Return the contradictions that a memory lost, with their resolutions, oldest first."""
     found = []
     for edge in edges.of_memory(snapshot, loser_id, [EdgeType.CONTRADICTS]):
         if edge.resolution is None or is_dismissed(edge.resolution):
@@ -331,7 +331,7 @@ def _standing(snapshot: Snapshot, loser_id: str, but: str) -> ResolutionRecord |
 
 
 def state_of(snapshot: Snapshot, memory_id: str) -> MemoryState:
-    """What the rules of the life of a memory look at. Raises NotFound."""
+    """Return the state that the lifecycle rules decide on. Raises NotFound."""
     memory = memories.get(snapshot, memory_id)
     won = memory.attributes.get("supersedes", [])
     return MemoryState(

@@ -1,7 +1,7 @@
-"""What a write makes of the stored facts that a new one repeats, updates or contradicts.
+"""Comparison of a new fact with the stored facts that it repeats, updates or contradicts.
 
-Within one author's statements, stored by one actor, the later replaces the earlier. Between two it
-is an open contradiction, which waits for a decision.
+Of one author's statements, stored by one actor, the later replaces the earlier. Those of two
+authors become an open contradiction, which waits for a decision.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ if TYPE_CHECKING:
     from memgraph.service.opened import JournalledTransaction, Opened
 
 ACTOR: Final = "comparison"
-"""Whom the journal names for what the outbox brings about."""
+"""The actor of journal entries for work from the outbox."""
 COMPARED_AT_ONCE: Final = 16
-"""Facts of one transaction; a message that comes meanwhile waits for no more."""
+"""Facts in one transaction, so that a concurrent write waits for no more."""
 GIVE_WAY_S: Final = 0.001
 NEAR: Final = 24
-"""So many memories with near vectors are looked at for candidates of the model."""
+"""The number of nearest memories by vector that become candidates for the model."""
 _RULES: Final = ComparisonStage.RULES
 _MODEL: Final = ComparisonStage.MODEL
 
 MAX_EDGES = 8
-"""A statement that stands against more memories than these is no plain statement."""
+"""A statement with more relations than this is not a plain statement."""
 
 
 def is_comparable(given: MemoryInput) -> bool:
-    """Return True for an active fact of one claim that is no item of a store."""
+    """Return True for an active fact with one claim that is no item of a store."""
     return (
         given.kind is MemoryKind.FACT
         and given.status is MemoryStatus.ACTIVE
@@ -80,12 +80,12 @@ def is_comparable(given: MemoryInput) -> bool:
 def statement_of(
     given: MemoryInput, at: int, *, roles: Collection[str] = (), entity_pks: Sequence[int] = ()
 ) -> NewStatement:
-    """Return a memory as it is compared.
+    """Return a memory in the form that is compared.
 
     Args:
         at: when it is stored, in milliseconds.
-        roles: who said the turns that it was drawn from.
-        entity_pks: of the entities that are named in it.
+        roles: who said the turns that it was extracted from.
+        entity_pks: of the entities that it names.
     """
     source = given.source
     return NewStatement(
@@ -109,7 +109,7 @@ def statement_of(
 def duplicate_among(given: MemoryInput, matches: Sequence[Match]) -> Match | None:
     """Return the fact that makes storing another needless: same place, type and author.
 
-    One that its writer may not see is none: to name it would tell of it.
+    A fact that the writer may not see is not returned: its id would disclose it.
     """
     if given.item_id is not None:
         return None
@@ -134,7 +134,7 @@ def duplicate_outcome(match: Match) -> Outcome:
 
 @dataclass(slots=True)
 class Comparison:
-    """What was found about one new memory that its writer may see, by kind, with the reasons."""
+    """The relations of one new memory to visible ones, by kind, with the reasons."""
 
     updates: list[str] = field(default_factory=list)
     updated_by: list[str] = field(default_factory=list)
@@ -142,7 +142,7 @@ class Comparison:
     reasons: dict[str, str] = field(default_factory=dict)
 
     def added_to(self, outcome: Outcome) -> Outcome:
-        """Return the outcome of the write with what was found."""
+        """Return the outcome of the write with these relations."""
         return outcome.model_copy(
             update={
                 "updates": tuple(self.updates),
@@ -163,11 +163,11 @@ def write_edges(
     at: int,
     actor: str,
 ) -> Comparison:
-    """Join a stored memory with what it relates to, in the transaction of the caller.
+    """Join a stored memory with its related ones, in the caller's transaction.
 
     Args:
         joiner: the writer's ``comparer``.
-        written: takes the journal entries, and the outcomes of edges that are new.
+        written: takes the journal entries, and the outcomes of new edges.
     """
     comparison = Comparison()
     found: list[Event] = []
@@ -195,7 +195,7 @@ def write_edges(
 
 
 def _edge(memory_id: str, match: Match) -> EdgeInput:
-    """The edge from the later to the earlier."""
+    """Return the edge from the later to the earlier."""
     edge_type = EdgeType.RELATED_TO
     if match.finding.relation is not Relation.DUPLICATE:
         edge_type = EdgeType.UPDATES if match.replaces else EdgeType.CONTRADICTS
@@ -206,15 +206,15 @@ def _edge(memory_id: str, match: Match) -> EdgeInput:
 
 @dataclass(slots=True)
 class Compared:
-    """What one run of the worker did.
+    """The result of one run of the worker.
 
     Attributes:
-        compared: facts that the rules compared.
-        judged: facts that the model was done with; without a model there are none.
-        edges: edges that were written.
+        compared: facts compared by the rules.
+        judged: facts that the model has finished; 0 without a model.
+        edges: edges written.
         put_off: facts that are tried again later.
-        refused: verdicts and answers of the model that were not taken, by code.
-        error_code: why it stopped early, if it did.
+        refused: rejected verdicts and answers of the model, by code.
+        error_code: the error that stopped it early, if any.
     """
 
     compared: int = 0
@@ -226,14 +226,14 @@ class Compared:
 
 
 class Settled(NamedTuple):
-    """What was brought about by ``Orchestrator.settle``."""
+    """The result of ``Orchestrator.settle``."""
 
     embedded: Drained
     compared: Compared
 
 
 class _Question(NamedTuple):
-    """A fact that waits for the model, and what is to be compared with it."""
+    """A fact that waits for the model, with its candidates."""
 
     fact: WaitingFact
     new: NewStatement
@@ -241,24 +241,24 @@ class _Question(NamedTuple):
 
 
 class ComparisonWorker:
-    """Works off the outbox of facts to compare. Safe beside other threads and processes."""
+    """Processes the outbox of facts to compare. Safe beside other threads and processes."""
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
         self._one_at_a_time = threading.Lock()
-        # The rules do not wait for a model.
+        # The rules need not wait for a model.
         self._judging = threading.Lock()
 
     def drain(
         self, *, limit: int | None = None, stop: Callable[[], bool] = lambda: False
     ) -> Compared:
-        """Compare what is due by the rules, then by the model where one is configured.
+        """Compare due facts by the rules, then by the model when one is configured.
 
         Args:
             limit: about how many facts of each at most.
 
         Raises:
-            StorageError: the database failed; the outbox is as it was.
+            StorageError: the database failed; the outbox is unchanged.
         """
         done = self.compare(limit=limit, stop=stop)
         return self.judge(limit=limit, stop=stop, done=done)
@@ -266,7 +266,7 @@ class ComparisonWorker:
     def compare(
         self, *, limit: int | None = None, stop: Callable[[], bool] = lambda: False
     ) -> Compared:
-        """Compare what is due by the rules, a few facts at a time."""
+        """Compare due facts by the rules, a few at a time."""
         done = Compared()
         with self._one_at_a_time:
             while not stop() and (limit is None or done.compared < limit):
@@ -311,12 +311,12 @@ class ComparisonWorker:
         stop: Callable[[], bool] = lambda: False,
         done: Compared | None = None,
     ) -> Compared:
-        """Ask the model about what is due, one call for a fact, as far as the budget goes.
+        """Ask the model about due facts, one call for each, within the budget.
 
         No transaction is open meanwhile. A fact whose answer was not written is asked about again.
 
         Args:
-            done: what was done before; the rest is added to it.
+            done: the result so far, to which this run adds.
         """
         done = Compared() if done is None else done
         chosen = self._opened.settings.memory.consolidation
@@ -336,7 +336,7 @@ class ComparisonWorker:
         return done
 
     def _question(self, snapshot: Snapshot, fact: WaitingFact, at: int) -> _Question:
-        """Return a fact with the stored facts that the model is to compare with it."""
+        """Return a fact with the stored facts that the model compares it with."""
         from memgraph.consolidation.conflict_judge import MAX_CANDIDATES
 
         model, new = self._opened.llm, _waiting(fact)
@@ -350,7 +350,7 @@ class ComparisonWorker:
         return _Question(fact, new, [each for each in facts if each.memory_id not in joined])
 
     def _near(self, snapshot: Snapshot, fact: WaitingFact) -> tuple[int, ...]:
-        """Return keys of active memories of the fact's scope whose vectors are near its own."""
+        """Return the keys of active memories of the fact's scope with the nearest vectors."""
         if self._opened.embedding is None or self._opened.other_model is not None:
             return ()
         index = embeddings.index(snapshot, self._opened.held_vectors)
@@ -365,7 +365,7 @@ class ComparisonWorker:
         return tuple(index.search(vector, NEAR, visibilities=seen))
 
     def _judge(self, question: _Question, budget: Budget, done: Compared) -> None:
-        """Ask about one fact, and write what was found."""
+        """Ask about one fact, and write the edges."""
         from memgraph.consolidation.conflict_judge import Candidate, Judgement, judge_candidates
 
         model, fact = self._opened.llm, question.fact
@@ -390,7 +390,7 @@ class ComparisonWorker:
                 with self._opened.database.write() as transaction:
                     comparisons.put_off(transaction, [fact.pk], until, error.code)
                 done.put_off += 1
-                # Another fact may well get an answer that can be read.
+                # The answer about another fact may be readable.
                 done.error_code = None if unreadable else error.code
                 return
             judgement = Judgement()
@@ -405,7 +405,7 @@ class ComparisonWorker:
         with self._opened.transaction(f"{ACTOR}:{model.name}", claimed=False) as transaction:
             if comparisons.still_waiting(transaction, [fact.pk], _MODEL):
                 facts = {each.memory_id: each for each in question.candidates}
-                # Somebody may have joined them while the model was asked.
+                # Another writer may have joined them during the call.
                 joined = comparisons.joined_ids(transaction, fact.memory_id, facts)
                 found = [
                     (question.candidates[place], finding)
@@ -426,7 +426,7 @@ class ComparisonWorker:
         matches: Sequence[Match],
         written: Written,
     ) -> None:
-        """Write the edges of one fact to what is active still, if it is so itself."""
+        """Write the edges of one fact to memories that are still active, if it is too."""
         ids = {fact.memory_id, *(match.memory_id for match in matches)}
         active = sessions.active_ids(transaction, ids)
         if fact.memory_id in active:
@@ -451,14 +451,14 @@ def compare_waiting(
     actor: str,
     view: View | None,
 ) -> tuple[Comparison, bool]:
-    """Compare a stored fact in line, and join it with what it relates to.
+    """Compare a stored fact from the queue, and join it with its related ones.
 
     Args:
         joiner: see ``write_edges``.
         view: what the writer may see.
 
     Returns:
-        What was found, and whether the outbox is to go on with it.
+        The comparison, and True when the outbox continues with the fact.
     """
     [matches] = find_matches(
         transaction, [_waiting(fact)], at=at, view=view, limit=IN_LINE_CANDIDATES
@@ -470,7 +470,7 @@ def compare_waiting(
 
 
 def end_rules(transaction: Transaction, pks: Sequence[int], *, asks_model: bool) -> None:
-    """Let facts wait for the model; where none is configured they are done."""
+    """Let facts wait for the model; without a model they are done."""
     if asks_model:
         comparisons.move_on(transaction, pks, _MODEL)
     else:

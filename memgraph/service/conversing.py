@@ -1,4 +1,4 @@
-"""What stored turns mean for their sessions, and what is told of them; in their transaction."""
+"""Sessions and events of stored turns, registered in the turns' transaction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memgraph.store.visibility import View
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """A turn that was stored, and as what it was given."""
+    """A stored turn with its input."""
 
     session_id: str
     memory_id: str
@@ -27,10 +27,10 @@ class StoredTurn:
 
 
 def attributes_of(given: MemoryInput) -> dict[str, Any]:
-    """The attributes that a memory is stored with.
+    """Return the attributes that a memory is stored with.
 
-    A ``UserTurn`` or ``AgentTurn`` keeps what it said itself to be, where its role says something
-    else. Of any other turn nobody can tell that by an attribute.
+    A ``UserTurn`` or ``AgentTurn`` keeps its own kind when its role says something else; other
+    turns need no attribute.
     """
     if not isinstance(given, EpisodeInput):
         return given.attributes
@@ -52,14 +52,14 @@ def note(
     live: bool,
     view: View | None = None,
 ) -> None:
-    """Register the sessions of stored turns, and tell of turns and completed sessions.
+    """Register the sessions of stored turns, and emit events for turns and completed sessions.
 
     Args:
-        following: the place of the next turn, of each session in ``turns``.
-        known: those of the sessions that were registered before.
-        live: the turns were said just now: each is told, and the first turn of a new session
-            completes the others. Else they come from a file or another store, in whole sessions:
-            each session is told to be complete, and no turn is.
+        following: the next position in each session of ``turns``.
+        known: the sessions that were registered before.
+        live: the turns were said just now: an event is emitted for each, and the first turn of a
+            new session completes the others. Else they come from a file or another store in whole
+            sessions: each session is reported complete, and no turn is.
         view: what the writer sees; a confined one completes only sessions of which it sees a turn.
     """
     if not turns:

@@ -1,4 +1,4 @@
-"""What backups, restores and upgrades share: a copy that passes the audit, names that are free."""
+"""Shared by backups, restores and upgrades: audited copies and free file names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memgraph.errors import DatabaseCorrupt, JournalBroken
 from memgraph.store import integrity
 
 BACKUP_KEY = "backup"
-# What an audit of a copy may never find, whoever accepts the rest.
+# Findings that are never accepted.
 UNUSABLE = frozenset({Code.DATABASE_DAMAGED, Code.SCHEMA_CHANGED})
 # What is compared with the journal. Where that is broken, it says nothing of the memories.
 COMPARED = frozenset(
@@ -41,10 +41,10 @@ def checked_copy(
     proofs: Proofs | None = None,
     key: bytes | None = None,
 ) -> VerifyReport:
-    """The audit of a copy that is to be used; ``proofs``: of redactions, None: not asked.
+    """Audit a copy that is to be used; ``proofs``: of redactions, None: not checked.
 
     Raises:
-        DatabaseCorrupt, JournalBroken: it found something that is not to be accepted.
+        DatabaseCorrupt, JournalBroken: the audit found something unacceptable.
     """
     with integrity.snapshot(draft) as snapshot:
         report = audit.check_copy(snapshot, anchored, proofs=proofs, key=key)
@@ -59,7 +59,7 @@ def checked_copy(
 
 
 def told_anchor(path: Path) -> dict[str, Any]:
-    """What the anchor said, for the journal."""
+    """Return the anchor's content for the journal."""
     try:
         head = anchor.read(path)
     except JournalBroken:
@@ -68,7 +68,7 @@ def told_anchor(path: Path) -> dict[str, Any]:
 
 
 def free_name(folder: Path, prefix: str, at: int, suffix: str = "") -> Path:
-    """A name in ``folder`` that tells when, and that is not taken."""
+    """Return an unused name in ``folder`` that contains the time."""
     when = iso(at).translate({ord("-"): None, ord(":"): None, ord("."): None})
     number = 0
     while True:

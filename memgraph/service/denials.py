@@ -1,4 +1,4 @@
-"""Refusals, told where an auditor looks for them: in the log and in the journal."""
+"""Refusals in the log and in the journal, for auditors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ACTION: Final = "deny"
 WINDOW_MS: Final = 60_000
 """How long equal refusals of one actor are counted before the count is journalled."""
 MAX_WINDOWS: Final = 100
-"""Different refusals that are told apart at a time; of more their names are not told."""
+"""Different refusals counted separately at a time; further ones are merged."""
 
 NOT_JOURNALLED: Final = "access.denied.journal"
 
@@ -31,7 +31,7 @@ class Denial(NamedTuple):
     """One refusal.
 
     Attributes:
-        field: what was asked for: ``task``, ``project``, ``orchestrator`` …; never a text from
+        field: what was requested: ``task``, ``project``, ``orchestrator`` …; never a text from
             outside.
         asked: its name.
         code: of the error.
@@ -43,7 +43,7 @@ class Denial(NamedTuple):
 
     @property
     def told(self) -> dict[str, str]:
-        """What log and journal hold: no content and no name, but the digest of the name."""
+        """Return what log and journal hold: no content and no name, but the name's digest."""
         told = {"field": self.field, "code": self.code}
         if self.asked is not None:
             name = self.asked.encode("utf-8", "surrogatepass")
@@ -58,23 +58,23 @@ class _Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class _Window:
-    """Since when a refusal is counted, and how often it came that no entry tells of yet."""
+    """The start of a counting window, and the refusals since the last entry."""
 
     since: int
     times: int
 
 
 class DenialBook:
-    """Every refusal in the journal, and never more entries than time goes by.
+    """Journals every refusal, with a bounded number of entries.
 
-    The first of its kind is journalled at once. Those that are equal to it within a minute are
-    counted, and journalled as one entry with ``times`` when the minute is over. Where more than
-    ``MAX_WINDOWS`` different ones came within a minute, the others are one kind for each actor and
-    field: ``asked_sha256`` is ``various`` there. So one process writes a few hundred entries a
-    minute at most, whatever it is asked for. A count is lost with a process that is killed.
+    The first of its kind is journalled at once. Equal ones within a minute are counted, and
+    journalled as one entry with ``times`` when the minute is over. When more than ``MAX_WINDOWS``
+    different ones come within a minute, the rest is merged by actor and field: ``asked_sha256`` is
+    ``various`` there. So one process writes at most a few hundred entries a minute. A count is lost
+    when the process is killed.
 
     Args:
-        transaction: a change of the orchestrator by an actor.
+        transaction: opens a write transaction of the orchestrator for an actor.
     """
 
     def __init__(
@@ -98,10 +98,10 @@ class DenialBook:
         self._write(due)
 
     def add_at_once(self, actor: str, told: Sequence[Mapping[str, str]], now: int) -> None:
-        """Journal each refusal as an entry of its own; they are durable when this returns.
+        """Journal each refusal as an entry of its own, durable on return.
 
         Raises:
-            StorageError: they were counted, and the next ``flush`` tells of them.
+            StorageError: they were counted, and the next ``flush`` journals them.
         """
         try:
             with self._transaction(actor) as transaction:
@@ -112,7 +112,7 @@ class DenialBook:
             raise
 
     def flush(self, now: int | None = None) -> None:
-        """Journal what was counted; with ``now`` where its minute is over. Raises StorageError."""
+        """Journal the counts; with ``now`` only those whose minute is over. Raises StorageError."""
         with self._lock:
             if now is None:
                 due = {each: one for each, one in self._windows.items() if one.times}
@@ -143,14 +143,14 @@ class DenialBook:
             self._keep(left)
 
     def _keep(self, left: Mapping[_Refusal, _Window]) -> None:
-        """Count what could not be journalled; the next try tells it."""
+        """Count what could not be journalled; the next attempt journals it."""
         with self._lock:
             for each, one in left.items():
                 kept = self._told_apart(each)
                 self._windows.setdefault(kept, _Window(one.since, 0)).times += one.times
 
     def _told_apart(self, refusal: _Refusal) -> _Refusal:
-        """The refusal, or where there are too many different ones its kind."""
+        """Return the refusal, or the merged one when there are too many different ones."""
         if refusal in self._windows or len(self._windows) < MAX_WINDOWS:
             return refusal
         return refusal._replace(told=tuple({**dict(refusal.told), _DIGEST: "various"}.items()))
@@ -166,14 +166,14 @@ def _entry(refusal: _Refusal, window: _Window) -> Entry:
 def tell_denial(
     opened: Opened, *, actor: str, field: str, asked: str | None = None, code: str | None = None
 ) -> None:
-    """Log a refusal and enter it into the journal of the orchestrator that refused.
+    """Log a refusal and journal it in the orchestrator that refused.
 
-    It tells no content and no name: of what was asked for it holds a digest, by which an auditor
-    who knows the name finds it again. A refusal stands even where its entry cannot be written.
-    Equal ones within a minute are one entry more, see ``DenialBook``.
+    Neither contains content or a name, but a digest by which an auditor who knows the name finds
+    it. The request is refused even when the entry cannot be written. Equal refusals within a minute
+    become one more entry, see ``DenialBook``.
 
     Args:
-        actor: who asked.
+        actor: the requester.
         field, asked, code: see ``Denial``.
     """
     told = Denial(field, asked, code or AccessDenied.code).told
@@ -186,9 +186,9 @@ def tell_denial(
 
 
 def tell_each(opened: Opened, denials: Sequence[Denial], *, actor: str) -> None:
-    """``tell_denial`` of several, each with an entry of its own that is durable on return.
+    """Call ``tell_denial`` for several, each with its own entry, durable on return.
 
-    Whoever calls it bounds how often.
+    The caller bounds how often.
     """
     told = [each.told for each in denials]
     for each in told:

@@ -1,4 +1,4 @@
-"""Draining the embedding outbox: take what is due, embed with no transaction open, write back."""
+"""The embedding worker: take due memories, embed outside transactions, write vectors back."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DIMENSIONS_KEY = "embedding_dimensions"
 
 @dataclass(slots=True)
 class Drained:
-    """What one run of the worker did; ``error_code`` is why it stopped early, if it did."""
+    """The result of one run of the worker; ``error_code`` is the error that stopped it early."""
 
     ready: int = 0
     failed: int = 0
@@ -51,16 +51,16 @@ class Drained:
 
 
 def pause_ms(attempts: int) -> int:
-    """How long to wait after the n-th failure (from 0): doubling, from a second to an hour."""
+    """Return the wait after the n-th failure (from 0), in milliseconds: 1 s doubling to 1 h."""
     return min(FIRST_PAUSE_MS << min(attempts, 12), LONGEST_PAUSE_MS)
 
 
 def model_mismatch(snapshot: Snapshot, provider: EmbeddingProvider | None) -> str | None:
-    """The model that the stored vectors come from, when it is not the provider's; else None.
+    """Return the model of the stored vectors when it is not the provider's; else None.
 
-    Without a provider nothing is compared: there is nothing to embed with.
+    Without a provider the result is None: there is nothing to embed with.
 
-    Vectors of two models do not compare: until ``embeddings rebuild`` recall goes on over text.
+    Vectors of two models are not comparable: until ``embeddings rebuild`` recall uses text only.
     """
     if provider is None:
         return None
@@ -83,7 +83,7 @@ def other_model(
 
 
 def claim_model(transaction: Transaction, provider: EmbeddingProvider) -> bool:
-    """Whether vectors of this provider may be stored; the first that are say whose all are."""
+    """Return True when vectors of this provider may be stored; the first ones fix the model."""
     if model_mismatch(transaction, provider) is not None:
         return False
     if metadata.get(transaction, MODEL_KEY) is None:
@@ -92,7 +92,7 @@ def claim_model(transaction: Transaction, provider: EmbeddingProvider) -> bool:
 
 
 class EmbeddingWorker:
-    """Works off the outbox of one database. Safe beside other threads and processes."""
+    """Processes the outbox of one database. Safe beside other threads and processes."""
 
     def __init__(
         self, database: Database, provider: EmbeddingProvider | None, clock: Clock
@@ -109,10 +109,10 @@ class EmbeddingWorker:
         stop: Callable[[], bool] = lambda: False,
         progress: Callable[[int], None] = lambda _: None,
     ) -> Drained:
-        """Embed what is due, in batches, until nothing is, ``limit`` is reached or one fails.
+        """Embed due memories in batches until none is left, ``limit`` is reached or one fails.
 
         Raises:
-            StorageError: the database failed; the outbox is as it was.
+            StorageError: the database failed; the outbox is unchanged.
         """
         told = Drained()
         provider = self._provider
@@ -130,7 +130,7 @@ class EmbeddingWorker:
                 done = told.ready + told.failed
                 self._embed(provider, batch, told)
                 progress(told.ready + told.failed - done)
-                # What was added meanwhile has somebody else to tell of it.
+                # Whoever added more meanwhile reports it.
                 if told.error_code is not None or len(batch) < BATCH:
                     return told
         return told
@@ -155,7 +155,7 @@ class EmbeddingWorker:
         told: Drained,
     ) -> None:
         if len(batch) > 1:
-            # One text may spoil the batch for all: ask for each by itself, unless that fails too.
+            # One text may fail the whole batch: embed each by itself, unless that fails too.
             for each in batch:
                 self._embed(provider, [each], told)
                 if told.error_code is not None:

@@ -1,7 +1,7 @@
-"""Export to JSON Lines: everything that an orchestrator knows, whatever its sensitivity.
+"""Export to JSON Lines: all data of an orchestrator, whatever its sensitivity.
 
 First a header, then the records in the order of ``exchange_records.RECORDS``, last an ``end`` line
-with their number and the SHA-256 of their bytes. An import gives the same rows, ids and times back.
+with their number and the SHA-256 of their bytes. An import restores the same rows, ids and times.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """A finished export. ``records``: how many lines of each kind."""
+    """A finished export. ``records``: the number of lines of each kind."""
 
     orchestrator: str
     path: Path
@@ -39,16 +39,16 @@ class ExportReport:
 
 
 def export_lines(opened: Opened, *, with_vectors: bool = False) -> Iterator[bytes]:
-    """The lines of an export, each with its line end, from one snapshot.
+    """Yield the lines of an export, each with its line end, from one snapshot.
 
-    The snapshot stays open until the last line was taken: take them without long pauses.
+    The snapshot stays open until the last line is taken: take them without long pauses.
 
     Args:
-        with_vectors: embeddings too; without them an import embeds everything anew.
+        with_vectors: include embeddings; without them an import embeds everything again.
 
     Raises:
         Conflict: an erasure is not finished.
-        DatabaseCorrupt: a row holds what cannot be written down.
+        DatabaseCorrupt: a row holds a value that cannot be written.
     """
     if any(opened.paths.erasing.glob("*.json")):
         raise Conflict("an erasure is not finished; run the same erasure again, then export")
@@ -71,14 +71,14 @@ def export_file(
     with_vectors: bool = False,
     progress: Callable[[int], None] = lambda _lines: None,
 ) -> ExportReport:
-    """Write an export into a file of mode 600, whole or not at all.
+    """Write an export to a file of mode 600, atomically.
 
     Args:
-        force: replace a file that is there.
+        force: replace an existing file.
         progress: called with the number of lines written, every thousand.
 
     Raises:
-        Conflict: there is a file already, or an erasure is not finished.
+        Conflict: the file exists, or an erasure is not finished.
     """
     target = target.expanduser().absolute()
     counts: dict[str, int] = {}
@@ -99,7 +99,7 @@ def export_file(
 
 
 def _complete_records(opened: Opened) -> None:
-    """What was refused until now, and what was handed out, as the hashes of its lines."""
+    """Write the pending refusals, and the line hashes of what was handed out."""
     from memgraph.service.life.echoes import catch_up
 
     try:

@@ -1,4 +1,4 @@
-"""What is let in from an export: strict JSON, and one check for each kind of field."""
+"""Validation of imported lines: strict JSON, and one check for each kind of field."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_DEPTH: Final = 64
 MAX_INTEGER: Final = 2**63 - 1
 
 Check = Callable[[Any], Any]
-"""Takes a value from a line and gives the one to store, or raises ImportRejected."""
+"""Takes a value from a line and returns the one to store, or raises ImportRejected."""
 
 
 def refused(reason: str, message: str) -> ImportRejected:
@@ -24,10 +24,11 @@ def refused(reason: str, message: str) -> ImportRejected:
 
 
 def loads(text: str) -> dict[str, Any]:
-    """A JSON object without duplicate keys, NaN, huge numbers, deep nesting or bad characters.
+    """Parse a JSON object without duplicate keys, NaN, huge numbers, deep nesting or bad
+    characters.
 
     Raises:
-        ImportRejected: saying which of these it is.
+        ImportRejected: naming the defect.
     """
     try:
         value = json.loads(
@@ -97,7 +98,7 @@ def _check_text(text: str) -> None:
 
 
 def json_check(field: str, wanted: type) -> Check:
-    """Lists and objects; as a text they keep their spelling."""
+    """Return a check for lists and objects; as text they keep their spelling."""
 
     def check(value: Any) -> str:
         text = json_text(value)

@@ -1,8 +1,8 @@
-"""The records of an export: which columns a line has, how they are written and what is let in.
+"""The records of an export: columns of a line, how they are written and validated.
 
-A line is a JSON object: ``record`` names what it is, every other field is a column of its table.
-Times are integers, milliseconds since 1970. Keys that stay inside a database (``pk``) are left out:
-a line refers to memories and entities by their ids.
+A line is a JSON object: ``record`` names its kind, every other field is a column of its table.
+Times are integers, milliseconds since 1970. Internal keys (``pk``) are left out: a line refers to
+memories and entities by their ids.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MAX_CHARS: Final[Mapping[tuple[str, str], int]] = {("memories", "summary"): MAX
 _MEMORY_PK: Final = "coalesce((SELECT pk FROM memories WHERE memory_id = :memory_id), -1)"
 _ENTITY_PK: Final = "coalesce((SELECT pk FROM entities WHERE entity_id = :entity_id), -1)"
 
-# What a receipt did not tell before schema 0005, beside what its request says.
+# Fields that receipts before schema 0005 lack, beside those in the request.
 OF_RECEIPT: Final = (
     "actor",
     "conversation_id",
@@ -83,7 +83,7 @@ _CHECKS: dict[tuple[str, str], Check] = {}
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How one kind of line maps to one table.
+    """The mapping of one kind of line to one table.
 
     Attributes:
         fields: the columns in the order of the line.
@@ -98,7 +98,7 @@ class Record:
     insert: str
 
     def write(self, row: tuple[Any, ...]) -> bytes:
-        """A row as a line.
+        """Return a row as a line.
 
         Raises:
             ValueError: it holds a number that JSON does not have.
@@ -109,13 +109,13 @@ class Record:
         return encode(line).encode() + b"\n"
 
     def read(self, line: dict[str, Any], schema: str) -> dict[str, Any]:
-        """The values to store, checked one by one.
+        """Return the values to store, each checked.
 
         Args:
-            schema: of the database that was exported; what came later is as a migration makes it.
+            schema: of the exported database; newer columns are filled as by the migration.
 
         Raises:
-            ImportRejected: a field is missing, unknown or not what its column holds.
+            ImportRejected: a field is missing, unknown or not valid for its column.
         """
         added = self._added(schema)
         if added.keys() & line.keys():
@@ -162,7 +162,7 @@ class Record:
         return check(value)
 
     def _check(self, field: str) -> Check:
-        """What a field must fulfil, decided once: a line is read a hundred thousand times."""
+        """Return the check of a field; cached, as a hundred thousand lines use it."""
         column = self.table.c.get(field)
         optional = column is not None and column.nullable and self.name != "embedding"
         wanted = _JSON_COLUMNS.get(field)
@@ -195,7 +195,7 @@ class Record:
 
 
 def _said_of(request: str) -> dict[str, Any]:
-    """What a receipt of an earlier schema says in its request alone."""
+    """Return the fields that a receipt of an earlier schema has only in its request."""
     try:
         said = said_of(json.loads(request))
     except (ValueError, TypeError, AttributeError):
@@ -213,12 +213,12 @@ def _record(
     where: str = "1",
     extra: Mapping[str, str] | None = None,
 ) -> Record:
-    """A record made from its table.
+    """Return the record of a table.
 
     Args:
         order: the columns that sort the lines.
         without: columns that are left out.
-        refers: columns that hold a key, each with the field that says it by id.
+        refers: columns that hold a key, each with the field that holds the id instead.
         extra: columns that are not in the line, each with the expression that fills it.
     """
     refers, extra = refers or {}, extra or {}
@@ -250,7 +250,7 @@ def _record(
     )
 
 
-# In an order in which nothing refers to what comes later.
+# Ordered so that no record refers to a later one.
 RECORDS: Final[tuple[Record, ...]] = (
     _record("source", "memory_sources", "t.source_id"),
     _record(

@@ -1,4 +1,4 @@
-"""The optional extractor: a language model proposes memories, rules decide which are taken."""
+"""The optional extractor: a language model proposes memories, rules accept or reject them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ MAX_FAILURES = 3
 
 @dataclass(slots=True)
 class Proposals:
-    """What came of one text.
+    """The proposals for one text.
 
-    ``error_code`` is set when the model did not answer all of it: then ``failed`` of the
+    ``error_code`` is set when the model did not answer for all of it: then ``failed`` of the
     ``pieces`` that the text was cut into have no usable answer.
     """
 
@@ -46,30 +46,30 @@ class Proposals:
 
 
 class Sayings:
-    """The sentences of a text with their lines, to find out whether one says the same again."""
+    """The sentences of a text with their lines, to detect repetitions."""
 
     def __init__(self) -> None:
         self._said: list[tuple[str, int, int]] = []
         self._by_word: dict[str, list[int]] = {}
 
     def add(self, content: str, first: int, last: int) -> None:
-        """Remember a sentence that stands somewhere in the lines ``first`` to ``last``."""
+        """Add a sentence in the lines ``first`` to ``last``."""
         for word in word_set(content):
             self._by_word.setdefault(word, []).append(len(self._said))
         self._said.append((content, first, last))
 
     def has(self, content: str, first: int, last: int) -> bool:
-        """Whether a sentence that shares a line with these says exactly or nearly the same."""
+        """Return True when a sentence that shares a line with these is equal or nearly so."""
         return any(
             begin <= last and first <= end and compare(content, said) is not Sameness.DIFFERENT
             for said, begin, end in map(self._said.__getitem__, self._alike(content))
         )
 
     def _alike(self, content: str) -> set[int]:
-        """All that can reach the threshold, and few others.
+        """Return all candidates that can reach the threshold, and few others.
 
         Prefix filter, R. J. Bayardo and others, "Scaling up all pairs similarity search", 2007:
-        who shares enough words shares one of any few; the rarest ones name the fewest.
+        sentences that share enough words share one of any few; the rarest words give the fewest.
         """
         words = word_set(content)
         few = len(words) - ceil(JACCARD_THRESHOLD * len(words)) + 1
@@ -80,7 +80,7 @@ class Sayings:
 def configured_extractor(
     settings: Settings, environ: Mapping[str, str] | None = None
 ) -> CompletionProvider | None:
-    """The model of ``memory.extractor.provider``; None when that is ``none``."""
+    """Return the model of ``memory.extractor.provider``; None when that is ``none``."""
     chosen = settings.memory.extractor
     if chosen.provider == "none":
         return None
@@ -103,9 +103,9 @@ def propose(
 ) -> Proposals:
     """Ask for the memories in ``text``, in pieces of at most ``max_chars`` characters.
 
-    An answer that cannot be used costs its piece and no more. A provider that refuses the key or
-    the request, or fails ``MAX_FAILURES`` times in a row, is not asked for the rest; the last
-    error's code is told.
+    An unusable answer only loses its piece. A provider that rejects the key or the request, or
+    fails ``MAX_FAILURES`` times in a row, is not called for the rest; the last error's code is
+    reported.
 
     Args:
         mark: makes the random word that fences the text in the prompt.
@@ -133,7 +133,7 @@ def propose(
 
 
 def _pieces(text: str, size: int) -> list[tuple[int, str]]:
-    """Cut at line ends where there are any, so that no sentence is torn without need."""
+    """Cut a text at line ends where possible, so that sentences stay whole."""
     pieces = []
     start = 0
     while start < len(text):

@@ -1,4 +1,4 @@
-"""What every part of a handle shares: whose memory it is, who looks, who acts."""
+"""The base of every part of a handle: the orchestrator, its viewer and its actor."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Refused(NamedTuple):
-    """An error that says no, and what of it is told to an auditor."""
+    """A refusal, with the part of it that auditors may see."""
 
     error: MemgraphError
     denial: Denial
 
     @classmethod
     def of(cls, error: MemgraphError) -> Refused:
-        """Of an error that nobody told yet."""
+        """Return the refusal of an error that was not journalled yet."""
         field = str(error.details.get("field", "write"))
         asked = error.asked
         if isinstance(error, NotFound):
@@ -42,7 +42,7 @@ class Refused(NamedTuple):
 
 
 ASKED: Final = ("memory_id", "edge_id", "receipt_id", "session_id", "name", "sha256", "key")
-"""Under which names an error tells what was asked for."""
+"""The keys under which an error's details name what was requested."""
 
 Teller = Callable[[Sequence[Refused]], None]
 
@@ -51,8 +51,8 @@ class Handle:
     """The base of ``Orchestrator``.
 
     Args:
-        teller: journals what is refused; None: equal refusals are counted, see ``tell_denial``.
-        reads: False: it may write alone, and learns nothing of what is stored.
+        teller: journals refusals; None: equal refusals are counted, see ``tell_denial``.
+        reads: False: it may only write, and learns nothing of what is stored.
     """
 
     def __init__(
@@ -74,15 +74,15 @@ class Handle:
 
     @property
     def _view(self) -> View:
-        """What may be looked at, and therefore changed: whoever cannot see a memory has none."""
+        """Return what may be read and therefore changed: an invisible memory does not exist."""
         return View(self.viewer)
 
     def _whole_id(self, given: str) -> str:
-        """The id that a short one of a prompt stands for; any other text as it is."""
+        """Return the full id for a short one of a prompt; any other text unchanged."""
         return self._whole_ids([given])[0]
 
     def _whole_ids(self, given: Sequence[str]) -> list[str]:
-        """The ids that short ones of a prompt stand for, in order; any other texts as they are."""
+        """Return the full ids for short ones of a prompt, in order; other texts unchanged."""
         if not any(memories.is_short(one) for one in given):
             return list(given)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
@@ -97,13 +97,13 @@ class Handle:
             yield opened, transaction
 
     def _because(self, reason: str) -> str:
-        """Why something is changed, as it is journalled. Raises InvalidInput."""
+        """Return the validated reason of a change, for the journal. Raises InvalidInput."""
         return validated(Change, {"actor": self.actor, "reason": reason}).reason
 
     def _denied(
         self, opened: Opened, error: AccessDenied, *, field: str, asked: str | None = None
     ) -> AccessDenied:
-        """The error to raise, once it is told: ``raise self._denied(…)``."""
+        """Journal a refusal and return the error to raise: ``raise self._denied(…)``."""
         if self._teller is not None:
             self._teller([Refused(error, Denial(field, asked))])
         else:
@@ -111,7 +111,7 @@ class Handle:
         return error
 
     def _tell_rejected(self, errors: Sequence[MemgraphError]) -> None:
-        """Items of a batch that were refused: nothing is raised for them, and all are told."""
+        """Journal the refused items of a batch; nothing is raised for them."""
         refused = [each for each in errors if isinstance(each, AccessDenied | NotFound)]
         if self._teller is not None:
             self._teller([Refused.of(each) for each in refused])
@@ -123,7 +123,7 @@ class Handle:
                     tell_denial(opened, actor=self.actor, field=denial.field, asked=denial.asked)
 
     def _canonical(self, opened: Opened, given: MemoryInput) -> MemoryInput:
-        """The memory as it may name its source. Raises AccessDenied: told."""
+        """Return the memory with the source that it may name. Raises AccessDenied: journalled."""
         try:
             return with_canonical_source(opened, given)
         except AccessDenied as error:
@@ -149,12 +149,12 @@ class Handle:
         texts: Sequence[str] = (),
         enough: bool = False,
     ) -> None:
-        """Keep a receipt, to be written with others off the path of whoever asked.
+        """Keep a receipt, to be written with others outside the caller's request.
 
         Args:
-            viewer: what the asker could see; None: what this handle does.
-            texts: what was handed out that no memory has as a line.
-            enough: there is enough to be written in any case.
+            viewer: what the caller could see; None: what this handle does.
+            texts: handed-out text that no memory has as a line.
+            enough: write now, as there is enough.
         """
         seen = viewer_fields(self.viewer if viewer is None else viewer)
         settings = opened.settings_sha256

@@ -1,4 +1,4 @@
-"""What a language model may change through a handle: it proposes, rules decide."""
+"""Changes by a language model through a handle: the model proposes, rules decide."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @cache
 def local_embedding() -> EmbeddingProvider:
-    """The shipped model; one for the process."""
+    """Return the shipped model; one for the process."""
     return embedding_provider("local")
 
 
@@ -62,7 +62,9 @@ def type_classifier() -> TypeClassifier:
 
 
 def classify_types(texts: Sequence[str]) -> list[tuple[MemoryType | None, float]]:
-    """For each text what it is worth remembering as (None: nothing), and how likely, 0..1."""
+    """Return for each text its memory type (None: not worth remembering) and the probability,
+    0..1.
+    """
     return [(guess.type, guess.probability) for guess in type_classifier().classify(texts)]
 
 
@@ -72,10 +74,10 @@ _RUNS_LOOKED_AT: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """What became of a fact that a model proposed.
+    """The outcome of a fact that a model proposed.
 
-    ``duplicate``: ``memory_id`` says just this; ``known``: it is the first of those that say it in
-    other words or in parts. ``found``: what it updates or contradicts, and why.
+    ``duplicate``: ``memory_id`` has the same text; ``known``: it is the first of the memories that
+    state it in other words or in parts. ``found``: what it updates or contradicts, and why.
     """
 
     outcome: Literal["stored", "duplicate", "known"]
@@ -84,10 +86,10 @@ class Proposed:
 
 
 class AgentsHandle(WritingHandle, ReadingHandle):
-    """The part of ``Orchestrator`` that a language model writes through.
+    """The part of ``Orchestrator`` through which a language model writes.
 
-    What is written so has the source ``manual``, captured by an ``extractor``; it is never an
-    Identity, its confidence is at most 0.9 and its importance at most 90.
+    What it writes has the source ``manual``, captured by an ``extractor``; it is never an Identity,
+    its confidence is at most 0.9 and its importance at most 90.
     """
 
     def propose_fact(
@@ -100,16 +102,16 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         scope: Scope | str | None = None,
         scope_id: str | None = None,
     ) -> Proposed:
-        """Store what a model says is worth remembering.
+        """Store a fact that a model finds worth remembering.
 
-        What memories in force say already, in any place that this handle sees, is not stored. It
-        is compared with the facts about its subject: what the same agent said before is replaced,
-        what others say stays and is in an open contradiction with it. It has this handle's agent,
-        and at least the sensitivity of what it repeats in part.
+        A fact that active memories state already, in any place that this handle sees, is not
+        stored. It is compared with the facts about its subject: an earlier one of the same agent is
+        replaced, one of another author stays and is in an open contradiction with it. It has this
+        handle's agent, and at least the sensitivity of what it repeats in part.
 
         Args:
-            entity_names: whom or what it is about; each is linked to it, whether or not it
-                stands in the text.
+            entity_names: the entities it is about; each is linked to it, whether or not the text
+                names it.
             session_id: the conversation in which it was said.
             scope, scope_id: where it is kept; see ``agent_rules.place_of``.
 
@@ -144,7 +146,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         return Proposed("stored", stored.memory_id or "", self._readable(stored))
 
     def _says_the_same(self, opened: Opened, given: MemoryInput) -> str | None:
-        """Return the id of a fact that says the same, whoever said it; None: there is none."""
+        """Return the id of a fact with the same meaning, of any author; None: there is none."""
         from memgraph.consolidation.comparing import IN_LINE_CANDIDATES, find_matches
         from memgraph.service import comparisons
 
@@ -162,11 +164,11 @@ class AgentsHandle(WritingHandle, ReadingHandle):
     def propose_correction(
         self, memory_id: str, content: str, *, session_id: str | None = None
     ) -> str:
-        """Replace what a fact says, as a model says it should be; gives the new one's id.
+        """Replace a fact's text as a model proposes; return the new one's id.
 
         Raises:
             NotFound: no such memory.
-            AccessDenied: a person told or confirmed it, or it is an Identity: a person corrects
+            AccessDenied: a person stated or confirmed it, or it is an Identity: a person corrects
                 those; or the new text repeats what is kept elsewhere for fewer readers.
             InvalidInput: it is no fact.
             Conflict: it is retracted, or the new text is the old one.
@@ -213,11 +215,11 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         return written.ids_by_key["new"]
 
     def confirm_proposed(self, memory_id: str) -> None:
-        """Protect a fact because a model says that a person confirmed it.
+        """Protect a fact because a model reports that a person confirmed it.
 
         Raises:
             NotFound: no such memory.
-            AccessDenied: a model remembered it, or only agents said it: that, a person confirms
+            AccessDenied: a model remembered it, or only agents said it: a person confirms that
                 without a model.
             InvalidInput: it is no fact.
             Conflict: it is not active.
@@ -232,16 +234,16 @@ class AgentsHandle(WritingHandle, ReadingHandle):
     def propose_relation(
         self, from_id: str, edge_type: EdgeType | str, to_id: str, *, reason: str | None = None
     ) -> Outcome:
-        """Join two memories as a model says they belong together.
+        """Join two memories as a model proposes.
 
         A contradiction stays open; an Updates edge replaces ``to_id``. The edge weighs 0.9.
 
         Raises:
-            NotFound: one of the two is not there.
+            NotFound: one of the two does not exist.
             InvalidInput: no such type; of an Updates edge, one of the two is no fact.
-            AccessDenied: an Updates edge would replace what a person told or confirmed, or
-                somebody who sees what is replaced would not see what replaces it.
-            Conflict: what is wrong with the two, as for ``relate``.
+            AccessDenied: an Updates edge would replace what a person stated or confirmed, or some
+                reader of the replaced memory would not see the new one.
+            Conflict: as for ``relate``.
         """
         fields = {"from_id": from_id, "to_id": to_id, "edge_type": edge_type, "reason": reason}
         link = self._edge_input({**fields, "weight": MAX_CONFIDENCE})
@@ -262,7 +264,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         return written.edges[0]
 
     def recall_shown(self, shown: Callable[[Bundle], int], **fields: Any) -> Bundle:
-        """Recall for a reader that is shown the first memories of the answer alone.
+        """Recall for a reader that is shown only the first memories of the answer.
 
         Args:
             shown: how many of them; the receipt names no others.
@@ -280,12 +282,12 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         return bundle
 
     def visible_counts(self) -> dict[str, dict[str, int]]:
-        """How many memories this handle sees, of each kind, type and status."""
+        """Return how many memories this handle sees, of each kind, type and status."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return memories.counts(snapshot, self._view)
 
     def maintained_since(self, pause_ms: int) -> bool:
-        """Whether a consolidation of the whole was begun within the last ``pause_ms``."""
+        """Return True when a full consolidation was begun within the last ``pause_ms``."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             runs = jobs.latest(snapshot, _RUNS_LOOKED_AT)
             since = opened.clock.now_ms() - pause_ms
@@ -297,7 +299,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         )
 
     def note_handed_out(self, texts: Sequence[str]) -> None:
-        """Texts that were shown to a model, so that they are no news when they come back."""
+        """Record texts that were shown to a model, so that they do not count as new later."""
         from memgraph.service.life.echoes import record_handed_out
 
         with self._service.opened(self.name) as opened:
@@ -305,8 +307,8 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             self._write_receipts(opened, enough=enough)
 
     def _repeated(self, opened: Opened, content: str, session_id: str | None) -> Repeated:
-        """What of a text memories that this handle sees say already; now, so that it counts what
-        was handed out a moment ago.
+        """Return which parts of a text visible memories state already, with the latest ones
+        counted.
         """
         from memgraph.consolidation.echo_filter import repeated
 
@@ -345,7 +347,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
 
 
 def _known(content: str, said: Repeated) -> Proposed | None:
-    """Which memory says it; None: something in it is new."""
+    """Return the memory that states the text; None: some of it is new."""
     form = normal_form(content)
     for each in said.memories:
         if each.kind != MemoryKind.EPISODE and normal_form(each.content) == form:

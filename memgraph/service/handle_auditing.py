@@ -1,4 +1,4 @@
-"""Auditing through a handle: how healthy is what its viewer sees."""
+"""Auditing through a handle: quality measures of what its viewer sees."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class AuditingHandle(Handle):
         examples: int = 5,
         progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     ) -> StoreHealth:
-        """Rates of what this handle sees, each with examples. Nothing is changed.
+        """Return rates of what this handle sees, each with examples. Nothing is changed.
 
-        Of the active memories that are no raw turns: ``duplicate`` say word for word what another
-        one of the same place says, ``near_duplicate`` nearly (of 20,000 at most),
-        ``contradiction`` are in an open one, ``stale`` stand on what was replaced or taken back,
-        ``unsourced`` come from nobody knows where, ``orphan`` are joined to nothing, ``echo`` say
-        only what had been handed out before they were stored (of 20,000 at most). Of all active
-        memories: ``unembedded`` have no vector yet, or none could be made.
+        Of the active memories that are no raw turns: ``duplicate`` have the same text as another
+        one of the same place, ``near_duplicate`` nearly (of 20,000 at most), ``contradiction`` are
+        in an open one, ``stale`` depend on superseded or retracted evidence, ``unsourced`` have no
+        known source, ``orphan`` have no edge, ``echo`` only repeat what had been handed out before
+        they were stored (of 20,000 at most). Of all active memories: ``unembedded`` have no vector
+        yet, or none could be made.
 
         Args:
             fail_on: limits, such as ``stale=0.05``, ``stale=5%``, ``echo`` (none at all) or
                 ``all``; a rate above its limit makes ``ok`` False.
             examples: 0..100, of each measure.
-            progress: called with what is measured, how much is done, and how much there is.
+            progress: called with the measure, how much is done, and how much there is.
 
         Raises:
-            InvalidInput: a limit that is none, or too many examples.
+            InvalidInput: an invalid limit, or too many examples.
         """
         from memgraph.service.store_health import store_health
 

@@ -1,4 +1,4 @@
-"""Contradictions as cases, decided, and what stands on a ground that no longer holds."""
+"""Contradictions as cases, their resolution, and memories with retracted evidence."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 class CasesHandle(Handle):
-    """The part of ``Orchestrator`` for whoever decides what holds."""
+    """The part of ``Orchestrator`` for resolving contradictions."""
 
     def case(self, edge_id: str, *, as_of: Time | None = None, names: bool = True) -> Case:
-        """A contradiction with both sides, what speaks for each, and how it might be decided.
+        """Return a contradiction with both sides, the evidence for each, and possible decisions.
 
         Args:
             as_of: the case as it was then; None: now.
-            names: which receipts, runs and conversations each side reached; False: counts alone,
-                for who may not audit.
+            names: which receipts, runs and conversations each side reached; False: only counts, for
+                callers who may not audit.
 
         Raises:
-            NotFound: no such contradiction, or one of its sides is not to be seen.
+            NotFound: no such contradiction, or one of its sides is not visible.
         """
         from memgraph.graph.cases import read_case
         from memgraph.rules.trust import Trust
@@ -49,7 +49,7 @@ class CasesHandle(Handle):
         """Decide an open contradiction; the loser is superseded, its confidence falls to 0.3.
 
         Raises:
-            NotFound: no such contradiction, or one of its sides is not to be seen.
+            NotFound: no such contradiction, or one of its sides is not visible.
             Conflict: it is resolved, or the winner is no side of it.
         """
         from memgraph.service import changes
@@ -57,12 +57,12 @@ class CasesHandle(Handle):
         self._decide(edge_id, reason, partial(changes.resolve, winner_id=self._whole_id(winner)))
 
     def dismiss(self, edge_id: str, *, reason: str) -> None:
-        """Say that an open contradiction is none: both sides hold, and it is not raised again.
+        """Dismiss an open contradiction: both sides hold, and it is not raised again.
 
-        ``reopen`` takes that back.
+        ``reopen`` undoes that.
 
         Raises:
-            NotFound: no such contradiction, or one of its sides is not to be seen.
+            NotFound: no such contradiction, or one of its sides is not visible.
             Conflict: it is not open.
         """
         from memgraph.service import changes
@@ -70,7 +70,7 @@ class CasesHandle(Handle):
         self._decide(edge_id, reason, changes.dismiss)
 
     def reopen(self, edge_id: str, *, reason: str) -> None:
-        """Take the resolution of a contradiction back. Raises NotFound, Conflict."""
+        """Undo the resolution of a contradiction. Raises NotFound, Conflict."""
         from memgraph.service import changes
 
         self._decide(edge_id, reason, changes.reopen)
@@ -78,10 +78,10 @@ class CasesHandle(Handle):
     def stale(
         self, *, limit: int = 50, after: str | None = None, as_of: Time | None = None
     ) -> StalePage:
-        """Active memories that stand on a ground that was replaced or taken back, with the way.
+        """Return active memories that depend on superseded or retracted evidence, with the path.
 
-        A memory stands on what it was derived from, is caused by or is part of, and on what that
-        stands on in turn, over 6 steps at most. By when the ground ended, the newest first.
+        A memory depends on what it was derived from, is caused by or is part of, and on what that
+        depends on in turn, over 6 steps at most. Sorted by when the evidence ended, newest first.
 
         Args:
             limit: 1..500.
@@ -89,7 +89,7 @@ class CasesHandle(Handle):
             as_of: as it was then; None: now.
 
         Raises:
-            InvalidInput: a limit out of range, or ``after`` of no page.
+            InvalidInput: a limit out of range, or an invalid ``after``.
         """
         from memgraph.graph.stale import list_stale
 
@@ -103,7 +103,9 @@ class CasesHandle(Handle):
             )
 
     def _decide(self, edge_id: str, reason: str, decide: Callable[..., list[Entry]]) -> None:
-        """``decide``: one of ``changes`` that takes the edge, a reason, a time and an actor."""
+        """Apply ``decide``, a function of ``changes`` that takes the edge, a reason, a time and an
+        actor.
+        """
         from memgraph.service import changes
 
         because = self._because(reason)

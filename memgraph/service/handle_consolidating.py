@@ -1,4 +1,4 @@
-"""Consolidation through a handle: facts from conversations, now, or only to see what would come."""
+"""Consolidation through a handle: extract facts from conversations, or preview them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ConsolidatingHandle(Handle):
-    """The part of ``Orchestrator`` that makes facts of what was said."""
+    """The part of ``Orchestrator`` that extracts facts from conversations."""
 
     def consolidate(
         self,
@@ -28,22 +28,22 @@ class ConsolidatingHandle(Handle):
         progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Sequence[SessionReport]:
-        """Make facts of the turns that were not read yet; a second call finds nothing to do.
+        """Extract facts from turns that were not read yet; a second call finds nothing to do.
 
         Args:
-            session_id: this session, though it may go on; None: all that are over or long idle.
-            dry_run: find out what would be written, and write nothing.
+            session_id: this session, even if it continues; None: all that are over or long idle.
+            dry_run: compute what would be written, and write nothing.
             extractor: None: the language model of ``memory.llm``, or rules.
             budget: calls and tokens of a model; None: that of ``memory.consolidation``.
-            progress: called with what it is at, how much of it is done, and how much there is.
-            stop: asked before each page; what was written until then stays.
+            progress: called with the step, how much of it is done, and how much there is.
+            stop: checked before each page; what was written until then stays.
 
         Returns:
-            A report for each session. Facts and edges that this handle may not see are done and
-            not told.
+            A report for each session. Facts and edges that this handle may not see are processed
+            but not reported.
 
         Raises:
-            NotFound: no such session, or none of its turns is to be seen.
+            NotFound: no such session, or none of its turns is visible.
             StorageError: what was written until then stays.
         """
         from memgraph.service.life.consolidating import consolidate_pending, consolidate_session
@@ -86,7 +86,7 @@ class ConsolidatingHandle(Handle):
                 raise NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
 
     def _as_seen(self, opened: Opened, report: SessionReport) -> SessionReport:
-        """The report without what rests on turns that may not be seen."""
+        """Return the report without what depends on invisible turns."""
         turns = {one for fact in report.facts for one in fact.evidence}
         with opened.database.read() as snapshot:
             seen = memories.existing_ids(snapshot, sorted(turns), self._view)

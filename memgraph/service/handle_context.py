@@ -1,4 +1,4 @@
-"""Tiers through a handle: the stores of a task, a project and everybody, and promotion."""
+"""Tiers through a handle: the stores of a task, a project and the global tier, and promotion."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ContextHandle(WritingHandle):
     """The part of ``Orchestrator`` that opens tiers."""
 
     def task(self, task_id: str) -> TaskMemoryStore:
-        """What a task holds.
+        """Return the store of a task.
 
         Raises:
             AccessDenied: the task is not among the viewer's ``session_ids``; it is logged and
@@ -33,7 +33,7 @@ class ContextHandle(WritingHandle):
         return TaskMemoryStore(task_id, **self._store_fields(Tier.TASK, task_id))
 
     def project(self, project_id: str) -> ProjectMemoryStore:
-        """What a project holds; ``memory.context.max_project_items`` of it.
+        """Return the store of a project, with at most ``memory.context.max_project_items`` items.
 
         Raises:
             AccessDenied: the project is not among the viewer's ``project_ids``; it is logged and
@@ -50,11 +50,11 @@ class ContextHandle(WritingHandle):
     def everywhere(
         self, confirmation_callback: ConfirmationCallback | None = None
     ) -> GlobalMemoryStore:
-        """What holds in every project.
+        """Return the store of the global tier.
 
         Args:
-            confirmation_callback: asks a person a question and gives True or False; without one,
-                what takes a person's consent is refused.
+            confirmation_callback: asks a person a question and returns True or False; without one,
+                changes that require a person's consent are refused.
 
         Raises:
             AccessDenied: the viewer does not see global memories; it is logged and journalled.
@@ -66,14 +66,14 @@ class ContextHandle(WritingHandle):
         )
 
     def tier(self, tier: Tier | str, scope_id: str | None = None, *, limit: int = 50) -> TierPage:
-        """What a task, a project or everybody holds, the newest items first.
+        """Return the items of a task, a project or the global tier, newest first.
 
         Args:
             scope_id: the task or the project; None for global.
             limit: 1..1,000.
 
         Raises:
-            InvalidInput: no such tier, a name that is missing or too many, a limit out of range.
+            InvalidInput: no such tier, a missing or superfluous scope id, a limit out of range.
             AccessDenied: it is not open to the handle; it is logged and journalled.
         """
         from memgraph.model.remote import MAX_BATCH, HeldItem, TierPage
@@ -97,16 +97,16 @@ class ContextHandle(WritingHandle):
         confirmation_callback: ConfirmationCallback | None = None,
         reason: str = "",
     ) -> str | None:
-        """Make a task's memory its project's, or a project's everybody's; gives the new one's id.
+        """Promote a task's memory to its project, or a project's to global; return the new id.
 
         The promoted memory is a new one with the same text, type, tags, sensitivity, agent and
-        source; the old one stays where it is and is what the new one is derived from. Promoting
-        twice gives the same id.
+        source, derived from the old one, which stays where it is. Promoting twice returns the same
+        id.
 
         Args:
             to: ``project`` (of a task's memory) or ``global`` (of a project's).
             scope_id: the project; None for global.
-            confirmation_callback: who is asked before a Preference or an Identity becomes global.
+            confirmation_callback: called before a Preference or an Identity becomes global.
             reason: why; kept in the journal.
 
         Returns:
@@ -115,10 +115,10 @@ class ContextHandle(WritingHandle):
         Raises:
             NotFound: there is no such memory that this handle may see.
             InvalidInput: no such target, or it is a turn, a reflection or a key-value store's.
-            Conflict: it skips a step, the memory is not active or valid no more, or what it was
-                promoted to was replaced since.
+            Conflict: it skips a step, the memory is no longer active or valid, or its earlier
+                promotion was replaced since.
             AccessDenied: the target is not open to the handle; it is logged and journalled.
-            ConfirmationMissing: nobody said yes or no.
+            ConfirmationMissing: the callback gave no answer.
         """
         from memgraph.service.context.promoting import promote, target_of
 
@@ -140,7 +140,7 @@ class ContextHandle(WritingHandle):
         return promoted
 
     def _store_fields(self, tier: Tier, scope_id: str | None) -> dict[str, Any]:
-        """What a store of this tier is made with. Raises AccessDenied."""
+        """Return the arguments for a store of this tier. Raises AccessDenied."""
         from memgraph.service.context.database_backend import DatabaseBackend
 
         with self._service.opened(self.name) as opened:

@@ -1,4 +1,4 @@
-"""Entities through a handle; what its viewer may not see names nobody."""
+"""Entities through a handle, found only through memories that its viewer may see."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 class EntitiesHandle(Handle):
-    """The part of ``Orchestrator`` that knows who and what memories name."""
+    """The part of ``Orchestrator`` for the entities that memories name."""
 
     @property
     def accurate_ner_available(self) -> bool:
-        """Whether spaCy or a language model can be asked for entities; asks neither."""
+        """Return True when spaCy or a language model is set up for entities; calls neither."""
         with self._service.opened(self.name) as opened:
             return opened.naming.accurate_available
 
     def entities(self, *, prefix: str = "", limit: int = 50) -> Sequence[EntityInfo]:
-        """Entities, the most mentioned first. ``limit`` is 1..1000.
+        """Return entities, most mentioned first. ``limit`` is 1..1000.
 
         Args:
-            prefix: how one of their names begins, in any case.
+            prefix: the beginning of one of their names, in any case.
         """
         from memgraph.service.life.profiles import listing
 
@@ -32,9 +32,9 @@ class EntitiesHandle(Handle):
             return listing(opened, self.viewer, prefix=prefix, limit=limit)
 
     def get_entity_info(self, name_or_id: str, *, limit: int = 10) -> EntityProfile:
-        """All about an entity, by its id, its name, an alias or a nickname.
+        """Return an entity's profile, by its id, its name, an alias or a nickname.
 
-        A name that may mean several gives the most mentioned one; ``candidates`` tells the others.
+        An ambiguous name returns the most mentioned entity; ``candidates`` lists the others.
 
         Args:
             limit: memories at most, 0..100.
@@ -49,7 +49,7 @@ class EntitiesHandle(Handle):
             return profile(opened, self.viewer, name_or_id, limit=limit)
 
     def merge_entities(self, into: str, other: str, *, reason: str) -> EntityInfo:
-        """Say that two entities are one: ``other`` becomes a name of ``into``. Journalled.
+        """Merge two entities: ``other`` becomes a name of ``into``. Journalled.
 
         Args:
             into, other: ids or names.
@@ -65,13 +65,13 @@ class EntitiesHandle(Handle):
             return merge(opened, self.viewer, into, other, reason=because, actor=self.actor)
 
     def split_entity(self, entity: str, *, names: Sequence[str], reason: str) -> EntityInfo:
-        """Make some names of an entity another one; gives that one. Journalled.
+        """Move some names of an entity to another entity; return that one. Journalled.
 
-        The first name becomes its own; memories go over by what their texts say.
+        The first name becomes its own; memories move by the names in their texts.
 
         Raises:
-            NotFound: there is no such entity, or it is not called so, for this handle.
-            Conflict: a name is the entity's own, or one that the settings tell.
+            NotFound: this handle sees no such entity, or no such name of it.
+            Conflict: a name is the entity's own, or comes from the settings.
             InvalidInput: no name, or more than 50.
         """
         from memgraph.service.life.merging import split
@@ -81,10 +81,10 @@ class EntitiesHandle(Handle):
             return split(opened, self.viewer, entity, names, reason=because, actor=self.actor)
 
     def protect_entity(self, name_or_id: str, *, reason: str, protected: bool = True) -> EntityInfo:
-        """Keep the facts about an entity from being retired by time. Journalled.
+        """Protect the facts about an entity from decay. Journalled.
 
         Args:
-            protected: False lets time retire them again, where it would.
+            protected: False removes the protection.
 
         Raises:
             NotFound: no memory that this handle may see names it.
@@ -104,14 +104,14 @@ class EntitiesHandle(Handle):
             )
 
     def entity_proposals(self) -> Sequence[EntityProposal]:
-        """Return what a model proposed by night: names that mean an entity that is known."""
+        """Return the model's nightly proposals: names that may mean a known entity."""
         from memgraph.service.life.aliases import listing
 
         with self._service.opened(self.name) as opened:
             return listing(opened, self.viewer)
 
     def decide_entity_proposal(self, proposal_id: str, *, accept: bool, reason: str) -> EntityInfo:
-        """Merge the entities of a proposal, or reject it for good; gives the one that stays.
+        """Merge the entities of a proposal, or reject it for good; return the remaining one.
 
         Raises:
             NotFound: no such proposal is open for this handle.

@@ -1,4 +1,4 @@
-"""Erasure through a handle: for an operator, from whom nothing is hidden."""
+"""Erasure through a handle: for an operator, who sees everything."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ErasingHandle(Handle):
-    """The part of ``Orchestrator`` that makes texts as if they had never been stored."""
+    """The part of ``Orchestrator`` that erases texts."""
 
     def erase(
         self,
@@ -31,32 +31,31 @@ class ErasingHandle(Handle):
         dry_run: bool = True,
         progress: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
     ) -> ErasureReport:
-        """Tell what would go for ever; with ``dry_run=False`` it goes, with a signed report.
+        """Preview an erasure; with ``dry_run=False`` perform it, with a signed report.
 
-        Whatever the viewer of this handle sees, gone are the texts of the memories that are named
-        and of those derived from them alone: from rows, indexes, vectors, receipts, bulletins, the
+        Whatever the viewer of this handle sees, the texts of the named memories and of those
+        derived from them alone are removed: from rows, indexes, vectors, receipts, bulletins, the
         journal, manifests, files in the drop zone's ``processed`` and ``rejected``, logs, and
         copies of the database in the folder of the orchestrator. Their ids, times and edges stay.
-        Other memories that say the same are told in the report and stay. Run it again where the
-        report tells what is unfinished.
+        Other memories with the same text are listed in the report and stay. Run it again when the
+        report lists unfinished work.
 
         Args:
             memory_id: one memory.
             entity: all memories that name it, by id or name; and the entity.
-            session_id: all that was said in a session and drawn from it.
-            path: all that came from a file, or from the files in a folder; as ``retract_source``
-                takes it.
-            conversation_id, workflow_run_id, content_sha256: all that came from it; the digest is
-                of a file's bytes.
+            session_id: all turns of a session and all that was extracted from them.
+            path: all memories from a file, or from the files in a folder; as in ``retract_source``.
+            conversation_id, workflow_run_id, content_sha256: all memories from it; the digest is of
+                a file's bytes.
             reason: journalled; it must not repeat what is erased.
-            dry_run: only tell what would go and what would stay; nothing is written.
-            progress: called with the name of a step, its number and how many there are.
+            dry_run: only report what would go and what would stay; nothing is written.
+            progress: called with the name of a step, its number and the number of steps.
 
         Raises:
             InvalidInput: not exactly one target, no reason, or one that repeats what is erased.
-            NotFound: nothing is named so.
+            NotFound: no such target.
             Conflict: it is erased already, or a name may mean several entities.
-            StorageError: the database failed; running it again goes on.
+            StorageError: the database failed; running it again continues.
         """
         target = erasure_target(
             memory_id=memory_id,
@@ -77,7 +76,7 @@ class ErasingHandle(Handle):
         dry_run: bool = True,
         progress: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
     ) -> ErasureReport:
-        """``erase`` of what is named as a value."""
+        """Call ``erase`` for a target given as a value."""
         from memgraph.service.erasing.erase import erase
         from memgraph.service.sources import named_of
 

@@ -1,4 +1,4 @@
-"""What will expire, the week's reflection, and what belongs before an answer, through a handle."""
+"""Expiring memories, the week's reflection, and the memories relevant to a message."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class ExpiringHandle(ReadingHandle):
-    """The part of ``Orchestrator`` about what expires, reflections, and what fits a message."""
+    """The part of ``Orchestrator`` for expiry, reflections and relevant memories."""
 
     def expiring(self, *, days: float = 30.0, limit: int = 50) -> ExpiringReport:
-        """What will be retired within ``days`` if nobody uses it, the first to go first.
+        """Return the facts that expire within ``days`` unless they are used, soonest first.
 
-        Only what a machine inferred is ever listed. To keep one, recall it, or ``confirm`` it for
-        good. ``days`` is 0..36,600, ``limit`` 0..1,000; ``total`` counts all of them.
+        Only inferred facts are ever listed. To keep one, recall it, or ``confirm`` it for good.
+        ``days`` is 0..36,600, ``limit`` 0..1,000; ``total`` counts all of them.
 
         Raises:
             InvalidInput: one of them is out of range.
@@ -31,10 +31,9 @@ class ExpiringHandle(ReadingHandle):
             return expiring(opened, self.viewer, days=days, limit=limit)
 
     def latest_reflection(self) -> Memory | None:
-        """The week's reflection that was saved last and that this handle may see.
+        """Return the latest weekly reflection that this handle may see; None: there is none.
 
-        Kept in memory and read anew when anything was written since, by any process. None: there
-        is none.
+        It is cached until any process writes.
         """
         with self._service.opened(self.name) as opened:
             found = opened.reflections.latest(self.viewer)
@@ -47,13 +46,13 @@ class ExpiringHandle(ReadingHandle):
     def relevant(
         self, prompt: str, *, limit: int = 5, exclude_session_id: str | None = None
     ) -> Relevant:
-        """What belongs before the answer to a message: facts that fit it, and the last reflection.
+        """Return what belongs before the answer to a message: relevant facts and the last
+        reflection.
 
         Args:
             prompt: the message; an empty one gives the most important facts.
             limit: 1..1,000 facts.
-            exclude_session_id: the conversation that the message is from: what was said in it the
-                agent has before its eyes.
+            exclude_session_id: the conversation of the message, whose turns the agent has already.
 
         Raises:
             InvalidInput: an argument is out of range.

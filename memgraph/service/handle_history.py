@@ -1,4 +1,4 @@
-"""What changed: between two times, and over the life of one memory."""
+"""Changes between two times, and the history of one memory."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ if TYPE_CHECKING:
 
 
 class HistoryHandle(Handle):
-    """The part of ``Orchestrator`` that compares times."""
+    """The part of ``Orchestrator`` that compares two times."""
 
     def diff(self, since: Time, until: Time | None = None, *, limit: int = 100) -> Diff:
-        """What was learnt, replaced, retracted, restored, contradicted, decided and believed more
-        or less after one time until another, the newest first.
+        """Return the changes between two times, newest first.
+
+        They are memories learnt, replaced, retracted and restored, contradictions found and
+        decided, and changes of confidence.
 
         Args:
-            since: what happened at this very millisecond is not shown; at ``until`` it is.
+            since: exclusive; ``until`` is inclusive.
             until: None: now.
-            limit: 1..1000 of each list; ``counts`` are whole.
+            limit: 1..1000 of each list; ``counts`` are complete.
 
         Raises:
             InvalidInput: a limit out of range, or an end before the beginning.
@@ -35,7 +37,7 @@ class HistoryHandle(Handle):
             return diff(opened.database, first, last, limit=limit, viewer=self.viewer)
 
     def history(self, memory_id: str) -> History:
-        """Every status and every value that a memory had, with their times. Raises NotFound."""
+        """Return every status and value that a memory had, with their times. Raises NotFound."""
         from memgraph.graph.history import history
 
         memory_id = self._whole_id(memory_id)

@@ -1,4 +1,4 @@
-"""What a memory reached and what stood behind it, through a handle."""
+"""The influence of a memory and the evidence behind it, through a handle."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ MAX_NODES = 1_000
 
 
 class InfluenceHandle(Handle):
-    """The part of ``Orchestrator`` that follows a memory to what it did and to where it is from."""
+    """The part of ``Orchestrator`` that follows a memory to its uses and its origins."""
 
     def impact(
         self, memory_id: str, *, max_nodes: int = MAX_NODES, as_of: Time | None = None
     ) -> Impact:
-        """Every recall, context, bulletin, run and derived memory that a memory reached.
+        """Return every recall, context, bulletin, run and derived memory that a memory reached.
 
-        A receipt that names a memory which this handle may not see is not there.
+        A receipt that names a memory which this handle may not see is left out.
 
         Args:
-            max_nodes: 1..10,000 derived memories, and as many receipts; ``cut`` tells of more.
+            max_nodes: 1..10,000 derived memories, and as many receipts; ``cut`` is True when there
+                are more.
             as_of: what it had reached by then; None: by now.
 
         Raises:
             NotFound: there is no such memory that this handle may see, or there was none then.
-            InvalidInput: ``max_nodes`` is out of range, or no time.
+            InvalidInput: ``max_nodes`` is out of range, or an invalid time.
         """
         from memgraph.graph.influence import impact
 
@@ -52,19 +53,20 @@ class InfluenceHandle(Handle):
         max_nodes: int = MAX_NODES,
         lines: int = 0,
     ) -> Grounds:
-        """Everything that stood behind a memory, or behind a run of a workflow.
+        """Return all evidence of a memory, or of a run of a workflow.
 
-        Of a memory: what it stands on, and what had been given to the run or the conversation that
-        it comes from. Of a run: what it was given, and what that stands on.
+        Of a memory: what it depends on, and what had been handed to the run or the conversation
+        that it comes from. Of a run: what was handed to it, and what that depends on.
 
         Args:
             memory_id, workflow_run_id: one of them.
-            max_nodes: 1..10,000 memories, and as many receipts; ``cut`` tells of more.
-            lines: 0..1,000 memories of which the lines of their sources are read as well.
+            max_nodes: 1..10,000 memories, and as many receipts; ``cut`` is True when there are
+                more.
+            lines: 0..1,000 memories whose source lines are read as well.
 
         Raises:
-            NotFound: there is no such memory that this handle may see, or nothing was handed out
-                to such a run and nothing comes from it.
+            NotFound: there is no such memory that this handle may see, or no receipt and no memory
+                of such a run.
             InvalidInput: both or none are named, or a bound is out of range.
         """
         from memgraph.graph.influence import grounds_of_memory, grounds_of_run
@@ -88,9 +90,9 @@ class InfluenceHandle(Handle):
             return with_lines(opened, self._view, found, most=lines)
 
     def source_lines(self, memory_id: str) -> SourceLines:
-        """What a memory was read from: its own lines of the file that is kept, or turns.
+        """Return what a memory was read from: its lines of the stored file, or turns.
 
-        Lines are shown of a file whose digest is the one that was read; ``state`` tells.
+        Lines are returned only while the file's digest is the one that was read; see ``state``.
 
         Raises:
             NotFound: there is no such memory that this handle may see.

@@ -1,4 +1,4 @@
-"""What the ingest pipeline does through a handle; the files themselves are its own business."""
+"""Ingestion through a handle: what the pipeline stores; it handles the files itself."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class IngestingHandle(Handle):
 
     @property
     def paths(self) -> OrchestratorPaths:
-        """Where the orchestrator's files lie, the drop zone among them."""
+        """The paths of the orchestrator's files, with the drop zone."""
         return self._service.paths(self.name)
 
     @property
@@ -33,14 +33,14 @@ class IngestingHandle(Handle):
         return self._service.settings(self.name)
 
     def ingested(self, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
-        """What became of a content that was dropped before, and its manifest; None: a new one."""
+        """Return the status and manifest of a content that was dropped before; None: a new one."""
         from memgraph.service.ingesting import known
 
         with self._service.opened(self.name) as opened:
             return known(opened, sha256)
 
     def manifest(self, sha256: str) -> dict[str, Any]:
-        """What became of a dropped content: its ``status`` and ``manifest``; see ``ingest_file``.
+        """Return the ``status`` and ``manifest`` of a dropped content; see ``ingest_file``.
 
         Raises:
             NotFound: it was not dropped here, or is hidden from this handle.
@@ -49,15 +49,15 @@ class IngestingHandle(Handle):
         return {"status": found.status, "manifest": found.manifest}
 
     def ingest_file(self, sha256: str, *, everything: bool | None = None) -> IngestedFile:
-        """What became of a dropped or sent content, as far as this handle may know it.
+        """Return the record of a dropped or sent content, as far as this handle may see it.
 
-        It is there for who sees every memory that came of it, and for who sent it; one of which
-        nothing came for its sender and for who sees everything.
+        It is visible to a handle that sees every memory made from it, and to its sender; a content
+        without memories to its sender and to a handle that sees everything.
 
         Args:
             sha256: of the content, 64 hexadecimal digits.
-            everything: whether nothing in the orchestrator is hidden from the holder of this
-                handle; None: of a host's own handle that, of a confined one not.
+            everything: True when nothing in the orchestrator is hidden from the holder of this
+                handle; None: True for a host's own handle, False for a confined one.
 
         Raises:
             NotFound: it was not dropped here, or is hidden from this handle.
@@ -84,7 +84,7 @@ class IngestingHandle(Handle):
     def ingest_files(
         self, *, limit: int = 50, after: str | None = None, everything: bool | None = None
     ) -> IngestPage:
-        """Dropped and sent files that were worked off, the latest first; see ``ingest_file``.
+        """Return processed files, dropped or sent, latest first; see ``ingest_file``.
 
         Args:
             limit: 1..1,000.
@@ -117,8 +117,9 @@ class IngestingHandle(Handle):
         the file is rejected item by item.
 
         Args:
-            progress: told how many of how many steps are done, between transactions.
-            stop: asked between transactions; True leaves the rest for the same document later.
+            progress: called with the steps done and the number of steps, between transactions.
+            stop: checked between transactions; True leaves the rest for a later call with the same
+                document.
         """
         from memgraph.service.ingesting import store_document
 
@@ -142,27 +143,29 @@ class IngestingHandle(Handle):
         return outcome
 
     def ingest_under_way(self, sha256: str) -> str | None:
-        """The plan of a content of which a part is stored; None: no part, or all of it."""
+        """Return the plan of a partly stored content; None: nothing or all of it is stored."""
         from memgraph.service.ingesting import plan_under_way
 
         with self._service.opened(self.name) as opened:
             return plan_under_way(opened, sha256)
 
     def ingest_given_up(self, sha256: str) -> int:
-        """Retract what is stored of a content whose rest cannot be; how many memories that were."""
+        """Retract the stored part of a content whose rest cannot be stored; return the number of
+        memories.
+        """
         from memgraph.service.ingesting import give_up
 
         with self._service.opened(self.name) as opened:
             return give_up(opened, sha256, self.actor)
 
     def on_behalf(self, sender: Mapping[str, Any]) -> Orchestrator:
-        """A handle for what somebody else sent: its actor, and its bounds.
+        """Return a handle with the actor and the bounds of another sender.
 
         Args:
-            sender: what ``sender`` of the other's handle gave, from JSON.
+            sender: the value of the other handle's ``sender``, from JSON.
 
         Raises:
-            InvalidInput: it is not such a one.
+            InvalidInput: it is not such a value.
         """
         from memgraph.service.intake import viewer_of_sender
 
@@ -170,16 +173,16 @@ class IngestingHandle(Handle):
         return self._service.orchestrator(self.name, viewer=viewer, actor=actor)
 
     def ingest_rejected(self, sha256: str, *, path: str, manifest: Mapping[str, Any]) -> None:
-        """Note that a content was refused or is held, and why; it may be taken later."""
+        """Record that a content was rejected or is held, and why; it may be accepted later."""
         from memgraph.service.ingesting import record_rejection
 
         with self._service.opened(self.name) as opened:
             record_rejection(opened, sha256, path=path, manifest=manifest, actor=self.actor)
 
     def propose(self, text: str) -> Proposals | None:
-        """What the configured extractor would remember of a text, judged by rules.
+        """Return the extractor's proposals for a text, judged by rules.
 
-        None: no extractor is configured. A model that fails is told in ``error_code``.
+        None: no extractor is configured. ``error_code`` is set when the model failed.
         """
         from memgraph.service.extraction import configured_extractor, propose
 
@@ -190,10 +193,11 @@ class IngestingHandle(Handle):
         return propose(provider, text, max_chars=settings.memory.extractor.max_chars)
 
     def without_own_output(self, text: str) -> tuple[str, int]:
-        """A text without what this memory wrote itself, and how many lines and blocks that were.
+        """Return a text without what this memory wrote itself, and the number of lines and blocks
+        removed.
 
-        Line numbers stay. Only what carries the ids of memories that are here is looked at: a line
-        without them is the file's own, whoever said it before.
+        Line numbers stay. Only lines with the ids of existing memories are removed: a line without
+        them belongs to the file, whoever wrote it first.
         """
         from memgraph.service.life.echoes import without_own_output
 
@@ -202,7 +206,7 @@ class IngestingHandle(Handle):
         return left.text, len(left.reasons)
 
     def log_event(self, event: str, **fields: Any) -> None:
-        """A line in the orchestrator's ``memory.log``."""
+        """Write a line to the orchestrator's ``memory.log``."""
         with self._service.opened(self.name) as opened:
             opened.log.info(event, **fields)
 

@@ -1,4 +1,4 @@
-"""Memories put before a message, through a handle."""
+"""Memories in front of a message, through a handle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memgraph.service.reading import members
 
 
 class InjectingHandle(ReadingHandle):
-    """The part of ``Orchestrator`` that writes what is remembered into a prompt."""
+    """The part of ``Orchestrator`` that puts memories into a prompt."""
 
     def get_context(
         self,
@@ -29,7 +29,7 @@ class InjectingHandle(ReadingHandle):
         kinds: Sequence[MemoryKind | str] = (MemoryKind.FACT,),
         agent_id: str | None = None,
     ) -> ContextBlock:
-        """The block of memories to put before a message, and what stands in it.
+        """Return the block of memories to put before a message, and its items.
 
         ``orc.get_context(message).text + message`` is a prompt: the text is empty or ends in a
         newline. One receipt names every memory in it, the reflection's too.
@@ -38,16 +38,15 @@ class InjectingHandle(ReadingHandle):
             prompt: the message; an empty one gives the most important memories.
             limit: 1..1,000 memories beside the reflection; None: ``memory.context.facts``.
             format: None: ``memory.context.format``.
-            exclude_session_id: the conversation that the message is from: what was said in it the
-                agent has before its eyes.
-            include_insight: whether the latest weekly reflection comes with them.
-            kinds: of memories that may be put in; an empty one leaves nothing out.
-            agent_id: whose prompt it is: of other agents' own memories none is put in. None: those
-                that the handle may see.
+            exclude_session_id: the conversation of the message, whose turns the agent has already.
+            include_insight: add the latest weekly reflection.
+            kinds: of memories that may be included; empty: all.
+            agent_id: the agent whose prompt it is: other agents' private memories are left out.
+                None: those that the handle may see.
 
         Raises:
             InvalidInput: an argument is out of range.
-            AccessDenied: the handle sees another agent's memories alone; it is logged.
+            AccessDenied: the handle sees only another agent's memories; it is logged.
         """
         from memgraph.service.context.injecting import context_for
 
@@ -82,7 +81,7 @@ class InjectingHandle(ReadingHandle):
         request: ContextRequest | Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> ContextPackage:
-        """What a task needs to know, within a budget of tokens; see ``ContextAssembler``.
+        """Build the context that a task needs, within a token budget; see ``ContextAssembler``.
 
         Unlike the host's own assembler it opens only what this handle's viewer was granted.
 

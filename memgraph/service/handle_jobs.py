@@ -1,4 +1,4 @@
-"""The jobs of an orchestrator through a handle: what ran, what is due, and running one by hand."""
+"""The jobs of an orchestrator through a handle: past runs, the schedule, and manual runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_RUNS = 1_000
 MAINTENANCE = (JobName.CONSOLIDATION, JobName.DECAY, JobName.REFLECTION)
-"""What ``maintain`` runs, in this order."""
+"""The jobs that ``maintain`` runs, in this order."""
 
 Time = str | int | datetime
 Told = Callable[[str, int, int], None]
@@ -29,12 +29,12 @@ Stop = Callable[[], bool]
 
 
 class JobsHandle(Handle):
-    """The part of ``Orchestrator`` that keeps a memory in order by itself."""
+    """The part of ``Orchestrator`` for background jobs."""
 
     def jobs(self, *, limit: int = 50) -> Sequence[JobRun]:
-        """What ran, the latest first; ``limit`` is 1..1000.
+        """Return past runs, latest first; ``limit`` is 1..1000.
 
-        Of a run about a session that this handle may not see, only that it ran and how it ended.
+        Of a run about a session that this handle may not see, only its time and state are returned.
         """
         from memgraph.service.seen_runs import as_seen
 
@@ -46,7 +46,7 @@ class JobsHandle(Handle):
             ]
 
     def job_plans(self) -> Sequence[JobPlan]:
-        """When each job is next due, and what is overdue."""
+        """Return when each job is next due, and what is overdue."""
         from memgraph.service.life import agenda
 
         with self._service.opened(self.name) as opened:
@@ -61,20 +61,20 @@ class JobsHandle(Handle):
         progress: Told = lambda _part, _done, _total: None,
         stop: Stop = lambda: False,
     ) -> JobRun:
-        """Run a job now, whatever its schedule says; gives what is recorded of it.
+        """Run a job now, whatever its schedule; return the record of the run.
 
-        A job that fails is no exception: ``state`` and ``error_code`` of the run tell.
+        A job that fails raises nothing: see ``state`` and ``error_code`` of the run.
 
         Args:
-            session_id: of a consolidation: only this session, and though it was not long idle.
-            now: run as if this were the time; the lease goes by the wall clock all the same.
-            progress: called with what it is at, how much of it is done, and how much there is.
-            stop: asked between batches; what was done until then stays.
+            session_id: of a consolidation: only this session, even if it was not long idle.
+            now: run as if this were the time; the lease still uses the wall clock.
+            progress: called with the step, how much of it is done, and how much there is.
+            stop: checked between batches; what was done until then stays.
 
         Raises:
-            Conflict: another process is at this job.
-            InvalidInput: no such job, or a session given to one that knows none.
-            NotFound: no such session, or none of its turns is to be seen.
+            Conflict: another process is running this job.
+            InvalidInput: no such job, or a session for a job that takes none.
+            NotFound: no such session, or none of its turns is visible.
         """
         from memgraph.service.life import jobs
 
@@ -94,10 +94,10 @@ class JobsHandle(Handle):
         progress: Told = lambda _part, _done, _total: None,
         stop: Stop = lambda: False,
     ) -> Sequence[JobRun]:
-        """Consolidation, decay and reflection, one after the other; one that fails ends it.
+        """Run consolidation, decay and reflection in turn; stop at one that fails.
 
         Raises:
-            Conflict: another process is at one of them.
+            Conflict: another process is running one of them.
         """
         ended: list[JobRun] = []
         for job in MAINTENANCE:
@@ -108,7 +108,7 @@ class JobsHandle(Handle):
 
     @contextmanager
     def _then(self, now: Time | None) -> Iterator[Opened]:
-        """The open orchestrator, with its clock at a time if one is given."""
+        """Return the open orchestrator, with its clock at a time if one is given."""
         if now is None:
             with self._service.opened(self.name) as opened:
                 yield opened

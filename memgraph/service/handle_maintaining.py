@@ -1,4 +1,4 @@
-"""An operator's work through a handle: embeddings, audit, backup."""
+"""Operator's work through a handle: embeddings, audit, backup."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Told = Callable[[str, int, int], None]
 
 
 class MaintainingHandle(Handle):
-    """The part of ``Orchestrator`` that keeps a database in order."""
+    """The part of ``Orchestrator`` for maintaining a database."""
 
     def embed_pending(
         self, *, limit: int | None = None, progress: Callable[[int], None] = lambda _: None
     ) -> Drained:
-        """Work off the embedding outbox now; returns when nothing is due or the provider failed.
+        """Process the embedding outbox now; returns when nothing is due or the provider failed.
 
-        The facts that wait to be compared are compared, too.
+        Facts that wait to be compared are compared, too.
 
         Args:
             limit: about how many at most.
@@ -40,7 +40,7 @@ class MaintainingHandle(Handle):
         return drained
 
     def settle(self) -> Settled:
-        """Do now what writes have left to do: embed what waits, and compare the new facts.
+        """Finish the pending work of writes now: embed and compare what waits.
 
         Returns when nothing is due, or a provider failed.
         """
@@ -50,7 +50,7 @@ class MaintainingHandle(Handle):
             return Settled(opened.worker.drain(), opened.comparer.drain())
 
     def compare_pending(self, *, limit: int | None = None) -> Compared:
-        """Compare now the facts that wait for it with what is stored.
+        """Compare waiting facts with the stored ones now.
 
         Args:
             limit: about how many at most.
@@ -59,29 +59,31 @@ class MaintainingHandle(Handle):
             return opened.comparer.drain(limit=limit)
 
     def pending_comparisons(self) -> int:
-        """Return how many facts wait to be compared with what is stored; cheap."""
+        """Return how many facts wait to be compared; cheap."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return comparisons.waiting(snapshot)
 
     def pending_embeddings(self) -> int:
-        """How many memories wait to be embedded; cheap, whatever the size of the database."""
+        """Return how many memories wait to be embedded; cheap for any size of database."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return embeddings.pending_count(snapshot)
 
     def embedding_states(self) -> dict[str, int]:
-        """How many memories are pending, ready and failed to be embedded."""
+        """Return how many memories have a pending, ready and failed embedding."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return embeddings.state_counts(snapshot)
 
     def embeddings_status(self) -> EmbeddingsStatus:
-        """How embedding stands: states, models, whether they differ, what failed and why."""
+        """Return embedding states, the models and whether they differ, and failures with
+        reasons.
+        """
         from memgraph.service.rebuilding import embeddings_status
 
         with self._service.opened(self.name) as opened:
             return embeddings_status(opened)
 
     def retry_embeddings(self) -> int:
-        """Make what failed or was put off due at once; gives how many there are."""
+        """Make failed and postponed embeddings due at once; return their number."""
         from memgraph.service.rebuilding import embeddings_retry
 
         with self._service.opened(self.name) as opened:
@@ -104,7 +106,7 @@ class MaintainingHandle(Handle):
         *,
         progress: Told = lambda _part, _done, _total: None,
     ) -> dict[str, int]:
-        """Make indexes anew from what they are derived from; gives how many rows each holds.
+        """Rebuild indexes from their source data; return how many rows each holds.
 
         Raises:
             InvalidInput: no such part.
@@ -115,7 +117,7 @@ class MaintainingHandle(Handle):
             return rebuild(opened, parts, actor=self.actor, progress=progress)
 
     def verify(self, progress: Progress | None = None) -> VerifyReport:
-        """Audit the database; what is wrong is in the report. Nothing is changed.
+        """Audit the database; problems are in the report. Nothing is changed.
 
         Args:
             progress: called with the name of a stage, what is done of it, and how much there is.
@@ -126,7 +128,7 @@ class MaintainingHandle(Handle):
             return verify(opened, progress)
 
     def journal_state(self) -> JournalState:
-        """The journal's head beside what its anchor remembers; for a ledger of one's own, too."""
+        """Return the journal's head and its anchor; also for a ledger of one's own."""
         from memgraph.service.maintenance import journal_state
 
         with self._service.opened(self.name) as opened:
@@ -147,15 +149,15 @@ class MaintainingHandle(Handle):
         accept_findings: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> BackupReport:
-        """Copy the database into one file while it is in use, and check the copy.
+        """Copy the database into one file while it is in use, and audit the copy.
 
         Args:
-            force: replace a file that is there.
-            accept_findings: also when the audit finds something; never damaged pages.
+            force: replace an existing file.
+            accept_findings: accept findings of the audit; damaged pages never.
             progress: called with the pages copied and the pages in all.
 
         Raises:
-            Conflict: there is a file already.
+            Conflict: the file exists.
             DatabaseCorrupt, JournalBroken: the copy does not pass the audit.
         """
         from memgraph.service.maintenance import backup
@@ -170,11 +172,12 @@ class MaintainingHandle(Handle):
             )
 
     def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
-        """Everything the orchestrator knows as JSON Lines, whatever its sensitivity, from one
-        snapshot; take the lines without long pauses.
+        """Yield all data as JSON Lines, whatever its sensitivity, from one snapshot.
+
+        Take the lines without long pauses.
 
         Args:
-            with_vectors: embeddings too; without them an import embeds everything anew.
+            with_vectors: include embeddings; without them an import embeds everything again.
         """
         from memgraph.service.exchange import export_lines
 
@@ -189,14 +192,14 @@ class MaintainingHandle(Handle):
         with_vectors: bool = False,
         progress: Callable[[int], None] = lambda _lines: None,
     ) -> ExportReport:
-        """Write ``export_lines`` into a file, whole or not at all.
+        """Write ``export_lines`` to a file, atomically.
 
         Args:
-            force: replace a file that is there.
+            force: replace an existing file.
             progress: called with the number of lines written.
 
         Raises:
-            Conflict: there is a file already.
+            Conflict: the file exists.
         """
         from memgraph.service.exchange import export_file
 

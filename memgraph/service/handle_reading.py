@@ -1,4 +1,4 @@
-"""Reading through a handle; what its viewer may not see is not there."""
+"""Reading through a handle; what its viewer may not see does not exist."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 RECEIPT_PREFIX = "rcl_"
 LIMITS = ("max_chars", "max_line_chars")
-"""The settings that decide what a bulletin has room for."""
+"""The settings that limit the size of a bulletin."""
 
 Time = str | int | datetime
 
 
 class ReadingHandle(Handle):
-    """The part of ``Orchestrator`` that looks."""
+    """The part of ``Orchestrator`` that reads."""
 
     def get(self, memory_id: str, *, as_of: Time | None = None) -> Memory:
-        """One memory; with ``as_of`` as it was at that time: its status and all that may change.
+        """Return one memory; with ``as_of`` its status and values at that time.
 
-        Here and in every method that names a memory the short id of a bulletin, its last eight
-        characters, stands for it; ``erase`` and ``derived_from`` take whole ids alone.
+        Every method that takes a memory id also accepts the short id of a bulletin, its last eight
+        characters; ``erase`` and ``derived_from`` take only full ids.
 
         Raises:
             NotFound: there is none that this handle may see, or there was none then.
@@ -64,11 +64,11 @@ class ReadingHandle(Handle):
         limit: int = 50,
         as_of: Time | None = None,
     ) -> Sequence[Memory]:
-        """Memories, newest first, a page at a time: ``before`` is the last id of the page before.
+        """Return memories, newest first, by page: ``before`` is the last id of the page before.
 
-        An empty filter leaves nothing out; what is erased is of the status ``erased`` alone;
-        ``tags`` asks for all of them; ``limit`` is 1..1000; ``as_of``: what was stored by
-        then, with the statuses and values of then.
+        An empty filter leaves nothing out; erased memories have only the status ``erased``;
+        ``tags`` must all match; ``limit`` is 1..1000; ``as_of``: what was stored by then, with the
+        statuses and values at that time.
         """
         with self._service.opened(self.name) as opened:
             return reading.listing(
@@ -85,19 +85,19 @@ class ReadingHandle(Handle):
             )
 
     def stats(self) -> dict[str, Any]:
-        """Counts over everything stored, sizes on disk, the state of the embeddings."""
+        """Return counts over everything stored, sizes on disk, and the state of the embeddings."""
         with self._service.opened(self.name) as opened:
             return reading.stats(opened)
 
     def recall(self, query: str | RecallRequest = "", **fields: Any) -> Bundle:
-        """The memories that answer a question, best first, with their reasons and sources.
+        """Return the memories that answer a question, best first, with reasons and sources.
 
         Args:
             query: words or a sentence; or a whole request.
             fields: the other fields of ``RecallRequest``.
 
         Raises:
-            InvalidInput: a field is wrong, or neither query nor filter says what to recall.
+            InvalidInput: a field is wrong, or there is neither a query nor a filter.
             AccessDenied: the request reaches further than this handle's viewer; it is logged.
         """
         request = query if isinstance(query, RecallRequest) else None
@@ -122,10 +122,11 @@ class ReadingHandle(Handle):
         as_of: Time | None = None,
         retracted: bool = False,
     ) -> Subgraph:
-        """The memories within ``hops`` (1..4) of ``ids`` and the edges between them, bounded.
+        """Return the memories within ``hops`` (1..4) of ``ids`` and the edges between them,
+        bounded.
 
-        ``cut`` tells whether a bound (``max_nodes``, a node's degree) left something out;
-        ``retracted``: with memories that were taken back.
+        ``cut`` is True when a bound (``max_nodes``, a node's degree) left something out;
+        ``retracted`` includes retracted memories.
 
         Raises:
             InvalidInput: a bound out of range.
@@ -149,7 +150,7 @@ class ReadingHandle(Handle):
             )
 
     def trace(self, memory_id: str, *, as_of: Time | None = None) -> Trace:
-        """Where a memory comes from, what became of it, and what stands on it.
+        """Return a memory's sources, what became of it, and what depends on it.
 
         With ``as_of`` what was known of it then. Raises NotFound.
         """
@@ -172,11 +173,11 @@ class ReadingHandle(Handle):
         dismissed: bool | None = None,
         oldest_first: bool = False,
     ) -> ContradictionPage:
-        """Open contradictions, or resolved ones, the newest first, with both sides.
+        """Return open or resolved contradictions, newest first, with both sides.
 
-        ``after`` is the ``next_after`` of the page before; ``limit`` is 1..500. Only those are
-        listed of which one side says each word of ``text`` and one is ``memory_id``; of resolved
-        ones, with ``dismissed``, those that were or were not dismissed.
+        ``after`` is the ``next_after`` of the page before; ``limit`` is 1..500. ``text`` keeps
+        those with each of its words on one side, ``memory_id`` those with this memory on one side;
+        ``dismissed`` filters the resolved ones.
         """
         from memgraph.graph.contradictions import list_contradictions
 
@@ -197,14 +198,13 @@ class ReadingHandle(Handle):
             )
 
     def bulletin(self, *, as_of: Time | None = None) -> Issued:
-        """The bulletin for the next message; never fails for a broken database.
+        """Return the bulletin for the next message; never fails for a broken database.
 
-        ``warning`` tells when it is the last good one or an empty one.
+        ``warning`` is set when it is the last good one or an empty one.
 
         Args:
-            as_of: the one that was handed out at that time, made again of what was known then and
-                of today's size limits. It is to be looked at: it leaves no receipt, and a database
-                that cannot be read is an error.
+            as_of: the bulletin of that time, built from what was known then and with today's size
+                limits. It leaves no receipt, and a database that cannot be read is an error.
         """
         from memgraph.bulletin.board import without_database
 
@@ -218,7 +218,7 @@ class ReadingHandle(Handle):
                 enough = opened.receipts.add_bulletin(issued.bulletin, now)
                 issued = self._noted(opened, issued, now, enough=enough)
                 if self._service.embeds_in_background and opened.board.waiting:
-                    # A snapshot is for bad times: every message may make a new one needless.
+                    # A snapshot is for failures: every message may make it obsolete.
                     opened.background.wake_later()
                 return issued
         except (StorageError, MemoryDisabled) as error:
@@ -236,7 +236,9 @@ class ReadingHandle(Handle):
                 return Issued(generate_in(snapshot, self.viewer, settings, as_of))
 
     def _noted(self, opened: Opened, issued: Issued, at: int, *, enough: bool) -> Issued:
-        """The bulletin with its receipt; what stands in that is found out when it is written."""
+        """Keep the receipt of a bulletin and return the bulletin; its items are computed when
+        written.
+        """
         limits = opened.settings.memory.bulletin
         asked: dict[str, Any] = {
             "purpose": BULLETIN,

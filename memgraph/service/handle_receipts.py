@@ -1,4 +1,4 @@
-"""What was handed out through handles: receipts, bulletins as they were, and asking once more."""
+"""Records of what was handed out: receipts, past bulletins, and replays."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 
 
 class ReceiptsHandle(Handle):
-    """The part of ``Orchestrator`` that tells what was handed out."""
+    """The part of ``Orchestrator`` that returns what was handed out."""
 
     def receipt(self, receipt_id: str) -> Receipt:
-        """What somebody was given, and why: of a recall, a bulletin, a context or a turn.
+        """Return a receipt: what a caller was given, and why, by a recall, a bulletin, a context or
+        a turn.
 
         ``asked`` is the request; of a turn it has ``bulletin``, with the memories in it, and
         ``context``, the receipt of that.
 
         Raises:
             NotFound: there is none, or it names a memory that this handle may not see, or is of a
-                bulletin whose asker saw more than this handle does.
+                bulletin whose reader saw more than this handle does.
             InvalidInput: it is no id.
         """
         with self._service.opened(self.name) as opened:
@@ -45,10 +46,10 @@ class ReceiptsHandle(Handle):
         limit: int = 20,
         before: str | None = None,
     ) -> ReceiptList:
-        """The newest receipts of which this handle may see every memory, the newest first.
+        """Return receipts of which this handle may see every memory, newest first.
 
-        One that names no memory is listed to whoever sees the task, the project and the agent that
-        it was for. The newest 10,000 receipts are looked at.
+        A receipt that names no memory is visible to a handle that sees its task, project and agent.
+        The newest 10,000 receipts are searched.
 
         Args:
             task_id, workflow_run_id, conversation_id, purpose: only receipts for these.
@@ -56,7 +57,7 @@ class ReceiptsHandle(Handle):
             before: the last id of the page before.
 
         Raises:
-            InvalidInput: a limit out of range, or what is no id.
+            InvalidInput: a limit out of range, or an invalid id.
         """
         asked = {
             "task_id": task_id,
@@ -68,16 +69,17 @@ class ReceiptsHandle(Handle):
             return reading.receipt_list(opened, self._view, asked, limit=limit, before=before)
 
     def replay(self, receipt_id: str, *, query: str | None = None) -> Replay:
-        """Ask once more what a receipt is of, as of its moment: whether it gives the same.
+        """Repeat the request of a receipt as of its moment, and compare the results.
 
         Args:
-            query: what was asked, where the receipt keeps its digest alone.
+            query: the query, when the receipt keeps only its digest.
 
         Raises:
             NotFound: as ``receipt``.
-            AccessDenied: the asker saw more than this handle does; it is logged and journalled.
+            AccessDenied: the original caller saw more than this handle does; it is logged and
+                journalled.
             InvalidInput: the query is missing or another one; a receipt of a diagnosis or of a
-                search of items, or one that does not say enough, cannot be asked again.
+                search of items, or an incomplete one, cannot be replayed.
         """
         from memgraph.service.replaying import replayed
 
@@ -89,27 +91,27 @@ class ReceiptsHandle(Handle):
                 raise self._denied(opened, error, field="viewer", asked=receipt_id) from None
 
     def bulletins(self, *, limit: int = 20, before: str | None = None) -> BulletinHistory:
-        """Bulletins that were handed out, newest first: those for askers who saw no more than this
-        handle does, as far as they cite only what it sees.
+        """Return bulletins that were handed out, newest first.
 
-        One stands for all hand-outs of the same text to readers of the same view, until another
-        took its place. The newest 2,000 are looked at.
+        Only those for readers who saw no more than this handle does, and that cite only what it
+        sees. One record covers all deliveries of the same text to readers of the same view, until
+        another replaced it. The newest 2,000 are searched.
 
         Args:
             limit: 1..1000.
             before: the last id of the page before.
 
         Raises:
-            InvalidInput: a limit out of range, or what is no id.
+            InvalidInput: a limit out of range, or an invalid id.
         """
         with self._service.opened(self.name) as opened:
             return reading.bulletin_history(opened, self._view, limit=limit, before=before)
 
     def bulletin_issued(self, bulletin_id: str) -> StoredBulletin:
-        """A bulletin as it was handed out.
+        """Return a bulletin as it was handed out.
 
         Raises:
-            NotFound: there is none, or its asker saw more than this handle does, or it cites what
+            NotFound: there is none, or its reader saw more than this handle does, or it cites what
                 this handle may not see.
             InvalidInput: it is no id.
         """

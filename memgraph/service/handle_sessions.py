@@ -1,4 +1,4 @@
-"""Conversations and events through a handle: sessions, subscribers, and what a host hands over."""
+"""Conversations and events through a handle: sessions, subscribers, and the host's turns."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ CLAIM_S = 60.0
 
 
 class SessionsHandle(WritingHandle):
-    """The part of ``Orchestrator`` that knows of conversations and tells what happens."""
+    """The part of ``Orchestrator`` for sessions and events."""
 
     def publish(self, turn: UserTurn | AgentTurn) -> str:
-        """Store a turn that the host's own bus hands over; gives its id.
+        """Store a turn from the host's own bus; return its id.
 
-        As ``save_episode``, but the kind of the turn says whether a person spoke or an agent,
+        As ``save_episode``, but the kind of the turn decides whether a person or an agent spoke,
         whatever the role is called.
 
         Raises:
@@ -47,13 +47,13 @@ class SessionsHandle(WritingHandle):
         limit: int = 100,
         before: SessionPlace | str | None = None,
     ) -> Sequence[SessionInfo]:
-        """The conversations of which this handle may see a turn, the last one talked in first.
+        """Return the conversations of which this handle may see a turn, latest activity first.
 
         Args:
             pending: True: only those that wait for their consolidation, False: the others.
             limit: 1 to 1,000.
-            before: the last session of the page before: what comes after the place that it had
-                there. Its id alone: after the place that it has now.
+            before: the last session of the page before; continues after its position then. Its id
+                alone: after its position now.
 
         Raises:
             InvalidInput: a limit out of its bounds.
@@ -75,13 +75,13 @@ class SessionsHandle(WritingHandle):
         return found
 
     def end_session(self, session_id: str) -> bool:
-        """Say that a conversation is over, without waiting for the next one.
+        """End a conversation now, without waiting for the next one.
 
         Returns:
-            Whether it was open until now. A turn that comes later opens it again.
+            True when it was open. A later turn opens it again.
 
         Raises:
-            NotFound: no such session, or none of its turns is to be seen.
+            NotFound: no such session, or none of its turns is visible.
         """
         with self._write() as (opened, transaction):
             known = sessions.visible(transaction, self._view, session_id)
@@ -105,20 +105,18 @@ class SessionsHandle(WritingHandle):
     ) -> None:
         """Call ``handler`` with every event of these topics, in order, at least once.
 
-        The name stands for the subscriber across restarts and processes: what happened while
-        nobody had it comes when somebody subscribes under it again, and of several processes that
-        have it one gets an event. Delivered in a thread of its own, or by ``deliver_events`` where
-        the service has no background. A handler that raises gets the event again after 1 s, 5 s,
-        25 s, 2 and 10 minutes; then it is put aside, see ``event_failures``. Subscribers are the
-        host's own: they hear of every session and memory, by id, whatever this handle's viewer may
-        see.
+        The name identifies the subscriber across restarts and processes: events while nobody used
+        it are delivered to the next subscription, and of several processes that use it one gets
+        each event. Delivered in a thread of its own, or by ``deliver_events`` when the service has
+        no background. A handler that raises gets the event again after 1 s, 5 s, 25 s, 2 and 10
+        minutes; then it is parked, see ``event_failures``. Subscribers belong to the host: they get
+        events of every session and memory, by id, whatever this handle's viewer may see.
 
         Args:
             topics: of ``memgraph.model.events.EVENTS``; None: all.
-            from_start: a name that is new begins at the oldest event that is kept; else it gets
-                what happens from now on.
-            claim_s: how long the handler may take over an event before another process, that has
-                the same subscriber, takes it for dead. At least 1.
+            from_start: a new name begins at the oldest stored event; else with new ones.
+            claim_s: how long the handler may take for an event before another process with the same
+                subscriber considers it dead. At least 1.
 
         Raises:
             Conflict: the name is taken in this process.
@@ -135,7 +133,7 @@ class SessionsHandle(WritingHandle):
         self.subscribe_as(given, from_start=from_start)
 
     def subscribe_as(self, given: Subscriber, *, from_start: bool) -> None:
-        """``subscribe`` with a subscriber that is checked already. Raises Conflict."""
+        """Subscribe a validated subscriber; see ``subscribe``. Raises Conflict."""
         with self._service.opened(self.name) as opened:
             with opened.database.write() as transaction:
                 events.register(transaction, given.name, from_start=from_start)
@@ -143,11 +141,11 @@ class SessionsHandle(WritingHandle):
             self._tell_soon(opened)
 
     def unsubscribe(self, name: str, *, forget: bool = False) -> bool:
-        """Call a subscriber no more; gives whether this process had one of that name.
+        """Remove a subscriber; return True when this process had one of that name.
 
         Args:
-            forget: it will not come back anywhere: what it has not had, and what it did not take,
-                is dropped. Else events are kept for it, 30 days at most.
+            forget: it will not return anywhere: its undelivered and failed events are dropped. Else
+                events are kept for it, 30 days at most.
         """
         with self._service.opened(self.name) as opened:
             found = opened.subscribers.remove(name)
@@ -158,10 +156,10 @@ class SessionsHandle(WritingHandle):
         return found
 
     def deliver_events(self) -> Delivery:
-        """Deliver what waits now; for a service without background, and for tests.
+        """Deliver waiting events now; for a service without background, and for tests.
 
         Raises:
-            StorageError: the database failed; what was not noted as taken comes again.
+            StorageError: the database failed; events not recorded as delivered come again.
         """
         with self._service.opened(self.name) as opened:
             told = opened.events.deliver()
@@ -169,9 +167,9 @@ class SessionsHandle(WritingHandle):
         return told
 
     def event_failures(self, *, limit: int = 100) -> list[EventFailure]:
-        """Events that a subscriber did not take after all attempts, newest first.
+        """Return events that a subscriber did not accept after all attempts, newest first.
 
-        Those about sessions or memories that this handle may not see are left out.
+        Events of sessions or memories that this handle may not see are left out.
 
         Args:
             limit: 1 to 1,000.
@@ -182,10 +180,10 @@ class SessionsHandle(WritingHandle):
             return events.failures(snapshot, limit, self._view)
 
     def retry_events(self) -> int:
-        """Hand subscribers of this process what was put aside, once; gives how many they took.
+        """Deliver parked events to subscribers of this process, once; return how many succeeded.
 
-        One that is at work on an event, here or in another process, is left out, and so is one
-        that has a pause after a failure.
+        Subscribers that are handling an event, here or in another process, or that pause after a
+        failure, are skipped.
         """
         with self._service.opened(self.name) as opened:
             return opened.events.retry()

@@ -1,4 +1,4 @@
-"""Sources through a handle: what came from each, how far it is trusted, and taking it back."""
+"""Sources through a handle: their memories, their trust, and retracting them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class SourcesHandle(Handle):
-    """The part of ``Orchestrator`` that knows where memories come from.
+    """The part of ``Orchestrator`` for the sources of memories.
 
     A source is named by a kind and a name: ``path`` (a file, or a folder with all below it; a
     relative one lies in ``ingest/processed/``), ``conversation``, ``run`` (of a workflow) or
@@ -42,17 +42,17 @@ class SourcesHandle(Handle):
         after: str | None = None,
         sender: str | None = None,
     ) -> SourcePage:
-        """Sources of which this handle sees something, by kind and name.
+        """Return sources of visible memories, by kind and name.
 
         Args:
             kind: None: paths, conversations and runs.
             limit: 1..500 sources.
             after: ``next_after`` of the page before.
-            sender: only sources of which somebody of this name said something, or this actor, such
-                as ``key:…``, stored something.
+            sender: only sources with statements by a speaker of this name, or stored by this actor,
+                such as ``key:…``.
 
         Raises:
-            InvalidInput: one of them is none.
+            InvalidInput: one of them is invalid.
         """
         from memgraph.service import sources
 
@@ -70,11 +70,11 @@ class SourcesHandle(Handle):
             )
 
     def source(self, kind: SourceName | str, name: str) -> SourceInfo:
-        """What came from one source, and how far it is trusted.
+        """Return the memories of one source and its trust.
 
         Raises:
-            InvalidInput: it is no name of a source.
-            NotFound: nothing came from it, as far as this handle sees.
+            InvalidInput: an invalid kind or name.
+            NotFound: nothing that this handle sees came from it.
         """
         from memgraph.service import sources
 
@@ -87,10 +87,10 @@ class SourcesHandle(Handle):
         return found
 
     def trusted(self) -> list[TrustedSource]:
-        """What operators said of sources, by kind and name.
+        """Return the trust that operators assigned to sources, by kind and name.
 
-        A confined handle is told what it said itself, and what is said of sources of which it sees
-        something.
+        A confined handle gets what it assigned itself, and what concerns sources of memories that
+        it sees.
         """
         from memgraph.service import sources
 
@@ -110,20 +110,20 @@ class SourcesHandle(Handle):
         max_memories: int | None = None,
         reason: str,
     ) -> TrustedSource:
-        """Say how far a source is trusted; what was said of it before is replaced.
+        """Assign a trust tier to a source, in place of an earlier one.
 
-        It holds from now on: what replaced what stays so. A source of a lower tier replaces
-        nothing that a higher one said: an Updates edge from it becomes an open contradiction.
-        A confined handle speaks of sources of which it sees something, and replaces what it said.
+        It applies from now on: what was replaced stays replaced. A source of a lower tier replaces
+        nothing of a higher one: an Updates edge from it becomes an open contradiction. A confined
+        handle can assign it to sources of memories that it sees, and replace what it assigned.
 
         Args:
             tier: ``low``, ``standard`` or ``high``.
-            max_memories: how many it may hold, retracted ones not counted, 0..10^9; 0: nothing
-                more; None: what ``memory.trust.max_memories`` says of the tier.
+            max_memories: the maximum number of its memories, without retracted ones, 0..10^9; 0:
+                accept nothing more; None: ``memory.trust.max_memories`` of the tier.
 
         Raises:
-            InvalidInput: it is no name of a source, no tier or no number, or no reason.
-            NotFound: the handle is confined, and nothing came from it that it sees.
+            InvalidInput: an invalid source, tier, number or reason.
+            NotFound: the handle is confined, and sees no memory of it.
         """
         from memgraph.model.sources import TrustedSource
         from memgraph.service import sources
@@ -146,11 +146,11 @@ class SourcesHandle(Handle):
         return sources.trusted_from_row(row)
 
     def distrust(self, kind: SourceName | str, name: str, *, reason: str) -> None:
-        """Take back what was said of a source: the settings decide again.
+        """Remove the trust assigned to a source: the settings apply again.
 
         Raises:
-            InvalidInput: it is no name of a source, or no reason.
-            NotFound: nothing was said of it.
+            InvalidInput: an invalid source or reason.
+            NotFound: nothing was assigned to it.
         """
         from memgraph.service import sources
 
@@ -174,21 +174,20 @@ class SourcesHandle(Handle):
         reason: str,
         dry_run: bool = True,
     ) -> SourceRetraction:
-        """Take back all that came from a source, and what was derived from that alone.
+        """Retract all memories from a source, and what was derived from them alone.
 
-        What further sources say, or has other grounds, stays and is told. What had been replaced
-        by nothing but what goes has its place back; contradictions that were decided for what goes
-        are open again. All of it is one transaction, which ``restore_source`` reverses. What comes
-        from the source later is stored again, unless ``trust`` with ``max_memories=0`` says
-        otherwise.
+        Memories with other sources or other evidence stay and are reported. What had been replaced
+        only by retracted memories is active again; contradictions that they won are open again. It
+        is one transaction, which ``restore_source`` reverses. Later memories from the source are
+        stored again, unless ``trust`` with ``max_memories=0`` prevents it.
 
         Args:
             path, conversation_id, workflow_run_id, content_sha256: exactly one of them.
-            dry_run: only tell what would go.
+            dry_run: only report what would be retracted.
 
         Raises:
-            InvalidInput: not exactly one, or no name of a source, or no reason.
-            NotFound: nothing came from it, as far as this handle sees.
+            InvalidInput: not exactly one source, an invalid one, or an invalid reason.
+            NotFound: nothing that this handle sees came from it.
         """
         from memgraph.service import source_retracting
 
@@ -214,19 +213,19 @@ class SourcesHandle(Handle):
         reason: str,
         dry_run: bool = True,
     ) -> SourceRestoration:
-        """Bring back what ``retract_source`` took back by the same name, in one transaction.
+        """Restore what ``retract_source`` retracted by the same name, in one transaction.
 
-        What was restored, retracted for another reason or erased since stays as it is. What had its
-        place back meanwhile is replaced again; a contradiction that is open again stays so, and is
-        told.
+        What was restored, retracted for another reason or erased since stays as it is. What became
+        active meanwhile is replaced again; a contradiction that was reopened stays open, and is
+        reported.
 
         Args:
             path, conversation_id, workflow_run_id, content_sha256: exactly one of them.
-            dry_run: only tell what would come back.
+            dry_run: only report what would be restored.
 
         Raises:
-            InvalidInput: not exactly one, or no name of a source, or no reason.
-            NotFound: nothing is taken back with it, as far as this handle sees.
+            InvalidInput: not exactly one source, an invalid one, or an invalid reason.
+            NotFound: no retraction of it is visible to this handle.
         """
         from memgraph.service import source_restoring
 
@@ -261,7 +260,7 @@ class SourcesHandle(Handle):
         return self._named(*chosen[0])
 
     def _may_tell_of(self, snapshot: Snapshot, named: Named, told: TrustedSource | None) -> bool:
-        """Whether this handle may know what was ``told`` of a source, and say something of it."""
+        """Return True when this handle may see and change the trust of a source."""
         if not self.viewer.confined or (told is not None and told.actor == self.actor):
             return True
         return sources_rows.is_seen(snapshot, named, self._view)

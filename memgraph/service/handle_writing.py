@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 
 def within_batch(memory_ids: Sequence[str]) -> Sequence[str]:
-    """The same ids. Raises InvalidInput: none, or more than a thousand, or one text."""
+    """Return the ids unchanged. Raises InvalidInput: none, more than a thousand, or a single
+    text.
+    """
     if isinstance(memory_ids, str) or not 1 <= len(memory_ids) <= MAX_BATCH:
         raise InvalidInput(f"memory_ids: 1 to {MAX_BATCH:,} ids", field="memory_ids")
     return memory_ids
@@ -43,7 +45,7 @@ def forgotten(
     view: View,
     refused: Callable[[MemgraphError], None],
 ) -> list[Forgotten]:
-    """Retract each; one that cannot be is told, and changes nothing.
+    """Retract each memory; one that cannot be retracted is rejected by itself.
 
     Args:
         refused: called with the error of each that cannot be.
@@ -91,14 +93,14 @@ _KEPT_BY_A_CORRECTION = (
 
 
 class WritingHandle(Handle):
-    """The part of ``Orchestrator`` that changes what is remembered."""
+    """The part of ``Orchestrator`` that writes memories."""
 
     def remember(self, content: str, **fields: Any) -> str:
-        """Store one memory and give its id; one that is there already gives its own.
+        """Store one memory and return its id; for an existing one return that one's.
 
-        The same memory is there when an active one has the same text, kind, type, scope,
-        sensitivity and agent, and this handle may see it. Turns (episodes) are never the same,
-        unless their ``turn_id`` says so.
+        A memory exists already when an active one that this handle may see has the same text, kind,
+        type, scope, sensitivity and agent. Turns (episodes) are never the same, unless their
+        ``turn_id`` is.
 
         Args:
             content: the text, 1 to 32,000 characters; it never changes afterwards.
@@ -106,18 +108,18 @@ class WritingHandle(Handle):
 
         Raises:
             InvalidInput: naming each field that is wrong.
-            NotFound: a memory named in ``derived_from`` is not there, not to be seen, or erased.
+            NotFound: a memory named in ``derived_from`` is missing, not visible, or erased.
             AccessDenied: the file named as its source may not be read, or the handle is confined
                 and would not see what it stores.
         """
         return self.store(content, **fields).memory_id or ""
 
     def store(self, content: str, **fields: Any) -> Outcome:
-        """Store one memory as ``remember`` does and return what became of it.
+        """Store one memory as ``remember`` does and return the outcome.
 
-        A fact is compared with the facts about the same subject. One that says the same as another
-        by the same author is a ``duplicate``; the outcome's ``updates`` and ``contradicts`` name
-        the others, ``reasons`` says why.
+        A fact is compared with the facts about the same subject. A repetition by the same author is
+        a ``duplicate``; the outcome's ``updates`` and ``contradicts`` name the others, ``reasons``
+        why.
 
         Raises:
             InvalidInput, NotFound, AccessDenied: see ``remember``.
@@ -137,11 +139,11 @@ class WritingHandle(Handle):
     def save_episode(
         self, content: str, *, session_id: str, source_role: str, **fields: Any
     ) -> str:
-        """Store one turn of a conversation and give its id: the path of every message.
+        """Store one turn of a conversation and return its id: the path of every message.
 
-        The text index, the names that rules find and the turn's place in its session are written
+        The text index, the names that rules find and the turn's position in its session are written
         at once. No model is called: the vector follows from the outbox. The first turn of a new
-        session completes the others that are open; a turn of a completed one opens it again.
+        session completes the other open ones; a turn of a completed session opens it again.
 
         Args:
             content: what was said, 1 to 32,000 characters.
@@ -173,10 +175,10 @@ class WritingHandle(Handle):
         reason: str | None = None,
         partial: bool = False,
     ) -> str:
-        """Join two memories and give the edge's id; an edge that is there gives its own.
+        """Join two memories and return the edge's id; for an existing edge return that one's.
 
-        Updates supersedes ``to_id`` unless ``partial``; a partial one may be made whole later.
-        From a source that is trusted less it gives the id of an open contradiction instead.
+        Updates supersedes ``to_id`` unless ``partial``; a partial one may be made whole later. From
+        a less trusted source it returns the id of an open contradiction instead.
 
         Raises:
             InvalidInput, NotFound, Conflict: what is wrong with it; nothing was written. A memory
@@ -189,11 +191,11 @@ class WritingHandle(Handle):
         return joined.edge_id or ""
 
     def correct(self, memory_id: str, content: str, *, reason: str, **fields: Any) -> str:
-        """Replace what a memory says: a new memory with an Updates edge; gives its id.
+        """Replace a memory's text by a new memory with an Updates edge; return the new id.
 
-        The new one keeps the old one's type, scope and tags unless ``fields`` say otherwise. Where
-        a more trusted source said the old one, it stays active, and the two are an open
-        contradiction: among those of ``trace(id).open_contradictions``.
+        The new one keeps the old one's type, scope and tags unless ``fields`` override them. When
+        the old one comes from a more trusted source, it stays active, and the two are an open
+        contradiction: see ``trace(id).open_contradictions``.
 
         Raises:
             NotFound: no such memory.
@@ -227,7 +229,7 @@ class WritingHandle(Handle):
             )
 
     def retract(self, memory_id: str, *, reason: str) -> None:
-        """Take a memory back; it stays in the history. Raises NotFound, IllegalTransition."""
+        """Retract a memory; it stays in the history. Raises NotFound, IllegalTransition."""
         from memgraph.service import changes
 
         because = self._because(reason)
@@ -245,15 +247,15 @@ class WritingHandle(Handle):
             )
 
     def forget(self, memory_ids: Sequence[str], *, reason: str) -> list[Forgotten]:
-        """Take many memories back in one transaction, with an outcome for each, in order.
+        """Retract many memories in one transaction, with an outcome for each, in order.
 
-        One that is not to be seen, or is retracted already, is rejected by itself.
+        One that is not visible, or is retracted already, is rejected by itself.
 
         Args:
             memory_ids: 1 to 1,000.
 
         Raises:
-            InvalidInput: too many or too few, or a reason that is none.
+            InvalidInput: too many or too few, or an invalid reason.
         """
         pass  # merged
 
@@ -266,10 +268,10 @@ class WritingHandle(Handle):
         return outcomes
 
     def restore(self, memory_id: str, *, reason: str) -> None:
-        """Bring a memory back that was retracted, or replaced by nothing that still stands.
+        """Restore a memory that was retracted, or superseded by nothing that is still active.
 
-        It is active, or superseded where its successor stands; what it had replaced itself and is
-        active is replaced again.
+        It becomes active, or superseded when its successor is active; an active memory that it had
+        replaced is superseded again.
 
         Raises:
             NotFound, IllegalTransition: there is none, or it is active, or is replaced.
@@ -292,7 +294,7 @@ class WritingHandle(Handle):
             )
 
     def _edge_input(self, fields: dict[str, Any]) -> EdgeInput:
-        """Return an edge between two memories that are named by whole or short ids."""
+        """Return an edge between two memories named by full or short ids."""
         given = validated(EdgeInput, fields)
         from_id, to_id = self._whole_ids([given.from_id, given.to_id])
         return validated(EdgeInput, {**fields, "from_id": from_id, "to_id": to_id})
@@ -306,7 +308,7 @@ class WritingHandle(Handle):
         return stored
 
     def _readable(self, outcome: Outcome) -> Outcome:
-        """Return an outcome without what it tells of other memories, for who may not read."""
+        """Return an outcome without references to other memories, for callers who may not read."""
         if self.reads:
             return outcome
         hidden = ("updates", "updated_by", "contradicts", "reasons")
@@ -345,7 +347,7 @@ class WritingHandle(Handle):
         live: bool = False,
         compare: bool = False,
     ) -> Written:
-        """All of it or nothing: the first item that cannot be stored undoes the transaction."""
+        """Store all or nothing: the first item that cannot be stored undoes the transaction."""
         from memgraph.service.joining import Compare
 
         prepared = [opened.writer.prepare(self._canonical(opened, each)) for each in given]

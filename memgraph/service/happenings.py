@@ -1,8 +1,8 @@
-"""What happens in an orchestrator, for one who looks on: new contradictions, jobs that end.
+"""Events of an orchestrator for an observer: new contradictions, jobs that end.
 
-Nothing waits in the database for who looks on, and nothing of it stays open between two looks. A
-position names the last contradiction and the last run that were told, by the ids that the reader
-knows: numbers of rows would tell how much goes on that is hidden.
+Nothing is queued in the database for an observer, and nothing stays open between two calls. A
+position names the last contradiction and the last run that were reported, by ids that the reader
+knows: row numbers would disclose how much hidden activity there is.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 JOB_ENDED: Final = "job.ended"
 PAGE: Final = 64
-"""Of either kind so many are told at a look; the next look tells more."""
+"""The maximum of each kind returned at a time; the next call returns more."""
 
 MAX_RUNS: Final = 100_000
 _MAX_POSITION_CHARS: Final = 4 * MAX_NAME_CHARS
 SETTLED_NS: Final = 3_000_000_000
-"""A commit is to be read once the disk has it: so long after it was written, at the latest."""
+"""The longest time until a commit can be read from the disk after it was written."""
 
 
 class Happening(Value):
-    """Something that happened.
+    """An event.
 
     Attributes:
         topic: ``memory.contradiction_found`` or ``job.ended``.
-        position: after it; who looks on again from there is told what came later.
+        position: after it; an observer that continues from there gets later events.
         data: of a contradiction ``at``, ``edge_id``, ``from_id`` and ``to_id``; of a job its run.
     """
 
@@ -52,15 +52,15 @@ class Happening(Value):
 
 
 class Lookout(Handle):
-    """Looks on for one reader, from now or from a position. Not thread-safe.
+    """Reports events to one reader, from now or from a position. Not thread-safe.
 
-    A contradiction is told where both sides are seen. A run may be told twice when somebody goes
-    on from a position: its id says so.
+    A contradiction is reported when both sides are visible. A run may be reported twice when a
+    reader continues from a position: its id shows that.
 
     Args:
-        handle: whose view counts.
-        jobs: whether runs are told, too.
-        position: of the last happening that the reader had; None: what happens from now on.
+        handle: whose view applies.
+        jobs: True to report runs, too.
+        position: of the last event that the reader had; None: from now on.
 
     Raises:
         InvalidInput: it is no position.
@@ -83,15 +83,15 @@ class Lookout(Handle):
 
     @property
     def position(self) -> str:
-        """Where this reader is."""
+        """The position of this reader, as an opaque text."""
         told = json.dumps([self._edge_id, self._run_id], separators=(",", ":"))
         return base64.urlsafe_b64encode(told.encode()).decode().rstrip("=")
 
     def look(self, *, thoroughly: bool = False) -> Sequence[Happening]:
-        """What happened since the last look.
+        """Return the events since the last call.
 
         Args:
-            thoroughly: also when the files say that nothing was written; now and then.
+            thoroughly: read even when the files show no write; for an occasional check.
 
         Raises:
             StorageError: the database cannot be read.

@@ -1,8 +1,8 @@
-"""Writes that are done once, however often they are asked for.
+"""Idempotent writes: requests with a key are done once.
 
-A write that comes with a key is noted in the very transaction that does it: either both are
-durable or neither is. What was answered follows a little later; where a crash came between, it is
-known that the write was done, and what it wrote.
+A write with a key is recorded in the transaction that does it: both are durable or neither is. The
+answer is written a little later; after a crash in between, it is still known that the write was
+done, and what it wrote.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_WAITING: Final = 200
 
 
 class ClaimTaken(Exception):  # no error of anybody: another request was first
-    """Another request with the same key wrote first; nothing of this one was."""
+    """Another request with the same key wrote first; this one wrote nothing."""
 
     def __init__(self, claim: Claim) -> None:
         super().__init__("another request with this key was first")
@@ -47,8 +47,8 @@ class Claim:
 
     Attributes:
         memory_ids: what was written under it, at most ``MOST_IDS``.
-        made: whether a transaction that holds it is durable.
-        at: when it was asked for; None: when its first transaction was, by that one's own clock.
+        made: True when a transaction that holds it is durable.
+        at: the time of the request; None: that of its first transaction, by that one's clock.
     """
 
     key_sha256: str
@@ -59,7 +59,7 @@ class Claim:
 
     @classmethod
     def of(cls, actor: str, key: str, *request: bytes) -> Claim:
-        """Of who asks, the key that they gave, and all that makes up the request.
+        """Return the claim for a caller, its key, and the contents of the request.
 
         Raises:
             InvalidInput: the key is empty, too long, or not of printable ASCII.
@@ -74,7 +74,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the same request was answered before."""
+    """The stored answer to the same request."""
 
     status: int
     text: str
@@ -84,18 +84,18 @@ _CLAIM: ContextVar[Claim | None] = ContextVar("memgraph_claim", default=None)
 
 
 def current_claim() -> Claim | None:
-    """The claim of the request that this is done for."""
+    """Return the claim of the current request."""
     return _CLAIM.get()
 
 
 def claim_for_this_request(claim: Claim) -> None:
-    """Let every transaction from here on, in this context, be done under a claim."""
+    """Put every later transaction in this context under a claim."""
     _CLAIM.set(claim)
 
 
 @contextmanager
 def claiming(claim: Claim) -> Iterator[None]:
-    """Let every transaction in the block be done under a claim."""
+    """Put every transaction in the block under a claim."""
     token = _CLAIM.set(claim)
     try:
         yield
@@ -104,10 +104,10 @@ def claiming(claim: Claim) -> Iterator[None]:
 
 
 def note(transaction: Transaction, claim: Claim, entries: Iterable[Entry], at: int) -> Committed:
-    """Note in a transaction, as the last thing, that it is the claim's.
+    """Record the claim in a transaction, as its last step.
 
     Returns:
-        What to call once it is durable.
+        A function to call once it is durable.
 
     Raises:
         ClaimTaken: another request has the key; the transaction must be undone.
@@ -117,7 +117,7 @@ def note(transaction: Transaction, claim: Claim, entries: Iterable[Entry], at: i
     if claim.made:
         idempotency.extend(transaction, claim.key_sha256, memory_ids)
     else:
-        # A job may run as if it were another time; for how long a key counts, it is no other.
+        # A job may run with another time; the lifetime of a key uses the real one.
         at = at if claim.at is None else claim.at
         key, request = claim.key_sha256, claim.request_sha256
         if not idempotency.claim(
@@ -132,7 +132,7 @@ def note(transaction: Transaction, claim: Claim, entries: Iterable[Entry], at: i
 
 
 class Answers:
-    """What requests were answered: kept at once in memory, and a little later with their claims.
+    """The answers to requests: kept in memory at once, and written with their claims later.
 
     Thread-safe. A crash in between loses the answer, never the claim.
     """
@@ -146,13 +146,13 @@ class Answers:
         self.erased_through = 0
 
     def find(self, claim: Claim, view: View | None = None) -> Kept | idempotency.Done | None:
-        """What became of the same request before; a ``Done`` has no answer, or none yet.
+        """Return the outcome of the same request before; a ``Done`` has no answer (yet).
 
         Args:
-            view: of the ids that were written, give those that are seen with it.
+            view: return only the written ids that are visible with it.
 
         Raises:
-            KeyReused: the key was given with another request. StorageError.
+            KeyReused: the key was used with another request. StorageError.
         """
         with self._lock:
             waiting = self._waiting.get(claim.key_sha256)
@@ -174,7 +174,7 @@ class Answers:
         return Kept(found.status, found.answer or "")
 
     def keep(self, claim: Claim, status: int, text: str) -> bool:
-        """Keep an answer; gives whether so many wait that they are to be written now.
+        """Keep an answer; return True when enough wait to be written now.
 
         A request that was done without a transaction under its claim gets a row with its answer.
         """
@@ -185,7 +185,7 @@ class Answers:
             return len(self._waiting) >= MOST_WAITING
 
     def flush(self) -> None:
-        """Write what waits. Raises StorageError: it waits on."""
+        """Write the waiting answers. Raises StorageError: they keep waiting."""
         with self._lock:
             due = list(self._waiting.values())
         if not due:

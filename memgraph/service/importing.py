@@ -1,8 +1,8 @@
-"""Import of an export: every line is checked like input from a stranger, all or nothing is stored.
+"""Import of an export: every line is validated as untrusted, all or nothing is stored.
 
-Into an orchestrator that is new or still empty. Ids, times and the journal come back as they were;
-the same name gives the same bytes at the next export. Under another name ``orchestrator_id`` is the
-new one, and the journal says so with an ``import`` entry.
+The target is a new or empty orchestrator. Ids, times and the journal are restored; under the same
+name the next export has the same bytes. Under another name ``orchestrator_id`` is the new one, and
+the journal has an ``import`` entry about it.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ def import_into(
     actor: str,
     progress: Callable[[int], None] = lambda _lines: None,
 ) -> ImportReport:
-    """Import into an orchestrator that is open and holds nothing yet, in one transaction.
+    """Import into an open and empty orchestrator, in one transaction.
 
     Raises:
         ImportRejected: with ``details["reason"]`` and the ``line``; nothing was written.
-        Conflict: the orchestrator holds something.
+        Conflict: the orchestrator is not empty.
     """
     heads: list[Head] = []
 
@@ -112,10 +112,10 @@ def import_new(
     key: bytes | None = None,
     progress: Callable[[int], None] = lambda _lines: None,
 ) -> ImportReport:
-    """Make an orchestrator from an export. When the export is rejected, nothing is made.
+    """Create an orchestrator from an export. When the export is rejected, nothing is created.
 
     Args:
-        dimensions: of the vectors that will be made, where the export has none.
+        dimensions: of vectors to be made, when the export has none.
         anchor_folder: where anchors are kept; empty: beside the database.
         key: of a keyed journal.
 
@@ -286,7 +286,7 @@ class Loader:
             self._flush()
 
     def _check(self, record: Record, values: dict[str, Any]) -> None:
-        """What a line must fulfil beyond its types, and what it is completed with."""
+        """Validate a line beyond its types, and fill in missing values."""
         if record.name == "memory":
             content = values["content"]
             if content and content_hash(content) != values["content_hash"]:

@@ -1,4 +1,4 @@
-"""Storing one dropped file: its memories, edges and links in short transactions, once for ever."""
+"""Storing one dropped file exactly once: memories, edges and links in short transactions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memgraph.store.visibility import View
 DETAIL_ROLE = "decision_detail"
 
 BY = "by"
-"""Of a manifest: who had it stored, as the journal names them."""
+"""The manifest field for the sender, as in the journal."""
 
 HALF_STORED: Final = "the rest of its file could not be stored"
 # What a transaction may do, in memories: about 20 ms, so that other writers hardly wait.
@@ -37,7 +37,7 @@ Step = MemoryInput | EdgeInput | Link
 
 
 def known(opened: Opened, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
-    """What became of a content that was dropped before: its status and manifest."""
+    """Return the status and manifest of a content that was dropped before."""
     with opened.database.read() as snapshot:
         return ingest_files.status_of(snapshot, sha256)
 
@@ -54,16 +54,17 @@ def store_document(
 ) -> DocumentOutcome:
     """Store a parsed file in short transactions. A content that was stored before writes nothing.
 
-    Called again with the same document after an interruption, it goes on where it was.
+    Called again with the same document after an interruption, it continues.
 
     Args:
         view: what the writer sees, and therefore may join; None: everything.
-        refused: told of each item that was rejected.
-        progress: told how many of how many steps are done, after each transaction but the last.
-        stop: asked after the same; True leaves the rest for another call.
+        refused: called for each rejected item.
+        progress: called with the steps done and the number of steps, after each transaction but
+            the last.
+        stop: checked then, too; True leaves the rest for another call.
 
     Raises:
-        StorageError: the transaction in hand wrote nothing.
+        StorageError: the current transaction wrote nothing.
     """
     previous = known(opened, document.sha256)
     if previous is not None and previous[0] is IngestStatus.PROCESSED:
@@ -79,17 +80,17 @@ def store_document(
 
 
 def plan_under_way(opened: Opened, sha256: str) -> str | None:
-    """The plan of a content of which some is stored, but not all; None: there is no such one."""
+    """Return the plan of a partly stored content; None: there is no such one."""
     with opened.database.read() as snapshot:
         last = ingest_files.last_part(snapshot, sha256)
     return None if last is None else last[0]
 
 
 def give_up(opened: Opened, sha256: str, actor: str) -> int:
-    """Retract what is stored of a content that will not be stored as a whole.
+    """Retract the stored part of a content whose rest will not be stored.
 
     Returns:
-        How many memories that were.
+        The number of memories.
     """
     with opened.database.read() as snapshot:
         told = [_Told.read(each.outcomes) for each in ingest_files.parts(snapshot, sha256)]
@@ -122,7 +123,7 @@ def _retract(transaction: JournalledTransaction, memory_id: str) -> None:
 
 @dataclass(slots=True)
 class _Told:
-    """What became of some steps of a document, in the order of the steps."""
+    """The outcomes of some steps of a document, in the order of the steps."""
 
     memories: list[Outcome] = field(default_factory=list)
     edges: list[Outcome] = field(default_factory=list)
@@ -132,7 +133,7 @@ class _Told:
 
     @classmethod
     def read(cls, told: Mapping[str, Any]) -> _Told:
-        """What ``written`` gave."""
+        """Return the value that ``written`` made."""
         made, edges, links = (
             [Outcome.model_validate(each) for each in told[name]]
             for name in ("memories", "edges", "links")
@@ -140,7 +141,7 @@ class _Told:
         return cls(made, edges, links, told["waiting"], told["to_compare"])
 
     def written(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """Return it as plain JSON."""
         return {
             "memories": _dumped(self.memories),
             "edges": _dumped(self.edges),
@@ -150,7 +151,7 @@ class _Told:
         }
 
     def add(self, other: _Told) -> None:
-        """Append what became of the steps that follow."""
+        """Append the outcomes of the following steps."""
         self.memories += other.memories
         self.edges += other.edges
         self.links += other.links
@@ -160,7 +161,7 @@ class _Told:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Steps of one transaction, and what is ready for it; ``room``: what else it may do."""
+    """The steps of one transaction, and their prepared data; ``room``: what else it may do."""
 
     steps: Sequence[Step]
     room: int
@@ -168,12 +169,12 @@ class _Part:
 
 
 class _Storing:
-    """One document on its way into the database.
+    """The storing of one document.
 
     Its steps are its memories in order, each followed by the edges that it completes, then its
     links to other files; links that waited for it come last. Each part is one transaction, with a
-    row that says how far it came and what became of its steps: a worker that is killed costs one
-    part, and of two workers only one stores it.
+    row that records its position and the outcomes of its steps: a killed worker loses one part, and
+    of two workers only one stores it.
     """
 
     def __init__(self, opened: Opened, document: Document, actor: str, view: View | None) -> None:
@@ -188,7 +189,7 @@ class _Storing:
         self._told = _Told()
 
     def resume(self, snapshot: Snapshot) -> None:
-        """Read how far this plan came before; what another plan left is stored anew."""
+        """Read how far this plan got; the steps of another plan are stored again."""
         self._restart()
         for row in ingest_files.parts(snapshot, self._document.sha256):
             if row.plan != self._document.plan:
@@ -200,7 +201,7 @@ class _Storing:
                 self._keys[given.key] = outcome.memory_id
 
     def advance(self, refused: Callable[[MemgraphError], None]) -> DocumentOutcome | None:
-        """Store the next part; gives the outcome of the whole with the last one."""
+        """Store the next part; return the outcome of the whole with the last one."""
         part = self._next_part()
         # What is told of a large file is large: it is written down before the transaction, too.
         manifest = json_text(self._manifest()) if self._part and not part.steps else None
@@ -212,7 +213,7 @@ class _Storing:
         return outcome
 
     def _next_part(self) -> _Part:
-        """The steps of the next transaction, and all of them that needs no lock."""
+        """Return the steps of the next transaction, with everything that needs no lock prepared."""
         room = MOST
         steps: list[Step] = []
         for step in self.steps[self.done : self.done + MOST]:
@@ -245,7 +246,7 @@ class _Storing:
             return DocumentOutcome(outcome="duplicate", manifest=previous[1])
         in_place = self._in_place(transaction)
         if in_place is None:
-            # Another worker stores the same content, from a file of its own.
+            # Another worker stores the same content from another file.
             return DocumentOutcome(outcome="begun")
         if not in_place:
             # Another worker stored this part.
@@ -267,9 +268,9 @@ class _Storing:
         return None
 
     def _in_place(self, transaction: Transaction) -> bool | None:
-        """Whether the next part is the next one to be stored; None: the file has another plan.
+        """Return True when the next part is the next one to store; None: the file has another plan.
 
-        What a plan left that the document replaces is dropped.
+        The rest of a plan that the document replaces is dropped.
         """
         last = ingest_files.last_part(transaction, self._document.sha256)
         if last is None or last[0] == self._document.plan:
@@ -305,7 +306,7 @@ class _Storing:
         return told
 
     def _link(self, transaction: JournalledTransaction, links: Sequence[Link], told: _Told) -> None:
-        """Join the file with those that it names, or let the link wait for one that comes."""
+        """Join the file with those that it names, or keep the link for a later file."""
         edges: list[EdgeInput] = []
         for link in links:
             local = self._keys.get(link.local.removeprefix("#"))
@@ -320,7 +321,7 @@ class _Storing:
         self._join(transaction, edges, told)
 
     def _join_waiting(self, transaction: JournalledTransaction, told: _Told, room: int) -> bool:
-        """Join some of the links that waited for this file; whether more may wait."""
+        """Join some of the links that waited for this file; return True when more may wait."""
         main = self._keys.get(self._main)
         if main is None:
             return False
@@ -328,7 +329,7 @@ class _Storing:
         keys = self._document.document_keys
         rows = ingest_files.waiting_for(transaction, keys, after=self._last_waiting, limit=most)
         seen = _seen(transaction, sorted({row.memory_id for row in rows}), self._view)
-        # The others wait on: whoever sees both sides may join them.
+        # The others keep waiting for a writer who sees both sides.
         taken = [row for row in rows if row.memory_id in seen]
         ingest_files.waits_no_longer(transaction, [row.link_id for row in taken])
         edges = [edge for row in taken for edge in _edge(row.memory_id, main, row)]
@@ -339,7 +340,7 @@ class _Storing:
     def _join(
         self, transaction: JournalledTransaction, edges: Sequence[EdgeInput], told: _Told
     ) -> None:
-        """Join memories that are stored; what is replaced as a whole takes its details with it."""
+        """Join stored memories; a memory replaced as a whole takes its details with it."""
         joiner = self._opened.writer.joiner
         joined = self._opened.writer.store(
             transaction,
@@ -357,7 +358,7 @@ class _Storing:
                 _replace_details(joiner, transaction, edge.from_id, edge.to_id, self._view)
 
     def _end(self, transaction: JournalledTransaction, manifest: str) -> DocumentOutcome:
-        """Note that all of it is stored."""
+        """Record that all of it is stored."""
         document = self._document
         ingest_files.forget_parts(transaction, document.sha256)
         ingest_files.record(
@@ -388,14 +389,14 @@ class _Storing:
 
     def _manifest(self) -> dict[str, Any]:
         outcome = self._outcome()
-        # What became of each memory and edge, with its id, in the order of the file.
+        # The outcome of each memory and edge, with its id, in the order of the file.
         items = {"memories": _dumped(outcome.memories), "edges": _dumped(outcome.edges)}
         counts = _counts(outcome)
         return {**self._document.manifest, **counts, "items": items, BY: self._actor}
 
 
 def _steps(document: Document) -> tuple[list[Step], list[int]]:
-    """The steps of a document, and the places of its edges in the order in which they come."""
+    """Return the steps of a document, and the places of its edges in step order."""
     places = {f"#{each.key}": place for place, each in enumerate(document.memories)}
     due: dict[int, list[int]] = {}
     for place, edge in enumerate(document.edges):
@@ -414,7 +415,7 @@ def _steps(document: Document) -> tuple[list[Step], list[int]]:
 def record_rejection(
     opened: Opened, sha256: str, *, path: str, manifest: Mapping[str, Any], actor: str
 ) -> None:
-    """Note that a content was refused, or is held until an operator decides, and why."""
+    """Record that a content was rejected, or is held until an operator decides, and why."""
     action = "ingest_held" if manifest.get("reason") == HELD else "ingest_rejected"
     with opened.transaction(actor) as transaction:
         previous = ingest_files.status_of(transaction, sha256)
@@ -434,7 +435,7 @@ def record_rejection(
 def _support(
     transaction: JournalledTransaction, prepared: Sequence[Prepared], written: Written
 ) -> None:
-    """What was stored before is said by this file, too: should the other one be taken back."""
+    """Add this file as a source of what was stored before, in case the other file is retracted."""
     for item, outcome in zip(prepared, written.memories, strict=True):
         if outcome.outcome != "duplicate" or outcome.memory_id is None:
             continue
@@ -447,11 +448,10 @@ def _support(
 def _replace_details(
     joiner: Joiner, transaction: JournalledTransaction, new_id: str, old_id: str, view: View | None
 ) -> None:
-    """The rest of a replaced decision's text goes with it, as far as the writer sees it.
+    """Supersede the other parts of a replaced decision that the writer sees.
 
-    What a more trusted source says as well stays.
-
-    Its context and consequences stay: they stand on a replaced ground, and are told as such.
+    What a more trusted source states as well stays. Its context and consequences stay: they depend
+    on retracted evidence, and are reported as such.
     """
     status = next_status(MemoryStatus.ACTIVE, Action.SUPERSEDE)
     parts = ingest_files.parts_left(transaction, old_id, DETAIL_ROLE)
@@ -485,7 +485,7 @@ def _edge(local: str, other: str, link: Any) -> list[EdgeInput]:
 
 
 def _find(snapshot: Snapshot, link: Link, view: View | None) -> str | None:
-    """The memory that a link names. One that the writer does not see is not there."""
+    """Return the memory that a link names, if the writer sees it."""
     exact = _known_as(snapshot, link.target, view)
     if exact:
         return exact[0]
@@ -501,7 +501,7 @@ def _known_as(snapshot: Snapshot, key: str, view: View | None) -> list[str]:
 
 
 def _seen(snapshot: Snapshot, ids: list[str], view: View | None) -> list[str]:
-    """Those of the memories that the writer sees."""
+    """Return the memories that the writer sees."""
     if view is None:
         return ids
     seen = memories.existing_ids(snapshot, ids, view)
@@ -523,7 +523,7 @@ def _dumped(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 
 def _counts(outcome: DocumentOutcome) -> dict[str, Any]:
-    """What a manifest and the journal tell of it."""
+    """Return the counts for a manifest and the journal."""
     tallies: dict[str, int] = {}
     for each in outcome.memories:
         tallies[each.outcome] = tallies.get(each.outcome, 0) + 1

@@ -1,6 +1,6 @@
-"""Files that come over the network: taken into the drop zone, and worked off in the background.
+"""Files from the network: received into the drop zone, processed in the background.
 
-Who reads files is found by an entry point: this package knows nothing of their forms.
+The file reader is found by an entry point: this package knows no file formats.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 ENTRY_POINTS: Final = "memgraph.ingest"
 ENTRY_POINT: Final = "uploads"
 ACTOR: Final = "ingest"
-"""Whom the journal names for files that were dropped by hand."""
+"""The journal's actor for files that were dropped by hand."""
 RETRY_S: Final = 5.0
-"""After so long what could not be worked off is tried again."""
+"""Seconds after which unprocessed files are tried again."""
 PATIENCE_S: Final = 10.0
-"""How long stopping waits for the file in hand."""
+"""Seconds that stopping waits for the current file."""
 
 
 class Draft(Protocol):
-    """A file that arrives; ``discard`` it in the end, whatever became of it."""
+    """A file being received; always ``discard`` it in the end."""
 
     def write(self, data: bytes) -> None: ...
 
@@ -43,7 +43,7 @@ class Draft(Protocol):
 
 
 class Uploads(Protocol):
-    """What the entry point gives. See ``ingest.uploads``."""
+    """The interface of the entry point. See ``ingest.uploads``."""
 
     def draft(self, handle: Orchestrator, name: str, sender: Mapping[str, Any]) -> Draft: ...
 
@@ -56,7 +56,7 @@ class Uploads(Protocol):
 
 @cache
 def uploads() -> Uploads:
-    """Who reads files. Raises MemoryDisabled: nobody is installed who does."""
+    """Return the installed file reader. Raises MemoryDisabled: there is none."""
     from importlib.metadata import entry_points
 
     for each in entry_points(group=ENTRY_POINTS, name=ENTRY_POINT):
@@ -65,7 +65,9 @@ def uploads() -> Uploads:
 
 
 def sender_of(handle: Orchestrator) -> dict[str, Any]:
-    """Who sends a file through a handle, as JSON: its actor, and the bounds of its viewer."""
+    """Return the sender of files through a handle, as JSON: its actor, and the bounds of its
+    viewer.
+    """
     viewer: dict[str, Any] = {}
     for each in fields(Viewer):
         value = getattr(handle.viewer, each.name)
@@ -74,7 +76,7 @@ def sender_of(handle: Orchestrator) -> dict[str, Any]:
 
 
 def viewer_of_sender(sender: Mapping[str, Any]) -> tuple[Viewer, str]:
-    """The viewer and the actor of ``sender_of``. Raises InvalidInput: it is none."""
+    """Return the viewer and the actor of ``sender_of``. Raises InvalidInput: an invalid value."""
     try:
         actor = validated(Change, {"actor": sender["actor"]}).actor
         return Viewer(**sender["viewer"]), actor
@@ -83,11 +85,11 @@ def viewer_of_sender(sender: Mapping[str, Any]) -> tuple[Viewer, str]:
 
 
 def draft(handle: Orchestrator, name: str) -> Draft:
-    """A file that begins to arrive for an orchestrator, within the bounds of a handle.
+    """Start receiving a file for an orchestrator, within the bounds of a handle.
 
     Raises:
-        MemoryDisabled: ``memory.ingest.enabled`` is false, or nobody reads files.
-        InvalidInput: no name of a file that is taken.
+        MemoryDisabled: ``memory.ingest.enabled`` is false, or no file reader is installed.
+        InvalidInput: a file name that is not accepted.
     """
     if not handle.settings.memory.ingest.enabled:
         raise MemoryDisabled("ingestion is switched off: memory.ingest.enabled = false")
@@ -95,7 +97,7 @@ def draft(handle: Orchestrator, name: str) -> Draft:
 
 
 class Intake:
-    """Works off the drop zones of a service, one after the other, in one thread."""
+    """Processes the drop zones of a service, one after the other, in one thread."""
 
     def __init__(self, service: MemoryService) -> None:
         self._service = service
@@ -105,7 +107,7 @@ class Intake:
         self._stopping = threading.Event()
 
     def wake(self, name: str) -> None:
-        """Work off the drop zone of an orchestrator soon."""
+        """Process the drop zone of an orchestrator soon."""
         with self._lock:
             if self._stopping.is_set():
                 return
@@ -117,13 +119,13 @@ class Intake:
         self._asked.put(name)
 
     def wake_waiting(self) -> None:
-        """Work off what was sent to any orchestrator before this process began."""
+        """Process files sent to any orchestrator before this process began."""
         for name in self._service.orchestrators():
             if uploads().some_wait(self._service.paths(name).ingest):
                 self.wake(name)
 
     def stop(self) -> None:
-        """End after the file in hand; what is left waits for the next process."""
+        """Stop after the current file; the rest waits for the next process."""
         with self._lock:
             self._stopping.set()
             thread = self._thread
@@ -138,7 +140,9 @@ class Intake:
             again = {each for each in names if not self._work_off(each)}
 
     def _next(self, again: set[str]) -> set[str]:
-        """Whose drop zone is next: what was asked for, else what is to be tried again."""
+        """Return the orchestrators whose drop zone is next: a requested one, else those to
+        retry.
+        """
         try:
             asked = self._asked.get(timeout=RETRY_S if again else None)
         except queue.Empty:
@@ -146,7 +150,7 @@ class Intake:
         return again if asked is None else again | {asked}
 
     def _work_off(self, name: str) -> bool:
-        """Whether nothing that was sent is left."""
+        """Process an orchestrator's drop zone; return True when nothing is left."""
         if self._stopping.is_set():
             return True
         try:

@@ -1,4 +1,4 @@
-"""Edges: joining memories, and what an Updates edge does to the memory it points at."""
+"""Edges: joining memories, and the effect of an Updates edge on its target."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _PLAIN: Final = (EdgeType.PART_OF, EdgeType.CAUSED_BY, EdgeType.RELATED_TO)
 
 
 class Compare(Enum):
-    """When a new fact is compared with what is stored.
+    """The time at which a new fact is compared with the stored ones.
 
-    ``NOW``: before it is stored. ``STORED``: once it is stored, where there are few, else
+    ``NOW``: before it is stored. ``STORED``: right after it is stored if there are few, else
     ``LATER``: by the outbox. ``DONE``: the caller did it by the rules.
     """
 
@@ -42,9 +42,9 @@ class Compare(Enum):
 
 @dataclass(slots=True)
 class Written:
-    """What one transaction did: outcomes in the order of the items, and what to journal.
+    """The result of one transaction: outcomes in the order of the items, and journal entries.
 
-    ``to_compare``: how many facts wait to be compared with what is stored.
+    ``to_compare``: how many facts wait to be compared with the stored ones.
     """
 
     memories: list[Outcome] = field(default_factory=list)
@@ -56,12 +56,12 @@ class Written:
     to_compare: int = 0
 
     def reject(self, error: MemgraphError) -> Outcome:
-        """The outcome of an item that cannot be stored; the error is kept for a strict caller."""
+        """Return the outcome of an item that cannot be stored; a strict caller gets the error."""
         self.errors.append(error)
         return Outcome(outcome="rejected", code=error.code, message=error.message)
 
     def resolve(self, reference: str) -> str:
-        """A memory id as it is, ``#key`` as the id of that memory of the batch.
+        """Return a memory id unchanged, and for ``#key`` the id of that memory of the batch.
 
         Raises:
             NotFound: no memory of the batch has that key, or it was rejected.
@@ -79,11 +79,11 @@ class Joiner:
     """Writes edges into one database; the caller holds the transaction.
 
     Attributes:
-        trust: as the settings have it; what operators said is read with each Updates edge.
+        trust: from the settings; operators' assignments are read with each Updates edge.
         view: what the writer may see, and therefore join; None: everything.
-        compares: it joins what a comparison found, which nobody asked for: an actor replaces
+        compares: it joins the results of a comparison, which nobody requested: an actor replaces
             nothing that another one stored, however much it may see.
-        drawn: the new memories were drawn from turns: whoever stored these is their author.
+        drawn: the new memories were extracted from turns: the author of these is their author.
     """
 
     ids: IdSource
@@ -113,7 +113,7 @@ class Joiner:
     def _join_plain(
         self, transaction: Transaction, links: Sequence[EdgeInput], written: Written, *, at: int
     ) -> dict[int, Outcome]:
-        """Store at once the edges that need no look at others, and give their outcomes by place.
+        """Store the edges that depend on no others at once, and return their outcomes by place.
 
         They come from memories of this transaction, and replace and contradict nothing.
         """
@@ -144,12 +144,12 @@ class Joiner:
     def join(
         self, transaction: Transaction, link: EdgeInput, written: Written, *, at: int, actor: str
     ) -> Outcome:
-        """Store one edge; an Updates edge that is not partial supersedes what it points at.
+        """Store one edge; an Updates edge that is not partial supersedes its target.
 
-        One from a memory that is trusted less than the other becomes an open contradiction: its
-        outcome has the code ``source.less_trusted``. So does one of a key, from which something is
-        hidden, to what it did not store itself, and one that a comparison found between memories
-        of two actors, unless the new memory's source is of high trust: ``source.other_author``.
+        From a less trusted memory it becomes an open contradiction: its outcome has the code
+        ``source.less_trusted``. So does an edge of a key, from which something is hidden, to what
+        it did not store itself, and one that a comparison found between memories of two actors,
+        unless the new memory's source is of high trust: ``source.other_author``.
 
         Raises:
             NotFound: an end does not exist, as far as the writer may see.
@@ -215,19 +215,19 @@ class Joiner:
         return None if newer is TrustTier.HIGH else OTHER_AUTHOR
 
     def may_replace(self, snapshot: Snapshot, new_id: str, old_id: str) -> bool:
-        """Whether one memory is trusted far enough to replace another."""
+        """Return True when one memory is trusted enough to replace another."""
         trust = trust_rows.with_told(snapshot, self.trust)
         return trust_rows.may_replace(snapshot, trust, new_id, old_id)
 
     def replaceable(
         self, snapshot: Snapshot, given: MemoryInput, memory_ids: Sequence[str]
     ) -> set[str]:
-        """Those of some memories that one yet to be stored may replace."""
+        """Return the memories that a memory yet to be stored may replace."""
         trust = trust_rows.with_told(snapshot, self.trust)
         return trust_rows.replaceable(snapshot, trust, captured(given), memory_ids)
 
     def most_trusted(self, snapshot: Snapshot, memory_ids: Sequence[str]) -> set[str]:
-        """Those of some memories that the best of their sources protect."""
+        """Return the memories that the best of their sources protect."""
         trust = trust_rows.with_told(snapshot, self.trust)
         if trust.uniform:
             return set(memory_ids)
@@ -245,10 +245,10 @@ class Joiner:
         at: int,
         actor: str,
     ) -> Outcome:
-        """What may not replace a memory stands against it, undecided.
+        """Store an open contradiction in place of an edge that may not replace its target.
 
         Args:
-            why: the code of why it may not.
+            why: the code of the reason.
 
         Raises:
             IllegalTransition: one of the two is retracted.
@@ -265,7 +265,7 @@ class Joiner:
     def _try_join(
         self, transaction: Transaction, link: EdgeInput, written: Written, *, at: int, actor: str
     ) -> Outcome:
-        """One edge's rejection is its own: what it wrote is undone, the transaction goes on."""
+        """Store one edge; when it is rejected, undo only its own writes."""
         savepoint = transaction.begin_nested()
         told = len(written.entries)
         try:
@@ -288,8 +288,8 @@ class Joiner:
         actor: str,
     ) -> None:
         new, old = (state_of(transaction, each) for each in (new_id, old_id))
-        # Links may be read in any order, so what is replaced itself may replace; not in a circle,
-        # where nothing would be left standing.
+        # Links may come in any order, so a replaced memory may replace another; not in a circle,
+        # where none would stay active.
         if new.status is MemoryStatus.SUPERSEDED and edges.replaces(transaction, old_id, new_id):
             raise Conflict("the memory that is to be replaced replaces the newer one itself")
         change = plan_supersession(new, old).change

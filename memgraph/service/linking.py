@@ -1,4 +1,4 @@
-"""Link memories to the entities that they name, that speak in them, and that they were given."""
+"""Linking memories to the entities that they name, that speak in them, and that they were given."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memgraph.entities.known import KnownNames
 
 Named = tuple[int, tuple[EntityName, ...]]
-"""A memory's key and the names that were found in its text."""
+"""A memory's key and the names in its text."""
 
 
 class EntityLinker:
@@ -49,15 +49,15 @@ class EntityLinker:
     ) -> int:
         """Link stored memories to entities; unknown names become entities.
 
-        A memory names what was found in its text, who speaks in it or in the turns that it was
-        taken from, the names that it was given, and every known name that its text holds.
+        The names of a memory are those found in its text, the speakers in it or in the turns that
+        it was extracted from, the names that it was given, and every known name in its text.
 
         Args:
-            linked: pairs of (entity key, memory key) that are there already.
-            search: whether the texts are searched for known names; else ``link_known`` does it.
+            linked: existing pairs of (entity key, memory key).
+            search: search the texts for known names; else ``link_known`` does it.
 
         Returns:
-            How many links are new.
+            The number of new links.
         """
         if not found:
             return 0
@@ -76,10 +76,11 @@ class EntityLinker:
     def mend_types(self, transaction: Transaction, found: Sequence[Named]) -> list[Entry]:
         """Replace the types that worse providers gave the entities of these memories.
 
-        Before ``link``, which would make an entity of the other type beside the one that is there.
+        Called before ``link``, which would create an entity of the other type beside the existing
+        one.
 
         Returns:
-            What is to be journalled.
+            The journal entries.
         """
         entries = []
         for pk, names in found:
@@ -99,7 +100,7 @@ class EntityLinker:
         return entries
 
     def link_known(self, transaction: Transaction, found: Sequence[Named]) -> None:
-        """Link stored memories to the known names in their texts, beside what they name already."""
+        """Link stored memories to the known names in their texts, beside existing links."""
         pks = [pk for pk, _ in found]
         sayings = entities.sayings(transaction, pks)
         told = {pk: list(names) for pk, names in found}
@@ -108,7 +109,7 @@ class EntityLinker:
         entities.link(transaction, [pair for pair in pairs if pair not in linked])
 
     def _told(self, saying: Saying) -> list[EntityName]:
-        """The speakers of a memory, and the names that it was given."""
+        """Return the speakers of a memory, and the names that it was given."""
         speakers = list(saying.speakers)
         quoted = Statement.of(saying.content).speaker
         if quoted is not None:
@@ -122,7 +123,7 @@ class EntityLinker:
     def _keys_of(
         self, transaction: Transaction, names: Iterable[EntityName], at: int
     ) -> dict[EntityName, int]:
-        """The entity of each name; those that are not known are made."""
+        """Return the entity of each name; unknown ones are created."""
         names = list(names)
         if not names:
             return {}
@@ -130,7 +131,7 @@ class EntityLinker:
         keys = known.keys
         entities.add_spellings(transaction, known.spellings)
         entities.confirm_types(transaction, known.surer)
-        # Two spellings of one new entity: the first one seen names it.
+        # Two spellings of one new entity: the first one becomes its name.
         fresh: dict[tuple[str, str], EntityName] = {}
         for name in names:
             if name not in keys:
@@ -148,7 +149,7 @@ class EntityLinker:
         sayings: Sequence[Saying],
         told: dict[int, list[EntityName]],
     ) -> list[tuple[int, int]]:
-        """Pairs of (entity key, memory key) for the known names that stand in the texts."""
+        """Return pairs of (entity key, memory key) for known names in the texts."""
         self._refresh(snapshot)
         wanted: list[tuple[int, str]] = []
         for each in sayings:
@@ -162,7 +163,7 @@ class EntityLinker:
         return [(meant[key], pk) for pk, key in wanted if key in meant]
 
     def _refresh(self, snapshot: Snapshot) -> None:
-        """Learn the names that came since the last write, from any process."""
+        """Load the names added since the last write, by any process."""
         rows, self._seen, void = entities.new_names(snapshot, self._seen)
         if void:
             self._known.clear()

@@ -1,4 +1,4 @@
-"""Storing many memories: while a thousand is written, the next is made ready.
+"""Storing many memories: while a thousand is written, the next is prepared.
 
 SQLite and the local model work beside Python, so two cores share the load. The local model needs
 microseconds for a text: a bulk load embeds before each transaction, never inside one, and stores
@@ -39,9 +39,10 @@ class Loader:
     """Stores items for one handle, each thousand in a transaction.
 
     Args:
-        kind: what an item has to be.
-        embeds: whether a bulk load embeds by itself where the model is the local one.
-        rejected: told why items were not stored, before their outcomes are given.
+        kind: the required kind of item.
+        embeds: True when a bulk load embeds by itself with the local model.
+        rejected: called with the reasons why items were not stored, before their outcomes are
+            yielded.
     """
 
     def __init__(
@@ -63,7 +64,9 @@ class Loader:
         self._embedding = given if embeds and isinstance(given, LocalEmbedding) else None
 
     def load(self, items: Iterable[Item]) -> list[Outcome]:
-        """One outcome for each item, in order; a batch is durable before the next is written."""
+        """Yield one outcome for each item, in order; a batch is durable before the next is
+        written.
+        """
         outcomes: list[Outcome] = []
         with ThreadPoolExecutor(1, thread_name_prefix="memgraph-load") as pool:
             writing: Future[list[Outcome]] | None = None
@@ -76,10 +79,10 @@ class Loader:
                     elif len(batch) < TRANSACTION_SIZE:
                         # The only one: nothing to do beside it.
                         return self._store(ready)
-                    # What it is done for goes with it.
+                    # The claim of the request goes with it.
                     writing = pool.submit(copy_context().run, self._store, ready)
             finally:
-                # That it could not be written is told, whatever else went wrong meanwhile.
+                # A failed write is raised, whatever else went wrong meanwhile.
                 if writing is not None:
                     outcomes.extend(writing.result())
         return outcomes
@@ -98,7 +101,7 @@ class Loader:
         ]
 
     def _checked(self, item: Item, errors: list[MemgraphError]) -> MemoryInput | Outcome:
-        """The item, or what is told of it; why it is rejected goes to ``errors``."""
+        """Return the item, or its outcome when it is rejected; the error goes to ``errors``."""
         try:
             return with_canonical_source(self._opened, self._as_input(item))
         except (AccessDenied, InvalidInput) as error:
@@ -106,7 +109,7 @@ class Loader:
             return Outcome(outcome="rejected", code=error.code, message=error.message)
 
     def _embedded(self, given: Sequence[MemoryInput]) -> Iterable[NDArray[np.float32]]:
-        """A vector for each; none at all where the outbox has to do it."""
+        """Return a vector for each; empty when the outbox has to do it."""
         if self._embedding is None or len(given) < BULK:
             return ()
         try:
@@ -114,7 +117,7 @@ class Loader:
                 [embedded_text(each.source_role, each.content) for each in given]
             )
         except ProviderError:
-            # The outbox meets the same error, counts it and tells of it.
+            # The outbox meets the same error, counts and reports it.
             return ()
 
     def _store(self, ready: Sequence[Prepared | Outcome]) -> list[Outcome]:

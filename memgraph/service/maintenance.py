@@ -1,4 +1,4 @@
-"""An operator's work on an open orchestrator: verify, back up, upgrade, accept a journal."""
+"""Operator's work on an open orchestrator: verify, back up, upgrade, accept a journal."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class BackupReport:
 
 @dataclass(frozen=True, slots=True)
 class UpgradeReport:
-    """Schema revisions before and after; ``backup`` is None where there was nothing to do.
+    """Schema revisions before and after; ``backup`` is None when nothing was to do.
 
-    ``sealed_at`` is the number of the journal's entry that tells the digests of all tables anew:
-    nothing vouches for what was written since the one before. None: there was no need of one.
+    ``sealed_at`` is the number of the journal entry that records the digests of all tables again:
+    nothing vouches for what was written since the one before. None: it was not needed.
     """
 
     orchestrator: str
@@ -64,13 +64,13 @@ class UpgradeReport:
 
 @dataclass(frozen=True, slots=True)
 class JournalState:
-    """The head of a journal beside what its anchor remembers.
+    """The head of a journal and its anchor.
 
     Attributes:
         seq, hash: of the last entry; 0 and an empty text: there is none.
-        anchored: the number of the entry that the anchor remembers; None: it cannot be read.
-        lost: how many acknowledged entries are gone from the end; None: nobody can tell. With a
-            ``state`` of ``behind`` 0 says that entries were replaced by others.
+        anchored: the number of the entry in the anchor; None: it cannot be read.
+        lost: how many acknowledged entries are missing at the end; None: unknown. With a
+            ``state`` of ``behind``, 0 means that entries were replaced by others.
     """
 
     orchestrator: str
@@ -98,11 +98,11 @@ def verify(
 def accept_journal(opened: Opened, *, reason: str, actor: str) -> None:
     """Anchor the journal as it is, although it disagrees with its anchor; that is journalled.
 
-    Redactions that no signed report covers are signed as accepted, and the tables are journalled
-    as they are.
+    Redactions that no signed report covers are signed as accepted, and the tables are journalled as
+    they are.
 
     For an operator who knows why they differ: a lost anchor, a power cut under
-    ``storage.synchronous = NORMAL``. Who cut the journal stays visible in the entry.
+    ``storage.synchronous = NORMAL``. The entry keeps visible who accepted it.
     """
     if not reason.strip():
         raise InvalidInput("accepting a journal needs a reason")
@@ -117,7 +117,7 @@ def accept_journal(opened: Opened, *, reason: str, actor: str) -> None:
 
 
 def journal_state(opened: Opened) -> JournalState:
-    """Return how the journal and its anchor stand to one another. Nothing is changed."""
+    """Return how the journal and its anchor agree. Nothing is changed."""
     anchored = anchor.read_state(opened.anchor_file)
     with opened.database.read() as snapshot:
         state = anchor.compare(snapshot, anchored)
@@ -141,16 +141,15 @@ def backup(
     accept_findings: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> BackupReport:
-    """Copy the database into one file while it is in use, and check the copy.
+    """Copy the database into one file while it is in use, and audit the copy.
 
     Args:
-        force: replace a file that is there.
-        accept_findings: back up a database in which the audit finds something; never one with
-            damaged pages.
+        force: replace an existing file.
+        accept_findings: accept findings of the audit; damaged pages never.
         progress: called with pages copied and pages in all.
 
     Raises:
-        Conflict: there is a file already.
+        Conflict: the file exists.
         InvalidInput: ``target`` is a part of a live orchestrator, or a folder.
         DatabaseCorrupt, JournalBroken: the copy does not pass the audit; it is removed.
     """
@@ -185,7 +184,7 @@ def upgrade(paths: OrchestratorPaths, clock: Clock, *, key: bytes | None = None)
     """Bring the schema of an orchestrator to this version, after a backup beside it.
 
     Raises:
-        SchemaTooNew, StorageError: it cannot be upgraded and is as it was.
+        SchemaTooNew, StorageError: it cannot be upgraded and is unchanged.
     """
     kept: list[Path] = []
 
@@ -217,5 +216,5 @@ def _sound_anchor(path: Path) -> Head | None:
     try:
         return anchor.read(path)
     except JournalBroken:
-        # ``verify`` tells of it; the copy is checked against itself.
+        # ``verify`` reports it; the copy is checked against itself.
         return None

@@ -1,9 +1,9 @@
 """Dropped and sent files, for one reader.
 
-A manifest names memories and counts them, so a file is there for whoever sees every memory that
-came of it, and for whoever sent it. One of which nothing came (it was rejected, or held nothing) is
-there for its sender, and for whoever nothing is hidden from; the former learn of memories only
-those that they see.
+A manifest names memories and counts them, so a file is visible to readers who see every memory made
+from it, and to its sender. A file without memories (it was rejected, or empty) is visible to its
+sender, and to readers from whom nothing is hidden; a sender sees only the memories that are
+visible.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memgraph.store.snapshot import Snapshot
 
 BLOCK: Final = 16
-"""So many rows are read at a time at least, where most are hidden."""
+"""The minimum number of rows read at a time, when most are hidden."""
 Place = tuple[int, str]
 _CURSOR: Final = re.compile(r"([0-9]{1,16})\.([0-9a-f]{64})")
 
@@ -48,17 +48,18 @@ TOLD: Final = (
     "details",
     "items",
 )
-"""What of a manifest is told: not where files lie, nor what others that are hidden have to do with
-it (links and relations)."""
+"""The fields of a manifest that are returned: no paths, and no references to other files that may
+be hidden (links and relations).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class FileReader:
-    """Who looks at files.
+    """A reader of files.
 
     Attributes:
-        actor: files that it sent are there for it.
-        everything: whether nothing in the orchestrator is hidden from it.
+        actor: files that it sent are visible to it.
+        everything: True when nothing in the orchestrator is hidden from it.
     """
 
     view: View
@@ -67,7 +68,7 @@ class FileReader:
 
 
 def seen_file(opened: Opened, sha256: str, reader: FileReader) -> IngestedFile | None:
-    """What became of one content; None: it was not dropped, or is hidden."""
+    """Return the record of one content; None: it was not dropped, or is hidden."""
     with opened.database.read() as snapshot:
         row = ingest_files.row_of(snapshot, sha256)
         return None if row is None else _seen(snapshot, row, reader)
@@ -76,11 +77,11 @@ def seen_file(opened: Opened, sha256: str, reader: FileReader) -> IngestedFile |
 def seen_files(
     opened: Opened, reader: FileReader, *, limit: int, after: str | None = None
 ) -> IngestPage:
-    """Files, the latest first.
+    """Return files, latest first.
 
     Args:
-        after: ``next_cursor`` of the page before. It names a time and a digest: what was dropped
-            again meanwhile, or is hidden by now, stops nobody.
+        after: ``next_cursor`` of the page before. It holds a time and a digest, so that files
+            dropped again or hidden meanwhile do no harm.
 
     Raises:
         InvalidInput: a limit outside 1..1000; ``after`` is no cursor.
@@ -92,7 +93,7 @@ def seen_files(
     place = None if after is None else _place(after)
     with opened.database.read() as snapshot:
         while len(found) <= limit:
-            # A manifest may be large: hardly more of them are read than a page may take.
+            # Manifests may be large: hardly more are read than fit a page.
             page = ingest_files.before(snapshot, place, max(limit + 1 - len(found), BLOCK))
             if not page:
                 break
@@ -119,7 +120,7 @@ def _place(cursor: str) -> Place:
 
 
 def no_file(sha256: str) -> NotFound:
-    """The error of a file that is not there, or not for this reader."""
+    """Return the error for a file that is missing or hidden."""
     return NotFound("no dropped file of this content", sha256=sha256[:64])
 
 
@@ -150,7 +151,9 @@ def _memory_ids(manifest: Mapping[str, Any]) -> set[str]:
 
 
 def _without_hidden(told: dict[str, Any], seen: set[str]) -> dict[str, Any]:
-    """A sender may see less by now: what is hidden is neither named nor counted."""
+    """Return the file without hidden memories and their counts: a sender's view may have
+    narrowed.
+    """
     items = [each for each in told["items"]["memories"] if each.get("memory_id") in seen]
     counts = {name: told[name] for name in told if name not in ("memories", "edges", "items")}
     return counts | {"items": {"memories": items}}

@@ -1,4 +1,4 @@
-"""The door to all orchestrators under one root, and the one place where parts are joined."""
+"""The service: all orchestrators under one root, and the wiring of their parts."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ if TYPE_CHECKING:
 
 
 FOLDER: Final = ".outgoing"
-"""Below the runtime root; no orchestrator has such a name."""
+"""A folder below the runtime root; no orchestrator has such a name."""
 MOST_AT_ONCE: Final = 4
 """Copies that a process makes and sends at the same time."""
 RETRY_AFTER_S: Final = 5
 STALE_S: Final = 86_400.0
-"""What a process that was killed left here goes after so long, seconds."""
+"""Seconds after which the leftovers of a killed process are removed."""
 
 _PREFIX: Final = "copy-"
 
 
 class Copies:
-    """Makes copies below a runtime root, so many at a time. Thread-safe."""
+    """Makes copies below a runtime root, a limited number at a time. Thread-safe."""
 
     def __init__(self, root: Path) -> None:
         self._folder = root / FOLDER
@@ -78,7 +78,7 @@ class Copies:
 
     @contextmanager
     def copied(self, write: Callable[[Path], object]) -> Iterator[BinaryIO]:
-        """The copy that ``write`` makes at a path, open for reading; gone after the block.
+        """Yield the copy that ``write`` makes at a path, open for reading; removed after the block.
 
         Raises:
             RateLimited: too many are made or sent at this moment.
@@ -109,7 +109,7 @@ class Copies:
 
     def _sweep(self) -> None:
         for each in self._folder.glob(f"{_PREFIX}*"):
-            # Somebody else may be faster.
+            # Another process may be faster.
             if time.time() - _modified(each) > STALE_S:
                 rmtree(each, ignore_errors=True)
 
@@ -128,18 +128,18 @@ FEWEST_TURNS = 2
 class MemoryService:
     """Long-term memory for orchestrators, each in a database of its own.
 
-    Thread-safe; several processes may work on the same root, each with a service of its own: one
-    that was made before a fork refuses to work in the child. Use it as a context manager, or call
+    Thread-safe; several processes may work on the same root, each with its own service: one that
+    was made before a fork refuses to work in the child. Use it as a context manager, or call
     ``close``.
 
     Args:
         root: the runtime root; by default ``MEMGRAPH_ROOT`` or the platform's data folder.
-        config: settings from code, by dotted key or nested; they win over files and environment.
-        clock, ids: where time and ids come from; fixed ones make runs repeatable.
+        config: settings from code, by dotted key or nested; they override files and environment.
+        clock, ids: sources of time and ids; fixed ones make runs repeatable.
         embedding, completion, reranker, llm: providers to use instead of the configured ones.
         environ: the environment to read settings from; by default the process's.
         background: embed new memories in a thread; without it call ``Orchestrator.embed_pending``.
-        meters: told how long work takes, and what happens; by default nobody is.
+        meters: receives durations and counts of work; by default none.
     """
 
     def __init__(
@@ -190,16 +190,16 @@ class MemoryService:
         viewer: Viewer = DEFAULT_VIEWER,
         actor: str = DEFAULT_ACTOR,
     ) -> Orchestrator:
-        """The handle of one orchestrator; cheap, and opened at its first use.
+        """Return the handle of one orchestrator; cheap, and opened at its first use.
 
         Args:
-            create: make it when there is none. A damaged or half-missing one is never remade.
+            create: create it when it is missing. A damaged or incomplete one is never recreated.
             viewer: what the holder of the handle may see.
-            actor: who the journal names for changes made through it.
+            actor: the name in the journal for changes made through it.
 
         Raises:
             OrchestratorMissing: there is none, and ``create`` is not set.
-            InvalidInput: not a name for an orchestrator, or for an actor.
+            InvalidInput: an invalid name of an orchestrator or an actor.
         """
         validated(Change, {"actor": actor})
         paths = OrchestratorPaths(self.root, name)
@@ -211,16 +211,16 @@ class MemoryService:
             raise OrchestratorMissing(
                 f"no orchestrator {name!r} here; run: memgraph init {name}", orchestrator=name
             )
-        # What a database needs is loaded with the first, SQLAlchemy most of all.
+        # SQLAlchemy and the like are loaded with the first database.
         from memgraph.service.orchestrator import Orchestrator
 
         return Orchestrator(self, name, viewer=viewer, actor=actor)
 
     def create(self, name: str) -> None:
-        """Provision a new orchestrator.
+        """Create a new orchestrator.
 
         Raises:
-            OrchestratorExists: there is one.
+            OrchestratorExists: it exists already.
             DatabaseFull: there is no room for it.
         """
         from memgraph.audit import anchor
@@ -241,24 +241,24 @@ class MemoryService:
             anchor.write(anchor.anchor_path(paths.database, anchors), Head(0, ""))
 
     def orchestrators(self) -> list[str]:
-        """The names of all orchestrators under the root, sorted."""
+        """Return the names of all orchestrators under the root, sorted."""
         return orchestrator_names(self.root)
 
     def paths(self, name: str) -> OrchestratorPaths:
-        """Where an orchestrator's files lie."""
+        """Return the paths of an orchestrator's files."""
         return OrchestratorPaths(self.root, name)
 
     def settings(self, name: str | None = None) -> Settings:
-        """The settings in force, global or for one orchestrator."""
+        """Return the settings in force, global or for one orchestrator."""
         return load_settings(
             self.root, orchestrator=name, environ=self.environ, overrides=self._config
         )
 
     def health(self, name: str) -> dict[str, Any]:
-        """Whether an orchestrator's memory works: ``{"status": "ready" | "disabled", …}``.
+        """Return the state of an orchestrator's memory: ``{"status": "ready" | "disabled", …}``.
 
-        A database that is missing, damaged or foreign disables the memory of its orchestrator
-        and of no other; ``code`` and ``message`` say what is wrong. ``degraded`` of a ready one:
+        A database that is missing, damaged or foreign disables the memory of its orchestrator and
+        of no other; ``code`` and ``message`` describe the problem. ``degraded`` of a ready one:
         ``embedding.model_changed``, ``embedding.failing``, ``extra.missing`` (litellm, for a
         model), ``reranker.failing``, ``entities.failing``, ``receipts.dropped``,
         ``comparison.failing``, ``events.failing``, ``ingest.held``, ``jobs.failing``,
@@ -302,14 +302,14 @@ class MemoryService:
         actor: str = DEFAULT_ACTOR,
         progress: Callable[[int], None] = lambda _lines: None,
     ) -> ImportReport:
-        """Bring an export in, into a new orchestrator or one that holds nothing yet; all or none.
+        """Import an export into a new or empty orchestrator; all or none.
 
         Args:
             progress: called with the number of lines read.
 
         Raises:
             ImportRejected: with ``details["reason"]`` and the ``line``.
-            Conflict: the orchestrator holds something.
+            Conflict: the orchestrator is not empty.
             DatabaseFull: there is no room for it; nothing was made.
         """
         from memgraph.audit.journal import read_key
@@ -332,16 +332,18 @@ class MemoryService:
 
     @contextmanager
     def opened(self, name: str) -> Iterator[Opened]:
-        """The open orchestrator for the time of one call; idle ones are closed, oldest first."""
+        """Yield the open orchestrator for the time of one call; idle ones are closed, oldest
+        first.
+        """
         with self._pool.use(name) as opened:
             yield opened
 
     def if_open(self, name: str) -> AbstractContextManager[Opened | None]:
-        """As ``opened`` where it is open already, None otherwise; for those who only look."""
+        """Yield an orchestrator if it is open already, else None."""
         return self._pool.if_open(name)
 
     def at(self, now_ms: int) -> MemoryService:
-        """The same service with a clock that stands at a time; to be closed by itself."""
+        """Return the same service with a fixed clock; close it separately."""
         return MemoryService(
             self.root,
             config=self._config,
@@ -357,7 +359,7 @@ class MemoryService:
         )
 
     def worker(self, names: Sequence[str] | None = None) -> Worker:
-        """What runs the jobs of all orchestrators, or of some.
+        """Return a worker that runs the jobs of all orchestrators, or of some.
 
         ``with service.worker():`` works in a thread for as long as the block lasts; see
         ``Worker.run`` for a process of its own.
@@ -367,20 +369,20 @@ class MemoryService:
         return Worker(self, names=names)
 
     def forget(self, name: str) -> None:
-        """Close an orchestrator, so that its next use opens the file anew.
+        """Close an orchestrator, so that its next use opens the file again.
 
-        Calls that are at work on it in other threads are not disturbed; the last one closes it.
+        Calls in other threads are not disturbed; the last one closes it.
         """
         self._pool.forget(name)
 
     def write_down(self) -> None:
-        """Write receipts and refusals that wait, beside whoever is at work. ``close`` does, too."""
+        """Write pending receipts and refusals, beside running calls. ``close`` does, too."""
         self._pool.write_down()
 
     def close(self) -> None:
         """Close what was opened. Pending embeddings stay in their outbox.
 
-        Calls that are at work in other threads come to their end and close what they use.
+        Calls in other threads finish and close what they use.
         """
         self.intake.stop()
         self._pool.close()
@@ -485,10 +487,10 @@ class MemoryService:
         return self._llm or configured_llm(settings, self.environ)
 
     def asks_outside(self, name: str) -> bool:
-        """Whether a recall may wait for a model that is not the package's own.
+        """Return True when a recall may wait for a model other than the package's own.
 
         Raises:
-            InvalidInput: no name of an orchestrator; InvalidConfig: its settings cannot be read.
+            InvalidInput: an invalid name; InvalidConfig: its settings cannot be read.
         """
         chosen = self.settings(name).memory
         given = self._embedding is not None or self._reranker is not None
@@ -521,9 +523,9 @@ class MemoryService:
 
 
 def _never_made(paths: OrchestratorPaths) -> bool:
-    """Whether there is nothing yet, or only what someone left who began to make it.
+    """Return True when there is nothing yet, or only the remains of an unfinished creation.
 
-    Any other file says that there was a database, which is not to be made anew in silence.
+    Any other file shows that there was a database, which must not be recreated silently.
     """
     if os.path.lexists(paths.database):
         return False

@@ -1,7 +1,7 @@
-"""What is told of the work while it is done: how long it took, how often it happened.
+"""Metrics of the work: durations and counts.
 
-The port alone: whoever shows figures or traces has an implementation and hands it to
-``MemoryService``. Told are names from this code and names of orchestrators, never content.
+Only the interface: a program that exports figures or traces implements it and passes it to
+``MemoryService``. Labels are names from this code and names of orchestrators, never content.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from memgraph.model.running import Ready
 
 Work = Literal["recall", "write", "job"]
 TOTAL: Final = "total"
-"""The part that is all of a piece of work."""
+"""The part that stands for a whole operation."""
 
 
 class Meters(Protocol):
-    """Takes what is told; called from many threads, and never raises."""
+    """Receives metrics; called from many threads, and never raises."""
 
     def timed(self, work: Work, part: str, orchestrator: str) -> AbstractContextManager[object]:
-        """The time of the block is that of one part of some work.
+        """Measure the block as one part of an operation.
 
         Args:
             part: ``total``; of a recall a leg, or ``prepare``, which embeds the question; of a
@@ -30,15 +30,15 @@ class Meters(Protocol):
         ...
 
     def degraded(self, code: str) -> None:
-        """A recall did without something; ``code`` as in ``Degraded``."""
+        """Count a recall that lacked something; ``code`` as in ``Degraded``."""
         ...
 
     def denied(self, field: str) -> None:
-        """Somebody was refused; ``field`` as in the journal's entry."""
+        """Count a refusal; ``field`` as in the journal's entry."""
         ...
 
     def job_ended(self, job: JobName, state: JobState) -> None:
-        """A run of a job came to its end."""
+        """Count a finished run of a job."""
         ...
 
 
@@ -47,12 +47,12 @@ class Exposing(Protocol):
     """Meters whose figures can be read."""
 
     def exposition(self, ready: Ready) -> tuple[bytes, str]:
-        """All figures, with how the orchestrators stand, as a text and its media type."""
+        """Return all figures and the orchestrators' states as a text, with its media type."""
         ...
 
 
 class Silent:
-    """Tells nobody."""
+    """Discards everything."""
 
     _NOTHING: Final = nullcontext()
 

@@ -30,9 +30,9 @@ _TYPES = frozenset(each.value for each in EntityType)
 
 
 def find_names(text: str) -> list[EntityName]:
-    """The entities that rules find in a text, each once, in the order of their first mention.
+    """Return the entities that rules find in a text, each once, in order of first mention.
 
-    Of a quotation in what was said: its speaker is linked as such, and its day is no date told of.
+    For a quoted turn, the speaker is linked as such, and its date is no entity.
     """
     from memgraph.entities.regex import extract
     from memgraph.relations.statement import Statement
@@ -41,7 +41,7 @@ def find_names(text: str) -> list[EntityName]:
 
 
 def names_of(spans: Iterable[EntitySpan]) -> list[EntityName]:
-    """The names of those spans that are sure enough, each once, in their order."""
+    """Return the names of the spans with enough confidence, each once, in order."""
     found: dict[tuple[str, str], EntityName] = {}
     for span in spans:
         if span.confidence < SURE:
@@ -53,11 +53,11 @@ def names_of(spans: Iterable[EntitySpan]) -> list[EntityName]:
 
 
 class Naming:
-    """How the names of one orchestrator are found: its strategies and its nicknames.
+    """The name finders of one orchestrator: its strategies and its nicknames.
 
     Args:
-        rules: what the ``regex`` provider finds, as names; the write path takes it as it is.
-        find_llm: gives the model of the ``llm`` provider; asked when a strategy needs it.
+        rules: the names that the ``regex`` provider finds; used as they are on the write path.
+        find_llm: returns the model of the ``llm`` provider; called when a strategy needs it.
     """
 
     def __init__(
@@ -74,24 +74,25 @@ class Naming:
 
     @cached_property
     def find(self) -> NameFinder:
-        """The ``fast`` strategy with nicknames. It never fails: what fails is left out and told
-        by ``fast_failure``."""
+        """Run the ``fast`` strategy with nicknames. It never fails: a failing provider is left out
+        and reported in ``fast_failure``.
+        """
         found = self._rules if self._settings.fast == _RULES_ALONE else self._find_fast
         # Nothing stands between a write and the rules where nothing else was asked for.
         return self.nicknames.applied(found) if self.nicknames.by_key else found
 
     def find_accurate(self, texts: Sequence[str], *, without: Sequence[str] = ()) -> Found:
-        """The ``accurate`` strategy, without nicknames; models are asked."""
+        """Run the ``accurate`` strategy, without nicknames; calls models."""
         return self.accurate.extract(texts, without=without)
 
     def resolved(self, names: Iterable[EntityName]) -> list[EntityName]:
-        """Names with nicknames replaced by the full names that they stand for, each once."""
+        """Replace nicknames by the full names that they stand for; each name once."""
         return self.nicknames.resolved(names)
 
     def kept(self, content: str, names: Any) -> list[EntityName]:
-        """What models once found in a text, as it is kept in ``attributes.enriched_names``.
+        """Return the names that models once found in a text, from ``attributes.enriched_names``.
 
-        Whatever else stands there names nothing, nor does a name that the text does not hold.
+        Invalid entries are ignored, as are names that the text does not contain.
         """
         if not isinstance(names, list):
             return []
@@ -100,9 +101,9 @@ class Naming:
         return self.resolved(each for each in found if each is not None and each.key in text)
 
     def given(self, names: Any) -> list[EntityName]:
-        """The names that a memory was given (``attributes.entity_names``), each once.
+        """Return the names that a memory was given (``attributes.entity_names``), each once.
 
-        What kind of thing a name names the rules say, where they know it.
+        The rules supply the type of entity when they know it.
         """
         if not isinstance(names, list):
             return []
@@ -118,7 +119,7 @@ class Naming:
         return by_rules or _name(written, EntityType.OTHER, 0.0, "regex")
 
     def query_keys(self, text: str) -> set[str]:
-        """The keys under which the entities of a question may be known; nicknames in any case."""
+        """Return the keys under which a question's entities may be known; nicknames in any case."""
         return self.nicknames.widened({name.key for name in self.find(text)}, text)
 
     @cached_property
@@ -131,7 +132,7 @@ class Naming:
 
     @property
     def accurate_available(self) -> bool:
-        """Whether the ``accurate`` strategy has more to ask than rules; loads no model."""
+        """Return True when the ``accurate`` strategy has more than rules; loads no model."""
         from memgraph.entities.spacy_names import is_installed
 
         more = set(self.accurate.names) - set(_RULES_ALONE)
@@ -139,7 +140,7 @@ class Naming:
 
     @property
     def signature(self) -> str:
-        """What the ``accurate`` strategy asks: the same text, the same providers."""
+        """Return a text that identifies the providers of the ``accurate`` strategy."""
         model = self._find_llm() if "llm" in self.accurate.names else None
         told = {"spacy": self._settings.spacy_model, "llm": "" if model is None else model.name}
         return ", ".join(f"{each} {told.get(each, '')}".strip() for each in self.accurate.names)
@@ -154,14 +155,16 @@ class Naming:
         return names_of(found.spans[0])
 
     def _strategy(self, names: Sequence[str]) -> Strategy:
-        """With those of the named providers that are there."""
+        """Return the strategy with the available ones of these providers."""
         from memgraph.entities.strategies import Strategy
 
         made = (self.provider(name) for name in names)
         return Strategy(tuple(each for each in made if each is not None))
 
     def provider(self, name: str) -> EntityProvider | None:
-        """One provider by its name; None: the settings name no pipeline, or no model, for it."""
+        """Return one provider by its name; None: the settings name no pipeline, or no model, for
+        it.
+        """
         if name == "llm":
             model = self._find_llm()
             if model is None:
@@ -181,11 +184,11 @@ class Naming:
 
 
 class Nicknames:
-    """Other names of entities, as the settings tell them.
+    """Other names of entities, from the settings.
 
     Args:
         pairs: each ``nickname=full name``.
-        rules: tell what kind of thing a full name names; a person where they do not know.
+        rules: supply the type of entity of a full name; a person when they do not know it.
     """
 
     def __init__(self, pairs: Sequence[str], rules: NameFinder) -> None:
@@ -199,11 +202,11 @@ class Nicknames:
                 self._written[nick] = meant
 
     def also_called(self, key: str) -> set[str]:
-        """A key with those that mean the same by the settings."""
+        """Return a key with its synonyms from the settings."""
         return self.widened({key}, "")
 
     def pairs_of(self, keys: Collection[str]) -> list[tuple[str, str]]:
-        """Full names and nicknames, (key, as written), of an entity that is known by these keys."""
+        """Return full names and nicknames, (key, as written), of an entity known by these keys."""
         found: dict[tuple[str, str], None] = {}
         for nick, meant in self._written.items():
             if meant.key in keys or _key(nick) in keys:
@@ -211,7 +214,7 @@ class Nicknames:
         return list(found)
 
     def applied(self, find: NameFinder) -> NameFinder:
-        """``find`` with nicknames: as they are written in the settings they are always found."""
+        """Wrap ``find`` with nicknames: spelled as in the settings they are always found."""
         pattern = _any_of(self._written)
 
         def found(text: str) -> list[EntityName]:
@@ -228,11 +231,11 @@ class Nicknames:
         return found
 
     def resolved(self, names: Iterable[EntityName]) -> list[EntityName]:
-        """Names with nicknames replaced by the full names, each once."""
+        """Replace nicknames by the full names; each name once."""
         return list(dict.fromkeys(self.by_key.get(each.key, each) for each in names))
 
     def widened(self, keys: set[str], text: str) -> set[str]:
-        """Keys of a question with all that its names are also called; its case does not matter."""
+        """Return the keys of a question with all synonyms, in any case."""
         if not self.by_key:
             return keys
         asked = _key(text)
@@ -256,7 +259,7 @@ def _meant(full: str, rules: NameFinder) -> EntityName | None:
 
 
 def _any_of(names: Iterable[str]) -> re.Pattern[str]:
-    """The longest of several names at a place, as whole words."""
+    """Return a pattern for the longest of several names at a position, as whole words."""
     longest_first = sorted(names, key=lambda each: (-len(each), each))
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
 
@@ -267,7 +270,7 @@ def _key(text: str) -> str:
     return canonical(text)
 
 
-# Who is talked of once is talked of again.
+# A person who is mentioned once is likely to be mentioned again.
 @lru_cache(maxsize=_NAMES)
 def _name(
     written: str, kind: EntityType, confidence: float = 1.0, provider: str = TOLD
@@ -278,9 +281,9 @@ def _name(
 
 @lru_cache(maxsize=_NAMES)
 def speaker_named(role: str, told_as: str | None = None) -> EntityName | None:
-    """Return the person that the role of a turn names; None for agents and for words of a role.
+    """Return the person that the role of a turn names; None for agents and generic roles.
 
-    A role in lower case names somebody only if it is a listed given name, or was declared a
+    A role in lower case is a person's name only if it is a listed given name, or was declared a
     person's (``told_as``).
     """
     from memgraph.entities.gazetteer import gazetteer
@@ -326,7 +329,9 @@ _MACHINES = frozenset(
 def known_names(
     rows: Iterable[tuple[str, str, EntityType]],
 ) -> Iterator[tuple[str, str]]:
-    """Names to search texts for, as (key, as written): those of rows, and persons' first names."""
+    """Return the names to search texts for, as (key, as written): of rows, and persons' first
+    names.
+    """
     for key, written, kind in rows:
         yield key, written
         first, _, more = key.partition(" ")

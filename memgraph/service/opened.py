@@ -1,4 +1,4 @@
-"""One open orchestrator: its database and all that works on it. Shared by every handle."""
+"""One open orchestrator: its database and its parts. Shared by every handle."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ ANSWERING: Final = {
 HELD: Final = "held"
 """The reason of a dropped file that waits for an operator."""
 HANDLER_PATIENCE_S = 3.0
-"""How long closing waits for subscribers that are at an event."""
+"""Seconds that closing waits for subscribers that handle an event."""
 JUDGED_AT_ONCE: Final = 8
-"""Facts that a model is asked about before other work in the background has its turn."""
+"""Facts that a model is asked about before other background work has its turn."""
 
 
 class JournalledTransaction(Transaction):
-    """A change of an orchestrator: its moment, its actor, and what the journal records of it.
+    """A write transaction: its time, its actor, and its journal entries.
 
     Attributes:
         at: when the transaction began, milliseconds.
@@ -94,7 +94,7 @@ class JournalledTransaction(Transaction):
 
 
 class Opened:
-    """Everything that one orchestrator needs, made once when it is opened."""
+    """The parts of one orchestrator, made once when it is opened."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class Opened:
         # Of the service: they outlive an orchestrator that is closed for being idle.
         self.subscribers = Subscribers() if subscribers is None else subscribers
         self.events = EventBus(database, clock, self.log, self.subscribers)
-        # Threads of their own: a subscriber may take long, and nothing else need wait for it.
+        # Own threads: a slow subscriber delays nothing else.
         self.courier = Couriers(self.events, self.log)
         self.upkeep = Upkeep(database, clock, self.log, self.subscribers, settings.memory.receipts)
         self.denials = DenialBook(lambda actor: self.transaction(actor, claimed=False))
@@ -173,7 +173,7 @@ class Opened:
         self.receipts.erased_through = self.answers.erased_through = through
 
     def _background(self) -> Background:
-        """What is done beside requests, in this order."""
+        """Return the work done beside requests, in this order."""
         return Background(
             (
                 lambda _: self.answers.flush(),
@@ -196,7 +196,7 @@ class Opened:
 
     @cached_property
     def comparer(self) -> ComparisonWorker:
-        """What works off the outbox of facts to compare."""
+        """The worker for the outbox of facts to compare."""
         # A process that only reads does without.
         from memgraph.service.comparisons import ComparisonWorker
 
@@ -204,7 +204,7 @@ class Opened:
 
     @property
     def held_vectors(self) -> HeldVectors:
-        """What recall keeps of the vectors; a process that recalls nothing keeps nothing."""
+        """The vectors that recall keeps in memory; loaded at the first recall."""
         with self._held_lock:
             if self._held_vectors is None:
                 self._held_vectors = self._hold_vectors()
@@ -220,7 +220,7 @@ class Opened:
 
     @cached_property
     def anchor_file(self) -> Path:
-        """Where the journal's head is kept."""
+        """The file that holds the journal's head."""
         return anchor.anchor_path(self.database.path, self.settings.memory.audit.anchor_path)
 
     @cached_property
@@ -254,15 +254,15 @@ class Opened:
     def transaction(
         self, actor: str, *, claimed: bool = True, accepting: bool = False
     ) -> Iterator[JournalledTransaction]:
-        """One change: what is told to it is journalled with it, and anchored once it is durable.
+        """Open a write transaction, journalled with its entries, and anchored once it is durable.
 
         Args:
-            claimed: it is what a request asked for, and done once for its Idempotency-Key; False
-                for what memgraph notes by itself.
-            accepting: the journal and the tables are taken over as they are, whatever they were.
+            claimed: it is part of a request with an Idempotency-Key; False for memgraph's own
+                records.
+            accepting: accept the journal and the tables as they are.
 
         Raises:
-            JournalBroken: the journal does not hold what its anchor remembers.
+            JournalBroken: the journal lacks the entry in its anchor.
             ClaimTaken: another request with the key did it already; this one did nothing.
         """
         claim = current_claim() if claimed else None
@@ -305,13 +305,13 @@ class Opened:
                 if standing is AnchorState.AGREES:
                     heads.append(head)
                 elif not accepting:
-                    # Moving it on would hide what was done to the journal.
+                    # Advancing it would hide the manipulation of the journal.
                     self.log.failure("journal.anchor", JournalBroken(f"the anchor is {standing}"))
             if claim is not None:
                 committed.append(note(transaction, claim, transaction.entries, transaction.at))
 
     def timed(self, work: Work, part: str = TOTAL) -> AbstractContextManager[object]:
-        """The time of the block is that of one part of some work on this orchestrator."""
+        """Measure the block as one part of an operation on this orchestrator."""
         return self.meters.timed(work, part, self.paths.name)
 
     @contextmanager
@@ -332,14 +332,14 @@ class Opened:
         restore_used(self, used)
 
     def require_sound(self) -> None:
-        """Raises StorageError: its file is gone or another, or a call met damage in it.
+        """Raise StorageError when its file is gone or replaced, or a call met damage in it.
 
-        JournalBroken, too: acknowledged entries are gone. What is open goes on reading a file that
-        was removed, and writes nothing into it.
+        JournalBroken, too: acknowledged entries are gone. An open orchestrator goes on reading a
+        file that was removed, and writes nothing into it.
         """
         self.database.require_same_file()
         if self.damage is not None:
-            # With the trace of each raise it would keep all that stood in their frames.
+            # The traceback of each raise would keep their frames alive.
             raise self.damage.with_traceback(None)
         anchored = anchor.read_state(self.anchor_file)
         with self.database.read() as snapshot:
@@ -347,7 +347,7 @@ class Opened:
             self._require_key(snapshot)
 
     def shortcomings(self) -> list[str]:
-        """Codes of the work that does not get done. Raises StorageError."""
+        """Return codes of work that is not getting done. Raises StorageError."""
         from memgraph.service.life.agenda import shortcomings
 
         found = []
@@ -383,7 +383,7 @@ class Opened:
         return found + shortcomings(self, self.clock.now_ms())
 
     def _lacks_litellm(self) -> bool:
-        """Whether a model is to be asked through litellm, which is not installed."""
+        """Return True when a configured model needs litellm, which is not installed."""
         asked = (self.embedding, self.reranker, self.llm)
         names = [each.name for each in asked if each is not None]
         names.append(self.settings.memory.extractor.provider)
@@ -391,17 +391,17 @@ class Opened:
 
     @property
     def busy(self) -> bool:
-        """Whether it works on something, or for somebody, between calls."""
+        """True while it has background work or subscribers between calls."""
         return self.background.busy or self.events.wanted
 
     def write_down(self) -> None:
-        """Write what is kept in memory alone for a while; what fails is logged and kept."""
+        """Write what is buffered in memory; failures are logged and the data kept."""
         chores = (self.answers.flush, self.denials.flush, self.board.flush, self.receipts.flush)
         for chore in chores:
             self._try(chore)
 
     def forget_texts(self) -> None:
-        """Drop what is kept of texts beside the database; after some were erased.
+        """Drop cached texts beside the database, after some were erased.
 
         Raises:
             OSError: a bulletin's snapshot cannot be removed.
@@ -419,12 +419,12 @@ class Opened:
             self.log.failure("close", error)
 
     def close(self) -> None:
-        """Write what waits and close the database, whatever goes wrong with the former."""
+        """Write what is buffered and close the database, even when the former fails."""
         try:
             self.courier.stop(HANDLER_PATIENCE_S)
             self.background.stop()
             self.write_down()
-            # Who only read leaves everything as it is.
+            # A reader leaves everything as it is.
             if self.database.commits:
                 self._try(self.upkeep.run)
         finally:
@@ -434,7 +434,7 @@ class Opened:
 
 
 def log_of(paths: OrchestratorPaths, settings: Settings, clock: Clock) -> EventLog:
-    """The log of an orchestrator, whether it is open or cannot be opened."""
+    """Return the log of an orchestrator, whether it is open or cannot be opened."""
     chosen = settings.memory.log
     return open_log(
         paths.log_file,

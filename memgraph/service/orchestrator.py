@@ -1,4 +1,4 @@
-"""The handle of one orchestrator: all that a program does with its memory."""
+"""The handle of one orchestrator: everything a program does with its memory."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class Orchestrator(
     InfluenceHandle,
     ErasingHandle,
 ):
-    """What one orchestrator remembers. Made by ``MemoryService.orchestrator``; thread-safe.
+    """The memory of one orchestrator. Made by ``MemoryService.orchestrator``; thread-safe.
 
     Attributes:
         name: of the orchestrator.
         viewer: what the holder of this handle may see.
-        actor: whom the journal names for changes made through it.
+        actor: the name in the journal for changes made through it.
     """

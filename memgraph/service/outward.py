@@ -1,6 +1,6 @@
-"""What is told to those who ask from outside: names below the root, never where it lies.
+"""Sanitising output for remote callers: paths below the root, never its location.
 
-Over HTTP and MCP; whoever works on the machine itself is told whole paths.
+Used over HTTP and MCP; local users see whole paths.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def outward(error: MemgraphError, root: Path) -> MemgraphError:
-    """The same error, whose texts name files as they lie below the root."""
+    """Return the same error with paths relative to the root."""
     elsewhere = {each for each in error.details.values() if _lies_elsewhere(each, root)}
     message, details = error.message, error.details
     # The longest first: one may begin as another does.
@@ -29,7 +29,7 @@ def outward(error: MemgraphError, root: Path) -> MemgraphError:
 
 
 def below(value: T, root: Path) -> T:
-    """A JSON value whose texts name files likewise."""
+    """Return a JSON value with paths relative to the root."""
     told: Any = value
     if isinstance(value, str):
         told = re.sub(f"{re.escape(str(root))}(?:{re.escape(os.sep)}|$|(?=[:;,\\s]))", "", value)

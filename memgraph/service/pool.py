@@ -1,4 +1,4 @@
-"""The open orchestrators of a service: opened at their first use, closed when they are too many."""
+"""The open orchestrators of a service: opened at first use, closed when there are too many."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ GATES = 64
 
 
 class Pool:
-    """Shares open orchestrators between threads. What is in use is never closed.
+    """Shares open orchestrators between threads. One in use is never closed.
 
     Args:
         open_one: opens the orchestrator of a name.
-        troubles: told of damage that is met, and of files that cannot be opened.
+        troubles: records damage, and files that cannot be opened.
     """
 
     def __init__(self, open_one: Callable[[str], Opened], troubles: Troubles) -> None:
@@ -46,7 +46,7 @@ class Pool:
 
     @contextmanager
     def use(self, name: str) -> Iterator[Opened]:
-        """The open orchestrator for the time of the block.
+        """Yield the open orchestrator for the time of the block.
 
         Raises:
             MemoryDisabled: the pool was closed, or made before a fork.
@@ -68,7 +68,7 @@ class Pool:
 
     @contextmanager
     def if_open(self, name: str) -> Iterator[Opened | None]:
-        """As ``use`` where it is open already, None otherwise; it counts as no use of it."""
+        """Yield the orchestrator if it is open already, else None; does not count as a use."""
         with self._lock:
             opened = self._opened.get(name)
             if opened is not None:
@@ -80,14 +80,14 @@ class Pool:
                 self._release(opened)
 
     def forget(self, name: str) -> None:
-        """Take one out of service: it is closed when nobody uses it, and opened anew when asked."""
+        """Take one out of service: it is closed when unused, and opened again on demand."""
         with self._lock:
             idle = self._retire([name] if name in self._opened else [])
         for each in idle:
             each.close()
 
     def write_down(self) -> None:
-        """Write what those that are open keep in memory alone for a while."""
+        """Write what the open ones have buffered in memory."""
         with self._lock:
             names = list(self._opened)
         for name in names:
@@ -96,7 +96,7 @@ class Pool:
                     opened.write_down()
 
     def close(self) -> None:
-        """Open nothing any more, and close what nobody uses; the last user closes what is left."""
+        """Open nothing more, and close what is unused; the last user closes the rest."""
         if os.getpid() != self._pid:
             return
         with self._lock:
@@ -130,7 +130,7 @@ class Pool:
         try:
             opened = self._open_one(name)
         except (DatabaseBusy, DatabaseReplaced):
-            # Somebody is at it; that says nothing of the file.
+            # Another process holds it; that says nothing about the file.
             raise
         except StorageError as error:
             self._troubles.met(name, error)
@@ -139,7 +139,9 @@ class Pool:
         return opened
 
     def _in_service(self, name: str) -> Opened | None:
-        """The open orchestrator, held for its user; None: it is to be opened, maybe anew."""
+        """Return the open orchestrator, held for its user; None: it is to be opened, maybe
+        again.
+        """
         found = self._held(name)
         if found is None or not _was_replaced(found):
             return found
@@ -149,7 +151,7 @@ class Pool:
         return None
 
     def _replace(self, name: str, opened: Opened) -> None:
-        """Let the next use of a name open what is there then; users of this one go on with it."""
+        """Let the next use of a name open its current file; users of this one continue with it."""
         with self._lock:
             if self._opened.get(name) is opened:
                 self._retire([name])
@@ -172,21 +174,23 @@ class Pool:
             opened.close()
 
     def _retire(self, names: Sequence[str]) -> list[Opened]:
-        """Take some out of service; gives those to close now, the others' last users close them."""
+        """Take some out of service; return those to close now. The last users close the others."""
         taken = [self._opened.pop(name) for name in names]
         for each in taken:
             each.retired = True
         return [each for each in taken if each.users == 0]
 
     def _excess(self, allowed: int) -> list[str]:
-        """Whom to close so that ``allowed`` stay: the longest idle, those last that still embed."""
+        """Return which to close so that ``allowed`` remain: longest idle first, those still
+        embedding last.
+        """
         most = len(self._opened) - allowed
         if most <= 0:
             return []
         idle = [name for name, each in self._opened.items() if not each.users]
         chosen = list(islice((one for one in idle if not self._opened[one].busy), most))
         if len(chosen) < most:
-            # A worker may have come to its end meanwhile: nobody is named twice.
+            # A worker may have ended meanwhile: no name twice.
             chosen += [one for one in idle if one not in chosen][: most - len(chosen)]
         return chosen
 
@@ -197,6 +201,6 @@ def _was_replaced(opened: Opened) -> bool:
     except DatabaseReplaced:
         return True
     except (DatabaseMissing, OSError):
-        # What is open can be read on; who writes is told.
+        # An open file remains readable; a write raises.
         return False
     return False

@@ -1,4 +1,4 @@
-"""Whether a file may be named as a source: the orchestrator's own, or one of a shared folder."""
+"""Checks that a file may be named as a source: the orchestrator's own, or of a shared folder."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from memgraph.service.opened import Opened
 
 
 def with_canonical_source(opened: Opened, given: MemoryInput) -> MemoryInput:
-    """The memory, its source's path absolute and without links.
+    """Return the memory, its source's path absolute and without links.
 
     Raises:
         AccessDenied: the path lies outside of the drop zone and of ``memory.ingest.allowed_roots``,
-            or in another orchestrator's folder; whoever asks tells of it.
+            or in another orchestrator's folder; the caller journals it.
     """
     path = given.source.source_path
     if path is None:

@@ -1,4 +1,4 @@
-"""How much a source may store: what would be too much is refused, item by item."""
+"""Quotas of sources: what exceeds them is refused, item by item."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from memgraph.store.snapshot import Snapshot
 
 
 class Quotas:
-    """The room that is left to the sources of one transaction. Not thread-safe.
+    """The remaining quota of the sources of one transaction. Not thread-safe.
 
-    Counted is what is active or superseded, whoever may see it.
+    Active and superseded memories count, whoever may see them.
     """
 
     def __init__(self, snapshot: Snapshot, trust: Trust) -> None:
@@ -27,7 +27,7 @@ class Quotas:
         self._added: Counter[Named] = Counter()
 
     def refusal(self, given: MemoryInput) -> QuotaReached | None:
-        """Why this may not be stored as one more of its source; None: it may, and is counted."""
+        """Return why this exceeds its source's quota; None: it does not, and is counted."""
         if self._trust.unlimited:
             return None
         quotas = self._trust.quotas(captured(given))
@@ -39,7 +39,9 @@ class Quotas:
         return None
 
     def _has_room(self, named: Named, most: int) -> bool:
-        """Which memories were retracted is looked at where all of them would be too many."""
+        """Return True when the quota has room; retracted memories are only subtracted near the
+        limit.
+        """
         if named not in self._before:
             self._before[named] = sources.bound(self._snapshot, named, most)
         if self._before[named] + self._added[named] >= most and named not in self._exact:
@@ -49,7 +51,7 @@ class Quotas:
 
 
 def captured(given: MemoryInput) -> Captured:
-    """What tells how far a memory is trusted that is to be stored."""
+    """Return the fields that decide the trust of a memory to be stored."""
     source = given.source
     names: Sequence[str | None] = (
         source.source_path,

@@ -1,9 +1,9 @@
-"""How all orchestrators of a root stand, told cheaply however many there are.
+"""The state of all orchestrators of a root, cheap for any number of them.
 
-What was found of one is kept until its files change, or for a minute: jobs become overdue, and a
-disk that failed works again, though no file has changed. A look opens a few at most, changed ones
-first and of them the longest unlooked-at, so that its cost is bounded; of the others it tells what
-was known.
+The state of one is cached until its files change, or for a minute: jobs become overdue, and a
+failed disk recovers, without a change of files. A check opens a few at most, changed ones first and
+of them the least recently checked, so that its cost is bounded; for the others it returns what was
+known.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ REMEDIES: Final[Mapping[str, str]] = {
     "verify.failed": "The last nightly audit found something: run memgraph verify.",
     "storage.full": "The last write found no room: free some space on the disk.",
 }
-"""By code of what does not get done: what it means, and what to do."""
+"""The meaning and remedy of each code of work that is not getting done."""
 LOOK_S: Final = 0.25
-"""How long one look may open databases."""
+"""Seconds that one check may spend opening databases."""
 FRESH_MS: Final = 60_000
-"""After so long an orchestrator is looked at though none of its files has changed."""
+"""Milliseconds after which an orchestrator is checked though no file has changed."""
 REST_S: Final = 1.0
-"""A look tells what the one before it found, if that is no longer ago."""
+"""Seconds during which a check returns the previous result."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a look found of an orchestrator.
+    """The cached state of an orchestrator.
 
-    ``oldest``: since when its first memory waits; ``trouble``: what calls had met before the look.
+    ``oldest``: since when its first memory waits; ``trouble``: the error that calls had met before.
     """
 
     stamp: Stamp | None
@@ -76,7 +76,7 @@ class _Found:
 
 
 class Readiness:
-    """Looks after the orchestrators of a service without opening them all. Thread-safe."""
+    """Checks the orchestrators of a service without opening them all. Thread-safe."""
 
     def __init__(self, service: MemoryService) -> None:
         self._service = service
@@ -88,12 +88,12 @@ class Readiness:
         self._troubles = -1
 
     def usable(self) -> bool:
-        """Whether the root can be used: it is there, and its folders can be read and written."""
+        """Return True when the root exists and its folders can be read and written."""
         root = self._service.root
         return root.is_dir() and os.access(root, os.R_OK | os.W_OK | os.X_OK)
 
     def look(self) -> Ready:
-        """How each orchestrator stands; opens what has changed since, ``LOOK_S`` long at most."""
+        """Return the state of each orchestrator; opens changed ones, for ``LOOK_S`` at most."""
         try:
             return self._looked() if self.usable() else Ready(status="unusable")
         except OSError:
@@ -104,7 +104,7 @@ class Readiness:
         with self._lock:
             rested = self._looked_at is None or time.monotonic() - self._looked_at >= REST_S
             troubles = self._service.troubles.changes
-            # What a call has met is told at once.
+            # Errors that a call has met are reported at once.
             if rested or troubles != self._troubles:
                 self._bring_up_to_date()
                 self._looked_at, self._troubles = time.monotonic(), troubles
@@ -137,7 +137,7 @@ class Readiness:
                 self._found[name] = self._probed(name)
 
     def _damaged(self, name: str, known: _Found) -> bool:
-        """Whether a call has met damage since, or met none: what only reads changes no file."""
+        """Return True when the damage that calls have met has changed: reading changes no file."""
         if self._service.troubles.code(name) != known.trouble:
             return True
         with self._service.if_open(name) as opened:
@@ -164,7 +164,7 @@ class Readiness:
             standing, stamp = self._disabled(name, error), None
         except MemgraphError as error:
             standing = self._disabled(name, error)
-        # What its data brings out is the failure of that one alone: the others are told.
+        # An error caused by its data concerns only that one: the others are still reported.
         except Exception as error:  # noqa: BLE001 - whatever it is, see above
             told = DatabaseCorrupt(f"its rows cannot be read ({type(error).__name__}); {VERIFY}")
             standing = self._disabled(name, told)
@@ -172,7 +172,7 @@ class Readiness:
         return _Found(stamp, looked, oldest, trouble)
 
     def _of_closed(self, name: str) -> tuple[Standing, int | None]:
-        """Opened beside the pool, which would have to close another for it."""
+        """Return the state of a closed one, opened outside the pool, which would close another."""
         chosen = self._service.settings(name).memory
         if not chosen.enabled:
             raise MemoryDisabled("memory is switched off: memory.enabled = false")
@@ -204,7 +204,7 @@ class Readiness:
         return Standing(orchestrator=name, status="disabled", codes=(error.code,), advice=advice)
 
     def _stamp(self, name: str) -> Stamp | None:
-        """None: its files cannot be looked at, which is no reason not to tell of the others."""
+        """Return its files' stamp; None: they cannot be read, which must not affect the others."""
         if name not in self._files:
             paths = self._service.paths(name)
             wal = paths.database.with_name(f"{paths.database.name}-wal")

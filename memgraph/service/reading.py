@@ -1,4 +1,4 @@
-"""Reading what is stored, one by one and in lists; what a viewer may not see is not there."""
+"""Reading memories, singly and in lists; what a viewer may not see does not exist."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EnumT = TypeVar("EnumT", bound=StrEnum)
 
 
 def get(opened: Opened, viewer: Viewer, memory_id: str, *, as_of: int | None = None) -> Memory:
-    """Raises NotFound: there is none, or the viewer may not see it; both sound the same.
+    """Return a memory. Raises NotFound: it is missing or hidden; both read the same.
 
     Args:
         as_of: milliseconds; as it was then. None: as it is.
@@ -51,7 +51,9 @@ def listing(
     limit: int,
     as_of: int | None = None,
 ) -> list[Memory]:
-    """Newest first; ``before`` is the last id of the page before. ``as_of``: as of `get`.
+    """Return memories, newest first; ``before`` is the last id of the page before.
+
+    ``as_of`` as in `get`.
 
     Raises:
         InvalidInput: a limit outside 1..1000, an unknown type, kind or status, a text that no
@@ -78,7 +80,7 @@ def listing(
 
 
 def members(enum: type[EnumT], values: Iterable[EnumT | str]) -> tuple[EnumT, ...]:
-    """Members of an enum, given as such or by their values.
+    """Return members of an enum, given as such or by their values.
 
     Raises:
         InvalidInput: there is no such member.
@@ -91,7 +93,7 @@ def members(enum: type[EnumT], values: Iterable[EnumT | str]) -> tuple[EnumT, ..
 
 
 def stats(opened: Opened) -> dict[str, Any]:
-    """Counts over everything stored, and the sizes on disk in bytes."""
+    """Return counts over everything stored, and the sizes on disk in bytes."""
     with opened.database.read() as snapshot:
         seq, _ = journal.head(snapshot)
         found = {

@@ -1,4 +1,4 @@
-"""Looking at what was handed out; what a reader may not see of it is not there."""
+"""Reading receipts; what a reader may not see of them does not exist."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ MAX_BULLETINS_LOOKED_AT = 2_000
 
 
 def receipt(opened: Opened, view: View, receipt_id: str) -> Receipt:
-    """Those that wait are written first.
+    """Return a receipt, after writing the pending ones.
 
     Raises:
-        NotFound: there is none, or the reader may not see all of it; both sound the same.
+        NotFound: there is none, or the reader may not see all of it; both read the same.
         InvalidInput: it is no id.
     """
     return shown_to(opened, view, stored(opened, view, receipt_id))
 
 
 def stored(opened: Opened, view: View, receipt_id: str) -> Stored:
-    """The receipt as it is stored, for whoever may see it. Raises: as ``receipt``."""
+    """Return the receipt as it is stored, for a reader who may see it. Raises: as ``receipt``."""
     _check_id(receipt_id, "receipt_id")
     opened.receipts.flush()
     with opened.database.read() as snapshot:
@@ -64,7 +64,7 @@ def receipt_list(
     limit: int,
     before: str | None = None,
 ) -> ReceiptList:
-    """The newest receipts that ``receipt`` would give; see ``ReceiptsHandle.receipts``."""
+    """Return the newest receipts that ``receipt`` would return; see ``ReceiptsHandle.receipts``."""
     wanted = {name: value for name, value in asked.items() if value is not None}
     for name, value in wanted.items():
         _check_id(value, name)
@@ -86,7 +86,7 @@ def receipt_list(
 def bulletin_history(
     opened: Opened, view: View, *, limit: int, before: str | None
 ) -> BulletinHistory:
-    """Bulletins for readers who saw no more than this one; see ``ReceiptsHandle.bulletins``."""
+    """Return bulletins for readers who saw no more; see ``ReceiptsHandle.bulletins``."""
     _check_page(limit, before, "bul_")
     opened.receipts.flush()
     with opened.database.read() as snapshot:
@@ -99,10 +99,10 @@ def bulletin_history(
 
 
 def bulletin_issued(opened: Opened, view: View, bulletin_id: str) -> StoredBulletin:
-    """A bulletin as it was handed out.
+    """Return a bulletin as it was handed out.
 
     Raises:
-        NotFound: there is none, or it was for one who saw more; both sound the same.
+        NotFound: there is none, or it was for a reader who saw more; both read the same.
         InvalidInput: it is no id.
     """
     _check_id(bulletin_id, "bulletin_id")
@@ -116,13 +116,13 @@ def bulletin_issued(opened: Opened, view: View, bulletin_id: str) -> StoredBulle
 
 
 def shown_to(opened: Opened, view: View, found: Stored) -> Receipt:
-    """What a reader is told of a receipt that it may see."""
+    """Return what a reader may see of a visible receipt."""
     with opened.database.read() as snapshot:
         return _shown(snapshot, view, found)
 
 
 def named(found: Receipt) -> list[str]:
-    """Every memory that a receipt names."""
+    """Return every memory that a receipt names."""
     bulletin = found.asked.get("bulletin", {}).get("memory_ids", ())
     return [*(item.memory_id for item in found.items), *bulletin]
 
@@ -161,7 +161,7 @@ def _is_covered(reader: Viewer, found: Receipt) -> bool:
 
 
 def _is_of(viewer: Viewer, found: Receipt) -> bool:
-    """Whether a viewer sees the task, the project and the agent that a receipt was for."""
+    """Return True when a viewer sees the task, the project and the agent of a receipt."""
     asked = found.asked
     task_id, project_id, agent_id = (asked.get(f"{one}_id") for one in ("task", "project", "agent"))
     if agent_id is None and found.viewer is not None:
@@ -192,6 +192,6 @@ def _check_page(limit: object, before: object, prefix: str) -> None:
     if before is None:
         return
     _check_id(before, "before")
-    # By its form alone: nobody learns whether there is one that is not shown.
+    # Checked by its form only, so that hidden ones are not disclosed.
     if not re.fullmatch(rf"{prefix}[0-9A-Z]{{26}}", str(before)):
         raise InvalidInput("before is the last id of the page before", field="before")

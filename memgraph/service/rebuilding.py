@@ -1,7 +1,7 @@
-"""Making anew what is derived: the text index, the vector index, entity links, embeddings.
+"""Rebuilding derived data: the text index, the vector index, entity links, embeddings.
 
-Each is mended beside readers and writers. What takes long goes in batches that are whole in
-themselves, so that a rebuild that was killed is finished by the next one.
+Each is rebuilt beside readers and writers. Long rebuilds work in self-contained batches, so that a
+killed rebuild is finished by the next one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class Part(StrEnum):
-    """What can be rebuilt."""
+    """The parts that can be rebuilt."""
 
     FTS = "fts"
     VECTORS = "vectors"
@@ -37,14 +37,14 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingsStatus:
-    """How embedding stands.
+    """The state of the embeddings.
 
     Attributes:
         states: how many memories are pending, ready and failed.
         model, dimensions: of the vectors in the index; the provider's are beside them.
-        mismatch: what the vectors come from when it is not the provider's model, else None.
+        mismatch: the model of the vectors when it is not the provider's, else None.
         oldest_pending: when the memory was stored that waits longest, milliseconds.
-        errors: why memories failed or were put off, and how many.
+        errors: why memories failed or were postponed, and how many.
     """
 
     states: dict[str, int]
@@ -67,11 +67,11 @@ def rebuild(
     actor: str,
     progress: Progress = lambda _part, _done, _total: None,
 ) -> dict[str, int]:
-    """Make indexes anew from what they are derived from.
+    """Rebuild indexes from their source data.
 
     Returns:
-        For each part how many rows it holds now; ``requeued`` of damaged vectors, which the
-        worker will make anew.
+        For each part how many rows it holds now; ``requeued``: damaged vectors, which the worker
+        will embed again.
 
     Raises:
         InvalidInput: no such part.
@@ -88,7 +88,7 @@ def rebuild(
 
 
 def embeddings_status(opened: Opened) -> EmbeddingsStatus:
-    """How embedding stands; cheap."""
+    """Return the state of the embeddings; cheap."""
     provider = opened.embedding
     with opened.database.read() as snapshot:
         return EmbeddingsStatus(
@@ -104,7 +104,7 @@ def embeddings_status(opened: Opened) -> EmbeddingsStatus:
 
 
 def embeddings_retry(opened: Opened, *, actor: str) -> int:
-    """What failed or was put off is due at once; gives how many memories."""
+    """Make failed and postponed embeddings due at once; return the number of memories."""
     with opened.transaction(actor) as transaction:
         number = embeddings.reset_failed(transaction)
         if number:
@@ -117,8 +117,8 @@ def embeddings_rebuild(
 ) -> Drained:
     """Bring every vector to the provider's model and dimensions, online.
 
-    Recall goes on over text meanwhile. Killed at any place, the next call finishes it. When the
-    provider fails on the way, what is left stays in the outbox and ``error_code`` says why.
+    Recall uses text only meanwhile. If it is killed, the next call finishes it. When the provider
+    fails, the rest stays in the outbox and ``error_code`` is set.
 
     Raises:
         MemoryDisabled: no embedding provider is configured.
@@ -178,9 +178,9 @@ def _vectors(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
 
 
 def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
-    """Link what the rules find, then remove what nothing names, then look for what is known.
+    """Link what the rules find, remove entities without links, then link known names.
 
-    A name that only older rules found is so not found again for being known.
+    So a name that only older rules found is not kept for being known.
     """
     with opened.database.read() as snapshot:
         total = 2 * text_index.memory_count(snapshot)
@@ -215,7 +215,7 @@ def _in_batches(
     change: Callable[[JournalledTransaction, Sequence[Named]], None],
     progress: Callable[[int], None],
 ) -> int:
-    """Change the links of all memories, some in each transaction; returns how many memories."""
+    """Change the links of all memories, some in each transaction; return the number of memories."""
     done, after = 0, 0
     while True:
         progress(done)
@@ -223,7 +223,7 @@ def _in_batches(
             batch = text_index.contents(snapshot, after, BATCH)
         if not batch:
             return done
-        # Names are looked for outside of the transaction: it may take longer than writers wait.
+        # Names are searched outside the transaction: it may take longer than writers wait.
         found = [(pk, names_in(opened, content, kept)) for pk, content, kept in batch]
         with opened.transaction(actor) as transaction:
             change(transaction, found)
@@ -231,16 +231,16 @@ def _in_batches(
 
 
 def names_in(opened: Opened, content: str, kept: Any) -> tuple[EntityName, ...]:
-    """What the rules find, and what models found when the memory was enriched."""
+    """Return the names that the rules find, and those that models found at the enrichment."""
     names = opened.find_names(content)
     return tuple(dict.fromkeys([*names, *opened.naming.kept(content, kept)] if kept else names))
 
 
 def _begin_rebuild(opened: Opened, mismatch: str, actor: str) -> None:
-    """Mark the vectors as neither model's: none is searched any more.
+    """Mark the vectors as neither model's, so that none is searched any more.
 
-    The mark keeps workers of the old model and of the new one from writing until no vector of
-    the old one is left.
+    The mark keeps workers of the old model and of the new one from writing until no vector of the
+    old one is left.
     """
     provider = opened.embedding
     if provider is None:
@@ -261,7 +261,7 @@ def _begin_rebuild(opened: Opened, mismatch: str, actor: str) -> None:
 
 
 def _forget_some_foreign(opened: Opened) -> bool:
-    """One batch of the old model's vectors becomes pending; whether none was left."""
+    """Make one batch of the old model's vectors pending; return True when none was left."""
     provider = opened.embedding
     if provider is None:
         return True

@@ -1,4 +1,4 @@
-"""Recall, joined with the open orchestrator: its provider, its settings, what it lacks."""
+"""Recall on an open orchestrator, with its provider, its settings and its degradations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def answer(
     opened: Opened, viewer: Viewer, request: RecallRequest, *, then: Then | None = None
 ) -> Bundle:
-    """Answer a request from one orchestrator, or once more as it was answered ``then``.
+    """Answer a request from one orchestrator, or again as it was answered ``then``.
 
     Raises AccessDenied, StorageError.
     """
@@ -88,12 +88,12 @@ def _answered(opened: Opened, viewer: Viewer, request: RecallRequest, then: Then
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A snapshot, what a request may find in it, and what answers the request.
+    """A snapshot, what a request may find in it, and the answer.
 
     Attributes:
-        items: empty where the request has no query.
-        degraded: what the answer had to do without.
-        account: how the answer came about, for its receipt.
+        items: empty when the request has no query.
+        degraded: what the answer lacked.
+        account: how the answer was made, for its receipt.
     """
 
     snapshot: Snapshot
@@ -111,10 +111,10 @@ def reading(
     *,
     then: Then | None = None,
 ) -> Iterator[Reading]:
-    """Answer a request and keep the snapshot open, for what else is to be read beside it.
+    """Answer a request and keep the snapshot open for further reads.
 
-    It is dated when the snapshot stands, so that nothing in it is of later.
-    A reranker is asked before the snapshot is opened; what was retracted since is left out.
+    It is dated when the snapshot is open, so that nothing in it is later. A reranker is called
+    before the snapshot is opened; what was retracted since is left out.
 
     Raises:
         AccessDenied, StorageError: as ``answer``.
@@ -177,7 +177,7 @@ def _tell_degraded(opened: Opened, degraded: Sequence[Degraded]) -> None:
 
 
 def _model_changed(opened: Opened, state: StoreState) -> bool:
-    # Another process may have made the vectors anew, for another model.
+    # Another process may have rebuilt the vectors for another model.
     opened.other_model = other_model(
         opened.embedding, state.embedding_model, state.embedding_dimensions
     )
@@ -187,7 +187,7 @@ def _model_changed(opened: Opened, state: StoreState) -> bool:
 def configured_reranker(
     settings: Settings, environ: Mapping[str, str] | None = None
 ) -> RerankingProvider:
-    """The model of ``memory.reranker.provider``, which is not ``none``."""
+    """Return the model of ``memory.reranker.provider``, which is not ``none``."""
     from memgraph.providers.reranking import reranking_provider
 
     chosen = settings.memory.reranker
@@ -203,7 +203,7 @@ def configured_reranker(
 
 
 def _once(embed: Embed) -> Embed:
-    """Asks the model at the first call alone: one question may be recalled twice."""
+    """Call the model only at the first call: one question may be recalled twice."""
     kept: list[NDArray[np.float32] | ProviderError] = []
 
     def ask(texts: Sequence[str]) -> NDArray[np.float32]:

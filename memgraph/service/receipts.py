@@ -1,11 +1,11 @@
-"""Receipts, kept until there are some, then written in one go off the read path.
+"""Receipts, buffered and written in batches off the read path.
 
-What costs time and can be done later is done then: digests, and the look for what the asker might
-not see.
+Work that costs time and can wait is done at writing: digests, and the check for what the reader
+might not see.
 
 With them goes what was handed out otherwise (bulletins, injected context), so that its lines are
-known when they come back. They are hashed elsewhere, see ``service.life.echoes.catch_up``: here
-that would be in the way of the next recall.
+recognised later. They are hashed elsewhere, see ``service.life.echoes.catch_up``: here that would
+delay the next recall.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ MAX_VIEWS = 64
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What stands behind a receipt, for what is found out when it is written.
+    """The data behind a receipt, for what is computed when it is written.
 
     Attributes:
-        bundle: what was handed out, where it was no text.
-        match, narrowing: what was searched for, and where.
+        bundle: what was handed out, unless it was a text.
+        match, narrowing: the search terms, and the place searched.
         bulletin: what was handed out, if it was a bulletin.
         beside: the receipt of a bulletin that was handed out together with this.
     """
@@ -70,8 +70,8 @@ NOTHING = Behind()
 
 
 def behind(viewer: Viewer, request: RecallRequest, bundle: Bundle) -> Behind:
-    """What stands behind the receipt of a recall by this viewer."""
-    # Whoever recalls has this loaded, and no one else needs it.
+    """Return the data behind the receipt of a recall by this viewer."""
+    # A recall has this loaded already; nothing else needs it.
     from memgraph.retrieval.asking import narrowed
 
     match = "" if request.as_of is not None else bundle.account.match
@@ -79,7 +79,7 @@ def behind(viewer: Viewer, request: RecallRequest, bundle: Bundle) -> Behind:
 
 
 class _Shown(NamedTuple):
-    """The last bulletin of a view, and when what was shown of it was last kept as a whole."""
+    """The last bulletin of a view, and when it was last stored as a whole."""
 
     text: str
     lines: frozenset[str]
@@ -88,7 +88,7 @@ class _Shown(NamedTuple):
 
 @dataclass(slots=True)
 class _Kept:
-    """A receipt that awaits writing; ``handed_out``: once it is prepared."""
+    """A receipt to be written; ``handed_out``: set once it is prepared."""
 
     receipt: Receipt
     behind: Behind
@@ -96,10 +96,10 @@ class _Kept:
 
 
 class ReceiptBook:
-    """Receipts of one open database that await writing. Safe from several threads.
+    """Receipts of one open database that are to be written. Thread-safe.
 
     Args:
-        recalls: those that are being answered; writing in steps waits for them.
+        recalls: the running recalls; writing in steps waits for them.
         restore_used: called, outside of any transaction, with the memories that decay retired
             though they had been used before, and the times of the uses.
     """
@@ -127,11 +127,11 @@ class ReceiptBook:
 
     @property
     def waiting(self) -> bool:
-        """Whether something is to be written."""
+        """True when something is to be written."""
         return bool(self._kept or self._handed)
 
     def add(self, receipt: Receipt, behind: Behind = NOTHING) -> bool:
-        """Keep a receipt; whether there are enough to be written."""
+        """Keep a receipt; return True when there are enough to be written."""
         with self._lock:
             if len(self._kept) >= MAX_KEPT:
                 self.dropped += 1
@@ -140,9 +140,10 @@ class ReceiptBook:
             return self._enough()
 
     def add_bulletin(self, bulletin: Bulletin, at: int) -> bool:
-        """Keep what is new in a bulletin that was issued, all of it now and then; whether to write.
+        """Keep what is new in an issued bulletin, and all of it now and then.
 
-        A change leaves most of its lines as they were.
+        A change leaves most of its lines unchanged. Returns True when there is enough to be
+        written.
         """
         with self._lock:
             last = self._bulletins.get(bulletin.view_key)
@@ -161,7 +162,7 @@ class ReceiptBook:
         return self.add_text("\n".join(news), at) if news else False
 
     def add_text(self, text: str, at: int) -> bool:
-        """Keep a text that was handed out; whether there is enough to be written."""
+        """Keep a text that was handed out; return True when there is enough to be written."""
         with self._lock:
             if len(self._handed) >= MAX_KEPT:
                 self.dropped += 1
@@ -170,18 +171,18 @@ class ReceiptBook:
             return self._enough()
 
     def flush(self) -> int:
-        """Write what is kept; gives how many receipts.
+        """Write what is kept; return the number of receipts.
 
         Raises:
-            StorageError: they are kept for the next try.
+            StorageError: they are kept for the next attempt.
         """
         return self._write(MAX_KEPT)
 
     def flush_in_steps(self, stop: Callable[[], bool] = lambda: False) -> None:
-        """Write what is kept now, a little at a time: a recall that comes meanwhile waits less.
+        """Write what is kept now, in small steps, so that recalls wait less.
 
         Raises:
-            StorageError: the rest is kept for the next try.
+            StorageError: the rest is kept for the next attempt.
         """
         with self._lock:
             waiting = max(len(self._kept), len(self._handed))
@@ -242,7 +243,8 @@ class ReceiptBook:
     def _prepare(
         self, kept: Sequence[_Kept], give_way: Callable[[], object] = lambda: None
     ) -> None:
-        """Find out what was put off until now. It stays kept, for whoever writes all meanwhile.
+        """Compute what was postponed. It stays kept, in case another thread writes everything
+        meanwhile.
 
         Args:
             give_way: called before every millisecond or so of work, and at the end.
@@ -304,7 +306,7 @@ def _of_bulletin(receipt: Receipt, bulletin: Bulletin) -> HandedOut:
 
 
 def _without_text(given: HandedOut, erased_through: int) -> HandedOut:
-    """The same without the body of a bulletin that is older than an erasure."""
+    """Return the receipt without the body of a bulletin older than an erasure."""
     shown = given.bulletin
     if shown is None or shown.change_seq >= erased_through:
         return given
@@ -312,5 +314,5 @@ def _without_text(given: HandedOut, erased_through: int) -> HandedOut:
 
 
 def hashed(handed: Sequence[tuple[int, str]]) -> list[tuple[int, int, int]]:
-    """The lines of texts that were handed out at these times, by their hashes."""
+    """Return the lines of texts that were handed out at these times, by their hashes."""
     return [(line, at, at) for at, text in handed for line in sorted(line_hashes(text))]

@@ -1,4 +1,4 @@
-"""Asking once more what a receipt is of, as of that moment, and telling what differs and why."""
+"""Replaying the request of a receipt as of its moment, and explaining the differences."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from memgraph.service.opened import Opened
 
 PENDING = "vector.pending"
-"""What an answer tells that was given while memories waited for their vectors."""
+"""The code of an answer that was given while memories waited for their vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What a request gives as of the moment of its receipt.
+    """The result of a request as of the moment of its receipt.
 
     Attributes:
-        sha256: None: cannot be told.
-        lacked: codes of what either answer had to do without, and not both.
+        sha256: None: not comparable.
+        lacked: codes of degradations of one answer and not of the other.
     """
 
     memory_ids: tuple[str, ...]
@@ -54,10 +54,10 @@ class Again:
 
 
 def asker_of(receipt: Receipt, reader: Viewer) -> Viewer:
-    """Who asked, for a reader who sees all that they saw.
+    """Return the viewer of a receipt, for a reader who sees all that it saw.
 
     Raises:
-        InvalidInput: the receipt does not say.
+        InvalidInput: the receipt does not record it.
         AccessDenied: the reader sees less.
     """
     if not receipt.viewer:
@@ -73,10 +73,10 @@ def asker_of(receipt: Receipt, reader: Viewer) -> Viewer:
 
 
 def query_of(receipt: Receipt, given: str | None) -> str:
-    """What was asked: as it is kept, or as it is given and fits the digest.
+    """Return the query: as it is stored, or as it is given and matches the digest.
 
     Raises:
-        InvalidInput: it is neither kept nor given, or another one is given.
+        InvalidInput: it is neither stored nor given, or another one is given.
     """
     digest = receipt.query_sha256
     text = receipt.query if given is None else given
@@ -94,16 +94,16 @@ def query_of(receipt: Receipt, given: str | None) -> str:
 
 
 def replayed(opened: Opened, receipt: Receipt, reader: Viewer, query: str | None) -> Replay:
-    """Ask again and compare.
+    """Repeat the request and compare.
 
     Args:
         receipt: as it is stored.
-        reader: who wants to know.
-        query: what was asked, where the receipt keeps its digest alone.
+        reader: the viewer of the caller.
+        query: the query, when the receipt keeps only its digest.
 
     Raises:
-        InvalidInput: as ``query_of``, or of what this is a receipt cannot be asked again.
-        AccessDenied: the reader sees less than who asked did.
+        InvalidInput: as ``query_of``, or this kind of receipt cannot be replayed.
+        AccessDenied: the reader sees less than the original one.
         StorageError: the database cannot be read.
     """
     asker = asker_of(receipt, reader)
@@ -153,7 +153,9 @@ def _again(opened: Opened, receipt: Receipt, reader: Viewer, query: str) -> Agai
 
 
 def _given(opened: Opened, receipt: Receipt) -> tuple[str, ...]:
-    """What was handed out: of a turn what its bulletin cites, and then what its context holds."""
+    """Return what was handed out; for a turn what its bulletin cites, then what its context
+    holds.
+    """
     cited = receipt.asked.get("bulletin", {}).get("memory_ids", ())
     context = _context_of(opened, receipt)
     items = (receipt if context is None else context).items
@@ -161,7 +163,7 @@ def _given(opened: Opened, receipt: Receipt) -> tuple[str, ...]:
 
 
 def _context_of(opened: Opened, receipt: Receipt) -> Receipt | None:
-    """The receipt of the context of a turn; None: it had none, or it is no turn."""
+    """Return the receipt of the context of a turn; None: it had none, or it is no turn."""
     receipt_id = receipt.asked.get("context")
     if receipt_id is None:
         return None
@@ -207,7 +209,7 @@ def _built(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again
 
 
 def _shown(opened: Opened, receipt: Receipt, reader: Viewer, query: str) -> Again:
-    """A turn: its bulletin, of today's size limits, and its context."""
+    """Return the replay of a turn: its bulletin, with today's size limits, and its context."""
     bulletin = _bulletin(opened, receipt, asker_of(receipt, reader))
     context = _context_of(opened, receipt)
     if context is None:
@@ -246,7 +248,7 @@ def _package(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Con
 
 
 def _counts_as(receipt: Receipt, package: ContextPackage) -> bool:
-    """Whether the texts can be compared: another counter measures other ones."""
+    """Return True when the texts can be compared: token counters differ."""
     return package.counter == receipt.asked.get("counter")
 
 
@@ -291,7 +293,7 @@ def _then(opened: Opened, receipt: Receipt) -> Then:
 
 
 def _as_it_was(bundle: Bundle, receipt: Receipt) -> Bundle:
-    """With what the answer knew of accesses."""
+    """Return the bundle with the access data of that moment."""
     known = {
         one.memory_id: {
             "access_count": one.access_count,
@@ -310,7 +312,7 @@ def _as_it_was(bundle: Bundle, receipt: Receipt) -> Bundle:
 
 
 def _differences(given: Sequence[str], again: Sequence[str]) -> list[Difference]:
-    """What came and went, and of what is in both that which changed places with others."""
+    """Return which memories came, went, and changed their rank."""
     ranks = {one: rank for rank, one in enumerate(given, start=1)}
     ranks_now = {one: rank for rank, one in enumerate(again, start=1)}
     both = [one for one in given if one in ranks_now]

@@ -1,6 +1,6 @@
-"""Recall with a reranker: recall wide, ask the model with no transaction open, choose.
+"""Recall with a reranker: recall widely, call the model outside transactions, choose.
 
-Whatever goes wrong with the model, the answer is the one that recall gives without it.
+When the model fails, the answer is the one without it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from memgraph.providers.reranking import usable_places
 from memgraph.retrieval.reranking import reranked, sendable, widened
 from memgraph.service.opened import Opened
 
-# One memory is in order by itself.
+# A single memory needs no order.
 FEWEST = 2
 
 
 def answer_reranked(
     opened: Opened, request: RecallRequest, ask: Callable[[RecallRequest], Bundle]
 ) -> Bundle:
-    """The answer of ``ask`` in the order that the reranker helps to find.
+    """Return the answer of ``ask`` in the order that includes the reranker's scores.
 
     Args:
         ask: recall without a reranker; it has closed its snapshot when it returns.

@@ -1,4 +1,4 @@
-"""Putting a backup in the place of an orchestrator's database."""
+"""Restoring an orchestrator's database from a backup."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from memgraph.store.snapshot import Transaction
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """A finished restore. ``replaced``: the folder that now holds what was there before."""
+    """A finished restore. ``replaced``: the folder that now holds the old files."""
 
     orchestrator: str
     backup: Path
@@ -57,14 +57,14 @@ def restore(
     anchor_folder: str = "",
     key: bytes | None = None,
 ) -> RestoreReport:
-    """Put a backup in the place of an orchestrator's database. Close the orchestrator first.
+    """Replace an orchestrator's database by a backup. Close the orchestrator first.
 
-    The backup is copied, checked and, if it is older, upgraded before anything is touched. What
-    was there goes into ``replaced/`` beside it and is never deleted. Whoever still has it open
+    The backup is copied, audited and, if it is older, upgraded before anything is touched. The old
+    files go into ``replaced/`` beside it and are never deleted. A process that still has them open
     gets DatabaseReplaced at the next write.
 
     Args:
-        rename: take the backup of another orchestrator; only where there is no database yet.
+        rename: accept the backup of another orchestrator; only when there is no database yet.
         accept_findings: restore although the audit finds something; never damaged pages.
         anchor_folder: where anchors are kept; empty: beside the database.
         key: of a keyed journal.
@@ -104,7 +104,7 @@ def restore(
 
 
 def _take_in(file: Path, draft: Path) -> str:
-    """Copy a backup to where it will be checked and used; gives its SHA-256."""
+    """Copy a backup to where it is checked and used; return its SHA-256."""
     if file.with_name(file.name + "-wal").exists():
         raise DatabaseForeign(
             f"beside {file} lies a WAL: it is a database in use, no backup; run: memgraph backup",
@@ -117,7 +117,7 @@ def _take_in(file: Path, draft: Path) -> str:
 
 @contextmanager
 def _refusing(file: Path) -> Iterator[None]:
-    """Errors about the copy that is checked are told as errors of the backup it was made of."""
+    """Raise errors about the copy as errors of the backup it was made from."""
     try:
         yield
     except (StorageError, JournalBroken) as error:
@@ -130,7 +130,7 @@ def _refusing(file: Path) -> Iterator[None]:
 def _prepare(
     draft: Path, paths: OrchestratorPaths, rename: bool, key: bytes | None
 ) -> tuple[str, dict[str, Any] | None]:
-    """Check what a backup is, and bring it to this version; gives its orchestrator and stamp."""
+    """Check a backup, and upgrade it to this version; return its orchestrator and stamp."""
     provisioning.inspect_file(draft)
     with sqlite.translated_errors():
         raw = sqlite.connect(draft, busy_timeout_ms=5_000)
@@ -162,7 +162,7 @@ def _swap(
     anchor_file: Path,
     key: bytes | None,
 ) -> tuple[Head, Path | None]:
-    """Journal the restore in the draft and put it in place, while nobody writes."""
+    """Journal the restore in the draft and move it into place, while nobody writes."""
     database = paths.database
     if "from_orchestrator" in told and os.path.lexists(database):
         raise Conflict(

@@ -1,4 +1,4 @@
-"""Runs of jobs as a reader may see them: without what tells of hidden sessions and memories."""
+"""Runs of jobs as a reader may see them: without hidden sessions and memories."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDS: Final = re.compile(r"(?=: |, )|$")
 
 
 def as_seen(snapshot: Snapshot, view: View, run: JobRun) -> JobRun:
-    """The run; of one about a hidden session only that it ran, and how it ended."""
+    """Return the run; about a hidden session only its time and state."""
     if run.reason is not None and not _may_see(snapshot, view, run.reason):
         return run.model_copy(update={"reason": None, "counts": {}, "rejected": ()})
     seen = tuple(each for each in run.rejected if _may_see(snapshot, view, each.where))
@@ -37,10 +37,10 @@ def _may_see(snapshot: Snapshot, view: View, told: str) -> bool:
     if not told.startswith(_SESSION):
         return True
     meant = sessions.known(snapshot, _beginnings(told.removeprefix(_SESSION)))
-    # Where it may be one of several, all of them: no hidden one is told of.
+    # When it may be one of several, all of them, so that no hidden one is disclosed.
     return bool(meant) and all(sessions.visible(snapshot, view, one) for one in meant)
 
 
 def _beginnings(text: str) -> list[str]:
-    """What may be the id at the start of a text."""
+    """Return the possible ids at the start of a text."""
     return [text[: end.start()] for end in _ENDS.finditer(text) if end.start()]

@@ -1,4 +1,4 @@
-"""Where a sentence ends and what its form shows, for those who see the service alone."""
+"""Sentence ends and the properties of a sentence's form, re-exported for users of the service."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The very lines that a memory was read from, and the turns that it rests on.
+"""The lines that a memory was read from, and the turns that it depends on.
 
 Lines are read from the files that ingestion keeps in ``processed/``, and only from one that still
-has the digest under which the memory was stored; the manifest of that content must say that it
-made this memory. Whoever may name any file, digest and lines as the source of what it stores could
-read by this what it may not see. Lines that a hidden memory was read from as well are left out.
+has the digest under which the memory was stored; the manifest of that content must record that it
+made this memory. Otherwise a writer, who may name any file, digest and lines as a source, could
+read hidden text. Lines that a hidden memory was read from as well are left out.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ MAX_FILE_BYTES: Final = 256 * 1024 * 1024
 
 
 class _Kept(NamedTuple):
-    """What is left of a file: its text if it is the one that was read."""
+    """The state of a file, and its text if it is the one that was read."""
 
     state: SourceState
     text: Text = Text("")
 
 
 def source_lines(opened: Opened, view: View, memory_id: str) -> SourceLines:
-    """See ``InfluenceHandle.source_lines``.
+    """Return the source lines; see ``InfluenceHandle.source_lines``.
 
     Raises:
-        NotFound: there is none, or the view does not show it; both sound the same.
+        NotFound: the memory is missing or hidden; both read the same.
     """
     with opened.database.read() as snapshot:
         memory = graph.visible_memory(snapshot, memory_id, view)
@@ -51,7 +51,7 @@ def source_lines(opened: Opened, view: View, memory_id: str) -> SourceLines:
 
 
 def with_lines(opened: Opened, view: View, found: Grounds, *, most: int) -> Grounds:
-    """The same with the lines of the ``most`` nearest memories.
+    """Return the result with the lines of the ``most`` nearest memories.
 
     Raises:
         InvalidInput: ``most`` lies outside of 0..1,000.
@@ -61,7 +61,7 @@ def with_lines(opened: Opened, view: View, found: Grounds, *, most: int) -> Grou
     if not most:
         return found
     links = [each.memory_id for each in found.links]
-    # What a run was given is nearest to it; of a memory that is what it rests on itself.
+    # Nearest to a run is what it was given; nearest to a memory is what it depends on.
     nearest = (*found.given, *links)
     if found.memory_id is not None:
         nearest = (found.memory_id, *links, *found.given)
@@ -76,10 +76,10 @@ def with_lines(opened: Opened, view: View, found: Grounds, *, most: int) -> Grou
 
 
 class _File(NamedTuple):
-    """What is known of a content, and of the file that is told to have it.
+    """The data of a content and of its recorded file.
 
     Attributes:
-        made: ids of the memories that were stored of it.
+        made: ids of the memories that were stored from it.
         hidden: parts that are not shown.
     """
 
@@ -90,7 +90,7 @@ class _File(NamedTuple):
 
 
 class _Reading:
-    """Lines of memories on one snapshot; of each file once, and one file at a time in memory."""
+    """Reads lines of memories on one snapshot; each file once, one file at a time in memory."""
 
     def __init__(self, opened: Opened, snapshot: Snapshot, view: View) -> None:
         self._folder = opened.paths.processed
@@ -98,7 +98,7 @@ class _Reading:
         self._view = view
 
     def of_all(self, memories: Sequence[Memory]) -> tuple[SourceLines, ...]:
-        """In the order of the memories."""
+        """Return the lines in the order of the memories."""
         sources = {each.source_id: each for each in graph.sources_of(self._snapshot, memories)}
         of_file: dict[tuple[str | None, str | None], list[Memory]] = {}
         for memory in memories:
@@ -160,7 +160,7 @@ def _state(memory: Memory, source: StoredSource, file: _File | None) -> SourceSt
 
 
 def _made(manifest: Mapping[str, Any]) -> frozenset[str]:
-    """Memories that were stored of the content that a manifest tells of."""
+    """Return the memories that a content's manifest records."""
     items = manifest.get("items", {}).get("memories", ())
     return frozenset(
         each["memory_id"]
@@ -170,12 +170,12 @@ def _made(manifest: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _parts(locators: Iterable[str | None]) -> list[Part]:
-    """Places that may not be shown; of one that is not told it may be the whole file."""
+    """Return the places that may not be shown; the whole file when a place is not recorded."""
     return [part_of(each) or Part() for each in locators]
 
 
 def _read(folder: Path, told: str, sha256: str) -> _Kept:
-    """The bytes of a file that ingestion keeps, if they have that digest."""
+    """Return the bytes of a stored file, if they have that digest."""
     path = _kept_path(folder, told)
     if path is None:
         return _Kept("gone")
@@ -197,9 +197,9 @@ def _read(folder: Path, told: str, sha256: str) -> _Kept:
 
 
 def _kept_path(folder: Path, told: str) -> Path | None:
-    """Where the file of a source lies now: a root may have been moved since.
+    """Return the current path of a source's file: a root may have been moved since.
 
-    None: it does not lie among the files that ingestion keeps, or a link leads there.
+    None: it is not among the files that ingestion keeps, or is reached by a link.
     """
     parts = Path(told).parts
     kept = (folder.parent.name, folder.name)

@@ -1,9 +1,9 @@
-"""Bringing back all that was taken back with a source: the reverse of ``source_retracting``.
+"""Restoring all that was retracted with a source: the reverse of ``source_retracting``.
 
-What was restored, retracted for another reason or erased since is left as it is. What this source
-says, too, and went with another one only because this was gone, is back without that one.
-Contradictions that are open again since then stay so, and are told: with both sides back, whoever
-decides looks once more.
+What was restored, retracted for another reason or erased since stays as it is. A memory that this
+source states, too, and that was retracted with another one only because this one was gone, is
+restored. Contradictions that were reopened since stay open, and are reported: with both sides back,
+they have to be decided again.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from memgraph.store.visibility import View
 
 
 class Plan(NamedTuple):
-    """What comes back, and as what; what that replaces again; for what the source counts again.
+    """What is restored, and with which status; what is replaced again; where the source counts
+    again.
 
-    ``others``: with which source each went of those that went with another one. ``left_open``: the
-    contradictions that were decided for what is back, and hold both sides now.
+    ``others``: the source with which each memory was retracted, if it was another one.
+    ``left_open``: the contradictions that were decided for restored memories, and are open now.
     """
 
     back: dict[str, MemoryStatus]
@@ -40,10 +41,10 @@ class Plan(NamedTuple):
 
 
 def plan(snapshot: Snapshot, named: Named, view: View) -> Plan:
-    """What bringing a source back would come to, as far as the view goes.
+    """Return what restoring a source would change, as far as the view goes.
 
     Raises:
-        NotFound: nothing visible was taken back with it that is not back.
+        NotFound: there is no visible memory that was retracted with it and is still retracted.
     """
     back = sources.taken_back(snapshot, named, view)
     losses = sources.lost_with(snapshot, named, view)
@@ -69,7 +70,7 @@ def plan(snapshot: Snapshot, named: Named, view: View) -> Plan:
 def restore(
     transaction: JournalledTransaction, named: Named, found: Plan, *, reason: str, view: View
 ) -> None:
-    """Do what a plan says, with an entry in the journal for each memory and one for all."""
+    """Apply a plan, with an entry in the journal for each memory and one for all."""
     told = {"reason": reason, "source": named.kind.value, "name": named.name}
     for status in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
         ids = [one for one, then in found.back.items() if then is status]
@@ -90,7 +91,7 @@ def restore(
 
 
 def report(snapshot: Snapshot, named: Named, found: Plan, *, dry_run: bool) -> SourceRestoration:
-    """A plan as it is told."""
+    """Return a plan as a report."""
     said = dict.fromkeys(each.memory_id for each in found.losses)
     counted = [one for one in said if one not in found.back]
     lists = (list(found.back), list(found.replaced), counted)

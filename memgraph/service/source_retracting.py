@@ -1,8 +1,8 @@
-"""Taking back all that came from a source: what it gave, and what was derived from that alone.
+"""Retracting a source: its memories, and what was derived from them alone.
 
-What is said elsewhere as well, or has another ground, stays. What nothing but that had replaced has
-its place back: a source that is believed no longer is no ground against it. Whether a ground is
-left is decided on all there are; named and changed is what the actor sees.
+Memories with another source or other evidence stay. What had been replaced only by retracted
+memories is active again: a source that is no longer believed is no evidence against it. All
+evidence decides what stays; only what the actor sees is named and changed.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ from memgraph.store.sources import Joined
 from memgraph.store.visibility import View
 
 BATCH: Final = 500
-"""Memories of one statement; the transaction is one."""
+"""Memories per statement; the transaction is one."""
 TAKEN_BACK: Final = "its source was taken back"
-"""How the reason of each status begins that a retraction ended."""
+"""The prefix of the reason for each status that a retraction ended."""
 
 
 class Loss(NamedTuple):
-    """What a memory loses with a source that said it, too; ``source_ids``: the rows of that."""
+    """What a memory loses when one of its sources is retracted; ``source_ids``: the source's
+    rows.
+    """
 
     source_ids: tuple[str, ...]
     before: float
@@ -59,10 +61,10 @@ class Plan:
 
 
 def plan(snapshot: Snapshot, named: Named, view: View) -> Plan:
-    """What taking a source back would come to, as far as the view goes.
+    """Return what retracting a source would change, as far as the view goes.
 
     Raises:
-        NotFound: nothing visible came from it, retracted or not, and it says nothing that does.
+        NotFound: no visible memory, active or retracted, comes from it.
     """
     said = sources.said_by(snapshot, named, view)
     if not said and not sources.is_seen(snapshot, named, view):
@@ -88,7 +90,7 @@ def plan(snapshot: Snapshot, named: Named, view: View) -> Plan:
 
 
 def retract(transaction: JournalledTransaction, named: Named, found: Plan, *, reason: str) -> None:
-    """Take back what a plan says, with an entry in the journal for each and one for all."""
+    """Apply a plan, with an entry in the journal for each memory and one for all."""
     ids = list(found.gone)
     told = {"reason": reason, "source": named.kind.value, "name": named.name}
     change_all(
@@ -123,7 +125,7 @@ def retract(transaction: JournalledTransaction, named: Named, found: Plan, *, re
 
 
 def report(snapshot: Snapshot, named: Named, found: Plan, *, dry_run: bool) -> SourceRetraction:
-    """A plan as it is told."""
+    """Return a plan as a report."""
     lists: Sequence[Collection[str]] = (found.gone, found.kept, found.weakened, found.reinstated)
     gone, kept, less, again = (list(each)[:MAX_TOLD] for each in lists)
     reopened = found.reopened[:MAX_TOLD]
@@ -163,19 +165,19 @@ def report(snapshot: Snapshot, named: Named, found: Plan, *, dry_run: bool) -> S
 
 
 class _Stands:
-    """Which memories stand without one source."""
+    """Decides which memories have other evidence than one source."""
 
     def __init__(self, snapshot: Snapshot, named: Named) -> None:
         self._snapshot = snapshot
         self._gone = is_of(named)
 
     def rests_on_it(self, memory_id: str) -> bool:
-        """Whether the source is what stands for a memory's own, that was taken back before."""
+        """Return True when the source supports a memory whose own source was retracted before."""
         own, _ = trust.origins(self._snapshot, memory_id)
         return any(self._gone(each) for each in own)
 
     def among(self, memory_ids: Sequence[str]) -> set[str]:
-        """Those that a further source says as well."""
+        """Return the memories that another source states as well."""
         found: set[str] = set()
         for start in range(0, len(memory_ids), BATCH):
             batch = memory_ids[start : start + BATCH]
@@ -186,7 +188,9 @@ class _Stands:
 
 
 def _weakened(snapshot: Snapshot, said: Mapping[str, tuple[str, ...]]) -> dict[str, Loss]:
-    """What memories lose that a source said, too; gained it has what the journal tells."""
+    """Return what memories lose that a source stated, too; the journal has what they gained by
+    it.
+    """
     found: dict[str, Loss] = {}
     ids = list(said)
     for start in range(0, len(ids), BATCH):
@@ -218,7 +222,7 @@ def end_for(
     reason: str,
     view: View,
 ) -> None:
-    """A source counts no longer for some visible memories that stay, or are back by another."""
+    """Remove a source from some visible memories that stay, or are restored by another."""
     told = {"reason": reason, "source": named.kind.value, "name": named.name}
     said = sources.said_by(transaction, named, view)
     left = {one: tuple(rows) for one, rows in said.items() if one in memory_ids}
@@ -264,7 +268,7 @@ def _reinstate(
 
 
 def _disown(transaction: JournalledTransaction, memory_id: str, told: Mapping[str, str]) -> None:
-    """A memory stays by what others say; that its own source said it counts no longer."""
+    """Keep a memory for its other sources, without its own one."""
     [memory] = memories.get_many(transaction, [memory_id])
     if trust.end_own(transaction, memory_id, at=transaction.at):
         same = {"before": memory.confidence, "after": memory.confidence}
@@ -273,7 +277,7 @@ def _disown(transaction: JournalledTransaction, memory_id: str, told: Mapping[st
 
 
 def is_of(named: Named) -> Callable[[Origin], bool]:
-    """Whether an origin is that source, or lies in that folder."""
+    """Return a function that is True for an origin that is that source, or lies in that folder."""
     folder = named.name.rstrip("/") + "/"
 
     def gone(origin: Origin) -> bool:
@@ -286,7 +290,7 @@ def is_of(named: Named) -> Callable[[Origin], bool]:
 
 
 def _cascade(snapshot: Snapshot, found: Plan, stands: _Stands, view: View) -> None:
-    """Add to a plan what stands on nothing but what goes already, however far away."""
+    """Add to a plan what depends only on retracted memories, at any distance."""
     lately = list(found.gone)
     while lately:
         grounds: dict[str, list[str]] = {}
@@ -309,7 +313,7 @@ def _cascade(snapshot: Snapshot, found: Plan, stands: _Stands, view: View) -> No
 def _reinstated(
     snapshot: Snapshot, gone: Collection[str], view: View
 ) -> dict[str, tuple[str, ...]]:
-    """What is superseded by nothing that is left, and by which of those that go or went before."""
+    """Return what is superseded by nothing that is left, and by which retracted ones it was."""
     by: dict[str, dict[str, None]] = {}
     ids = list(gone)
     for start in range(0, len(ids), BATCH):

@@ -1,4 +1,4 @@
-"""What came from where, for one reader, and how far it is trusted."""
+"""The sources of memories, for one reader, and their trust."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from memgraph.store.trust import TrustRow
 from memgraph.store.visibility import View
 
 LISTED: Final = (SourceName.CONVERSATION, SourceName.PATH, SourceName.RUN)
-"""What is listed where no kind is named: a content is that of a path."""
+"""The kinds listed by default: a content is listed with its path."""
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def kind_of(kind: SourceName | str) -> SourceName:
-    """By what a source is named. Raises InvalidInput: by none of these."""
+    """Return the kind of a source. Raises InvalidInput: an unknown one."""
     try:
         return SourceName(kind)
     except ValueError:
@@ -34,10 +34,10 @@ def kind_of(kind: SourceName | str) -> SourceName:
 
 
 def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> Named:
-    """A source as memories name it.
+    """Return a source as memories name it.
 
-    A path of the drop zone is where the file lies after it was ingested, and a relative one is
-    below that; ``<orchestrator>/memory/…`` is below the root. Nothing need be there any more.
+    A path of the drop zone is where the file is after it was ingested, and a relative one is below
+    that; ``<orchestrator>/memory/…`` is below the root. The file need not exist any more.
 
     Raises:
         InvalidInput: no such kind, an empty name or one that is no text, or no SHA-256.
@@ -62,7 +62,7 @@ def listing(
     after: str | None,
     sender: str | None = None,
 ) -> SourcePage:
-    """A page of the sources of which something is visible; see ``SourcesHandle.sources``."""
+    """Return a page of the sources of visible memories; see ``SourcesHandle.sources``."""
     if not 1 <= limit <= MAX_SOURCES:
         raise InvalidInput(f"limit: 1 to {MAX_SOURCES}", field="limit")
     kinds = LISTED if kind is None else (kind,)
@@ -80,7 +80,9 @@ def listing(
 
 
 def info_of(snapshot: Snapshot, trust: Trust, named: Named, view: View) -> SourceInfo | None:
-    """One source; None: nothing of it is visible. ``trust`` with what operators told."""
+    """Return one source; None: it has no visible memory. ``trust`` has the operators'
+    assignment.
+    """
     totals = sources_rows.totals(snapshot, named, view)
     if totals is None:
         return None
@@ -99,13 +101,13 @@ def info_of(snapshot: Snapshot, trust: Trust, named: Named, view: View) -> Sourc
 
 
 def no_source(named: Named) -> NotFound:
-    """The error of a source that is not there, or of which nothing is visible."""
-    # A relative path was made a whole one: who mistyped it sees where it was looked for.
+    """Return the error for a source that is missing or hidden."""
+    # The absolute path shows where a mistyped relative one was searched.
     return NotFound(f"no memory came from this source: {named.name[:200]}", name=named.name[:80])
 
 
 def trusted_from_row(row: TrustRow) -> TrustedSource:
-    """What an operator said, as it is handed out."""
+    """Return an operator's trust assignment in its public form."""
     return TrustedSource(
         kind=row.named.kind,
         name=row.named.name,
@@ -118,12 +120,12 @@ def trusted_from_row(row: TrustRow) -> TrustedSource:
 
 
 def trusted(snapshot: Snapshot) -> list[TrustedSource]:
-    """All that operators said, by kind and name."""
+    """Return all operators' trust assignments, by kind and name."""
     return [trusted_from_row(each) for each in trust_rows.told(snapshot)]
 
 
 def told_of(snapshot: Snapshot, named: Named) -> TrustedSource | None:
-    """What operators said of one source by this very name."""
+    """Return the operators' trust assignment for exactly this source."""
     return next((one for one in trusted(snapshot) if (one.kind, one.name) == named), None)
 
 

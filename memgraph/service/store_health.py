@@ -1,4 +1,6 @@
-"""The health of a store: what is doubled, contradicted, stale, without a ground, tie or vector."""
+"""The health of a store: duplicates, contradictions, stale, unsourced, orphaned or unembedded
+memories.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,11 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
 MAX_SAMPLE: Final = 20_000
-"""So many texts are compared with one another, or with what was handed out."""
+"""The maximum number of texts compared with one another, or with what was handed out."""
 MAX_EXAMPLES: Final = 100
 MAX_STALE: Final = 20_000
 MAX_ENDINGS: Final = 100_000
-"""So many memories are counted that stand on one of so many fallen grounds."""
+"""The maximum number of memories counted that depend on retracted evidence."""
 _HASHES_AT_ONCE = 500
 _TURN = MemoryKind.EPISODE.id_prefix
 
@@ -49,7 +51,7 @@ def store_health(
     """Measure; nothing is changed. See ``AuditingHandle.audit``.
 
     Raises:
-        InvalidInput: a limit that is none, or ``examples`` outside 0..100.
+        InvalidInput: an invalid limit, or ``examples`` outside 0..100.
     """
     if not 0 <= examples <= MAX_EXAMPLES:
         raise InvalidInput(f"examples lies between 0 and {MAX_EXAMPLES}", field="examples")
@@ -88,7 +90,7 @@ class _Measuring:
         self._sample = health.sample(snapshot, view, MAX_SAMPLE)
 
     def rates(self) -> Mapping[Measure, Callable[[], _Rate]]:
-        """How each measure is taken that is read from the snapshot."""
+        """Return the functions for the measures that are read from the snapshot."""
         return {
             Measure.DUPLICATE: lambda: self._of_known(health.doubled),
             Measure.CONTRADICTION: lambda: self._of_known(health.contradicted),
@@ -104,7 +106,7 @@ class _Measuring:
         return _Rate(count, self.known, found)
 
     def _stale(self) -> _Rate:
-        """Of all, unless more stands on fallen ground than is looked at."""
+        """Measure all stale memories, up to the bound."""
         page = find_stale(self._snapshot, self._view, limit=MAX_STALE, max_looks=MAX_ENDINGS)
         fallen = [each for each in page.items if not each.memory_id.startswith(_TURN)]
         texts = health.beginnings(
@@ -122,7 +124,7 @@ class _Measuring:
         return _Rate(count, active, found)
 
     def near_duplicates(self) -> _Rate:
-        """Within each place: what two projects or agents say in nearly the same words is theirs."""
+        """Measure near duplicates within each place: other projects and agents do not count."""
         sample = {each.pk: each for each in self._sample}
         places: dict[str, dict[int, str]] = {}
         for each in self._sample:
@@ -135,7 +137,7 @@ class _Measuring:
         return self._of_sample(len(pairs), found)
 
     def _echoes(self) -> _Rate:
-        """Memories of which every line had been handed out before they were stored."""
+        """Measure memories of which every line had been handed out before they were stored."""
         sample = self._sample
         lines = {each.pk: line_hashes(each.content) for each in sample}
         handed = self._handed_out({one for each in lines.values() for one in each})
@@ -149,7 +151,7 @@ class _Measuring:
         return self._of_sample(len(found), shown)
 
     def _handed_out(self, hashes: set[int]) -> dict[int, int]:
-        """When each line was handed out first."""
+        """Return when each line was handed out first."""
         wanted = sorted(hashes)
         found: dict[int, int] = {}
         for start in range(0, len(wanted), _HASHES_AT_ONCE):

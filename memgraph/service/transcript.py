@@ -1,7 +1,7 @@
-"""One conversation as its framework keeps it: what goes in comes back as it was, in order.
+"""One conversation as its framework keeps it: entries are returned unchanged, in order.
 
 The entries are episodes of the session. What persons and agents said can be recalled and becomes
-facts; everything else is kept in silent episodes, of which consolidation makes nothing.
+facts; everything else is kept in silent episodes, which consolidation ignores.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ class Transcript(Handle):
 
     A session belongs to a place: one scope, and the handle's agent or none. In another place the
     same name is another session. Turns of the session that were stored otherwise are not among the
-    entries, and an entry of which somebody retracted a part is not given back.
+    entries, and an entry with a retracted part is not returned.
 
     Args:
-        handle: whose memory it is; its viewer and actor are those of the transcript.
+        handle: its viewer and actor are those of the transcript.
         session_id: the conversation.
-        person, agent: what the speakers are called: the ``source_role`` of their turns.
+        person, agent: the names of the speakers: the ``source_role`` of their turns.
         scope, scope_id, sensitivity: of the episodes.
 
     Raises:
-        InvalidInput: naming the argument that cannot be.
+        InvalidInput: naming the argument that is invalid.
         AccessDenied: the handle would not see what it stores.
     """
 
@@ -101,7 +101,7 @@ class Transcript(Handle):
         self._place = (given.scope, given.scope_id, given.agent_id)
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Store entries behind all others, all of them or none.
+        """Append entries, all of them or none.
 
         Raises:
             InvalidInput: a record is no JSON, or a text has no speaker.
@@ -114,7 +114,7 @@ class Transcript(Handle):
             self._embed_soon(opened)
 
     def entries(self, limit: int | None = None) -> list[Entry]:
-        """The last entries, oldest first; None: all of them.
+        """Return the last entries, oldest first; None: all of them.
 
         Raises:
             InvalidInput: a limit below 0.
@@ -125,9 +125,9 @@ class Transcript(Handle):
             return [held.entry for held in self._newest(snapshot, limit)][::-1]
 
     def pop(self, *, reason: str = "popped") -> Entry | None:
-        """Retract the last entry and give it; None: there is none.
+        """Retract the last entry and return it; None: there is none.
 
-        It is as if it had not been said: facts drawn from it stand on a stale ground.
+        Facts extracted from it become stale.
         """
         with self._write() as (_, transaction):
             for held in self._newest(transaction, 1):
@@ -136,9 +136,9 @@ class Transcript(Handle):
         return None
 
     def clear(self, *, reason: str = CLEARED) -> int:
-        """Retract all entries; gives how many episodes those were. They stay in the history.
+        """Retract all entries; return the number of episodes. They stay in the history.
 
-        The reason ``cleared`` refutes nothing: what was drawn from them stands.
+        The reason ``cleared`` refutes nothing: facts extracted from them stay.
         """
         with self._write() as (_, transaction):
             found = [*self._parts(transaction)]
@@ -146,7 +146,7 @@ class Transcript(Handle):
         return len(found)
 
     def _episodes(self, opened: Opened, entry: Entry) -> Iterator[EpisodeInput]:
-        """The episodes of an entry, under one id: parts of two are never mixed up."""
+        """Return the episodes of an entry, under one id, so that parts of two are never mixed."""
         item_id = opened.ids.new(ENTRY_PREFIX)
         for part in parts_of(entry):
             kind, role, by = EpisodeInput, SILENT_ROLE, CapturedBy.SYSTEM
@@ -213,7 +213,7 @@ class Transcript(Handle):
                 )
 
     def _newest(self, snapshot: Snapshot, limit: int | None) -> Iterator[Held]:
-        """Entries that are whole, the last one first."""
+        """Yield complete entries, last one first."""
         found: list[Memory] = []
         left = limit
         if left == 0:
@@ -233,7 +233,7 @@ class Transcript(Handle):
                 return
 
     def _parts(self, snapshot: Snapshot, at_once: int = _PAGE) -> Iterator[Memory]:
-        """Episodes of entries that stand, the last one first."""
+        """Return active episodes of entries, last one first."""
         view = replace(self._view, statuses=_SHOWN)
         before: str | None = None
         size = min(max(at_once, 1), _PAGE)

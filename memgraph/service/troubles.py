@@ -1,7 +1,7 @@
-"""Which orchestrators' files cannot be used, as those met it who were at work on them.
+"""Orchestrators whose files cannot be used, as reported by the calls that failed.
 
-A file is opened without reading all of it, and what only reads changes none: that it is damaged is
-known to the one who meets it, and told here to the log and to who tells how everything stands.
+A file is opened without reading all of it, and reading changes no file: only the call that meets
+damage knows of it, and reports it here, for the log and for the readiness check.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from memgraph.log import EventLog
 
 
 class Troubles:
-    """By the orchestrator's name, from the first error on until its file was opened again.
+    """Errors by the orchestrator's name, from the first one until its file is opened again.
 
     Args:
-        log_of: the log of an orchestrator, which is told once of each trouble.
+        log_of: the log of an orchestrator, which records each trouble once.
     """
 
     def __init__(self, log_of: Callable[[str], EventLog]) -> None:
@@ -28,16 +28,16 @@ class Troubles:
         """How often one of them changed."""
 
     def code(self, name: str) -> str | None:
-        """The code of the error that stands; None: no trouble is known."""
+        """Return the code of the current error; None: there is none."""
         return self._codes.get(name)
 
     def met(self, name: str, error: StorageError) -> None:
-        """Note an error; the same one again changes nothing."""
+        """Record an error; the same one again changes nothing."""
         if self._note(name, error.code):
             self._log_of(name).failure("database.unusable", error)
 
     def over(self, name: str) -> None:
-        """Its file was opened, and nothing is known against it."""
+        """Clear the error: the file was opened without one."""
         self._note(name, None)
 
     def _note(self, name: str, code: str | None) -> bool:

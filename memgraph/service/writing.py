@@ -1,6 +1,6 @@
-"""The write path: validate, deduplicate, store; a memory with all that hangs on it in one go.
+"""The write path: validate, deduplicate, store a memory with its links in one transaction.
 
-Nothing here calls a model. What a write leaves to do (embedding) waits in the outbox.
+Nothing here calls a model. Later work of a write (embedding) waits in the outbox.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Confines:
 
     Attributes:
         viewer: whose bounds; None: it has none.
-        closed: conversations of which it sees no turn, and that there are.
+        closed: existing conversations of which it sees no turn.
     """
 
     viewer: Viewer | None
@@ -68,7 +68,7 @@ class Confines:
 
     @classmethod
     def of(cls, snapshot: Snapshot, view: View | None, conversations: Collection[str]) -> Confines:
-        """The bounds of a writer; ``conversations`` are those that there are and that it names."""
+        """Return the bounds of a writer; ``conversations`` are existing ones that it names."""
         if view is None or not view.viewer.confined:
             return cls(None)
         # The place of its turn would tell how many turns those have that it does not see, and what
@@ -77,7 +77,7 @@ class Confines:
         return cls(view.viewer, frozenset(hidden))
 
     def refusal(self, given: MemoryInput) -> AccessDenied | None:
-        """Why it may not store this; None: it may."""
+        """Return why it may not store this; None: it may."""
         if self.viewer is None:
             return None
         facts = ScopeFacts(given.scope, given.scope_id, given.sensitivity, given.agent_id)
@@ -90,7 +90,7 @@ class Confines:
 
 
 SMALL_BATCH: Final = 8
-"""So many facts stored at once are compared before their writer has the answer."""
+"""Up to so many facts stored at once are compared before the writer has the answer."""
 
 # What makes two memories with the same text the same memory; the last is the ``item_id``.
 Identity = tuple[
@@ -99,7 +99,10 @@ Identity = tuple[
 
 
 def identity_of(content_hash: str, one: Any) -> Identity:
-    """Who may see it belongs to it: a repeated text must not vanish behind one that is hidden."""
+    """Return the key by which equal memories are one.
+
+    Visibility is part of it: a repeated text must not vanish behind a hidden one.
+    """
     seen = (one.scope, one.scope_id, one.sensitivity, one.agent_id)
     return (content_hash, one.kind, one.type, *seen, one.item_id)
 
@@ -124,7 +127,9 @@ class Prepared:
 
     @property
     def identity(self) -> Identity | Turn | None:
-        """What makes another memory this one; None: a turn without an id is like no other."""
+        """The key by which another memory equals this one; None: a turn without an id equals no
+        other.
+        """
         given = self.given
         if given.kind is not MemoryKind.EPISODE:
             return identity_of(self.content_hash, given)
@@ -170,7 +175,7 @@ class Writer:
         return Joiner(self.ids, self.trust, compares=True, drawn=True)
 
     def prepare(self, given: MemoryInput, vector: NDArray[np.float32] | None = None) -> Prepared:
-        """The work of a write that needs no lock; do it before the transaction."""
+        """Do the work of a write that needs no lock; call it before the transaction."""
         return Prepared(
             given=given,
             content_hash=content_hash(given.content),
@@ -199,13 +204,13 @@ class Writer:
         """Store memories and edges. An item that cannot be stored is rejected, the rest goes on.
 
         Args:
-            embedding: whose the vectors of the items are; None: they have none.
-            view: what the writer may see: other memories are neither duplicates nor grounds nor
-                ends of an edge, and a confined one stores none. None: everything.
+            embedding: the provider of the items' vectors; None: they have none.
+            view: what the writer may see: other memories are neither duplicates nor evidence nor
+                ends of an edge, and a confined writer stores none. None: everything.
             live: the turns among the items are said just now, see ``conversing.note``.
-            compare: when the facts among the items are compared with what is stored. ``NOW``: one
-                that repeats a fact is not stored; items are not compared with one another. What a
-                bounded comparison leaves is done by the outbox. The outcomes say what was found.
+            compare: when the facts among the items are compared with the stored ones. ``NOW``: a
+                repetition is not stored; items are not compared with one another. What a bounded
+                comparison leaves is done by the outbox. The outcomes have the results.
             keys: ids of what was stored before under a ``#key`` of the same file; these are added.
         """
         written = Written(ids_by_key={} if keys is None else keys)
@@ -242,7 +247,7 @@ class Writer:
         written: Written,
         compare: Compare,
     ) -> None:
-        """Let stored facts wait for what is left of their comparison, and note it in the outcomes.
+        """Queue stored facts for the rest of their comparison, and note it in the outcomes.
 
         Args:
             pks: keys of the facts by id.
@@ -278,7 +283,7 @@ class Writer:
         actor: str,
         view: View | None,
     ) -> None:
-        """Compare a few facts that wait, each with what was stored before it."""
+        """Compare a few waiting facts, each with those stored before it."""
         for place, outcome in enumerate(written.memories):
             pk = pks.get(outcome.memory_id or "") if outcome.outcome == "stored" else None
             if pk is None:
@@ -317,7 +322,7 @@ class Writer:
     def _strengthen(
         self, transaction: Transaction, item: Prepared, memory_id: str, at: int
     ) -> list[Entry]:
-        """Note that a stored fact was said again by the source of an item."""
+        """Record that a stored fact was repeated by the source of an item."""
         memories.insert_sources(transaction, {item.source_id: item.given.source})
         return changes.strengthen(transaction, memory_id, source_id=item.source_id, at=at)
 
@@ -333,7 +338,7 @@ class Writer:
         view: View | None,
         live: bool,
     ) -> list[tuple[dict[str, Any], Prepared]]:
-        """Gives what was stored: rows of ``memories``, each with its item."""
+        """Store memories; return their rows, each with its item."""
         identities = [item.identity for item in items]
         known = self._known(transaction, identities, view, at)
         grounds = memories.existing_ids(
@@ -432,7 +437,7 @@ class Writer:
         stored: Sequence[tuple[dict[str, Any], Prepared]],
         embedding: EmbeddingProvider | None,
     ) -> set[int]:
-        """Store the vectors that are there already; gives the keys of those memories."""
+        """Store the vectors that exist already; return the keys of those memories."""
         ready = {
             row["pk"]: item.vector
             for row, item in stored
@@ -453,7 +458,7 @@ class Writer:
         view: View | None,
         at: int,
     ) -> dict[Identity | Turn, str]:
-        """Memories that one of these may be."""
+        """Return stored memories that one of these may equal."""
         turns = {(one.session_id, one.turn_id) for one in identities if isinstance(one, Turn)}
         known: dict[Identity | Turn, str] = {}
         known.update(memories.same_turns(snapshot, turns, view).items())
@@ -523,7 +528,7 @@ class Writer:
 def _sequence(
     given: MemoryInput, known: Mapping[str, Known], sequences: dict[str, int]
 ) -> int | None:
-    """The place of a turn in its session; ``sequences`` takes the place of the one after it."""
+    """Return the position of a turn in its session, and advance ``sequences``."""
     session_id = given.session_id
     if session_id is None or given.kind is not MemoryKind.EPISODE:
         return given.sequence
@@ -535,7 +540,7 @@ def _sequence(
 
 
 def _missing(given: MemoryInput, grounds: set[str], written: Written) -> NotFound | None:
-    """Of the first ground that is neither stored nor an earlier item of the batch."""
+    """Return the first evidence id that is neither stored nor an earlier item of the batch."""
     for one in given.derived_from:
         if one not in grounds and not (one.startswith("#") and one[1:] in written.ids_by_key):
             told = one[:80]

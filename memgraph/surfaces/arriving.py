@@ -1,4 +1,4 @@
-"""Files on their way in: a request's body written to a draft, piece by piece."""
+"""Uploads: a request's body written to a draft, piece by piece."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from memgraph.model.remote import Uploaded
 from memgraph.service.intake import Draft
 
 PIECE: Final = 1 << 18
-"""So much of a file is written at a time, bytes."""
+"""Bytes of a file written at a time."""
 
 
 async def taken(request: Request, draft: Draft, timeout_s: float) -> Uploaded:
-    """Write the whole body of a request to a draft, and drop it.
+    """Write the whole body of a request to a draft, and store the draft.
 
-    The draft is discarded in the end, whatever became of it.
+    The draft is always discarded in the end.
 
     Raises:
         RequestTimeout: the body took longer than ``timeout_s`` seconds to arrive.
@@ -48,7 +48,7 @@ async def _arrived(request: Request, draft: Draft, timeout_s: float) -> None:
 
 
 async def _pieces(request: Request) -> AsyncIterator[bytes]:
-    """The body in pieces that are worth a thread."""
+    """Yield the body in pieces large enough for a thread."""
     held = bytearray()
     async for chunk in request.stream():
         held += chunk

@@ -1,7 +1,7 @@
 """Connections of the server: how many there may be, and how long a request's head may take.
 
-uvicorn bounds neither. Whoever opens connections and sends a byte now and then would hold them,
-and with them the open files of the process, for as long as they like.
+uvicorn bounds neither. A client that opens connections and sends a byte now and then would hold
+them, and with them the open files of the process, for any time.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ _IPV6_SITE_BITS: Final = 64
 class Connections:
     """The open connections of a process, bounded in number, for each address and in all.
 
-    Where a bound is reached, a new connection takes the place of one that waits for a request:
-    first of one that never sent one, then of one that is idle, the oldest first. Where all have
-    requests in hand, the new one is refused.
+    At a bound, a new connection replaces one that waits for a request: first one that never sent
+    one, then an idle one, oldest first. When all are handling requests, the new one is refused.
 
     Args:
         most: of all addresses together.
@@ -51,7 +50,7 @@ class Connections:
         self._of_address: defaultdict[str, dict[BoundedProtocol, None]] = defaultdict(dict)
 
     def admit(self, connection: BoundedProtocol) -> bool:
-        """Count a new connection; False: there is no place for it."""
+        """Count a new connection; False: there is no room for it."""
         site = _site(connection.address)
         neighbours = self._of_address[site]
         if len(neighbours) >= self._most_per_address and not self._is_exempt(connection.address):
@@ -65,7 +64,7 @@ class Connections:
         return admitted
 
     def remove(self, connection: BoundedProtocol) -> None:
-        """Forget a connection; one that is not counted is ignored."""
+        """Remove a connection; one that is not counted is ignored."""
         if connection not in self._open:
             return
         del self._open[connection]
@@ -88,11 +87,11 @@ class Connections:
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP/1.1 as uvicorn speaks it, within bounds.
+    """uvicorn's HTTP/1.1 protocol with bounds.
 
-    - The head of a request, and whatever else comes while none is in hand, has ``head_timeout_s``
-      seconds from its first byte; the first head has them from the connection on.
-    - A client that takes nothing of an answer for ``write_timeout_s`` seconds is cut off.
+    - The head of a request, and any other data between requests, has ``head_timeout_s`` seconds
+      from its first byte; the first head has them from the connection on.
+    - A client that reads nothing of an answer for ``write_timeout_s`` seconds is disconnected.
     - Lines end with CR LF: a proxy that reads a bare LF differently would see other requests.
     """
 
@@ -108,12 +107,12 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def address(self) -> str:
-        """The other end's IP address; empty where it has none."""
+        """The client's IP address; empty when it has none."""
         return "" if self.client is None else self.client[0]
 
     @property
     def has_request(self) -> bool:
-        """Whether a request's head has arrived and its answer is not complete."""
+        """True from the arrival of a request's head until its answer is complete."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -133,7 +132,7 @@ class BoundedProtocol(H11Protocol):
         self._time_head()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP as every other error; where an answer has begun, only close."""
+        """Answer invalid HTTP like every other error; after an answer has begun, only close."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self._refuse(RequestRefused(msg), 400)
         else:
@@ -187,7 +186,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class _StrictLines(ReceiveBuffer):
-    """h11's buffer, without its leave to end a line of a head or trailer by LF alone."""
+    """h11's buffer, which does not accept a bare LF as the end of a head's line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -233,7 +232,7 @@ def _open_files(connections: int) -> int:
 
 
 def _site(address: str) -> str:
-    """Return whom an address counts for: itself, or its IPv6 network."""
+    """Return the address that a client counts for: its own, or its IPv6 network."""
     if ":" not in address:
         return address
     parsed = IPv6Address(address.partition("%")[0])

@@ -1,4 +1,4 @@
-"""A server that ends as it should: what is in hand is finished, and then it is over."""
+"""A server that finishes its running requests before it ends."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ except ModuleNotFoundError:
     ) from None
 
 KEEP_ALIVE_S = 75
-"""Longer than the clients and proxies that use connections again: they, not we, close idle ones."""
+"""Longer than the keep-alive of clients and proxies, so that they close idle connections."""
 REQUEST_THREAD = "AnyIO worker thread"
 """The name of the threads that work on requests."""
 CUT_OFF = 1
-"""The exit code of a process that did not come to its end in time."""
+"""The exit code of a process that did not end in time."""
 
 
 class DrainingServer(uvicorn.Server):
-    """uvicorn, ended by the first signal in peace and by the second at once.
+    """uvicorn, ended gracefully by the first signal and at once by the second.
 
     Args:
-        settings: the bounds of connections, and how long requests in hand may take after the first
+        settings: the bounds of connections, and how long running requests may take after the first
             signal.
         draining: called when the drain begins, in the event loop; must return at once.
     """
@@ -60,7 +60,9 @@ class DrainingServer(uvicorn.Server):
         self._ready: Callable[[], None] = lambda: None
 
     def serve_at(self, listener: socket.socket, ready: Callable[[], None]) -> None:
-        """Serve until a signal comes and what was in hand is done. ``ready``: it takes requests."""
+        """Serve until a signal arrives and running requests are done. ``ready``: it takes
+        requests.
+        """
         self._ready = ready
         self.run(sockets=[listener])
 
@@ -74,7 +76,7 @@ class DrainingServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Unlike uvicorn's own it does not end the process by the signal once all is done."""
+        """Handle signals; unlike uvicorn's own, it does not end the process by the signal."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -97,11 +99,11 @@ class DrainingServer(uvicorn.Server):
 
 @contextmanager
 def ended_at_the_latest() -> Iterator[Callable[[float], None]]:
-    """Gives a function that ends the process in so many seconds, unless all is done before.
+    """Yield a function that ends the process after so many seconds, unless all is done before.
 
-    A thread that waits for somebody else's answer cannot be told to stop. Nothing is lost by it:
-    what was acknowledged is in the database. Such threads are waited for where the block ends: the
-    interpreter would wait for them at its own end, without a limit.
+    A thread that waits for a remote answer cannot be stopped. Nothing is lost by ending it:
+    acknowledged writes are in the database. Such threads are waited for at the end of the block:
+    the interpreter would wait for them at its own end, without a limit.
     """
     timers: list[threading.Timer] = []
 
@@ -123,7 +125,7 @@ def ended_at_the_latest() -> Iterator[Callable[[float], None]]:
 
 
 def tell_supervisor(state: str) -> None:
-    """Tell whoever started the process, if they want to know: systemd's protocol, sd_notify(3).
+    """Notify the supervisor, if there is one, by systemd's protocol, sd_notify(3).
 
     Args:
         state: ``READY=1`` or ``STOPPING=1``.

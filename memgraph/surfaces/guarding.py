@@ -1,6 +1,6 @@
-"""What every request on the network passes before a surface sees it: Host and Origin.
+"""Host and Origin checks that every request passes before a surface sees it.
 
-Plain ASGI, so that it guards every surface that is served, whatever it is made of.
+Plain ASGI, so that it guards every mounted surface.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BEARER: Final = "bearer "
 
 
 def problem_body(error: MemgraphError, status: int) -> bytes:
-    """An error as problem details (RFC 9457), with the library's own code."""
+    """Return an error as problem details (RFC 9457), with the library's own code."""
     told = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -49,7 +49,7 @@ def problem_body(error: MemgraphError, status: int) -> bytes:
 async def refuse(
     send: Send, error: MemgraphError, status: int, headers: Iterable[tuple[bytes, bytes]] = ()
 ) -> None:
-    """Answer with an error, and close the connection: the request may be there in part only."""
+    """Answer with an error, and close the connection: the request may be incomplete."""
     body = problem_body(error, status)
     start: Headers = [
         (b"content-type", PROBLEM.encode()),
@@ -62,7 +62,7 @@ async def refuse(
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """The first header of a name (in lower case), None where there is none."""
+    """Return the first header of a name (in lower case), None when there is none."""
     for each, value in scope["headers"]:
         if each == name:
             text: str = value.decode("latin-1")
@@ -71,7 +71,7 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 
 def shown_key(scope: Scope) -> str | None:
-    """The secret that came with a request: None where none did, empty where it was no bearer's."""
+    """Return the secret of a request: None without one, empty when it is no bearer token."""
     given = header(scope, b"authorization")
     if given is None:
         return None
@@ -79,17 +79,16 @@ def shown_key(scope: Scope) -> str | None:
 
 
 class Guarded:
-    """Answers requests for the hosts that it knows, and those of web pages that may ask.
+    """Answers requests for known hosts, and those of allowed web pages.
 
-    A page in a browser on the same machine reaches a loopback address, too: by its Origin it is
-    known, and a name that was made to point here (DNS rebinding) by the Host.
+    A page in a browser on the same machine can reach a loopback address, too: its Origin gives it
+    away, and the Host a name that was made to point here (DNS rebinding).
 
     Args:
-        hosts: names in the Host header that are answered, besides loopback ones; a port is ignored
-            here and there.
-        origins: of pages that may ask, such as ``https://console.example``; no other may.
-        pages: where the server has pages of its own: there these may ask, too; a page of another
-            address of this machine is none of them.
+        hosts: allowed names in the Host header, besides loopback ones; ports are ignored.
+        origins: of pages that may send requests, such as ``https://console.example``; no other may.
+        pages: the path of the server's own pages, which may send requests there; pages of another
+            address of this machine may not.
     """
 
     def __init__(
@@ -125,7 +124,9 @@ class Guarded:
             await self._app(scope, receive, _shown_to(origin, send))
 
     def _is_own_page(self, scope: Scope, origin: str) -> bool:
-        """Whether the console asks the console: the same name and port, to the letter."""
+        """Return True when a page of the console calls the console: the same name and port
+        exactly.
+        """
         if self._pages is None or not scope["path"].startswith(f"{self._pages}/"):
             return False
         scheme, _, authority = origin.lower().partition("://")
@@ -137,7 +138,7 @@ def _allowed(origin: str) -> Headers:
 
 
 async def _permit(send: Send, origin: str) -> None:
-    """The answer to a browser that asks whether its page may ask (CORS preflight)."""
+    """Return the answer to a CORS preflight."""
     headers: Headers = [
         *_allowed(origin),
         (b"access-control-allow-methods", _METHODS),

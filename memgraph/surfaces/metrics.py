@@ -35,7 +35,7 @@ LONG_SECONDS: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1_800.0)
 
 
 class PrometheusMeters:
-    """Keeps the figures of this process; ``exposition`` tells them."""
+    """Keeps the figures of this process; ``exposition`` returns them."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -88,7 +88,7 @@ class PrometheusMeters:
         method: str,
         traceparent: str | None = None,  # noqa: ARG002 - for traces
     ) -> Iterator[Answered]:
-        """The time of one request; what is put into the answer is known at its end."""
+        """Measure one request; the block fills in the answer at its end."""
         answered = Answered()
         began = time.perf_counter()
         self._in_hand.inc()
@@ -101,7 +101,7 @@ class PrometheusMeters:
             ).observe(time.perf_counter() - began)
 
     def exposition(self, ready: Ready) -> tuple[bytes, str]:
-        """All figures as text, and its media type."""
+        """Return all figures as text, and its media type."""
         found = ready.orchestrators or ()
         counts = Tally(each.status for each in found)
         # Each of them, also those of none: nothing is taken away that another asker is told now.

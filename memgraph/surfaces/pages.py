@@ -1,4 +1,4 @@
-"""What a server that shows pages to people tells its bounds of them."""
+"""The interface between a server's bounds and its pages for people."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Pages:
     """Pages that are mounted beside the API.
 
     Attributes:
-        place: where: this address and what lies below it are theirs.
+        place: their address; all paths below it are theirs.
         app: answers there.
-        visitor: whom a request counts for by the session that it belongs to; None: by none. Asked
-            for every request, in the event loop: it reads no file.
-        refusal: the page that tells of an error, with a status, where ``app`` is not asked.
+        visitor: the unit that a request counts for by its session; None: none. Called for every
+            request, in the event loop: it reads no file.
+        refusal: returns the page for an error, with a status, when ``app`` is not called.
     """
 
     place: str
@@ -27,5 +27,5 @@ class Pages:
     refusal: Callable[[Scope, MemgraphError, int], ASGIApp]
 
     def has(self, scope: Scope) -> bool:
-        """Whether a request is for one of them."""
+        """Return True when a request is for one of them."""
         return f"{scope['path']}/".startswith(f"{self.place}/")

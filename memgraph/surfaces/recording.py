@@ -1,6 +1,6 @@
-"""Every request measured, once it is answered: for figures and for traces.
+"""Measures every request when it is answered, for figures and traces.
 
-Told is the route's template: never an address as it was sent, in which anything may stand.
+It records the route's template: never an address as it was sent, which may contain anything.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 
 @dataclass(slots=True)
 class Answered:
-    """What is known of a request at its end. ``status`` 0: its asker went away before."""
+    """The result of a request. ``status`` 0: the client went away before the answer."""
 
     route: str = NO_ROUTE
     status: int = 0
 
 
 class Requests(Protocol):
-    """Takes the time of requests."""
+    """Measures requests."""
 
     def request(
         self, method: str, traceparent: str | None = None
     ) -> AbstractContextManager[Answered]:
-        """The time of the block is a request's; the block fills in how it was answered.
+        """Measure the block as a request; the block fills in the answer.
 
         Args:
-            traceparent: the asker's own trace, as it was sent.
+            traceparent: the client's own trace, as it was sent.
         """
         ...
 
 
 class Recorded:
-    """Measures what an application answers."""
+    """Measures the requests of an application."""
 
     def __init__(self, app: ASGIApp, requests: Requests) -> None:
         self._app = app
@@ -65,14 +65,16 @@ class Recorded:
 
 
 def known_method(method: str) -> str:
-    """A request's method; ``other`` for one that HTTP does not know, which may be any word."""
+    """Return a request's method; ``other`` for one that HTTP does not know, which may be any
+    text.
+    """
     return method if method in METHODS else "other"
 
 
 def route_of(scope: Scope) -> str:
-    """The template of the route that answered, such as ``/v1/orchestrators/{orchestrator}``.
+    """Return the template of the route that answered, such as ``/v1/orchestrators/{orchestrator}``.
 
-    Of what was refused before it came to its route: that route. Of what is mounted: its place, with
+    For a request refused before its route: that route. For a mounted application: its path, with
     the template of its own route if it has one.
     """
     place = scope.get("root_path", "")
@@ -83,7 +85,9 @@ def route_of(scope: Scope) -> str:
 
 
 def _meant(scope: Scope) -> str:
-    """The framework notes no route for what is refused early, and none of its own documents."""
+    """Return the route of an early refusal or of a framework's document, which the framework does
+    not record.
+    """
     for each in getattr(scope.get("app"), "routes", ()):
         if each.matches(scope)[0] is Match.FULL:
             template: str = each.path

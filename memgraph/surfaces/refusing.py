@@ -1,4 +1,4 @@
-"""What is owed before an error is answered, on whatever surface of the server."""
+"""The steps before an error is answered, on every surface of the server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from memgraph.surfaces.scopes import BEGAN, ENTERED
 
 
 async def settle(gate: Gate, scope: Scope, error: MemgraphError) -> None:
-    """Journal a refusal before it is answered, and wait until how long it took tells nothing."""
+    """Journal a refusal before it is answered, and delay the answer so that its time reveals
+    nothing.
+    """
     entered = scope.get(ENTERED)
     refused = isinstance(error, AccessDenied | NotFound) and not error.journalled
     if entered is not None and refused:

@@ -1,7 +1,7 @@
 """The log of a server process: JSON lines in ``<root>/logs/server.log``, written by one thread.
 
-What other libraries log is told by where and by class alone: their texts may hold anything that
-somebody sent.
+Other libraries' log records are reduced to their place and class: their texts may contain anything
+that a client sent.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ MOST_WAITING: Final = 10_000
 
 
 def server_log_file(root: Path) -> Path:
-    """Where the log of the servers of a root lies."""
+    """Return the log file for the servers of a root."""
     return root / "logs" / "server.log"
 
 
 class Queued:
-    """Hands lines to a thread that writes them: who logs does not wait for the disk."""
+    """Passes lines to a thread that writes them, so that logging does not wait for the disk."""
 
     def __init__(self, sink: LineSink) -> None:
         self.dropped = 0
@@ -45,7 +45,7 @@ class Queued:
             self.dropped += 1
 
     def close(self) -> None:
-        """Write what waits."""
+        """Write the waiting lines."""
         self._lines.put(None)
         self._thread.join()
 
@@ -56,7 +56,7 @@ class Queued:
 
 @contextmanager
 def server_log(root: Path, clock: Clock, chosen: LogSettings) -> Iterator[EventLog]:
-    """The log for the time of a server; also of what libraries and threads have to complain."""
+    """Open the log for the lifetime of a server; it also gets records of libraries and threads."""
     path = server_log_file(root)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     sink = Queued(RotatingFile(path, max_bytes=chosen.max_bytes, keep_files=chosen.keep_files))
@@ -70,7 +70,7 @@ def server_log(root: Path, clock: Clock, chosen: LogSettings) -> Iterator[EventL
 
 @contextmanager
 def _complaints_to(log: EventLog) -> Iterator[None]:
-    """Python's own logging, and errors that end a thread, into the log instead of onto a screen."""
+    """Redirect Python's logging, and errors that end a thread, into the log."""
     handler, before = _Handler(log), logging.root.handlers[:]
     told_before = threading.excepthook
     logging.root.handlers[:] = [handler]
@@ -83,7 +83,7 @@ def _complaints_to(log: EventLog) -> Iterator[None]:
 
 
 class _Handler(logging.Handler):
-    """Tells who complained, where, and of what class of error; no text."""
+    """Logs the logger, the place, and the class of an error; no text."""
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(logging.WARNING)
@@ -104,7 +104,7 @@ def _thread_failed(log: EventLog, ended: threading.ExceptHookArgs) -> None:
 
 
 def place_of(error: BaseException) -> str:
-    """Where an error was raised, ``module:line``."""
+    """Return where an error was raised, ``module:line``."""
     trace: TracebackType | None = error.__traceback__
     place = "unknown"
     while trace is not None:

@@ -1,4 +1,4 @@
-"""`memgraph serve`: the surfaces of one process put together, from its start to its end."""
+"""`memgraph serve`: assembles the surfaces of one process, from its start to its end."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Serving:
     """A server that takes requests.
 
     Attributes:
-        url: where it listens.
-        worker: whether it runs the jobs, too.
-        nobody: why nobody is answered for the time being, and what to do; None: keys are.
+        url: its address.
+        worker: True when it runs the jobs, too.
+        nobody: why every request is refused for now, and the remedy; None: there are keys.
     """
 
     url: str
@@ -63,11 +63,11 @@ def serve(
     with_worker: bool = True,
     ready: Callable[[Serving], None] = lambda _serving: None,
 ) -> None:
-    """Serve the orchestrators of a root until SIGTERM or SIGINT, and finish what is in hand.
+    """Serve the orchestrators of a root until SIGTERM or SIGINT, and finish running work.
 
-    The first signal ends the taking of requests: those in hand have ``memory.server.drain_s``
+    The first signal stops the acceptance of requests: running ones have ``memory.server.drain_s``
     seconds, streams end at once, the worker ends after its batch. A second signal ends the process.
-    Signals are only heeded in the main thread.
+    Signals are only handled in the main thread.
 
     Args:
         root, config: as for ``MemoryService``.
@@ -75,7 +75,7 @@ def serve(
         ready: called once it takes requests.
 
     Raises:
-        InvalidConfig: it would be open to those who have no key, or cannot listen there.
+        InvalidConfig: it would be open to callers without a key, or cannot listen there.
         ExtraMissing: the packages of the extra ``server`` are not installed.
     """
     with (
@@ -127,7 +127,7 @@ def serve(
 def _metered(
     root: str | Path | None, config: Mapping[str, Any] | None
 ) -> Iterator[PrometheusMeters | Traced]:
-    """What keeps the figures, and sends traces if it is to."""
+    """Yield the meters, which also send traces if configured."""
     figures = PrometheusMeters()
     if not load_settings(runtime_root(root), overrides=config).memory.server.traces:
         yield figures
@@ -163,7 +163,7 @@ def _gate(service: MemoryService, chosen: ServerSettings) -> Gate:
 
 
 def _nobody(gate: Gate) -> str | None:
-    """Why no request can be let in, for the operator: no keys, or such as cannot be trusted."""
+    """Return why no request is accepted, for the operator: no keys, or an unsafe key file."""
     if gate.keyless:
         return None
     try:
@@ -175,7 +175,9 @@ def _nobody(gate: Gate) -> str | None:
 
 
 def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
-    """The surfaces under one address: HTTP, MCP at ``/mcp``, and the console at ``/console``."""
+    """Return the surfaces under one address: HTTP, MCP at ``/mcp``, and the console at
+    ``/console``.
+    """
     from memgraph.surfaces.http.app import create_app
     from memgraph.surfaces.http.lengthy import Lengthy
     from memgraph.surfaces.web.app import console_pages
@@ -213,7 +215,7 @@ class _Mcp:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Work for the time of this context, once."""
+        """Run the application for the time of this context, once."""
         import anyio
 
         self._wanted, self._ready = anyio.Event(), anyio.Event()
@@ -252,13 +254,13 @@ def _worker(service: MemoryService, log: EventLog) -> Worker:
 
 @contextmanager
 def _listening(chosen: ServerSettings) -> Iterator[socket.socket]:
-    """A bound socket, so that an address in use is told like any other wrong setting."""
+    """Return a bound socket, so that an address in use is reported like any wrong setting."""
     try:
         family, *_, address = socket.getaddrinfo(
             chosen.host, chosen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
-    # A name that cannot be looked up at all is no OSError.
+    # A name that cannot be resolved is no OSError.
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no name of a host"
         raise InvalidConfig(

@@ -1,6 +1,6 @@
-"""Traces of requests and of the work behind them, sent as the ``OTEL_*`` variables say.
+"""Traces of requests and of the work behind them, sent as configured by ``OTEL_*`` variables.
 
-A span tells names of this code, orchestrators and statuses; no text of an error, no address.
+A span contains names of this code, orchestrators and statuses; no text of an error, no address.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ except ModuleNotFoundError:
     ) from None
 
 FAILED: Final = 500
-"""From this status on a request failed by our fault."""
+"""Statuses from this one on count as failures of the server."""
 SENDING_S: Final = 2.0
-"""How long the last spans may take to be sent; a part of the time that a server has to end."""
+"""Seconds for sending the last spans; a part of the time that a server has to end."""
 
 
 class Traced:
-    """Figures as ``PrometheusMeters`` keeps them, and a span for each piece of work."""
+    """Figures as in ``PrometheusMeters``, and a span for each operation."""
 
     def __init__(self, meters: PrometheusMeters, tracer: Tracer) -> None:
         self._meters = meters
@@ -100,10 +100,11 @@ class Traced:
 
 @contextmanager
 def tracing(meters: PrometheusMeters, exporter: SpanExporter | None = None) -> Iterator[Traced]:
-    """Meters that trace, too; what waits is sent when the block ends, within ``SENDING_S``.
+    """Yield meters that also trace; pending spans are sent at the end of the block, within
+    ``SENDING_S``.
 
     Args:
-        exporter: takes the spans; by default OTLP over HTTP, as the environment has it.
+        exporter: takes the spans; by default OTLP over HTTP, as the environment configures it.
     """
     resource = Resource.create({"service.name": "memgraph", "service.version": __version__})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)

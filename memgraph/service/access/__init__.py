@@ -1,1 +1,1 @@
-"""Who may ask a server: keys, principals, refusals."""
+"""Access to a server: keys, principals and refusals."""

@@ -1,4 +1,4 @@
-"""The one way from a request on the network to an orchestrator's handle."""
+"""The gate: authenticates a request and opens an orchestrator's handle for it."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ from memgraph.service.orchestrator import Orchestrator
 
 WINDOW_MS: Final = 60_000
 MAX_ACTORS: Final = 10_000
-"""Actors that are remembered; there are as many as keys."""
+"""Actors whose refusals are remembered; there are as many as keys."""
 
 
 class Refusals:
-    """Counts the refusals of each actor within a minute. Thread-safe, kept in memory alone.
+    """Counts the refusals of each actor within a minute. Thread-safe, in memory only.
 
-    They are asked before a request is looked at: those in hand at the same time are let through
-    together, and the items of one batch are refused together, so there may be a few more.
+    The count is checked before a request is handled: concurrent requests pass together, and the
+    items of one batch are refused together, so an actor may exceed the limit a little.
 
     Args:
-        per_minute: of one actor; whoever had as many waits until the oldest is a minute old.
+        per_minute: the limit for one actor; at the limit it waits until the oldest refusal is a
+            minute old.
     """
 
     def __init__(self, per_minute: int) -> None:
@@ -50,7 +51,7 @@ class Refusals:
         self._times: OrderedDict[str, deque[int]] = OrderedDict()
 
     def add(self, actor: str, now: int) -> None:
-        """Count one at a time, in milliseconds."""
+        """Add a refusal at a time, in milliseconds."""
         with self._lock:
             times = self._times.setdefault(actor, deque(maxlen=self._per_minute))
             times.append(now)
@@ -59,10 +60,10 @@ class Refusals:
                 self._times.popitem(last=False)
 
     def check(self, actor: str, now: int) -> None:
-        """See that an actor has refusals left.
+        """Check that an actor has refusals left.
 
         Raises:
-            RateLimited: none; ``details["retry_after_s"]``, 1..60, says when there is one again.
+            RateLimited: it has none; ``details["retry_after_s"]`` (1..60) is the time until it has.
         """
         with self._lock:
             times = self._times.get(actor)
@@ -87,14 +88,14 @@ KEYLESS: Final = Principal(
     project_ids=(ANY,),
     session_ids=(ANY,),
 )
-"""Who asks where no key is asked for."""
+"""The principal of a request to a server that requires no key."""
 
 FLOOR_S: Final = 0.25
-"""An orchestrator that is missing or another's is answered at the next multiple of this."""
+"""The answer to a missing or a foreign orchestrator is sent at the next multiple of this."""
 
 
 class Gate:
-    """Knows who asks, and gives them a handle that sees what they were granted and no more.
+    """Authenticates requests and opens handles that see what the principal was granted.
 
     Attributes:
         refusals: how often each key was refused.
@@ -110,7 +111,9 @@ class Gate:
         self.refusals = Refusals(service.settings().memory.server.refusals_per_minute)
 
     def authenticate(self, secret: str | None) -> Principal:
-        """Who shows this secret. Raises Unauthenticated, InvalidConfig (see ``KeyStore.find``)."""
+        """Return the principal of a secret. Raises Unauthenticated, InvalidConfig (see
+        ``KeyStore.find``).
+        """
         if secret is None and self.keyless:
             return KEYLESS
         return self.keys.find(secret)
@@ -122,13 +125,13 @@ class Gate:
         permission: Permission,
         narrowing: Narrowing | None = None,
     ) -> Orchestrator:
-        """The handle for one request; refusals are journalled before they are raised.
+        """Return the handle for one request; refusals are journalled before they are raised.
 
         Raises:
-            OrchestratorMissing: there is none of this name, or it is not this principal's: the two
-                answer alike, see ``pause_s``.
-            AccessDenied: it is, but not for this, or not so widely.
-            RateLimited: it was refused too often within a minute; nothing was looked at.
+            OrchestratorMissing: there is no orchestrator of this name, or the principal may not use
+                it: both get the same answer, see ``pause_s``.
+            AccessDenied: the principal lacks the permission, or asks for more than its grants.
+            RateLimited: it was refused too often within a minute; nothing was read.
             Unauthenticated: the key has expired.
         """
         now = self.service.clock.now_ms()
@@ -165,12 +168,12 @@ class Gate:
         )
 
     def miss(self, principal: Principal, orchestrator: str, *errors: MemgraphError) -> None:
-        """Journal what a handle refused or did not find, before the answer goes out.
+        """Journal what a handle refused or did not find, before the answer is sent.
 
-        For every error that a request through a handle of ``enter`` ends with, and for those of a
-        batch that the surface itself made outcomes of. One that is no refusal, or that is in the
-        journal already, is left alone. Never raises for a journal that cannot be written: the
-        answer is no all the same. It waits for the disk: call it in a thread.
+        Call it for every error that a request through a handle of ``enter`` ends with, and for
+        those of a batch that the surface turned into outcomes. Errors that are no refusals, or are
+        journalled already, are ignored. Never raises when the journal cannot be written: the
+        request is refused anyway. It waits for the disk: call it in a thread.
 
         Args:
             orchestrator: the name that was entered.
@@ -181,13 +184,14 @@ class Gate:
         )
 
     def pause_s(self, error: MemgraphError, took_s: float) -> float:
-        """How long a surface waits, without holding a thread, before it answers with an error.
+        """Return how long a surface waits, without holding a thread, before it answers with an
+        error.
 
-        A missing orchestrator is quick to tell, another's takes a journal entry in a database that
-        is opened for it, perhaps: both are answered at the same time, a multiple of ``FLOOR_S``.
+        A missing orchestrator is detected at once, a foreign one may need a journal entry in its
+        database: both are answered at a multiple of ``FLOOR_S``, so that the time reveals nothing.
 
         Args:
-            took_s: seconds since the request was there.
+            took_s: seconds since the request arrived.
 
         Returns:
             Seconds, 0 to ``FLOOR_S``; 0 for any other error.
@@ -197,11 +201,11 @@ class Gate:
         return FLOOR_S - took_s % FLOOR_S
 
     def create(self, principal: Principal, name: str) -> None:
-        """Make an orchestrator for a principal who was granted its name, and is an admin.
+        """Create an orchestrator for an admin who was granted its name.
 
         Raises:
-            OrchestratorMissing: the name was not granted, whether there is one or not.
-            AccessDenied: it was, but not to make orchestrators.
+            OrchestratorMissing: the name was not granted, whether the orchestrator exists or not.
+            AccessDenied: the principal may not create orchestrators.
             OrchestratorExists, InvalidInput: as ``MemoryService.create``.
             RateLimited, Unauthenticated: as ``enter``.
         """
@@ -229,7 +233,7 @@ class Gate:
         raise error
 
     def orchestrators(self, principal: Principal) -> Sequence[str]:
-        """The names of those that there are and that the principal may ask for, sorted."""
+        """Return the names of the existing orchestrators that the principal may use, sorted."""
         return [
             name for name in self.service.orchestrators() if grants(principal.orchestrators, name)
         ]
@@ -246,7 +250,7 @@ class Gate:
         self._tell_all(principal, name, [Refused(error, Denial(field, asked, error.code))])
 
     def _tell_all(self, principal: Principal, name: str, refused: Sequence[Refused]) -> None:
-        """Count refusals and journal them, as far as their orchestrator can be written."""
+        """Count refusals and journal those whose orchestrator can be written."""
         if not refused:
             return
         now = self.service.clock.now_ms()
@@ -263,7 +267,7 @@ class Gate:
 
 
 def _beyond(principal: Principal, asked: Narrowing, field: str) -> str:
-    """The first name of a narrowing that was not granted."""
+    """Return the first name of a narrowing that was not granted."""
     wanted = getattr(asked, field)
     if not isinstance(wanted, tuple):
         return str(wanted)

@@ -1,4 +1,4 @@
-"""The keys of a server: made, listed, revoked, rotated, and found by their secret."""
+"""The keys of a server: create, list, revoke, rotate, and look up by secret."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _NO_DIGEST: Final = "0" * 64
 
 
 class KeyStore:
-    """The keys under a runtime root. Thread-safe; a change by another process counts at once.
+    """The keys under a runtime root. Thread-safe; changes by other processes apply at once.
 
-    A secret reads ``mgk_<key id>_<43 characters>``: 256 random bits, kept as SHA-256. A file that
-    cannot be read as keys, or that others may read or write, lets nobody in until it is mended.
+    A secret reads ``mgk_<key id>_<43 characters>``: 256 random bits, stored as SHA-256. When the
+    file cannot be parsed, or others may read or write it, every key is refused until it is fixed.
     """
 
     def __init__(self, root: Path, clock: Clock) -> None:
@@ -42,11 +42,11 @@ class KeyStore:
         self._known: dict[str, tuple[ApiKey, Principal]] = {}
 
     def create(self, fields: dict[str, Any]) -> NewKey:
-        """Make a key from the fields of ``Principal``; its secret is in the answer alone.
+        """Create a key from the fields of ``Principal``; the secret is only in the answer.
 
         Raises:
             InvalidInput: naming each field that is wrong, see ``policy.access.check_grants``.
-            InvalidConfig: the keys that there are cannot be read.
+            InvalidConfig: the existing keys cannot be read.
         """
         made = _made(fields, self._clock.now_ms())
         check_grants(made.key, now_ms=made.key.created_at)
@@ -55,21 +55,21 @@ class KeyStore:
         return made
 
     def listed(self) -> Sequence[ApiKey]:
-        """All keys, the revoked and expired ones too, in the order they were made.
+        """Return all keys, including revoked and expired ones, oldest first.
 
         Raises:
-            InvalidConfig: they cannot be read.
+            InvalidConfig: the keys cannot be read.
         """
-        # What is wrong with the file as a whole says so by itself.
+        # Errors of the file as a whole are raised as they are.
         found = key_file.read(self.path)
         try:
             return [validated(ApiKey, each) for each in found]
         except InvalidInput as error:
-            # Its text would quote the file.
+            # The original message would quote the file.
             raise InvalidConfig(f"{self.path} holds what is no key", path=str(self.path)) from error
 
     def revoke(self, key_id: str) -> ApiKey:
-        """End a key at once; one that is revoked stays so. Raises NotFound, InvalidConfig."""
+        """Revoke a key at once; a revoked key stays revoked. Raises NotFound, InvalidConfig."""
         with self._changing(key_id) as keys:
             place = _place(keys, key_id)
             if keys[place].revoked_at is None:
@@ -78,16 +78,16 @@ class KeyStore:
         return revoked
 
     def rotate(self, key_id: str, *, overlap_ms: int = 0, expires_at: int | None = None) -> NewKey:
-        """Make a key with the same grants and another secret, and end the old one.
+        """Create a key with the same grants and a new secret, and end the old one.
 
         Args:
-            overlap_ms: for how long the old one still counts; never longer than it would have.
-            expires_at: when the new one ends; None: when the old one would have.
+            overlap_ms: how long the old key stays valid, at most until its own expiry.
+            expires_at: expiry of the new key; None: that of the old one.
 
         Raises:
             NotFound: no such key.
-            Conflict: it is revoked, or has expired.
-            InvalidInput: a negative overlap, or an expiry that is over.
+            Conflict: it is revoked or has expired.
+            InvalidInput: a negative overlap, or an expiry in the past.
             InvalidConfig: the keys cannot be read.
         """
         if overlap_ms < 0:
@@ -110,11 +110,11 @@ class KeyStore:
         return made
 
     def forget(self, key_id: str) -> ApiKey:
-        """Remove a key that has ended; what the journal says of its id stays.
+        """Remove a key that is no longer valid; journal entries keep its id.
 
         Raises:
             NotFound: no such key.
-            Conflict: it is valid still.
+            Conflict: it is still valid.
             InvalidConfig: the keys cannot be read.
         """
         with self._changing(key_id) as keys:
@@ -126,11 +126,11 @@ class KeyStore:
             return keys.pop(place)
 
     def find(self, secret: str | None) -> Principal:
-        """Whose secret this is.
+        """Return the principal of a secret.
 
         Raises:
-            Unauthenticated: nobody's: missing, malformed, unknown, revoked or expired.
-            InvalidConfig: nobody can tell: the keys cannot be read.
+            Unauthenticated: it is missing, malformed, unknown, revoked or expired.
+            InvalidConfig: the keys cannot be read.
         """
         key_id, digest = _taken_apart(secret or "")
         key, principal = self._current().get(key_id, (None, None))
@@ -143,11 +143,11 @@ class KeyStore:
         return principal
 
     def holder(self, key_id: str) -> Principal:
-        """Whose key this is, of somebody who showed its secret before.
+        """Return the principal of a key whose secret was checked before.
 
         Raises:
-            Unauthenticated: it was revoked or forgotten since, or has expired.
-            InvalidConfig: nobody can tell: the keys cannot be read.
+            Unauthenticated: the key was revoked or removed since, or has expired.
+            InvalidConfig: the keys cannot be read.
         """
         key, principal = self._current().get(key_id, (None, None))
         if key is None or principal is None or key.state(self._clock.now_ms()) != "valid":
@@ -156,10 +156,10 @@ class KeyStore:
 
     @property
     def has_any(self) -> bool:
-        """Whether there is a key that lets somebody in now; for the operator, as ``listed`` is.
+        """Return True when at least one key is valid now; for the operator, like ``listed``.
 
         Raises:
-            InvalidConfig: they cannot be read; its text says where they lie, and what to do.
+            InvalidConfig: the keys cannot be read; the message names the file and a remedy.
         """
         now = self._clock.now_ms()
         return any(each.state(now) == "valid" for each in self.listed())
@@ -181,7 +181,7 @@ class KeyStore:
     @contextmanager
     def _changing(self, key_id: str | None = None) -> Iterator[list[ApiKey]]:
         if key_id is not None:
-            # Before anything is made: the root may be a mistyped one.
+            # Before anything is created: the root may be mistyped.
             _place(self.listed(), key_id)
         # First: a lock file of another user would keep the server's own one out.
         key_file.make_folder(self.path)
@@ -202,7 +202,7 @@ def _made(fields: dict[str, Any], now: int) -> NewKey:
 
 
 def _ending(key: ApiKey, now: int, overlap_ms: int) -> ApiKey:
-    """The key as it is once another one takes its place."""
+    """Return the key as it is once another one replaces it."""
     if overlap_ms == 0:
         return key.model_copy(update={"revoked_at": now})
     until = now + overlap_ms
@@ -227,5 +227,5 @@ def _digest(secret: str) -> str:
 
 
 def nobody() -> Unauthenticated:
-    """The one answer to everybody who is not known."""
+    """Return the one error for every request without a valid key."""
     return Unauthenticated("no valid key: send one as Authorization: Bearer <key>")

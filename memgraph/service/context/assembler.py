@@ -27,20 +27,19 @@ if TYPE_CHECKING:
 class ContextAssembler(ContextBuilder):
     """Builds contexts from the three tiers of one orchestrator. Thread-safe.
 
-    The host's own part: it may open every task and project of its orchestrator. What it builds for
-    a task sees that task, its project and what belongs to neither; nothing else.
+    It belongs to the host and may open every task and project of its orchestrator. A context that
+    it builds for a task sees that task, its project and the global tier; nothing else.
 
     Args:
-        service: whose orchestrator.
-        name: of the orchestrator.
+        service, name: the service and its orchestrator.
         clearance: the highest sensitivity in a context.
-        profile: what requests have that say nothing themselves. Of what agents keep for
-            themselves its ``agent_id``'s is shown, or where it has none the actor's.
+        profile: defaults for requests. Private memories of its ``agent_id`` are shown, or, when
+            it has none, those of the actor.
         confirmation_callback: asks a person before high-risk changes; see ``global_store``.
-        actor: whom the journal names.
+        actor: the name in journal entries.
 
     Raises:
-        InvalidInput: the service, the profile or the clearance is none.
+        InvalidInput: the service, the profile or the clearance is invalid.
         OrchestratorMissing: there is no such orchestrator.
         AccessDenied: the profile's clearance is above ``clearance``.
     """
@@ -62,7 +61,7 @@ class ContextAssembler(ContextBuilder):
         # Who names no agent reads as the actor: what agents keep for themselves is not shown.
         agent_id = chosen.agent_id or actor
         viewer = narrow(granted, clearance=chosen.clearance, agent_id=agent_id)
-        # As every handle is made: the name and the actor are looked at.
+        # Made like every handle, so that the name and the actor are checked.
         service.orchestrator(name, viewer=viewer, actor=actor)
         super().__init__(service, name, viewer=viewer, actor=actor, profile=chosen)
         self._callback = confirmation_callback
@@ -70,12 +69,13 @@ class ContextAssembler(ContextBuilder):
             self._counters.at_hand(self.profile.model)
 
     def load_tokenizer(self, model: str | None = None, timeout_s: float | None = None) -> str:
-        """Wait for a model's tokenizer, which takes seconds once; gives what counts from now on.
+        """Load a model's tokenizer, which takes seconds once; return the name of the counter in
+        use.
 
-        Without this the estimate counts until the tokenizer is there, and the package says so.
+        Until it is loaded tokens are estimated, and the package notes that.
 
         Args:
-            model: as litellm names it; None: the profile's.
+            model: litellm's name of the model; None: the profile's.
             timeout_s: seconds; None: as long as it takes.
         """
         chosen = model or self.profile.model
@@ -84,15 +84,15 @@ class ContextAssembler(ContextBuilder):
         return self._counters.at_hand(chosen)[0].name
 
     def task_store(self, task_id: str) -> TaskMemoryStore:
-        """What a task holds."""
+        """Return the store of a task."""
         return self._handle(session_ids=frozenset({task_id})).task(task_id)
 
     def project_store(self, project_id: str) -> ProjectMemoryStore:
-        """What a project holds."""
+        """Return the store of a project."""
         return self._handle(project_ids=frozenset({project_id})).project(project_id)
 
     def global_store(self) -> GlobalMemoryStore:
-        """What holds in every project."""
+        """Return the store of the global tier."""
         return self._handle().everywhere(self._callback)
 
     def promote(
@@ -104,12 +104,12 @@ class ContextAssembler(ContextBuilder):
         project_id: str | None = None,
         reason: str = "",
     ) -> str | None:
-        """Make a task's memory its project's, or a project's everybody's.
+        """Promote a task's memory to its project, or a project's to the global tier.
 
         See ``Orchestrator.promote``, which it raises and returns as.
 
         Args:
-            task_id, project_id: where the memory is, and where it is to go.
+            task_id, project_id: where the memory is, and where it goes.
         """
         handle = self._handle(
             session_ids=frozenset() if task_id is None else frozenset({task_id}),
@@ -124,10 +124,10 @@ class ContextAssembler(ContextBuilder):
         )
 
     def cleanup_task(self, task_id: str) -> int:
-        """Give up all that a task holds: it is done; gives the number of its items.
+        """Retract all items of a finished task; return their number.
 
-        They are retracted with the reason ``task_closed``, whatever their sensitivity, and the
-        journal tells it. Done twice it changes nothing.
+        The reason is ``task_closed``, whatever their sensitivity, and it is journalled. A second
+        call changes nothing.
         """
         viewer = Viewer(clearance=Sensitivity.RESTRICTED, session_ids=frozenset({task_id}))
         handle = self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
@@ -143,4 +143,4 @@ class ContextAssembler(ContextBuilder):
         return self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
 
     def _require_granted(self, opened: Opened, task: Task | None) -> None:
-        """The host opens whatever it names."""
+        """Grant everything: the host may open any task and project."""

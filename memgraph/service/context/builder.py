@@ -1,4 +1,4 @@
-"""Contexts for whoever holds a view: what a task needs to know, as far as the view was granted."""
+"""Contexts for the holder of a view: what a task needs to know, within what was granted."""
 
 from __future__ import annotations
 
@@ -33,12 +33,11 @@ class ContextBuilder(Handle):
     """Builds contexts from tasks and projects that a viewer was granted. Thread-safe.
 
     Args:
-        service, name: whose orchestrator.
-        viewer: what was granted. Where it names no agent, what agents keep for themselves is not
-            put in.
-        actor: whom the journal names.
-        profile: what requests have that say nothing themselves.
-        counters: of tokens; by default its own.
+        service, name: the service and its orchestrator.
+        viewer: what was granted. When it names no agent, agents' private memories are left out.
+        actor: the name in journal entries.
+        profile: defaults for requests.
+        counters: token counters; by default its own.
         teller: see ``Handle``.
     """
 
@@ -64,21 +63,21 @@ class ContextBuilder(Handle):
         request: ContextRequest | Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> ContextPackage:
-        """What a task needs to know, within a budget.
+        """Build the context that a task needs, within a token budget.
 
-        The task's own items come first of all, its first and last before the others; then what of
-        its project and of what belongs to neither fits the query, or is most important. A text is
-        whole where its tier can have it, with what the others leave; else parts of it are left out,
-        and its item's ``shortened`` is True.
+        The task's own items come first, the first and last of them before the others; then items of
+        its project and of the global tier that match the query, or the most important. A text is
+        whole when its tier's share and the unused rest allow it; else parts of it are left out, and
+        its item's ``shortened`` is True.
 
         Args:
-            task: what is worked on, or its fields, or its id; None: only what belongs to no task.
-            request: what the context is to hold, or its fields.
-            fields: fields of ``ContextRequest``, which win over those of ``request``.
+            task: the task, or its fields, or its id; None: only the global tier.
+            request: the request, or its fields.
+            fields: fields of ``ContextRequest``, which override those of ``request``.
 
         Returns:
-            The package; its ``text`` costs at most ``budget_tokens``, and is empty where not even
-            the marks of a block fit.
+            The package; its ``text`` costs at most ``budget_tokens``, and is empty when not even
+            the markers of a block fit.
 
         Raises:
             InvalidInput: the task, the request or a field is wrong.
@@ -101,7 +100,7 @@ class ContextBuilder(Handle):
         return package
 
     def _require_granted(self, opened: Opened, task: Task | None) -> None:
-        """Raises AccessDenied: the task or its project is not the viewer's."""
+        """Raise AccessDenied when the task or its project is not the viewer's."""
         if task is None:
             return
         for tier, asked in ((Tier.TASK, task.task_id), (Tier.PROJECT, task.project)):
@@ -112,7 +111,9 @@ class ContextBuilder(Handle):
                 raise self._denied(opened, error, field=tier.value, asked=asked)
 
     def _viewer_of(self, task: Task | None, shares: Shares) -> Viewer:
-        """Exactly the task, its project and everybody, as far as they have a share."""
+        """Return a viewer of exactly the task, its project and the global tier, where they have a
+        share.
+        """
         project = None if task is None else task.project
         open_ = {
             Scope.SESSION: task is not None and shares.task > 0.0,
@@ -129,7 +130,7 @@ class ContextBuilder(Handle):
 
 
 def value_of(kind: type[ValueT], given: object) -> ValueT:
-    """The value itself, or one of its fields.
+    """Return the value itself, or one built from its fields.
 
     Raises:
         InvalidInput: it is neither.
@@ -144,7 +145,9 @@ def value_of(kind: type[ValueT], given: object) -> ValueT:
 
 
 def _in_other_words(package: ContextPackage) -> str:
-    """Of a context what no memory has as a line: it would come back as if it were news."""
+    """Return the parts of a context's text that are no lines of memories, to recognise them
+    later.
+    """
     if package.format is not BlockFormat.FENCED:
         return package.text
     return "\n".join(each.text for each in package.items if each.shortened)

@@ -1,4 +1,4 @@
-"""Building one context: its plan, one snapshot for all that is read, and its receipt."""
+"""Building one context: its plan, one snapshot for all reads, and its receipt."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _FEWEST_CANDIDATES, _MOST_CANDIDATES = 10, 200
 def plan_of(
     asked: ContextRequest, profile: AgentProfile, settings: ContextSettings, mark: str
 ) -> Plan:
-    """What the request says, else the profile, else the settings."""
+    """Return the plan from the request, else the profile, else the settings."""
     shares = Shares.model_construct(
         task=settings.task_share,
         project=settings.project_share,
@@ -63,7 +63,7 @@ def plan_of(
 
 
 def plan_from(asked: Mapping[str, Any], query: str) -> Plan:
-    """The plan of a context, as its receipt keeps it."""
+    """Return the plan of a context from its receipt."""
     kept = asked["plan"]
     return Plan(
         budget_tokens=asked["budget_tokens"],
@@ -88,12 +88,12 @@ def built(
     *,
     then: Then | None = None,
 ) -> tuple[ContextPackage, Receipt, Behind]:
-    """The context, its receipt and what stands behind that.
+    """Return the context, its receipt and the texts behind it.
 
     Args:
         viewer: sees nothing but what the context may hold.
-        told: what the counting had to do without.
-        then: as it was handed out at that moment; None: now.
+        told: notes on how the tokens were counted.
+        then: rebuild it as it was at that moment; None: now.
     """
     most = _candidates_of(plan)
     wanted = Wanted(
@@ -107,7 +107,7 @@ def built(
     with reading(opened, viewer, request, then=then) as found:
         candidates = gathered(found.snapshot, found.narrowing, wanted, found.items)
     context = assembled(candidates, plan, counter)
-    # Built without validation, being made of our own.
+    # Built without validation: the values are our own.
     package = ContextPackage.model_construct(
         context_package_id=opened.ids.new(PACKAGE_PREFIX),
         task_id=wanted.task_id,
@@ -164,7 +164,9 @@ def _receipt(
     context: Assembled,
     recalled: Mapping[str, RecallItem],
 ) -> Receipt:
-    """Names exactly what is in the package, and why; what was not recalled scores 0."""
+    """Return a receipt that names exactly the items of the package, and why; 0 is the score of
+    items that were not recalled.
+    """
     for_whom = {
         "purpose": PURPOSE,
         "context_package_id": package.context_package_id,
@@ -190,7 +192,7 @@ def _receipt(
 
 
 def _laid_out(plan: Plan, asked: ContextRequest) -> dict[str, Any]:
-    """What a receipt keeps of a plan beside what it says of it anyway."""
+    """Return the parts of a plan that only the receipt's plan field keeps."""
     return {
         "shares": plan.shares.model_dump(),
         "head_tail": plan.head_tail,
@@ -202,7 +204,7 @@ def _laid_out(plan: Plan, asked: ContextRequest) -> dict[str, Any]:
 
 
 def _left_out(account: Account, context: Assembled) -> dict[str, int]:
-    """What recall left out, and what the assembling did."""
+    """Return how many items recall and the assembly left out, by reason."""
     recalled, reasons = account.left_out or {}, context.left_out_reasons
     budget = reasons.get(OVER_BUDGET, 0) + reasons.get(TOO_LARGE, 0)
     top_n = recalled.get("top_n", 0) + reasons.get(MAX_ITEMS, 0)

@@ -1,4 +1,4 @@
-"""Items that lie in an orchestrator's database: they outlive the process, and are its memories."""
+"""Items in an orchestrator's database: they outlive the process, and are its memories."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ if TYPE_CHECKING:
 DELETED: Final = "deleted"
 REPLACED: Final = "replaced by a newer item of its id"
 CLEARED_AT_A_TIME: Final = 200
-"""Memories that ``clear`` retracts in a transaction; others write in between."""
+"""Memories that ``clear`` retracts in one transaction; others write in between."""
 
 _ACTIVE = frozenset({MemoryStatus.ACTIVE})
 
 
 class HeldItem(NamedTuple):
-    """An item and the memory that it is: promote, trace and show take the memory's id."""
+    """An item with its memory's id, which promote, trace and show take."""
 
     memory_id: str
     item: ContextItem
 
 
 class DatabaseBackend(Handle):
-    """The memory backend of one scope; what it answers is what ``InMemoryBackend`` answers.
+    """The memory backend of one scope; it answers as ``InMemoryBackend`` does.
 
     Its items are the active facts and reflections of exactly that scope that the handle sees,
     whether they were stored as items or not; turns are none. A change is a change of memories:
     deleting, clearing and evicting retract, replacing supersedes, and all of it is journalled.
 
     Args:
-        handle: of the orchestrator; its viewer and its actor count.
+        handle: of the orchestrator; its viewer and its actor apply.
         scope_id: of the task or the project; None for the global tier.
 
     Raises:
         AccessDenied: the handle's viewer was not granted that scope; it is logged and journalled.
-        InvalidInput: a task or a project has a name, global has none.
+        InvalidInput: a task or project without an id, or the global tier with one.
     """
 
     def __init__(self, handle: Handle, tier: Tier, scope_id: str | None = None) -> None:
@@ -87,16 +87,16 @@ class DatabaseBackend(Handle):
                 raise self._denied(opened, error, field=tier.value, asked=scope_id)
 
     def add(self, item: ContextItem) -> None:
-        """Keep an item; one of its id that differs is superseded by it, see ``MemoryBackend``."""
+        """Store an item; it supersedes one with its id that differs, see ``MemoryBackend``."""
         self._add(item, None)
 
     def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
-        """Keep an item and evict what is too many then, in one transaction."""
+        """Store an item and evict the excess, in one transaction."""
         evicted((), max_items)
         return self._add(item, max_items)
 
     def trim(self, max_items: int) -> int:
-        """Evict what is over ``max_items``, with the reason ``evicted``; gives how many."""
+        """Evict what is over ``max_items``, with the reason ``evicted``; return how many."""
         evicted((), max_items)
         with self._write() as (opened, transaction):
             return len(evict(transaction, self._place(opened), max_items))
@@ -104,13 +104,13 @@ class DatabaseBackend(Handle):
     def query(
         self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
     ) -> list[ContextItem]:
-        """The items that pass a filter, see ``MemoryBackend``."""
+        """Return the items that pass a filter, see ``MemoryBackend``."""
         return [each.item for each in self.query_held(filters, limit, order_by)]
 
     def query_held(
         self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
     ) -> list[HeldItem]:
-        """What ``query`` gives, each with the id of its memory. Raises as ``query``."""
+        """Return the items of ``query``, each with the id of its memory. Raises as ``query``."""
         terms, order, most = parse(filters), parse_order(order_by), parse_limit(limit)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             found, rest = items.select(snapshot, self._place(opened), terms, order, limit=most)
@@ -118,7 +118,7 @@ class DatabaseBackend(Handle):
             return list(islice((each for each in held if matches(each.item, rest)), most))
 
     def get(self, item_id: str) -> ContextItem | None:
-        """The item of that id; of several memories the most trusted, of those the newest."""
+        """Return the item with that id; of several memories the most trusted, then the newest."""
         if not items.is_id(item_id):
             return None
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
@@ -130,7 +130,7 @@ class DatabaseBackend(Handle):
         return item_of(found[0]) if found else None
 
     def delete(self, item_id: str) -> bool:
-        """Retract an item with the reason ``deleted``; False: there is none of that id."""
+        """Retract an item with the reason ``deleted``; False: there is none with that id."""
         if not items.is_id(item_id):
             return False
         with self._write() as (opened, transaction):
@@ -139,19 +139,19 @@ class DatabaseBackend(Handle):
         return bool(found)
 
     def list_all(self) -> list[ContextItem]:
-        """Every item, the oldest first, ties by id."""
+        """Return every item, oldest first, ties by id."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             found, _ = items.select(snapshot, self._place(opened), (), parse_order(OLDEST_FIRST))
             return [item_of(each) for each in found]
 
     def clear(self, reason: str | None = None) -> int:
-        """Retract every item that is there when it begins; gives how many.
+        """Retract every item that exists when it begins; return how many.
 
-        200 to a transaction: other writers have their turn in between, and what was cleared
-        before an error stays so; a repeated call does the rest.
+        It works in transactions of 200, so that others can write in between; what was cleared
+        before an error stays cleared, and a repeated call does the rest.
 
         Args:
-            reason: None: ``task_closed`` of a task, else ``cleared``.
+            reason: None: ``task_closed`` for a task, else ``cleared``.
         """
         because = reason or (TASK_CLOSED if self.tier is Tier.TASK else CLEARED)
         because = validated(Change, {"actor": self.actor, "reason": because}).reason
@@ -175,7 +175,7 @@ class DatabaseBackend(Handle):
                 after = some[-1][0]
 
     def count(self) -> int:
-        """How many items there are."""
+        """Return the number of items."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return items.count(snapshot, self._place(opened))
 
@@ -219,7 +219,7 @@ class DatabaseBackend(Handle):
         known: Sequence[Memory],
         kept: ContextItem,
     ) -> None:
-        """Store an item in the place of those of its id, which is seen by whom they were seen."""
+        """Store an item in place of those with its id; the same readers see it."""
         if known:
             same = ("kind", "sensitivity", "agent_id")
             inherited = {name: getattr(known[0], name) for name in same}
@@ -237,11 +237,11 @@ class DatabaseBackend(Handle):
             for each in known
         ):
             raise Conflict("it is kept as a more trusted source has it", field="payload")
-        # It stands beside a more trusted one already.
+        # A more trusted item with this id exists already.
         if any(mine <= {each.memory_id} and equal(item_of(each), kept) for each in known):
             return
-        # Before it is stored: of the same text, it would be taken for a repetition of the old one.
-        # What is trusted further stays, and the new one stands against it.
+        # Before it is stored: with the same text it would count as a repetition of the old one.
+        # A more trusted memory stays, and the new one contradicts it.
         replaced = [each for each in known if each.memory_id in mine]
         for each in replaced:
             memories.set_status(

@@ -1,4 +1,4 @@
-"""The memory of one agent: its own items and no others', requests for it served in order."""
+"""The memory of one agent: its own items only, its requests served in order."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Mailboxes:
 
     @contextmanager
     def turn(self, key: Hashable) -> Iterator[None]:
-        """Waits until every earlier request for ``key`` has ended, however it ended.
+        """Wait until every earlier request for ``key`` has ended, whether it failed or not.
 
         A request that makes another for the same key within its turn would wait for itself.
         """
@@ -83,17 +83,17 @@ class Mailboxes:
             try:
                 self._leave(key, mine)
             except BaseException:
-                # Ctrl-C may come just here. Whoever stays in the line holds up all that follow.
+                # Ctrl-C may arrive here. A request left in the queue would block all later ones.
                 self._leave(key, mine)
                 raise
 
     def waiting(self, key: Hashable) -> int:
-        """How many requests for ``key`` are being served or wait."""
+        """Return how many requests for ``key`` are being served or wait."""
         with self._lock:
             return len(self._queues.get(key, ()))
 
     def __len__(self) -> int:
-        """For how many keys somebody is being served: the others take no room."""
+        """Return the number of keys with requests; others take no memory."""
         with self._lock:
             return len(self._queues)
 
@@ -106,7 +106,7 @@ class Mailboxes:
     def _leave(self, key: Hashable, mine: threading.Lock) -> None:
         with self._lock:
             queue = self._queues.get(key, deque())
-            # Who was interrupted may stand further back, or nowhere yet.
+            # The interrupted request may be further back, or not queued yet.
             if mine in queue:
                 queue.remove(mine)
             if queue:
@@ -116,7 +116,7 @@ class Mailboxes:
 
 
 def _wake(first: threading.Lock) -> None:
-    """Twice is as once: nobody but the first of a queue takes its lock."""
+    """Release a waiting lock; a second call does nothing."""
     if first.locked():
         first.release()
 
@@ -126,7 +126,7 @@ _by_owner_lock = threading.Lock()
 
 
 def mailboxes_of(owner: object) -> Mailboxes:
-    """The queues that belong to an object, for as long as it lives."""
+    """Return the queues of an object, which live as long as it does."""
     with _by_owner_lock:
         return _by_owner.setdefault(owner, Mailboxes())
 
@@ -143,17 +143,17 @@ _ROLES = {
 
 
 class MemoryEntity(Handle):
-    """What one agent of an orchestrator remembers, by itself.
+    """The private memory of one agent of an orchestrator.
 
-    It sees and changes the memories that bear its ``agent_id`` and no others: neither another
-    agent's nor those of no agent. Requests for one agent are served in the order in which they
-    come, whichever object of the same service they come through; agents do not wait for one
-    another. Thread-safe.
+    It sees and changes only the memories that bear its ``agent_id``: neither another agent's nor
+    those without an agent. Requests for one agent are served in the order in which they arrive,
+    whichever object of the same service they come through; agents do not wait for one another.
+    Thread-safe.
 
     Args:
-        agent_id: whose memory it is; also the actor that the journal names.
+        agent_id: the agent; also the actor in the journal.
         project_id: the project in which the agent works; without one, a request may name any.
-        clearance: the most sensitive of its own memories that it is shown and may forget. It may
+        clearance: the highest sensitivity of its memories that it may see and forget. It may
             store more sensitive ones.
 
     Raises:
@@ -179,10 +179,10 @@ class MemoryEntity(Handle):
         self.project_id = project_id
 
     def store(self, items: Iterable[StoreItemInput | Mapping[str, Any]]) -> StoreResult:
-        """Remember 0 to 1,000 items: all of them or none.
+        """Store 0 to 1,000 items: all of them or none.
 
-        An item that is there already, in every field the same, is not stored anew: it gives its
-        id. What the agent itself says (``AgentSource``) is believed a little less.
+        An item that exists already with all fields equal is not stored again: its id is returned.
+        The agent's own statements (``AgentSource``) have a slightly lower confidence.
 
         Raises:
             InvalidInput: naming each field that is wrong; nothing was stored.
@@ -200,13 +200,13 @@ class MemoryEntity(Handle):
         session_id: str | None = None,
         project_id: str | None = None,
     ) -> tuple[MemoryItemRecord, ...]:
-        """The items that fit a query, best first; a receipt keeps what was handed out.
+        """Return the items that match a query, best first; a receipt records them.
 
         Args:
-            query: words or a sentence; an empty one gives the most important.
-            tier, scope: None: each of them.
+            query: words or a sentence; an empty one returns the most important items.
+            tier, scope: None: every one.
             limit: 1..1,000.
-            session_id: the session whose ``SessionScope`` items are seen; None: of none.
+            session_id: the session whose ``SessionScope`` items are visible; None: of none.
             project_id: the same for a project; None: the entity's.
 
         Raises:
@@ -226,15 +226,15 @@ class MemoryEntity(Handle):
         session_id: str | None = None,
         project_id: str | None = None,
     ) -> ForgetResult:
-        """Take back what meets every criterion; it stays in the history, for ``restore``.
+        """Retract the items that meet every criterion; ``restore`` can undo it.
 
-        It reaches all of the agent's memories of every session, as far as its clearance goes; of
-        projects the entity's alone, if it has one. Ids of others count nothing.
+        It reaches all of the agent's memories of every session within its clearance; of projects
+        only the entity's, if it has one. Foreign ids are ignored.
 
         Args:
-            cutoff_date: what was stored before it; ISO 8601 or milliseconds.
-            scope: what is of this scope.
-            item_ids: what is named; an empty list names nothing.
+            cutoff_date: items stored before it; ISO 8601 or milliseconds.
+            scope: items of this scope.
+            item_ids: items with these ids; an empty list matches nothing.
             session_id, project_id: of session and project scopes only this one's.
 
         Raises:
@@ -254,7 +254,7 @@ class MemoryEntity(Handle):
         session_id: str | None = None,
         project_id: str | None = None,
     ) -> tuple[MemoryItemRecord, ...]:
-        """The items, newest first. Arguments and errors are those of ``retrieve``."""
+        """Return the items, newest first. Arguments and errors are those of ``retrieve``."""
         values = {"tier": tier, "scope": scope, "limit": limit}
         places = {"session_id": session_id, "project_id": project_id}
         return self._list_items(validated(ListRequest, values | places))
@@ -262,7 +262,7 @@ class MemoryEntity(Handle):
     def call(
         self, method: str, payload: Mapping[str, Any] | None = None, *, camel_case: bool = True
     ) -> Any:
-        """A request as JSON values, and its answer as JSON values.
+        """Run a request given as JSON values, and return its answer as JSON values.
 
         Args:
             method: ``store``, ``retrieve``, ``forget`` or ``listItems`` (``list_items``).
@@ -270,8 +270,8 @@ class MemoryEntity(Handle):
             camel_case: of the answer; else snake_case.
 
         Raises:
-            InvalidInput: no such method, or not its payload.
-            MemgraphError: what the method raises.
+            InvalidInput: an unknown method, or a wrong payload.
+            MemgraphError: as the method.
         """
         calls: dict[str, Callable[[dict[str, Any]], Any]] = {
             "store": lambda given: self._store(validated(StoreRequest, given)),
@@ -299,7 +299,7 @@ class MemoryEntity(Handle):
         return StoreResult(stored_ids=tuple(ids))
 
     def _write_items(self, opened: Opened, inputs: Sequence[MemoryInput]) -> list[str]:
-        """The ids of the items, in order; an item that is there, or came before, is not written."""
+        """Return the ids of the items, in order; items that exist already are not written."""
         prepared: dict[str, Prepared] = {}
         for each in inputs:
             prepared.setdefault(str(each.item_id), opened.writer.prepare(each))
@@ -387,7 +387,9 @@ class MemoryEntity(Handle):
         )
 
     def _viewer_of(self, opened: Opened, given: ListRequest) -> Viewer:
-        """Of one request: a session or a project that nobody names is not seen."""
+        """Return the viewer of one request: sessions and projects that it does not name are not
+        visible.
+        """
         project_id = self._project(opened, given.project_id)
         return replace(
             self.viewer,
@@ -397,7 +399,7 @@ class MemoryEntity(Handle):
         )
 
     def _project(self, opened: Opened, asked: str | None) -> str | None:
-        """The project of a request. Raises AccessDenied: the entity works in another one."""
+        """Return the project of a request. Raises AccessDenied: the entity works in another one."""
         if asked is None or self.project_id in (None, asked):
             return asked or self.project_id
         tell_denial(opened, actor=self.actor, field="project", asked=asked)
@@ -409,13 +411,13 @@ def _kinds(tier: MemoryTier | None) -> tuple[MemoryKind, ...]:
 
 
 def _told(given: RetrieveRequest) -> dict[str, Any]:
-    """What a receipt keeps of a request beside its query."""
+    """Return the fields of a request that a receipt keeps beside its query."""
     return given.model_dump(
         mode="json", by_alias=False, exclude_none=True, exclude={"query", "limit"}
     )
 
 
 def _item_id(item: StoreItemInput, scope_id: str | None) -> str:
-    """Equal items have an equal one, whatever differs makes another."""
+    """Return an id that is equal for equal items and different for others."""
     said = json_text([item.model_dump(mode="json", exclude={"project_id"}), scope_id])
     return "item_" + hashlib.sha256(said.encode()).hexdigest()[:_ITEM_DIGITS]

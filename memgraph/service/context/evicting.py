@@ -1,4 +1,4 @@
-"""Items that are given up: many at once, in the transaction that gives the cause."""
+"""Eviction: retracting many items at once, in the transaction that causes it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from memgraph.store.items import Place
 def evict(
     transaction: JournalledTransaction, place: Place, max_items: int, *, new: str | None = None
 ) -> tuple[str, ...]:
-    """Retract what is too many in a place with the reason ``evicted``; gives the items' ids.
+    """Retract the excess items of a place with the reason ``evicted``; return their ids.
 
-    Counted and evicted is what the place's view shows: nobody pushes out what they may not see.
-    Which go first is decided by ``memgraph.rules.lifecycle``.
+    Only items in the place's view are counted and evicted: nobody evicts what they may not see. The
+    order is decided by ``memgraph.rules.lifecycle``.
 
     Args:
         new: the item for which room is made, which stays.
@@ -33,7 +33,7 @@ def evict(
 def retract_all(transaction: JournalledTransaction, memory_ids: Sequence[str], reason: str) -> None:
     """Retract active memories, in a few statements for all of them.
 
-    ``changes.retract`` does it for one; a hundred take it a third of a second.
+    ``changes.retract`` handles one; a hundred take it a third of a second.
     """
     decay.retire(
         transaction,

@@ -1,4 +1,4 @@
-"""The block of memories that comes before a message: what fits it, and the week's reflection."""
+"""The block of memories before a message: relevant memories, and the week's reflection."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ SURPLUS = 25
 
 
 class Before(NamedTuple):
-    """When a block was handed out that is to be made once more, and the mark of its fence."""
+    """The moment and the fence mark of a block that is built again."""
 
     then: Then
     mark: str
 
 
 def new_mark(ids: IdSource) -> str:
-    """16 hexadecimal digits that nobody knows before: for the fence of one block."""
+    """Return 16 random hexadecimal digits for the fence of one block."""
     return hashlib.sha256(ids.new("mark_").encode()).hexdigest()[:MARK_DIGITS]
 
 
@@ -51,8 +51,7 @@ def context_for(
     include_insight: bool,
     before: Before | None = None,
 ) -> tuple[ContextBlock, Receipt, Behind]:
-    """The block of what a request recalls, the one receipt of all that stands in it, and what
-    stands behind that.
+    """Return the block of what a request recalls, its receipt, and the texts behind it.
 
     Args:
         before: the block as it was handed out then.
@@ -93,9 +92,9 @@ def context_for(
 
 
 def _telling(bundle: Bundle, reflection: Memory | None, limit: int) -> list[RecallItem]:
-    """The first of the bundle that tell something: neither what was asked, nor the same twice.
+    """Return the first items of the bundle that are new: neither the question nor a repetition.
 
-    Of a turn and a fact with one text the fact stands for both.
+    Of a turn and a fact with the same text, the fact is kept.
     """
     told = {content_hash(bundle.query)}
     if reflection is not None:
@@ -144,7 +143,9 @@ def _receipt(
     shown: Mapping[str, Any],
     text: str,
 ) -> Receipt:
-    """Of the bundle, and the reflection as its last item: it was not recalled, so it scores 0."""
+    """Return the receipt of the bundle, with the reflection as last item: not recalled, it scores
+    0.
+    """
     last = () if reflection is None else (ReceiptItem(reflection.memory_id, 0.0),)
     recalled = Receipt.of(request, bundle.model_copy(update={"items": tuple(items)}))
     digest = hashlib.sha256(text.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Items of a store and the memories that they are."""
+"""Items of a store and the memories that hold them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MAX_TTL: Final = 100 * 366 * 24 * 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """An item as it is handed out.
+    """An item as it is returned.
 
     Attributes:
         created_at, updated_at: milliseconds; when the key was first put, and when last.
-        ttl: milliseconds for which it stays after it was last put or read; None: for ever.
-        score: how well it answers a query, comparable within one answer; None: it was not asked,
-            or does not.
+        ttl: milliseconds until it expires after it was last put or read; None: never.
+        score: how well it answers a query, comparable within one answer; None: no query, or no
+            match.
     """
 
     namespace: Namespace
@@ -42,11 +42,11 @@ class StoredItem:
 
 @dataclass(frozen=True, slots=True)
 class ItemPut:
-    """An item to be stored; ``value`` None: to be deleted, if it is there.
+    """An item to be stored; ``value`` None: to be deleted, if it exists.
 
     Attributes:
-        texts: what a search is to find it by; None: all of the value, empty: nothing.
-        ttl: milliseconds for which it stays after it was last put or read; None: for ever.
+        texts: the texts a search looks at; None: all of the value, empty: none.
+        ttl: milliseconds until it expires after it was last put or read; None: never.
     """
 
     namespace: Namespace
@@ -57,7 +57,7 @@ class ItemPut:
 
 
 def input_of(put: ItemPut, fields: Mapping[str, Any]) -> MemoryInput:
-    """The memory of an item, but for what depends on the one that it replaces.
+    """Return the memory of an item, without what depends on the version it replaces.
 
     Args:
         fields: of every memory of the store.
@@ -68,7 +68,7 @@ def input_of(put: ItemPut, fields: Mapping[str, Any]) -> MemoryInput:
     value = put.value or {}
     text, attributes = rules.value_text(value), dict[str, Any]()
     searched = put.texts is None
-    # The value stands beside it: what no text may hold can be left out of what is searched.
+    # The value is stored beside it: the searched text can omit what no text may hold.
     texts = dict.fromkeys(each.replace("\0", " ").strip() for each in put.texts or ())
     said = "\n".join(each for each in texts if each)
     if said:
@@ -87,17 +87,17 @@ def input_of(put: ItemPut, fields: Mapping[str, Any]) -> MemoryInput:
 
 
 def holds(row: Memory, at: int) -> bool:
-    """Whether it is valid still."""
+    """Return True while it is valid."""
     return row.valid_until is None or row.valid_until > at
 
 
 def first_put(row: Memory) -> int:
-    """When the key of an item was put first."""
+    """Return when the key of an item was first put."""
     return int(row.attributes.get("first_put_at", row.created_at))
 
 
 def item_of(row: Memory, score: float | None = None) -> StoredItem:
-    """Raises DatabaseCorrupt: the memory bears the name of an item and holds no value."""
+    """Return the item of a memory. Raises DatabaseCorrupt: it has an item's id and no value."""
     namespace, key = rules.parse_item_id(row.item_id or "")
     try:
         value = rules.value_of(row.attributes.get("value", row.content))

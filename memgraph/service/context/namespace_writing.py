@@ -30,10 +30,10 @@ def write_all(
     place: NamespacePlace,
     drafts: Mapping[str, Prepared | None],
 ) -> None:
-    """Store the drafts by their ``item_id``, and delete where there is none.
+    """Store the drafts by their ``item_id``, and delete those without a draft.
 
     Raises:
-        Conflict: a memory that is no item bears the name of one and says the same.
+        Conflict: a memory that is no item has the id of one and the same text.
     """
     at = transaction.at
     standing: dict[str, list[Memory]] = {one: [] for one in drafts}
@@ -76,7 +76,7 @@ def _delete(
 
 
 def _same(row: Memory, given: MemoryInput) -> bool:
-    """Whether a put changes nothing but times."""
+    """Return True when a put changes nothing but times."""
     return (
         row.content.removesuffix(rules.DIFFERENT) == given.content
         and row.attributes.get("value") == given.attributes.get("value")
@@ -86,7 +86,7 @@ def _same(row: Memory, given: MemoryInput) -> bool:
 
 
 def _put_again(transaction: JournalledTransaction, row: Memory, given: MemoryInput) -> None:
-    """The same value once more: no new version, but it was put now and may stay longer."""
+    """Refresh the time and expiry of an unchanged value, without a new version."""
     at, ttl = transaction.at, given.attributes.get("ttl")
     until = None if ttl is None else at + ttl
     attributes = {**row.attributes, "ttl": ttl} if ttl is not None else dict(row.attributes)
@@ -105,7 +105,7 @@ def _put_again(transaction: JournalledTransaction, row: Memory, given: MemoryInp
 def _following(
     opened: Opened, draft: Prepared, key: str, before: Sequence[Memory], at: int
 ) -> Prepared:
-    """The draft as the version that follows on those before it."""
+    """Return the draft as the version that follows the earlier ones."""
     given = draft.given
     ttl = given.attributes.get("ttl")
     update: dict[str, Any] = {"key": key, "valid_until": None if ttl is None else at + ttl}

@@ -1,7 +1,7 @@
 """A key-value store of JSON objects in namespaces, each item a memory with its history.
 
-The stores of other frameworks stand on it. An item that is put again is corrected, one that is
-deleted is retracted.
+The adapters for the stores of other frameworks use it. Putting an item again corrects it, deleting
+retracts it.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ from memgraph.store.visibility import View
 
 PURPOSE: Final = "store.search"
 IMPORTANCE: Final = 20
-"""Below that of a plain memory (50): what programs keep does not crowd out what was told."""
+"""Below that of a plain memory (50): what programs store does not displace what people said."""
 _SOURCE = Source(source_type=SourceType.WORKFLOW_OUTPUT, captured_by=CapturedBy.SYSTEM)
 _AT_A_TIME = 256
 
 
 class NamespaceHandle(Handle):
-    """The items that a handle keeps in one scope. Thread-safe; several processes may share them.
+    """The items of a handle in one scope. Thread-safe; several processes may share them.
 
     Args:
-        handle: whose viewer sees the items, and whom the journal names; an agent's own handle
+        handle: its viewer sees the items, and its actor is journalled; an agent's own handle
             keeps items of that agent.
         scope, scope_id: where they are kept.
         sensitivity, importance: of the items' memories.
 
     Raises:
-        InvalidInput: a field cannot be; a scope without its id, or global with one.
+        InvalidInput: an invalid field; a scope without its id, or global with one.
         AccessDenied: the handle would not see what it stores.
     """
 
@@ -101,13 +101,13 @@ class NamespaceHandle(Handle):
     def items(
         self, names: Sequence[tuple[Namespace, str]], *, refresh: bool = True
     ) -> list[StoredItem | None]:
-        """The items of these namespaces and keys, None for those that are not there.
+        """Return the items of these namespaces and keys, None for missing ones.
 
         Args:
-            refresh: those that expire stay their whole time again.
+            refresh: restart the time to live of items that expire.
 
         Raises:
-            InvalidInput: a namespace or key cannot be one.
+            InvalidInput: an invalid namespace or key.
         """
         ids = [rules.item_id(namespace, key) for namespace, key in names]
         with self._service.opened(self.name) as opened:
@@ -129,10 +129,10 @@ class NamespaceHandle(Handle):
         offset: int = 0,
         refresh: bool = True,
     ) -> list[StoredItem]:
-        """Items in a namespace and below it: those that answer a query, then the others.
+        """Return items at or below a namespace: first those that answer a query, then the others.
 
-        Recall finds and ranks what answers; without a query, and behind what answers, the item
-        that was put last comes first. A receipt names what is handed out.
+        Recall finds and ranks the answers; without a query, and after the answers, items are sorted
+        by the time of their last put, newest first. A receipt records them.
 
         Args:
             wanted: a filter over the values, see ``value_filters``.
@@ -140,7 +140,7 @@ class NamespaceHandle(Handle):
             refresh: as in ``items``.
 
         Raises:
-            InvalidInput: the prefix, the filter or a number cannot be.
+            InvalidInput: an invalid prefix, filter or number.
         """
         if limit < 0 or offset < 0:
             raise InvalidInput("limit and offset are 0 or more", field="limit")
@@ -173,16 +173,16 @@ class NamespaceHandle(Handle):
             return shown
 
     def namespaces(self, prefix: Namespace = ()) -> list[Namespace]:
-        """Every namespace at or below a prefix that holds an item, sorted. Reads no values."""
+        """Return every namespace at or below a prefix that has items, sorted. Reads no values."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             now = opened.clock.now_ms()
             return sorted(items_rows.namespaces(snapshot, self._place, prefix, at=now))
 
     def put_all(self, puts: Sequence[ItemPut]) -> None:
-        """Store and delete items in one transaction; the last put of a key counts.
+        """Store and delete items in one transaction; the last put of a key wins.
 
         Raises:
-            InvalidInput: a namespace, key, value or time cannot be one; nothing was written.
+            InvalidInput: an invalid namespace, key, value or time; nothing was written.
         """
         last = {rules.item_id(put.namespace, put.key): put for put in puts}
         given = {
@@ -204,7 +204,7 @@ class NamespaceHandle(Handle):
         raise AccessDenied("the handle would not see what it stores", reason=reason.value)
 
     def _answers(self, opened: Opened, prefix: Namespace, query: str, top_n: int) -> Bundle | None:
-        """What recall finds below a prefix; None: there is nothing to ask."""
+        """Return what recall finds below a prefix; None: there is no query."""
         if not query.strip() or not top_n:
             return None
         scope, scope_id = self._scope, self._scope_id
@@ -220,7 +220,7 @@ class NamespaceHandle(Handle):
         return answer(opened, self.viewer, validated(RecallRequest, fields))
 
     def _standing(self, snapshot: Snapshot, item_ids: Sequence[str], at: int) -> dict[str, Memory]:
-        """What stands under these names; of two that share one the later counts."""
+        """Return the valid memories with these ids; of two with one id the later."""
         rows = items_rows.standing_in_namespace(snapshot, self._place, item_ids)
         return {row.item_id or "": row for row in rows if holds(row, at)}
 
@@ -232,7 +232,7 @@ class NamespaceHandle(Handle):
         *,
         at: int,
     ) -> list[StoredItem]:
-        """Those of what was recalled that are items of this place now and pass the filter."""
+        """Return the recalled items that are in this place now and pass the filter."""
         ids = [each.memory.item_id for each in recalled.values() if each.memory.item_id]
         rows = self._standing(snapshot, ids, at).values()
         here = {row.memory_id for row in rows}
@@ -253,7 +253,7 @@ class NamespaceHandle(Handle):
         at: int,
         most: int,
     ) -> list[StoredItem]:
-        """What fills an answer up to ``most`` items: the last put first, as far as it is needed."""
+        """Return items to fill an answer up to ``most``, last put first."""
         missing = max(most - len(ranked), 0)
         if not missing:
             return []

@@ -1,7 +1,7 @@
-"""Promotion: what a task found out becomes its project's, what a project learnt everybody's.
+"""Promotion: a task's memory becomes its project's, a project's becomes global.
 
-It happens only when somebody asks for it. The promoted memory is a new one; the old one stays what
-and where it is, and is the ground of the new one.
+It happens only on request. The promoted memory is a new one; the old one stays where it is and is
+the evidence of the new one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 HIGH_RISK: Final = frozenset({MemoryType.PREFERENCE, MemoryType.IDENTITY})
-"""Types that nobody makes global without a person's consent."""
+"""Memory types that become global only with a person's consent."""
 
 _NARROWER: Final = {Tier.PROJECT: Scope.SESSION, Tier.GLOBAL: Scope.PROJECT}
 _KEPT: Final = (
@@ -50,14 +50,14 @@ _KEPT: Final = (
 
 
 class Target(NamedTuple):
-    """Where a memory is promoted to; ``scope_id`` None: global."""
+    """The place a memory is promoted to; ``scope_id`` None: global."""
 
     tier: Tier
     scope_id: str | None
 
 
 def target_of(to: Tier | str, scope_id: str | None) -> Target:
-    """The target of a promotion. Raises InvalidInput: there is no such place."""
+    """Return the target of a promotion. Raises InvalidInput: there is no such place."""
     try:
         tier = Tier(to)
     except ValueError:
@@ -86,13 +86,13 @@ def promote(
         [source] = graph.sources_of(snapshot, [memory])
     if there is not None:
         return there
-    # A person takes their time: no transaction waits for them.
+    # No transaction stays open while a person decides.
     if not _consented(memory, target, callback):
         return None
     kept = Source(**source.model_dump(exclude={"source_id"}))
     prepared = opened.writer.prepare(_promotion(memory, target, kept))
     with opened.transaction(actor) as transaction:
-        # Another process may have promoted it, or somebody taken it back, meanwhile.
+        # It may have been promoted or retracted meanwhile.
         _promotable(transaction, memory_id, target, view, transaction.at)
         there = _promoted(transaction, memory_id, target)
         if there is not None:
@@ -167,7 +167,7 @@ def _promotable(snapshot: Snapshot, memory_id: str, target: Target, view: View, 
 
 
 def _promoted(snapshot: Snapshot, memory_id: str, target: Target) -> str | None:
-    """What the memory was promoted to before, and still holds.
+    """Return the id of the active memory that this one was promoted to before, if any.
 
     Raises:
         Conflict: it was replaced since: promoting the old text again would contradict that.
@@ -189,7 +189,7 @@ def _consented(memory: Memory, target: Target, callback: ConfirmationCallback | 
 
 
 def _promotion(memory: Memory, target: Target, source: Source) -> MemoryInput:
-    """The memory as it is stored in the wider scope."""
+    """Return the memory to store in the wider scope."""
     fields: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT}
     if target.tier is Tier.GLOBAL:
         # As what is added there: it stays until a person clears it.

@@ -1,4 +1,4 @@
-"""Whether a report of an erasure is what was signed, by whom, and what the journal says of it."""
+"""Checking an erasure report: its signature, its signer, and the journal's record of it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check of a report came to.
+    """The result of checking a report.
 
     Attributes:
-        signature: whether it is as it was signed.
-        signed_by: the public key, and whether it is the one that was expected; ``known`` None:
-            none was given, and this root has none.
-        journal: ``agrees`` with the report, ``disagrees``, or nothing is known of it here.
-        complete: whether the report says that nothing was left to do.
+        signature: True when it is as it was signed.
+        signed_by, known: the public key, and whether it is the expected one; ``known`` None: no
+            key was given, and this root has none.
+        journal: ``agrees`` with the report, ``disagrees``, or does not know it here.
+        complete: True when the report says that nothing was left to do.
     """
 
     signature: bool
@@ -41,7 +41,7 @@ class Checked:
 
     @property
     def problem(self) -> str:
-        """The first thing that keeps it from being a proof; an empty text: none."""
+        """The first reason why it is no proof; empty: there is none."""
         problems = (
             (not self.signature, "the report is not as it was signed"),
             (self.known is False, "the report is signed with another key"),

@@ -1,4 +1,4 @@
-"""Which memories an erasure takes, which stay, and which strings betray the former."""
+"""Planning an erasure: the memories that go or stay, and the strings to search for."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _CHUNK: Final = 4_000
 def make_plan(
     opened: Opened, snapshot: Snapshot, target: ErasureTarget, *, reason: str, actor: str
 ) -> Plan:
-    """What the erasure of a target takes, and what it looks for; reads alone.
+    """Return the plan for erasing a target; only reads.
 
     Raises:
-        NotFound: nothing is named so.
+        NotFound: no such target.
         Conflict: it is erased already, or a name may mean several entities.
         InvalidInput: the reason repeats what is to be erased, or it is more than can be erased at
             once.
@@ -80,7 +80,7 @@ def make_plan(
 
 
 def _noted(plan: Plan) -> list[str]:
-    """Return the strings of notes, but for words that the erasure's own reason says, too."""
+    """Return the strings of notes, without words that are also in the erasure's reason."""
     strings = strings_of(plan.notes)
     repeated = Needles(strings, {n: len(each) for n, each in enumerate(strings)}).found_in(
         plan.reason.encode()
@@ -89,13 +89,13 @@ def _noted(plan: Plan) -> list[str]:
 
 
 def note_snapshots(opened: Opened, plan: Plan) -> None:
-    """Take down the snapshots of bulletins that are there: all of them go, and are told."""
+    """Record the existing snapshots of bulletins: all of them are removed and reported."""
     found = (each.relative_to(opened.paths.directory) for each in opened.board.snapshot_files())
     plan.snapshots = sorted({*plan.snapshots, *map(str, found)})
 
 
 def overtaken(snapshot: Snapshot, plan: Plan) -> bool:
-    """Whether other memories would be taken now than when it was planned."""
+    """Return True when the set of memories to erase has changed since the plan."""
     now = replace(plan, pks=[], kept=[])
     target = ErasureTarget(kind=plan.kind, value=plan.target)
     try:
@@ -130,7 +130,9 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity
 
 
 def _close(snapshot: Snapshot, plan: Plan, named: Sequence[int]) -> None:
-    """What is named, and what was derived from that alone; what stays is told."""
+    """Set the plan's memories: the named ones and those derived from them alone; note those that
+    stay.
+    """
     kept: dict[str, str] = {}
     chosen = set(named)
     if plan.kind in _BY_SOURCE:
@@ -150,7 +152,7 @@ def _close(snapshot: Snapshot, plan: Plan, named: Sequence[int]) -> None:
 
 
 def _derived(snapshot: Snapshot, chosen: set[int]) -> tuple[dict[str, str], set[int]]:
-    """Of what was derived from the chosen ones: what stays and why, and what goes with them."""
+    """Split what was derived from the chosen ones: what stays and why, and what goes."""
     found = [
         each for each in queries.derived_from(snapshot, sorted(chosen)) if each[0] not in chosen
     ]
@@ -180,10 +182,10 @@ def _words(value: Any) -> list[str]:
 
 
 def look_again(snapshot: Snapshot, plan: Plan) -> None:
-    """Leave out of the strings of a plan what stands elsewhere by right now; it is told.
+    """Drop from a plan the strings that other memories also contain; this is reported.
 
-    One of which what stays says the beginning is looked for a little further. What was stored
-    since a first try may say what was erased as well as what was there before.
+    For a string whose beginning a remaining memory contains, more of it is searched for. Memories
+    stored since a first attempt may contain the erased text like those stored before.
     """
     strings, least = plan.strings, dict(plan.least)
     saying = _lengthen(snapshot, plan, plan.folded, least)
@@ -199,7 +201,9 @@ def look_again(snapshot: Snapshot, plan: Plan) -> None:
 
 
 def _lengthen(snapshot: Snapshot, plan: Plan, needles: Needles, least: dict[int, int]) -> set[str]:
-    """How many characters tell each string from what stays; gives the memories that say one."""
+    """Set how many characters tell each string from what stays; return memories that contain
+    one.
+    """
     saying = set()
     source = queries.standing_texts(snapshot, plan.pks, plan.entity_pks)
     while chunk := list(islice(source, _CHUNK)):
@@ -216,7 +220,7 @@ def _lengthen(snapshot: Snapshot, plan: Plan, needles: Needles, least: dict[int,
 
 
 def _windows(vectors: Iterable[bytes]) -> list[bytes]:
-    """A part of each vector that no other thing looks like; none of one that is mostly zeros."""
+    """Return a distinctive part of each vector; none of one that is mostly zeros."""
     found: dict[bytes, None] = {}
     for vector in vectors:
         for start in range(0, max(len(vector) - _WINDOW + 1, 0), _WINDOW):

@@ -1,7 +1,6 @@
-"""The way of an erasure: planned, rows, files, the database's own files, the scan, the report.
+"""The steps of an erasure: plan, rows, files, the database's own files, scan, report.
 
-Each step may be done again: an erasure that was killed anywhere, or that somebody stood in the way
-of, is finished by the next one.
+Each step may be repeated: an erasure that was killed or blocked is finished by the next one.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _SHORTEST_WORD: Final = 3
 
 
 def preview(snapshot: Snapshot, plan: Plan) -> ErasurePreview:
-    """What a plan would take, in words; reads alone. The files that wait are not in it."""
+    """Return what a plan would erase, in words; only reads. Files to ingest are not included."""
     kept = [each["memory_id"] for each in plan.kept[:SHOWN]]
     begins = queries.beginnings(snapshot, [*plan.memory_ids[:SHOWN], *kept], _BEGINNING)
     derived = set(plan.derived_pks)
@@ -61,7 +60,7 @@ def preview(snapshot: Snapshot, plan: Plan) -> ErasurePreview:
 
 
 def _similar(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
-    """Names of other entities with a word of the one that is named, as a short name has."""
+    """Return names of other entities that share a word with the named one."""
     meant = [name for each in queries.entity(snapshot, plan.target) for name in each.names]
     own = {word for name in meant for word in _words(name)}
     known = {name.casefold() for name in meant}
@@ -75,7 +74,7 @@ def _words(name: str) -> list[str]:
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of a step, which one it is, and how many there are."""
+"""Called with the name of a step, its number, and the number of steps."""
 
 LOCK_NAME: Final = "erasing.lock"
 STEPS: Final = ("reading", "rows", "files", "database", "scan", "done")
@@ -95,16 +94,16 @@ def erase(
     dry_run: bool,
     progress: Progress = lambda _step, _done, _total: None,
 ) -> ErasureReport:
-    """Erase what is named, and what was derived from it alone.
+    """Erase the target, and what was derived from it alone.
 
-    What an earlier erasure left undone is done first; if it was the same one, its report is given.
+    An unfinished earlier erasure is finished first; if it was the same one, its report is returned.
 
     Args:
-        dry_run: plan alone; nothing is written.
+        dry_run: only plan; nothing is written.
 
     Raises:
-        NotFound, Conflict, InvalidInput: see ``make_plan``; Conflict, too, where others store
-            what is to be erased faster than it is planned.
+        NotFound, Conflict, InvalidInput: see ``make_plan``; Conflict, too, when others store the
+            target faster than it is planned.
         StorageError: the database failed; run it again.
     """
     with FileLock(opened.paths.memory / LOCK_NAME).held():
@@ -139,7 +138,7 @@ def _previewed(opened: Opened, plan: Plan) -> ErasureReport:
 
 
 def _finish(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -> ErasureReport:
-    """Carry a plan out; planned anew where more came to it before anything was done."""
+    """Carry a plan out; plan again when more was stored before the first step."""
     for _ in range(TRIES):
         try:
             return _carry_out(opened, plan, file, progress)
@@ -196,7 +195,7 @@ def _carry_out(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -
 
 
 def _report(opened: Opened, plan: Plan, files: FilesErased) -> ErasureReport:
-    """All that the database tells of it; see the caller for what only a scan can."""
+    """Return the report of what the database knows; the caller adds the scan."""
     with opened.database.read() as snapshot:
         steps = erasure.told_of(snapshot, plan.erasure_id)
         stones = erasure.tombstones(snapshot, plan.erasure_id)
@@ -234,7 +233,7 @@ def _report(opened: Opened, plan: Plan, files: FilesErased) -> ErasureReport:
 
 
 def _obstacles(files: FilesErased, residue: Residue, *, folded: bool) -> tuple[str, ...]:
-    """Why it is not done, as codes that a program can act on."""
+    """Return the reasons why it is incomplete, as codes for programs."""
     found = []
     if not folded:
         found.append("database.in_use")
@@ -270,7 +269,7 @@ def _write_anew(opened: Opened) -> bool:
 
 
 def _note_files(opened: Opened, plan: Plan) -> None:
-    """Keep digests of files that are not what was ingested any more."""
+    """Keep digests of files that differ from what was ingested."""
     at = opened.clock.now_ms()
     changed = folder.contents_of(opened, plan)
     if not changed:
@@ -284,7 +283,7 @@ def _note_files(opened: Opened, plan: Plan) -> None:
 
 
 def _end(opened: Opened, report: ErasureReport, file: PlanFile) -> None:
-    """Keep the report, journal its digest, and forget the plan: in this order."""
+    """Save the report, journal its digest, and remove the plan, in this order."""
     text = report.model_dump_json(indent=2) + "\n"
     path = opened.paths.erasures / f"{report.erasure_id}.json"
     path.parent.mkdir(mode=0o700, exist_ok=True)

@@ -1,8 +1,7 @@
-"""The files of an orchestrator: their erased parts overwritten in place, then all of them scanned.
+"""The files of an orchestrator: erased parts overwritten in place, then all of them scanned.
 
-Overwriting in place keeps every line where it was, needs no second copy, and leaves nothing half
-done that a second run would not do again. What waits to be ingested is left as it is: its digest
-says who sent it.
+Overwriting in place keeps line numbers, needs no second copy, and can be repeated. Files that wait
+to be ingested stay unchanged: their digest identifies the sender.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ _COPY: Final = (
 
 
 def pieces(path: Path, overlap: int, *, aside: bool = False) -> Iterator[bytes]:
-    """The bytes of a file, each piece beginning with the end of the one before.
+    """Yield the bytes of a file, each piece beginning with the end of the one before.
 
     Args:
         overlap: how many bytes of it.
-        aside: another process reads it: whoever closes a file drops all locks that SQLite in the
-            same process has on it, see ``storage.open_files``.
+        aside: read in another process: closing a file drops all locks that SQLite in the same
+            process has on it, see ``storage.open_files``.
 
     Raises:
         OSError: it cannot be read.
@@ -87,7 +86,7 @@ _LINE_ENDS: Final = ("\r", "\n")
 
 @dataclass(slots=True)
 class FilesErased:
-    """Files relative to the folder; ``refused``: those that could not be written to."""
+    """Changed files, relative to the folder; ``refused``: those that could not be written."""
 
     redacted: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
@@ -95,7 +94,7 @@ class FilesErased:
 
 
 class WouldErase(NamedTuple):
-    """What a rehearsal finds in files; ``waiting``: those that say it and are still to be read."""
+    """The files that a dry run finds; ``waiting``: matching files still to be ingested."""
 
     files: FilesErased
     waiting: tuple[str, ...]
@@ -103,8 +102,9 @@ class WouldErase(NamedTuple):
 
 
 class _Said(NamedTuple):
-    """Of a piece of a file: its length, which strings stand in it, at how many places in another
-    case of their letters."""
+    """One piece of a file: its length, the strings in it, and how often they occur in another
+    letter case.
+    """
 
     length: int
     strings: set[int]
@@ -112,10 +112,10 @@ class _Said(NamedTuple):
 
 
 def erase_files(paths: OrchestratorPaths, plan: Plan) -> FilesErased:
-    """Overwrite what files say of erased memories, and remove those that go as a whole.
+    """Overwrite erased texts in files, and remove files that go as a whole.
 
-    A copy of the database that has one of the memories is removed: nothing in it can be erased
-    without making it another one. Snapshots of bulletins are gone by now, and told with the rest.
+    A copy of the database with one of the memories is removed: it cannot be edited without becoming
+    another copy. Snapshots of bulletins are gone by now, and are reported with the rest.
     """
     done = FilesErased()
     for relative in plan.removals:
@@ -143,7 +143,7 @@ def erase_files(paths: OrchestratorPaths, plan: Plan) -> FilesErased:
 
 
 def files_of(paths: OrchestratorPaths) -> Iterator[Path]:
-    """Every regular file of an orchestrator but the plans of erasures; no link is followed."""
+    """Return every regular file of an orchestrator but erasure plans; links are not followed."""
     for root, folders, names in os.walk(paths.directory):
         folders[:] = sorted(each for each in folders if Path(root, each) != paths.erasing)
         for name in sorted(names):
@@ -158,7 +158,7 @@ def files_of(paths: OrchestratorPaths) -> Iterator[Path]:
 def scan(
     paths: OrchestratorPaths, plan: Plan, progress: Callable[[int], None] = lambda _bytes: None
 ) -> Residue:
-    """Look for every string of the plan in every byte of the folder."""
+    """Search every byte of the folder for the strings of the plan."""
     places, hits, files, size = [], set[int](), 0, 0
     unread: list[str] = []
     cased: list[OtherCase] = []
@@ -196,7 +196,7 @@ def scan(
 
 
 def would_erase(paths: OrchestratorPaths, plan: Plan) -> WouldErase:
-    """What ``erase_files`` would do, and what would be left; nothing is written."""
+    """Return what ``erase_files`` would do, and what would be left; nothing is written."""
     done, waiting, cased = FilesErased(), list[str](), list[OtherCase]()
     whole = (*plan.removals, *plan.snapshots)
     gone = [each for each in whole if (paths.directory / each).is_file()]
@@ -240,7 +240,7 @@ def _said_in(path: Path, plan: Plan, *, aside: bool = False) -> Iterator[_Said]:
 
 
 def _of_other_case(folded: bytes, plan: Plan) -> int:
-    """At how many places a long string stands there with letters of another case alone."""
+    """Return how often a long string occurs only in another letter case."""
     as_it_is, of_any_case = plan.cased
     text = folded.decode("utf-8", "surrogateescape").casefold()
     places = of_any_case.spans(text.encode("utf-8", "surrogateescape"))
@@ -248,13 +248,13 @@ def _of_other_case(folded: bytes, plan: Plan) -> int:
 
 
 def of_database(paths: OrchestratorPaths, place: str) -> bool:
-    """Whether a place is the database itself, or what SQLite keeps beside it."""
+    """Return True for the database file and SQLite's files beside it."""
     own = str(paths.database.relative_to(paths.directory))
     return place in (own, f"{own}-wal", f"{own}-shm")
 
 
 def _waits(paths: OrchestratorPaths, path: Path) -> bool:
-    """Whether it is for the ingest, or SQLite's: nothing that is changed behind their backs."""
+    """Return True for files to ingest and SQLite's own, which are not changed here."""
     if path.is_relative_to(paths.ingest):
         done = (paths.processed, paths.rejected)
         return not any(path.is_relative_to(folder) for folder in done)
@@ -262,7 +262,7 @@ def _waits(paths: OrchestratorPaths, path: Path) -> bool:
 
 
 def _redact(path: Path, plan: Plan, relative: str) -> bool:
-    """Overwrite the spans of a file and whatever else in it says an erased string."""
+    """Overwrite the spans of a file and every other occurrence of an erased string."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         data = file.read()
@@ -288,7 +288,7 @@ def _redact(path: Path, plan: Plan, relative: str) -> bool:
 
 
 def _aligned(span: tuple[int, int], encoding: str) -> tuple[int, int]:
-    """What was found in the other byte order stands one byte beside."""
+    """Return the span, moved by a byte when it was found in the other byte order."""
     if encoding == UTF8 or span[0] % 2 == 0:
         return span
     beside = 1 if encoding == "utf-16-le" else -1
@@ -296,7 +296,7 @@ def _aligned(span: tuple[int, int], encoding: str) -> tuple[int, int]:
 
 
 def _overlap(plan: Plan) -> int:
-    """With room for white space that is folded; whole units of two bytes."""
+    """Return the overlap in bytes, with room for folded white space; whole units of two bytes."""
     return 4 * max(plan.needles.overlap, plan.folded.overlap)
 
 
@@ -308,7 +308,7 @@ def _as_utf8(data: bytes, encoding: str) -> bytes:
 
 
 def _wrapped(data: bytes, encoding: str, needles: Needles) -> Iterator[tuple[int, int]]:
-    """What the strings say over the ends of lines, each line's part by itself."""
+    """Yield the spans of strings that cross line ends, each line's part by itself."""
     text = _as_utf8(data, encoding)
     folded = Folded(text)
     found = [folded.span(start, end) for start, end in needles.spans(folded.data)]
@@ -326,12 +326,12 @@ def _wrapped(data: bytes, encoding: str, needles: Needles) -> Iterator[tuple[int
 
 
 def _units(text: bytes) -> int:
-    """How many bytes of UTF-16 the text has."""
+    """Return the number of bytes of the text in UTF-16."""
     return len(text.decode("utf-8", "surrogatepass").encode("utf-16-le", "surrogatepass"))
 
 
 def _line_spans(data: bytes, lines: list[list[int]]) -> Iterator[tuple[int, int]]:
-    """Where lines begin and end in a file; they are counted from 1."""
+    """Yield the start and end of lines in a file; lines are counted from 1."""
     if not lines:
         return
     places = line_spans(data)
@@ -340,7 +340,7 @@ def _line_spans(data: bytes, lines: list[list[int]]) -> Iterator[tuple[int, int]
 
 
 def _filled(part: bytes, encoding: str) -> bytes:
-    """The same number of bytes with the same line ends."""
+    """Return as many filler bytes with the same line ends."""
     width = 1 if encoding == UTF8 else 2
     ends = {each.encode(encoding) for each in _LINE_ENDS}
     kept = bytearray(fill(len(part) // width).decode().encode(encoding))
@@ -361,9 +361,9 @@ def _remove_database(path: Path) -> None:
 
 
 def contents_of(opened: Opened, plan: Plan) -> dict[str, str | None]:
-    """Of each content of which something was erased the digest that its file has now; None: gone.
+    """Return the current digest of each changed content's file; None: gone.
 
-    Contents whose files are as they were are left out.
+    Contents whose files are unchanged are left out.
     """
     found: dict[str, str | None] = {}
     for sha256 in plan.contents:

@@ -1,8 +1,8 @@
-"""What an erasure takes and what it looks for, as a plan that outlives a crash.
+"""The plan of an erasure: what it takes and searches for, kept on disk to survive a crash.
 
-The plan holds the very texts: once the rows are without them nothing else knows what to look for.
-It lies beside the database, for its owner alone, until the erasure is done, and is then overwritten
-and removed.
+The plan holds the texts themselves: once the rows lack them, nothing else knows what to search for.
+It is a file beside the database that only its owner can read, and is overwritten and removed at the
+end of the erasure.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _VERSION: Final = 1
 
 @dataclass
 class Plan:
-    """What is to be done.
+    """The plan of one erasure.
 
     Attributes:
         target: an id, a path, a digest; ``asked``: as it was named, maybe by a name.
-        pks, entity_pks: keys of the memories and of the entities that go; ``derived_pks``: those
-            of the former that were derived alone.
-        strings: what is looked for; ``least``: of a string that begins like one that stays, how
-            many characters tell it; ``vectors``: parts of vectors, in hexadecimal digits.
+        pks, entity_pks: keys of the memories and entities that go; ``derived_pks``: those of the
+            memories that go because they were derived.
+        strings: the strings to search for; ``least``: for a string that begins like one that
+            stays, how many characters distinguish it; ``vectors``: parts of vectors, as hex.
         spans: of a file, relative to the folder, the lines (first and last) that go.
-        removals: files that go as a whole; ``snapshots``: those of bulletins, which do, too,
-            whatever they say.
+        removals: files that go as a whole; ``snapshots``: those of bulletins, which go in any
+            case.
         contents: digests of files of which something goes.
         entity_ids: of the entities that go.
-        notes: reasons that were written about the memories and are said of nothing else.
+        notes: reasons that were written about these memories only.
     """
 
     erasure_id: str
@@ -84,7 +84,7 @@ class Plan:
 
     @cached_property
     def cased(self) -> tuple[Needles, Needles]:
-        """The long strings, folded: as they are, and in any case of their letters (casefolded)."""
+        """The long strings, folded: as they are, and casefolded."""
         whole = self.folded
         numbers = [number for number, each in enumerate(whole.strings) if is_long(each)]
         strings = [whole.strings[number] for number in numbers]
@@ -103,18 +103,18 @@ class Plan:
         return tuple(KeptMemory.model_validate(each) for each in self.kept)
 
     def forget_needles(self) -> None:
-        """The strings are others now."""
+        """Drop the cached search terms after the strings changed."""
         self.__dict__.pop("needles", None)
         self.__dict__.pop("folded", None)
         self.__dict__.pop("cased", None)
         self.__dict__.pop("kept_memories", None)
 
     def says(self, data: bytes) -> bool:
-        """Whether any of the strings stands in it."""
+        """Return True when the data contains any of the strings."""
         return next(self.needles.hits(data), None) is not None
 
     def scrub(self, text: str) -> str:
-        """The text without them."""
+        """Return the text without the strings."""
         return self.needles.scrub(text)
 
 
@@ -129,7 +129,7 @@ class PlanFile:
         return cls(paths.erasing / f"{erasure_id}.json")
 
     def write(self, plan: Plan) -> None:
-        """Durably, whole or not at all; for the owner alone."""
+        """Write it durably and atomically, readable only by its owner."""
         self.path.parent.mkdir(mode=0o700, exist_ok=True)
         draft = self.path.with_suffix(".new")
         draft.unlink(missing_ok=True)
@@ -141,7 +141,7 @@ class PlanFile:
         fsync(self.path.parent)
 
     def read(self) -> Plan:
-        """Raises StorageError: it is no plan of this version."""
+        """Return the plan. Raises StorageError: it is no plan of this version."""
         try:
             found: dict[str, Any] = json.loads(self.path.read_text(encoding="ascii"))
             version = found.pop("version")
@@ -154,13 +154,13 @@ class PlanFile:
         return plan
 
     def wipe(self) -> None:
-        """Overwrite and remove it; one that is gone is passed over."""
+        """Overwrite and remove it; a missing file is ignored."""
         for path in (self.path, self.path.with_suffix(".new")):
             wipe(path)
 
 
 def wipe(path: Path) -> None:
-    """Overwrite a file with zeros and remove it; one that is gone is passed over."""
+    """Overwrite a file with zeros and remove it; a missing file is ignored."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -176,7 +176,7 @@ def wipe(path: Path) -> None:
 
 
 def unfinished(paths: OrchestratorPaths) -> Iterator[PlanFile]:
-    """Plans of erasures that did not come to an end, oldest first; half-written ones are wiped."""
+    """Return the plans of unfinished erasures, oldest first; half-written ones are wiped."""
     if not paths.erasing.is_dir():
         return
     for path in sorted(paths.erasing.iterdir()):

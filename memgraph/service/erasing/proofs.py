@@ -1,6 +1,6 @@
-"""What proves the redactions of a journal: signed reports of erasures, and what was accepted.
+"""Proofs of a journal's redactions: signed erasure reports, and accepted redactions.
 
-Both lie beside the database, signed with a key that does not.
+Both are files beside the database, signed with a key that is elsewhere.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ID: Final = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
 class AcceptedRedactions(Value):
-    """Redactions without a report here that an operator took over: of an import or a backup.
+    """Redactions without a local report that an operator accepted: of an import or a backup.
 
     Attributes:
         reason: why; ``at``: when, in milliseconds.
@@ -50,7 +50,7 @@ class AcceptedRedactions(Value):
 
 
 class RedactionProofs:
-    """Look up what proves a redaction in an orchestrator's folder; see ``audit.redactions``."""
+    """Looks up the proof of a redaction in an orchestrator's folder; see ``audit.redactions``."""
 
     def __init__(self, paths: OrchestratorPaths) -> None:
         self._paths = paths
@@ -139,7 +139,7 @@ def proven_redactions(paths: OrchestratorPaths, snapshot: Snapshot) -> list[Reda
 
 
 def keep_proven(paths: OrchestratorPaths, proven: Sequence[Redaction], *, at: int) -> None:
-    """Sign those that were proven until an erasure took words out of their reports."""
+    """Sign redactions that were proven until an erasure changed their reports."""
     proofs = RedactionProofs(paths)
     lost = [each for each in proven if proofs(each) is not None]
     _accept(paths, lost, at=at, reason="words were erased from its report")
@@ -160,7 +160,7 @@ def _accept(paths: OrchestratorPaths, listed: Sequence[Redaction], *, at: int, r
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file for its owner alone, durably, whole or not at all; replaces what is there."""
+    """Write a file durably and atomically, readable only by its owner; replaces an existing one."""
     draft = path.with_name(f".{path.name}.new")
     draft.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -1,8 +1,8 @@
-"""Erasing the rows: in short transactions that let other writers in, the journal's entries in each.
+"""Erasing the rows in short transactions, with the journal entries in each.
 
-First every memory is retracted and gets its tombstone: from then on nobody is shown it, and nothing
-can be derived from it. Then the texts go, then what else says them. Each step says in the journal
-what it did, and may be done again: what is done already is not found.
+First every memory is retracted and gets a tombstone: from then on nobody sees it, and nothing can
+be derived from it. Then the texts are removed, then other occurrences of them. Each step is
+journalled and may be repeated: what is done already is not found again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
-# Loaded at first use it would take a second under the lock.
+# Loading it at first use would take a second under the lock.
 import memgraph.model.tables  # noqa: F401 - for the time that it takes
 from memgraph.audit.journal import Entry
 from memgraph.service.erasing.choosing import overtaken
@@ -23,31 +23,31 @@ from memgraph.store.snapshot import Snapshot
 
 TOMBSTONE: Final = "erase"
 HIDDEN: Final = 200
-"""Memories that are retracted at once."""
+"""Memories retracted in one transaction."""
 BLANKED: Final = 20
-"""Memories whose texts go at once, with their words and vectors."""
+"""Memories whose texts, index words and vectors are removed in one transaction."""
 SWEPT: Final = 100
-"""Other texts that are scrubbed at once."""
+"""Other texts scrubbed in one transaction."""
 LOOKS: Final = 5
 GIVE_WAY_S: Final = 0.02
-"""For so long others may write between two transactions."""
+"""Pause between two transactions, in seconds, in which others may write."""
 
 _T = TypeVar("_T")
 
 
 class Overtaken(Exception):
-    """Other memories are to be erased by now than were planned."""
+    """The set of memories to erase has changed since the plan."""
 
 
 def erase_rows(opened: Opened, plan: Plan) -> None:
-    """Take the texts out of the database.
+    """Remove the texts from the database.
 
-    What an earlier try took is not taken again; what came back since, from a process that had it in
-    hand, is.
+    What an earlier attempt removed is skipped; what another process wrote back since is removed
+    again.
 
     Raises:
-        Overtaken: nothing of it was done.
-        StorageError: some of it may be done; the next try goes on.
+        Overtaken: nothing was done.
+        StorageError: some of it may be done; the next attempt continues.
     """
     _hide(opened, plan)
     _blank(opened, plan)
@@ -70,7 +70,7 @@ def _hide(opened: Opened, plan: Plan) -> None:
             raise Overtaken
     both = zip(plan.pks, plan.memory_ids, strict=True)
     left = [(pk, memory_id) for pk, memory_id in both if memory_id not in buried]
-    # An entity may be named by nothing: that is told, too.
+    # An entity that no memory names is reported, too.
     for batch in _batches(left, HIDDEN) if left or begun else ([],):
         with opened.transaction(plan.actor) as transaction:
             # What was stored since then would stay, with nothing left to tell what it was made of.
@@ -95,7 +95,7 @@ def _blank(opened: Opened, plan: Plan) -> None:
         with opened.transaction(plan.actor) as transaction:
             at = transaction.at
             with erasure.thorough(transaction):
-                # Somebody may have brought one back in between.
+                # One may have been restored in between.
                 erasure.retract(transaction, batch, at=at, actor=plan.actor)
                 rows = erasure.blank(transaction, batch, at=at)
             _tell(transaction, [_step(plan, {"rows": rows})])
@@ -108,7 +108,7 @@ def _blank(opened: Opened, plan: Plan) -> None:
 
 
 def _sweep(opened: Opened, plan: Plan, find: Callable[[Snapshot], Iterable[Change]]) -> None:
-    """Make the changes that are found; again where a row became another one meanwhile."""
+    """Make the changes that are found; again where a row was changed meanwhile."""
     for _ in range(LOOKS):
         with opened.database.read() as snapshot:
             found = list(find(snapshot))
@@ -132,12 +132,12 @@ def _change(opened: Opened, plan: Plan, changes: Sequence[Change]) -> int:
 
 
 def _step(plan: Plan, told: dict[str, Any]) -> Entry:
-    """What the journal tells of one step; ``erasing.told_of`` gives all of them."""
+    """Return the journal entry of one step; ``erasing.told_of`` collects all of them."""
     return Entry(TOMBSTONE, None, {"erasure_id": plan.erasure_id, **told})
 
 
 def _tell(transaction: JournalledTransaction, entries: Sequence[Entry]) -> None:
-    """Journal a step; what was made before it must not be kept any more."""
+    """Journal a step, and drop caches of earlier data."""
     head, _ = journal.head(transaction)
     transaction.tell(entries)
     erasure.note_head(transaction, head + len(entries))

@@ -1,7 +1,7 @@
-"""The signature of a report: Ed25519 (RFC 8032), with a key of the runtime root's own.
+"""Signatures of reports: Ed25519 (RFC 8032), with the runtime root's own key.
 
-The key is made at first use and lies under the root, for its owner alone. Whoever has the public
-key, which stands in every report, can tell whether a report is the one that was signed.
+The key is made at first use and stored under the root, readable only by its owner. Every report
+contains the public key, with which anyone can verify it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OTHERS: Final = 0o077
 
 
 def signed(report: ErasureReport, root: Path) -> ErasureReport:
-    """The report with its signature.
+    """Return the report with its signature.
 
     Raises:
         InvalidConfig: the key cannot be read, or others may read it.
@@ -35,19 +35,19 @@ def signed(report: ErasureReport, root: Path) -> ErasureReport:
 
 
 def sign(said: bytes, root: Path) -> Signature:
-    """The signature of some bytes. Raises InvalidConfig: as ``signed``."""
+    """Return the signature of some bytes. Raises InvalidConfig: as ``signed``."""
     key = _key(root)
     public = key.public_key().public_bytes_raw().hex()
     return Signature(public_key=public, value=key.sign(said).hex())
 
 
 def check_signature(report: ErasureReport) -> bool:
-    """Whether the report is as it was signed by the holder of the key that stands in it."""
+    """Return True when the signature matches the report and the public key in it."""
     return report.signature is not None and fits(report.signature, _said(report))
 
 
 def fits(signature: Signature, said: bytes) -> bool:
-    """Return whether a signature is of these bytes, by the holder of the key that it names."""
+    """Return True when a signature is of these bytes, by the holder of the key that it names."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -60,7 +60,7 @@ def fits(signature: Signature, said: bytes) -> bool:
 
 
 def public_key(root: Path) -> str | None:
-    """The public key of a runtime root, in hexadecimal digits; None: it has signed nothing yet.
+    """Return the public key of a runtime root, in hex; None: it has signed nothing yet.
 
     Raises:
         InvalidConfig: the key cannot be read.
@@ -70,7 +70,7 @@ def public_key(root: Path) -> str | None:
 
 
 def read_report(text: str) -> ErasureReport:
-    """The report that a text holds. Raises InvalidInput: it holds none."""
+    """Return the report that a text holds. Raises InvalidInput: it holds none."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -124,7 +124,7 @@ def _read(path: Path) -> Ed25519PrivateKey | None:
 
 
 def _make(path: Path) -> None:
-    """Make a key; where another process was first, its own one counts."""
+    """Create a key; when another process was first, use its key."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""The files that erased memories were made of, and the lines of them that say so."""
+"""The files that erased memories came from, and the lines with their texts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ MANIFEST_ENDING: Final = ".manifest.json"
 def find_lines(
     paths: OrchestratorPaths, snapshot: Snapshot, plan: Plan, rows: Sequence[Doomed]
 ) -> list[str]:
-    """What the files of erased memories say of them, as they say it; the plan takes what to do.
+    """Return the texts of erased memories as their files spell them, and add the edits to the plan.
 
-    A file goes as a whole when it was named and nothing that stays comes from it; of another the
-    lines go that no memory that stays has, too.
+    A file is removed as a whole when it was named and nothing that stays comes from it; of others
+    the lines go that no remaining memory cites.
     """
     texts: list[str] = []
     plan.contents = sorted({row.content_sha256 for row in rows if row.content_sha256})
@@ -69,7 +69,9 @@ def _said(
 
 
 def below(paths: OrchestratorPaths, path: str) -> str | None:
-    """Where a source lies in the drop zone, from the orchestrator's folder; None: elsewhere."""
+    """Return a source's path in the drop zone, relative to the orchestrator's folder; None:
+    elsewhere.
+    """
     zone = os.path.realpath(paths.ingest)
     real = os.path.realpath(path)
     if os.path.commonpath([zone, real]) != zone:
@@ -78,7 +80,7 @@ def below(paths: OrchestratorPaths, path: str) -> str | None:
 
 
 def read(path: Path) -> bytes | None:
-    """The bytes of a file; None: it is gone, no file, a link, or larger than any that is taken."""
+    """Return the bytes of a file; None: it is missing, no regular file, a link, or too large."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -108,7 +110,7 @@ def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _pointed(data: bytes, pointers: Iterable[str | None]) -> Iterator[str]:
-    """The texts that JSON pointers lead to, in a file of JSON."""
+    """Return the texts that JSON pointers refer to, in a JSON file."""
     try:
         document = json.loads(data)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the schedule asks for: what is owed now, what comes next, and what did not get done."""
+"""The schedule of jobs: what is due now, what comes next, and what was missed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OVERDUE_MS = MS_PER_DAY
 
 
 def owed(opened: Opened, job: JobName, now_ms: int) -> int | None:
-    """The moment for which a job is to be run now, or None."""
+    """Return the moment for which a job is to be run now, or None."""
     settings = opened.settings.memory.schedule
     with opened.database.read() as snapshot:
         served = jobs.latest_due_at(snapshot, job, now_ms)
@@ -23,7 +23,7 @@ def owed(opened: Opened, job: JobName, now_ms: int) -> int | None:
 
 
 def plan(opened: Opened, job: JobName, now_ms: int) -> JobPlan:
-    """When a job is next due, and since when it is overdue."""
+    """Return when a job is next due, and since when it is overdue."""
     settings = opened.settings.memory.schedule
     expression = getattr(settings, job.value)
     with opened.database.read() as snapshot:
@@ -40,10 +40,10 @@ def plan(opened: Opened, job: JobName, now_ms: int) -> JobPlan:
 
 
 def shortcomings(opened: Opened, now_ms: int) -> list[str]:
-    """Codes of what the schedule did not get done.
+    """Return codes for missed or failed jobs.
 
     ``jobs.failing``: the last run of a job failed. ``jobs.overdue``: a job that a worker ran before
-    was due more than a day ago. Who never had a worker gets by without, and is not alarmed.
+    was due more than a day ago. Without a worker there never is an alarm.
     """
     found = []
     settings = opened.settings.memory.schedule
@@ -65,7 +65,9 @@ def shortcomings(opened: Opened, now_ms: int) -> list[str]:
 
 
 def upcoming(opened: Opened, now_ms: int) -> list[int]:
-    """When there is something to run again: the next moments, and the next tries of failed ones."""
+    """Return the next times at which something runs: scheduled moments, and retries of failed
+    runs.
+    """
     settings = opened.settings.memory.schedule
     found: list[int | None] = []
     with opened.database.read() as snapshot:

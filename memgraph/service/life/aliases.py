@@ -1,7 +1,7 @@
-"""Proposals of a language model that two entities are one; whoever keeps the memory decides.
+"""Proposals of a language model that two entities are one; a person or rule decides.
 
-The nightly enrichment asks about names whose entity is not sure. Nothing is merged by it: a
-proposal waits until somebody accepts or rejects it, and a rejected pair is not proposed again.
+The nightly enrichment asks about names whose entity is not sure. It merges nothing: a proposal
+waits until it is accepted or rejected, and a rejected pair is not proposed again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memgraph.store.snapshot import Snapshot, Transaction
 
 KEY: Final = "entities.proposals"
 UNSURE: Final = 0.7
-"""An alias that is less sure than this is asked about."""
+"""The model is asked about aliases with a lower confidence."""
 MAX_ASKED: Final = 10
 MAX_CANDIDATES: Final = 8
 MAX_TEXTS: Final = 3
@@ -60,12 +60,12 @@ def propose(
     at_ms: int,
     mark: Callable[[], str] = lambda: secrets.token_hex(8),
 ) -> int:
-    """Ask the model about names that are not sure; returns how many proposals are new.
+    """Ask the model about uncertain names; return how many proposals are new.
 
-    Each name is asked about once. A name that only hidden texts hold is not sent.
+    Each name is asked about once. A name that only hidden texts contain is not sent.
 
     Raises:
-        ProviderError: the model is down or refuses; what it answered until then is kept.
+        ProviderError: the model is down or refuses; its answers until then are kept.
     """
     model = opened.llm
     if model is None:
@@ -101,7 +101,7 @@ def propose(
 
 
 def listing(opened: Opened, viewer: Viewer) -> list[EntityProposal]:
-    """Return the open proposals whose both entities the viewer may see, the oldest first."""
+    """Return the open proposals whose two entities the viewer may see, oldest first."""
     with opened.database.read() as snapshot:
         reader = Reader(snapshot, viewer, opened.naming)
         found = (_shown(snapshot, reader, each) for each in _kept(snapshot))
@@ -155,7 +155,9 @@ def _shown(snapshot: Snapshot, reader: Reader, kept: _Kept) -> EntityProposal | 
 
 
 def _ask(model: LanguageModel, one: Unsure, mark: str) -> _Kept:
-    """Raises ProviderError; ProviderAnswerInvalid also for an answer of another shape."""
+    """Ask the model. Raises ProviderError; ProviderAnswerInvalid also for an answer of another
+    shape.
+    """
     known = {str(at): name for at, (_, name) in enumerate(one.candidates)}
     texts = [text[:MAX_TEXT_CHARS] for text in one.texts]
     question = json.dumps({"name": one.name, "texts": texts, "known": known}, ensure_ascii=False)

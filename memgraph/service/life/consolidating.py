@@ -1,7 +1,7 @@
-"""Consolidation: what was said becomes what is known, session by session, page by page.
+"""Consolidation: turns become facts, session by session, page by page.
 
-Reading, thinking and writing are apart: no transaction is open while an extractor works, and one
-transaction holds all that a page writes. A run that is killed leaves a page done or not done.
+Reading, extracting and writing are separate: no transaction is open while an extractor works, and
+one transaction holds all that a page writes. A killed run leaves a page done or not done.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ def consolidate_session(
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> SessionReport:
-    """Read the turns of a session that were not read yet, and keep the facts in them.
+    """Read the new turns of a session, and store the facts in them.
 
     Args:
         extractor, judge: None: those of the settings.
         dry_run: do the same work and write nothing.
         budget: of calls and tokens; None: that of the settings.
-        now_ms: the time at which the store is looked at; None: now.
+        now_ms: the time as of which the store is read; None: now.
         progress: called with ``turns``, how many are done and how many there are.
-        stop: asked before each page; what was written until then stays.
+        stop: checked before each page; what was written until then stays.
 
     Raises:
         NotFound: no turn of such a session was ever stored.
@@ -93,14 +93,15 @@ def consolidate_pending(
 
     Args:
         on_session: called with the report of each; they are not kept.
-        take: entered for each session; where it gives False another is at it, and it is left out.
+        take: entered for each session; when it yields False another process works on it, and it
+            is skipped.
 
     Returns:
         Counts over all sessions. When the budget is spent the rest stays pending and ``reason``
-        is ``budget``. Where another process wrote to sessions all the time they stay pending too,
-        counted as ``contended``, which is then the ``reason`` of a run that ended otherwise well.
-        A session that a model fails at stays pending and the run failed; others
-        go on, unless ``MAX_FAILURES`` fail in a row. What was done stays.
+        is ``budget``. Sessions that other processes kept changing stay pending too, counted as
+        ``contended``, which is the ``reason`` of a run that otherwise succeeded. A session at
+        which a model fails stays pending and the run failed; others go on, unless
+        ``MAX_FAILURES`` fail in a row. What was done stays.
 
     Raises:
         StorageError: sessions that were done until then stay so.
@@ -158,12 +159,12 @@ def _job_report(
 
 
 def _silent(_part: str, _done: int, _total: int) -> None:
-    """Nobody is told how far a single session has come."""
+    """Ignore the progress of a single session."""
 
 
 @dataclass(slots=True)
 class _Notes:
-    """What a session's report is made of."""
+    """The data for a session's report."""
 
     pages: int = 0
     work: Counter[str] = field(default_factory=Counter)
@@ -188,7 +189,7 @@ class _Notes:
 
 
 class _Run:
-    """One run over one or many sessions: its tools, and a budget that all pages share."""
+    """One run over one or many sessions: its tools, and a budget shared by all pages."""
 
     def __init__(
         self,
@@ -261,12 +262,12 @@ class _Run:
         return page.state._replace(through=last.memory_id, through_pk=last.pk)
 
     def _page(self, page: PageRead, notes: _Notes) -> PageDone | None:
-        """One page, matched anew as often as memory changes under it; None: it stays pending."""
+        """Process one page, matched again when memory changes; None: it stays pending."""
         before = Budget(self.tools.budget.calls, self.tools.budget.tokens)
         try:
             work = propose(self.tools, page)
         except ProviderError:
-            # The page is lost, what was paid for it is told.
+            # The page is lost; its cost is reported.
             left = self.tools.budget
             notes.work.update(calls=before.calls - left.calls, tokens=before.tokens - left.tokens)
             raise

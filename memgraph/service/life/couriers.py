@@ -14,7 +14,7 @@ from memgraph.service.life.events import EventBus
 
 
 class Couriers:
-    """Delivers to each subscriber in a thread of its own: one that blocks holds up nobody else."""
+    """Delivers to each subscriber in its own thread: a blocked one delays nobody else."""
 
     def __init__(self, bus: EventBus, log: EventLog) -> None:
         self._bus = bus
@@ -24,7 +24,7 @@ class Couriers:
         self._stopped = False
 
     def wake(self) -> None:
-        """There is something to deliver; returns at once."""
+        """Start delivering soon; returns at once."""
         wanted = {each.name for each in self._bus.subscribers.all() if each.threaded}
         with self._lock:
             if self._stopped:
@@ -38,17 +38,17 @@ class Couriers:
             each.stop(0)
 
     def stop(self, patience_s: float) -> None:
-        """End the threads after the event in hand.
+        """End the threads after the current event.
 
         Args:
             patience_s: how long to wait for handlers. One that takes longer goes on in its thread;
-                its event is not noted as taken and comes again.
+                its event is not recorded as delivered and comes again.
         """
         with self._lock:
             self._stopped = True
             known = dict(self._known)
         until = time.monotonic() + patience_s
-        # All are told first: they end beside one another.
+        # All are signalled first, so that they end concurrently.
         for each in known.values():
             each.stop(0)
         for name, each in known.items():

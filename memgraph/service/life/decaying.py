@@ -1,7 +1,7 @@
-"""The nightly job of decay: what a machine inferred and nobody used is retired, never rewritten.
+"""The nightly decay job: inferred and unused facts are retired, never rewritten.
 
-Confidence decays by computation alone, so a second run, a run that was interrupted and one that
-was left out for a month have the same result: what is under the threshold at the time of the run.
+Confidence decays by computation alone, so a repeated, an interrupted and a late run have the same
+result: the facts under the threshold at the time of the run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memgraph.store.decay import REASON, DecayRow, Rule
 
 PART = "decay"
 USED = "used before it was retired"
-# In one transaction: another writer waits for one of these at most.
+# Of one transaction: another writer waits for one at most.
 BATCH = 1_000
 
 
@@ -35,15 +35,15 @@ def decay(
     """Retire every decaying fact whose effective confidence is under the threshold.
 
     Args:
-        now_ms: the time that decides what has expired. What is written bears the clock's time.
-        stop: asked between two transactions; what was retired until then stays so.
+        now_ms: the time that decides what has expired. Writes bear the clock's time.
+        stop: checked between two transactions; what was retired until then stays so.
 
     Returns:
         Counts: ``looked_at``, ``retired``, and ``kept``: memories that had expired when they were
         read and were used, confirmed or retracted before they could be retired.
 
     Raises:
-        StorageError: what was retired until then stays so, and the next run goes on.
+        StorageError: what was retired until then stays so, and the next run continues.
     """
     # What was handed out a moment ago was used, though its receipt is not written yet.
     opened.receipts.flush()
@@ -68,7 +68,7 @@ def decay(
 
 
 def restore_used(opened: Opened, used: Mapping[str, int]) -> int:
-    """Restore what a run retired because it could not know of a use; return how many.
+    """Restore what a run retired because it did not know of a use; return how many.
 
     Args:
         used: memories, each with the time at which another process handed it out.
@@ -98,7 +98,7 @@ def restore_used(opened: Opened, used: Mapping[str, int]) -> int:
 
 
 def has_expired(one: DecayRow, rule: Rule) -> bool:
-    """Return whether the job retires this row, which is an active fact."""
+    """Return True when the job retires this row, which is an active fact."""
     # One of hardly any confidence that was restored stays: whoever restored it wanted it.
     return not one.restored and should_retire(
         kind=MemoryKind.FACT,
@@ -112,7 +112,7 @@ def has_expired(one: DecayRow, rule: Rule) -> bool:
 
 
 def _retire(opened: Opened, pks: Sequence[int], rule: Rule, actor: str) -> int:
-    """Retire in one transaction, decided anew on what the memories are by now; return how many."""
+    """Retire in one transaction what is still expired; return how many."""
     opened.receipts.flush()
     with opened.transaction(actor) as transaction:
         expired = [

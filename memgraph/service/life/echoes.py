@@ -1,4 +1,4 @@
-"""Keeping what the memory handed out, so that it is known when it comes back."""
+"""Echo detection: recognising what the memory handed out when it comes back."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ MAX_CACHED = 20_000
 
 
 def echo_filter(opened: Opened, turns: Sequence[Turn] = ()) -> EchoFilter:
-    """The filter for a page of turns; what this process handed out until now is written first,
-    and what any process has written is hashed.
+    """Return the filter for a page of turns, after hashing all that was handed out.
 
-    Receipts that wait in another process are not known here yet: what it handed out in the last
-    moments is told only by what stands in memory.
+    Pending receipts of this process are written first; those that wait in another process are not
+    known here yet: of these only what memories contain is recognised.
 
     Raises:
-        StorageError: nothing was decided.
+        StorageError: no filter could be made.
     """
     opened.receipts.flush()
     catch_up(opened)
@@ -37,10 +36,10 @@ def echo_filter(opened: Opened, turns: Sequence[Turn] = ()) -> EchoFilter:
 
 
 def catch_up(opened: Opened, stop: Callable[[], bool] = lambda: False) -> int:
-    """Hash the lines of what was written as handed out; gives of how many recalls and texts.
+    """Hash the lines of what was handed out; return the number of recalls and texts.
 
-    What ends midway is done again, and several processes may be at it: a line that is recorded
-    twice stays as it is. What is written meanwhile is left for the next time.
+    An interrupted run is repeated, and several processes may run it: a line that is recorded twice
+    does not change. What is written meanwhile is left for the next run.
 
     Raises:
         StorageError: what is not done yet still waits.
@@ -62,16 +61,16 @@ def catch_up(opened: Opened, stop: Callable[[], bool] = lambda: False) -> int:
 
 
 def record_handed_out(opened: Opened, lines: Sequence[str], *, at_ms: int) -> bool:
-    """Note lines that were handed out otherwise than by a recall or a bulletin.
+    """Record lines that were handed out otherwise than by a recall or a bulletin.
 
-    They are kept in memory and written with the receipts, off the path of who asks; whether there
-    is enough to be written.
+    They are kept in memory and written with the receipts, outside the caller's request. Returns
+    True when there is enough to be written.
     """
     return opened.receipts.add_text("\n".join(lines), at_ms)
 
 
 def without_own_output(opened: Opened, text: str) -> Remainder:
-    """The text of a file without what this memory wrote, line numbers unchanged.
+    """Return the text of a file without what this memory wrote, line numbers unchanged.
 
     Raises:
         StorageError: nothing was decided.
@@ -82,9 +81,9 @@ def without_own_output(opened: Opened, text: str) -> Remainder:
 
 
 def forget_old_lines(opened: Opened, *, now_ms: int) -> int:
-    """Remove lines that nothing handed out for ``LINES_KEPT_MS``; gives how many.
+    """Remove lines that were not handed out for ``LINES_KEPT_MS``; return how many.
 
-    What an agent repeats later still is no source while a memory that says it stands.
+    What an agent repeats after that is still no source while a memory with that text is active.
     """
     catch_up(opened)
     with opened.database.write(durable=False) as transaction:
@@ -92,7 +91,7 @@ def forget_old_lines(opened: Opened, *, now_ms: int) -> int:
 
 
 class _Hashes:
-    """The hashes of memories, each of which is hashed once: its texts never change."""
+    """The hashes of memories, computed once each: texts never change."""
 
     def __init__(self) -> None:
         self._known: dict[int, frozenset[int]] = {}
@@ -108,7 +107,7 @@ class _Hashes:
 
 
 def _lines(pending: Pending, hashes: _Hashes) -> list[tuple[int, int, int]]:
-    """Every line once: its hash, and when it was handed out first and last."""
+    """Yield every line once: its hash, and when it was handed out first and last."""
     handed: Iterable[tuple[frozenset[int], int, int]] = (
         *((hashes.of(each), each.first_at, each.last_at) for each in pending.recalled),
         *((line_hashes(text), at, at) for text, at in pending.texts),

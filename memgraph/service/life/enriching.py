@@ -1,7 +1,7 @@
-"""The nightly enrichment: names that rules alone miss, found by the ``accurate`` strategy.
+"""The nightly enrichment: the ``accurate`` strategy finds names that rules alone miss.
 
-Each memory is looked at once. What is found is linked in small transactions after the models have
-answered; a run that was broken off goes on where it stood.
+Each memory is processed once. Links are written in small transactions after the models have
+answered; an interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ def enrich(
 ) -> JobReport:
     """Look for entities again, with models, in memories that name few.
 
-    Active episodes and facts, oldest first, each once (``attributes.enriched_at``). A provider
-    that is down, or whose key or model is refused, ends the run: what the others found until then
-    is linked, and the memories that it did not see come first in the next run. A text that it
-    refuses is told as rejected and not asked for again; ``MAX_REFUSED`` in a row end the run.
+    Active episodes and facts, oldest first, each once (``attributes.enriched_at``). A provider that
+    is down, or whose key or model is refused, ends the run: what the others found until then is
+    linked, and the memories that it did not see come first in the next run. A text that it refuses
+    is reported as rejected and not sent again; ``MAX_REFUSED`` in a row end the run.
 
     Args:
-        now_ms: what the memories are stamped with.
+        now_ms: the time stamp of the memories.
         limit: memories at most; by default ``memory.entities.enrichment_limit``.
-        max_entities: those that name more are passed over; by default
+        max_entities: memories that name more are skipped; by default
             ``memory.entities.enrichment_max_entities``.
-        stop: asked between two batches.
+        stop: checked between two batches.
 
     Returns:
         Skipped with the reason ``no_accurate_provider`` when there is neither spaCy nor a model.
         Counts: ``enriched``, ``links`` (new ones), ``withheld`` (too sensitive for the model, and
-        nothing else to ask), ``gone`` (changed while the models thought), ``proposed`` (aliases).
+        no other provider), ``gone`` (changed during the calls), ``proposed`` (aliases).
 
     Raises:
         StorageError: what was done until then stays so.
@@ -118,14 +118,16 @@ class _Run:
         self.kept = self.cursor
 
     def _signature(self) -> str:
-        """What decides which memories are passed over: providers, and limits."""
+        """Return the providers and limits that decide which memories are skipped."""
         model = self.opened.llm
         readable = [] if model is None else [each for each in Sensitivity if model.may_read(each)]
         return f"{self.opened.naming.signature}; {self.most}; {' '.join(readable)}"
 
     def next_batch(self, left: int) -> tuple[list[Candidate], int]:
-        """The next candidates, and the key through which everything has then been looked at."""
-        # A call of a model takes so long that its answer is written at once.
+        """Return the next candidates, and the key up to which all memories have then been
+        checked.
+        """
+        # Model calls are slow, so each answer is written at once.
         size = min(left, 1 if "llm" in self.opened.naming.accurate.names else BATCH)
         with self.opened.database.read() as snapshot:
             through = min(self.cursor + WINDOW, enrichment.last_pk(snapshot))
@@ -134,7 +136,7 @@ class _Run:
         return found, found[-1].pk if len(found) == size else through
 
     def work_off(self, batch: Sequence[Candidate], through: int) -> bool:
-        """Ask the providers and link what they find; whether the run may go on."""
+        """Ask the providers and link what they find; return True when the run may continue."""
         found: dict[int, list[EntityName]] = {}
         groups = list(self._groups(batch))
         answers = [self._find(group, without) for without, group in groups]
@@ -156,7 +158,7 @@ class _Run:
     def _groups(
         self, batch: Sequence[Candidate]
     ) -> Iterable[tuple[tuple[str, ...], list[Candidate]]]:
-        """The batch by the providers that must not see the texts."""
+        """Return the batch grouped by the providers that must not see the texts."""
         naming, model = self.opened.naming, self.opened.llm
         if "llm" not in naming.accurate.names or model is None:
             return [((), list(batch))] if batch else []
@@ -211,7 +213,9 @@ class _Run:
         given: dict[int, Candidate],
         through: int,
     ) -> None:
-        """Link what still stands as it was read, and stamp it if every provider saw it."""
+        """Link memories that did not change since they were read, and stamp those that every
+        provider saw.
+        """
         opened, naming = self.opened, self.opened.naming
         with opened.transaction(self.actor) as transaction:
             standing = [
@@ -239,8 +243,7 @@ class _Run:
             self.counts["enriched"] += len(standing)
 
     def _stamped(self, one: Candidate, names: Sequence[EntityName]) -> dict[str, Any]:
-        """The attributes of an enriched memory. What models found is kept: it cannot be found
-        again without them."""
+        """Return the attributes of an enriched memory, with what only models can find."""
         by_rules = {(each.key, each.type) for each in self.opened.find_names(one.content)}
         beyond = [
             [name.name, name.type.value]
@@ -259,7 +262,7 @@ class _Run:
         return self.opened.naming.resolved([name])
 
     def keep_cursor(self) -> None:
-        """Where nothing was to be done the place is kept, too, once."""
+        """Save the position once when there was nothing to do."""
         if self.cursor > self.kept:
             with self.opened.database.write(durable=False) as transaction:
                 metadata.put(transaction, CURSOR_KEY, self._cursor_text(self.cursor))
@@ -273,7 +276,7 @@ def _errors(answer: Found) -> Iterable[MemgraphError]:
 
 
 def _is_refusal(error: MemgraphError) -> bool:
-    """Whether a provider did not take a text, as far as can be told: another one it may take."""
+    """Return True when a provider rejected this text but may accept another one."""
     if not isinstance(error, ProviderError) or isinstance(error, ProviderUnavailable):
         return False
     status = error.details.get("status")
@@ -284,6 +287,6 @@ def _is_refusal(error: MemgraphError) -> bool:
 
 
 def _cursor(text: str | None, signature: str) -> int:
-    """Where the last run ended; other providers or limits begin anew with what nobody enriched."""
+    """Return the position of the last run; 0 when providers or limits have changed."""
     kept = {} if text is None else json.loads(text)
     return int(kept["through"]) if kept.get("with") == signature else 0

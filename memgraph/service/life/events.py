@@ -1,9 +1,9 @@
 """The bus of one orchestrator: subscribers of this process, and the outbox behind them.
 
-An event is in the outbox before anybody hears of it. Each subscriber has a name and, under it, a
-cursor in the database: it gets every event after the cursor, in order, at least once. Whoever
-delivers takes a claim on the cursor first, so that of several processes with the same subscriber
-one gets the event; a process that dies leaves a claim that runs out.
+An event is in the outbox before it is delivered. Each subscriber has a name with a cursor in the
+database: it gets every event after the cursor, in order, at least once. The deliverer takes a claim
+on the cursor first, so that of several processes with the same subscriber one gets the event; the
+claim of a dead process runs out.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Subscriber:
     """A named subscriber of this process.
 
     Attributes:
-        topics: what it asks for, sorted.
-        claim_ms: how long it may take over one event before another process tries it too.
-        threaded: a thread of the service's delivers to it; else who subscribed does.
-        at_work: held by whoever delivers to it, so that it gets one event at a time.
+        topics: its topics, sorted.
+        claim_ms: how long it may take for one event before another process tries it too.
+        threaded: a thread of the service delivers to it; else its owner does.
+        at_work: a lock held during delivery, so that it gets one event at a time.
     """
 
     name: str
@@ -50,10 +50,10 @@ class Subscriber:
 
 
 class Later(Exception):
-    """Raised by a handler that cannot take an event now: it comes again and counts as no attempt.
+    """Raised by a handler that cannot take an event now: it is retried without counting an attempt.
 
     Args:
-        pause_ms: not before so long; 0 when another process may take it at once.
+        pause_ms: the minimum pause; 0 when another process may take it at once.
     """
 
     def __init__(self, pause_ms: int = 0) -> None:
@@ -62,14 +62,14 @@ class Later(Exception):
 
 
 class Subscribers:
-    """The subscribers of one orchestrator in this process, in the order they came; thread-safe."""
+    """The subscribers of one orchestrator in this process, in order of arrival; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: dict[str, Subscriber] = {}
 
     def add(self, given: Subscriber) -> None:
-        """Raises Conflict: the name is taken in this process."""
+        """Add a subscriber. Raises Conflict: the name is taken in this process."""
         with self._lock:
             if given.name in self._known:
                 raise Conflict(f"{given.name!r} has subscribed already", subscriber=given.name)
@@ -90,12 +90,12 @@ class Subscribers:
 
 @dataclass(slots=True)
 class Delivery:
-    """What one round of delivering did.
+    """The result of one round of deliveries.
 
     Attributes:
-        handled: events that a subscriber took.
-        failed: events that a subscriber did not take; they come again.
-        parked: events that were put aside after all attempts.
+        handled: events that a subscriber accepted.
+        failed: events that a subscriber did not accept; they come again.
+        parked: events that were parked after all attempts.
     """
 
     handled: int = 0
@@ -104,7 +104,7 @@ class Delivery:
 
     @property
     def passed(self) -> int:
-        """Events that the cursor went past."""
+        """Return the number of events that the cursor passed."""
         return self.handled + self.parked
 
 
@@ -112,7 +112,7 @@ class Delivery:
 class _Turn:
     """One subscriber's page: its claim, and the cursor as it is to be written.
 
-    ``settled``: the cursor says all there is to say, or the claim was lost to another process.
+    ``settled``: the cursor needs no write, or the claim was lost to another process.
     """
 
     subscriber: Subscriber
@@ -123,7 +123,7 @@ class _Turn:
 
 
 class EventBus:
-    """Delivers what waits in the outbox of one database to the subscribers of this process."""
+    """Delivers the outbox of one database to the subscribers of this process."""
 
     def __init__(
         self, database: Database, clock: Clock, log: EventLog, subscribers: Subscribers
@@ -137,7 +137,7 @@ class EventBus:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody in this process has subscribed."""
+        """True when this process has subscribers."""
         return bool(self.subscribers.all())
 
     def deliver(
@@ -147,22 +147,22 @@ class EventBus:
         only: str | None = None,
         most: int | None = None,
     ) -> Delivery:
-        """Hand every subscriber what it has not had yet; no transaction is open meanwhile.
+        """Deliver new events to every subscriber; no transaction is open meanwhile.
 
-        A subscriber that raises gets the event again after a pause, and holds up nobody else. One
+        A subscriber that raises gets the event again after a pause, and delays nobody else. One
         that another thread delivers to is left to that thread.
 
         Args:
-            only: the name of the one subscriber that is to get something.
-            most: so many events for each subscriber, then it returns.
+            only: the name of the only subscriber to deliver to.
+            most: the maximum of events for each subscriber.
 
         Raises:
-            StorageError: the database failed; what was not noted as taken comes again.
+            StorageError: the database failed; events not recorded as delivered come again.
         """
         total = Delivery()
         for subscriber in self._chosen(only):
             told = Delivery()
-            # Not free: another thread is at it, or a handler that asks for what it is part of.
+            # Not free: another thread uses it, or a handler calls itself.
             if subscriber.at_work.acquire(blocking=False):
                 try:
                     while not stop() and self._page(subscriber, told, stop, most):
@@ -175,9 +175,9 @@ class EventBus:
         return total
 
     def retry(self, stop: Callable[[], bool] = lambda: False, *, only: str | None = None) -> int:
-        """Hand subscribers of this process what was put aside; gives how many they took.
+        """Deliver parked events to subscribers of this process; return how many succeeded.
 
-        One that is at work, here or in another process, or that has a pause, is left out.
+        One that is handling an event, here or in another process, or that pauses, is skipped.
         """
         taken = 0
         for subscriber in self._chosen(only):
@@ -215,7 +215,7 @@ class EventBus:
         return taken
 
     def _begin(self, subscriber: Subscriber, cursor: Cursor) -> _Turn | None:
-        """Take a claim; None: somebody else has one, or there is a pause."""
+        """Take a claim; None: another process has one, or there is a pause."""
         now = self._clock.now_ms()
         if _is_put_off(cursor, now, subscriber.claim_ms):
             return None
@@ -233,7 +233,7 @@ class EventBus:
         stop: Callable[[], bool],
         most: int | None,
     ) -> bool:
-        """One page of one subscriber's events; gives whether there may be more for now."""
+        """Deliver one page of a subscriber's events; return True when there may be more."""
         room = PAGE if most is None else min(PAGE, most - told.passed)
         with self._database.read() as snapshot:
             cursor = events.cursor(snapshot, subscriber.name)
@@ -259,9 +259,9 @@ class EventBus:
         return self._save(turn, Cursor(turn.cursor.delivered_seq, 0, 0)) and len(page) == size
 
     def _one(self, turn: _Turn, event: StoredEvent, told: Delivery) -> bool:
-        """One event; gives whether the next one may follow."""
+        """Deliver one event; return True when the next one may follow."""
         subscriber, attempts = turn.subscriber, turn.cursor.attempts
-        # One that was begun so often and never came to an end has ended its process each time.
+        # An event begun so often without an end has crashed its process each time.
         code = INTERRUPTED if attempts > 1 and gives_up(attempts - 1) else None
         try:
             code = code or self._handle(subscriber, event)
@@ -283,7 +283,7 @@ class EventBus:
         return False
 
     def _handle(self, subscriber: Subscriber, stored: StoredEvent) -> str | None:
-        """The code of what the handler raised; None: it took the event. Raises Later."""
+        """Return the code of the handler's error; None: it accepted the event. Raises Later."""
         try:
             event = event_of(stored.topic, json.loads(stored.payload))
             subscriber.handler(Delivered(stored.seq, stored.at, event))
@@ -305,7 +305,7 @@ class EventBus:
         return None
 
     def _advance(self, turn: _Turn, cursor: Cursor) -> bool:
-        """Move on, and write the cursor where the last time was a while ago."""
+        """Advance the cursor, and save it when the last save was a while ago."""
         turn.cursor = cursor
         now = self._clock.now_ms()
         if now - turn.saved_at < SAVE_AFTER_MS:
@@ -321,13 +321,13 @@ class EventBus:
             held = events.move(transaction, turn.subscriber.name, turn.claimed, cursor)
             if held:
                 events.park(transaction, turn.subscriber.name, event, code)
-        # From here on the database tells of it.
+        # From here on it is in the database.
         self.failing.discard(turn.subscriber.name)
         turn.cursor, turn.settled = cursor, not held
         return held
 
     def _save(self, turn: _Turn, cursor: Cursor) -> bool:
-        """Write the cursor; gives whether the claim still held."""
+        """Write the cursor; return True when the claim still held."""
         # Losing the last cursor to a power failure only makes events come again.
         with self._database.write(durable=False) as transaction:
             held = events.move(transaction, turn.subscriber.name, turn.claimed, cursor)
@@ -336,19 +336,19 @@ class EventBus:
 
 
 def _is_put_off(cursor: Cursor, now_ms: int, claim_ms: int) -> bool:
-    """Whether somebody has a claim, or a pause goes on.
+    """Return True while there is a claim or a pause.
 
-    What is further ahead than either can be was written by a clock that was ahead.
+    A time further ahead than either can be was written by a fast clock, and is ignored.
     """
     longest = max(claim_ms, pause_ms(MOST_ATTEMPTS))
     return now_ms < cursor.next_attempt_at <= now_ms + longest
 
 
 def checked_topics(topics: Sequence[str] | None) -> tuple[str, ...]:
-    """The topics of a subscriber, sorted; None: all there are.
+    """Return the topics of a subscriber, sorted; None: all there are.
 
     Raises:
-        InvalidInput: there is no such topic, or none was named.
+        InvalidInput: an unknown topic, or none was named.
     """
     wanted = tuple(sorted(set(EVENTS if topics is None else topics)))
     if not wanted or any(each not in EVENTS for each in wanted):

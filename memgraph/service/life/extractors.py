@@ -1,4 +1,4 @@
-"""Who reads and judges in a consolidation: rules, or a language model where it may."""
+"""The extractor and judge of a consolidation: rules, or a language model if configured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RULES = "rules"
 
 
 def chosen_extractor(opened: Opened) -> Extractor:
-    """The model of ``memory.llm`` with the rules behind it, or the rules alone."""
+    """Return the model of ``memory.llm`` with the rules as fallback, or the rules alone."""
     model = opened.llm
     if model is None:
         return RulePages()
@@ -21,7 +21,7 @@ def chosen_extractor(opened: Opened) -> Extractor:
 
 
 def chosen_judge(opened: Opened) -> ConflictJudge | None:
-    """The second opinion of ``memory.llm`` on contradictions; None: the rules alone decide."""
+    """Return the judge of ``memory.llm`` for contradictions; None: the rules decide alone."""
     model = opened.llm
     if model is None:
         return None
@@ -31,7 +31,7 @@ def chosen_judge(opened: Opened) -> ConflictJudge | None:
 
 
 class RulePages:
-    """The rules behind the port."""
+    """The rules as an extractor of pages."""
 
     name = RULES
 

@@ -1,4 +1,4 @@
-"""Running the jobs of a memory's life: one runner at a time, every run recorded."""
+"""Running the background jobs: one runner at a time, every run recorded."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ WALL = SystemClock()
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a run is for.
+    """The request for a run.
 
     Attributes:
         lease: the name of the lease that it works under.
-        due_at: the moment of the schedule that it stands for.
+        due_at: the scheduled moment of the run.
         session_id: the one session that it is about.
-        actor: whom the journal names; None: the job itself.
-        take: takes the lease of one session of many while the run is at it.
+        actor: the name in the journal; None: the job itself.
+        take: takes the lease of one session of many during the run.
     """
 
     job: JobName
@@ -53,10 +53,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Reins:
-    """How a run tells how far it has come, and hears that it is to end.
+    """The callbacks of a run: progress and stop.
 
-    ``outlives``: an error that is none of memgraph's own is recorded and logged, not raised: who
-    works for many goes on with the others.
+    ``outlives``: an error that is no MemgraphError is recorded and logged, not raised, so that a
+    worker for many orchestrators continues with the others.
     """
 
     progress: Told = lambda _part, _done, _total: None
@@ -69,17 +69,17 @@ NO_REINS = Reins()
 
 
 def of_job(job: JobName, *, actor: str | None = None) -> Asked:
-    """A job that someone asks for."""
+    """Return the request for a job on demand."""
     return Asked(job, f"job:{job}", actor=actor)
 
 
 def of_moment(job: JobName, due_at: int) -> Asked:
-    """A job whose time has come."""
+    """Return the request for a scheduled job."""
     return Asked(job, f"job:{job}", "schedule", due_at)
 
 
 def of_session(session_id: str, trigger: Trigger = "manual", *, actor: str | None = None) -> Asked:
-    """The consolidation of one session."""
+    """Return the request to consolidate one session."""
     return Asked(
         JobName.CONSOLIDATION, f"session:{session_id}", trigger, session_id=session_id, actor=actor
     )
@@ -88,10 +88,10 @@ def of_session(session_id: str, trigger: Trigger = "manual", *, actor: str | Non
 def run(opened: Opened, asked: Asked, reins: Reins = NO_REINS) -> JobRun:
     """Run a job under its lease and record it.
 
-    A job that fails is recorded as such, not raised: ``state`` and ``error_code`` tell.
+    A job that fails is recorded as such, not raised: see ``state`` and ``error_code``.
 
     Raises:
-        Conflict: another is at it, or its moment needs no run (any more).
+        Conflict: another process runs it, or its moment needs no run (any more).
         StorageError: the run cannot be recorded.
     """
     run_id = opened.ids.new("run_")
@@ -141,7 +141,7 @@ def _run(opened: Opened, asked: Asked, run_id: str, reins: Reins) -> JobRun:
 
 
 def close_left(opened: Opened, wall: Clock = WALL) -> None:
-    """Mark as abandoned the runs whose process is gone."""
+    """Mark the runs of dead processes as abandoned."""
     with opened.database.read() as snapshot:
         if not jobs.some_left(snapshot, wall_ms=wall.now_ms()):
             return
@@ -174,7 +174,7 @@ def _claim(opened: Opened, run_id: str, asked: Asked, wall: Clock) -> Lease:
 
 
 def _require_wanted(snapshot: Snapshot, asked: Asked, now_ms: int) -> None:
-    """Another worker may have done it between the look at the schedule and the lease."""
+    """Check that no other worker did it between reading the schedule and taking the lease."""
     if asked.due_at is None:
         return
     again = schedule.next_attempt(jobs.of_moment(snapshot, asked.job, asked.due_at))
@@ -205,7 +205,7 @@ def _end(opened: Opened, run_id: str, lease: Lease, report: JobReport) -> JobRun
 
 
 def _give_back(opened: Opened, run_id: str, asked: Asked) -> None:
-    """Record that a run was interrupted, if it was begun and has not ended."""
+    """Record that a run was interrupted, if it has begun and not ended."""
     report = _cut_short(JobReport.done({}), STOPPED, "it was interrupted")
     with opened.database.write() as transaction:
         left = jobs.end(transaction, run_id, report, ended_at=opened.clock.now_ms())
@@ -226,7 +226,7 @@ def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
 
 
 def _sessions(opened: Opened, run_id: str, reins: Reins) -> TakeSession:
-    """Takes the lease of one session after the other; gives whether it is free."""
+    """Take the lease of one session; yield True when it is free."""
 
     @contextmanager
     def take(session_id: str) -> Iterator[bool]:
@@ -276,7 +276,7 @@ def _work(opened: Opened, asked: Asked, progress: Told, stop: Stop) -> JobReport
 
 
 def _verify(opened: Opened, progress: Told, stop: Stop) -> JobReport:
-    """Audit the database; health reports what is found until it is mended."""
+    """Audit the database; health reports findings until they are fixed."""
     from memgraph.service.maintenance import verify
 
     report = verify(opened, progress, stop)

@@ -1,4 +1,4 @@
-"""A lease in hand: renewed by a thread of its own while something works under it."""
+"""A lease that a thread renews while work is done under it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from memgraph.service.opened import Opened
 from memgraph.store import jobs
 
 RENEWALS = 3
-"""How often a lease is renewed in the time for which it holds."""
+"""How often a lease is renewed in its lifetime."""
 
 
 def new_holder(run_id: str) -> str:
-    """Names the process, for people, and the run, so that no two holders are the same."""
+    """Return a unique name of the process, for people, and the run."""
     return f"{socket.gethostname()}:{os.getpid()}:{run_id}"
 
 
 class Lease:
-    """Keeps a lease that was just acquired, for the time of the block, and gives it back.
+    """Renews a lease that was just acquired, for the time of the block, and releases it.
 
     Args:
         wall: the wall clock, whatever clock the orchestrator has: other processes see it too.
@@ -44,7 +44,7 @@ class Lease:
 
     @property
     def lost(self) -> bool:
-        """Whether another may have it by now; a process that was asleep knows when it wakes."""
+        """True when another process may have it by now; also right after a suspend."""
         return self._gone or self._wall.now_ms() >= self._expires_ms
 
     def __enter__(self) -> Lease:

@@ -1,6 +1,6 @@
-"""Saying that two entities are one, and that names of one are another's: told and traceable.
+"""Merging and splitting entities, journalled and traceable.
 
-Both are kept as what is known of a name, so that a rebuild of all links comes to the same.
+Both are stored as knowledge about names, so that a rebuild of all links gives the same result.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Named = dict[int, tuple[EntityName, ...]]
 def merge(
     opened: Opened, viewer: Viewer, into: str, other: str, *, reason: str, actor: str
 ) -> EntityInfo:
-    """Everything that names ``other`` names ``into`` from now on; gives what it has become.
+    """Move every name and link of ``other`` to ``into``; return the merged entity.
 
     Raises:
         NotFound: the viewer may see no memory that names one of them.
@@ -44,7 +44,7 @@ def merge(
 
 
 def merge_found(transaction: Transaction, into: Found, other: Found, reason: str) -> Entry:
-    """Merge two entities and return what is to be journalled. Raises Conflict: they are one."""
+    """Merge two entities and return the journal entry. Raises Conflict: they are one."""
     kept, gone = into.row, other.row
     if kept.pk == gone.pk:
         raise Conflict("these are one entity already", entity_id=kept.entity_id)
@@ -56,7 +56,7 @@ def merge_found(transaction: Transaction, into: Found, other: Found, reason: str
 def protect(
     opened: Opened, viewer: Viewer, name: str, *, protected: bool, reason: str, actor: str
 ) -> EntityInfo:
-    """Keep the facts about an entity from being retired by time, or let them be again.
+    """Protect the facts about an entity from decay, or stop protecting them.
 
     Raises:
         NotFound: the viewer may see no memory that names it.
@@ -73,15 +73,15 @@ def protect(
 def split(
     opened: Opened, viewer: Viewer, entity: str, names: Sequence[str], *, reason: str, actor: str
 ) -> EntityInfo:
-    """Make names of an entity another one, the first of them its name; gives the new one.
+    """Move names of an entity to another entity, named by the first; return the new one.
 
-    Memories go over that have one of these names in their text; those that have both are linked
+    Memories with one of these names in their text move; those with both kinds of names are linked
     to both.
 
     Raises:
         InvalidInput: no name, or too many.
-        NotFound: the entity is not there for the viewer, or is not called so.
-        Conflict: a name is the entity's own one, or is told by the settings.
+        NotFound: the viewer sees no such entity, or no such name of it.
+        Conflict: a name is the entity's own one, or comes from the settings.
     """
     keys = list(dict.fromkeys(canonical(each) for each in names))
     if not 1 <= len(keys) <= MAX_NAMES or not all(keys):
@@ -89,7 +89,7 @@ def split(
     with opened.database.read() as snapshot:
         row = _splittable(Reader(snapshot, viewer, opened.naming), opened, entity, keys)
         linked = entities.linked_memories(snapshot, row.pk)
-    # Names are looked for outside of the transaction: it may take longer than writers wait.
+    # Names are searched outside the transaction: it may take longer than writers wait.
     named: Named = {}
     for start in range(0, len(linked), BATCH):
         with opened.database.read() as snapshot:
@@ -114,10 +114,10 @@ def split(
 
 
 def _splittable(reader: Reader, opened: Opened, entity: str, keys: Collection[str]) -> EntityRow:
-    """The entity, if all these are names of it that can be taken from it."""
+    """Return the entity, if all these are names of it that can be removed from it."""
     one = reader.only(entity)
     for key in keys:
-        # First of all: whether a hidden name is the entity's own one is not told.
+        # First, so that nothing is disclosed about a hidden name.
         if key not in one.names.keys:
             raise NotFound(f"{one.names.shown!r} is not called {key[:80]!r}", name=key[:80])
         if key == one.row.name_key:
@@ -163,7 +163,7 @@ def _part(
 
 
 def _relink(transaction: Transaction, old: EntityRow, new: EntityRow, named: Named) -> int:
-    """Links by what each text names now; gives how many the new entity has got."""
+    """Link memories by the names in their texts; return how many links the new entity has."""
     names = dict.fromkeys(name for each in named.values() for name in each)
     known = entities.find(transaction, list(names))
     meant = {

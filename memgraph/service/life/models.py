@@ -1,4 +1,4 @@
-"""The one language model of the life of a memory: ``memory.llm``, in its two manners of asking."""
+"""The language model of background jobs: ``memory.llm``, by tool calls or JSON completions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from memgraph.providers.tool_calling import ToolCallingProvider, tool_calling_pr
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A model that is asked for tool calls and for JSON.
+    """A model that answers with tool calls and with JSON.
 
     Attributes:
         tools: for consolidation.
         completion: for everything else.
-        max_sensitivity: nothing above it is sent.
+        max_sensitivity: more sensitive texts are not sent.
     """
 
     tools: ToolCallingProvider
@@ -31,14 +31,16 @@ class LanguageModel:
         return self.tools.name
 
     def may_read(self, sensitivity: Sensitivity) -> bool:
-        """Whether a text of this sensitivity may be sent."""
+        """Return True when a text of this sensitivity may be sent."""
         return sensitivity.level <= self.max_sensitivity.level
 
 
 def configured_llm(
     settings: Settings, environ: Mapping[str, str] | None = None
 ) -> LanguageModel | None:
-    """The model of ``memory.llm.provider``; None when that is ``none``. Opens no connection."""
+    """Return the model of ``memory.llm.provider``; None when that is ``none``. Opens no
+    connection.
+    """
     chosen = settings.memory.llm
     if chosen.provider == "none":
         return None

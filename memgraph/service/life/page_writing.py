@@ -1,6 +1,6 @@
-"""The one transaction of a page: everything is looked at again, and written together.
+"""The one transaction of a page: everything is checked again, and written together.
 
-What no longer holds is not written over: the page is matched, or read, anew.
+A page whose assumptions no longer hold is matched, or read, again.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ MAX_SINCE = 200
 
 
 class PageMoved(Exception):
-    """Another process wrote the page, or a turn of it is no longer there: read it anew."""
+    """Another process wrote the page, or a turn of it is gone: read it again."""
 
 
 class StoreMoved(Exception):
-    """Facts came or went that drafts were held against: match them anew."""
+    """Facts that drafts were compared with have changed: match them again."""
 
 
 @dataclass(slots=True)
@@ -91,10 +91,10 @@ def write_page(opened: Opened, page: PageRead, work: PageWork, *, actor: str) ->
 
 
 def preview(work: PageWork, earlier: list[tuple[Place, str]]) -> PageDone:
-    """What would be written, for a dry run.
+    """Return what would be written, for a dry run.
 
     Args:
-        earlier: what pages before it would have stored; facts of this one are added.
+        earlier: what earlier pages would have stored; facts of this one are added.
     """
     done = PageDone(last=False)
     for group in work.groups:
@@ -156,7 +156,7 @@ def _require_unchanged_store(snapshot: Snapshot, group: GroupWork, at: int) -> N
 
 
 def _touches(new: str, old: FactRow) -> bool:
-    """Return whether a new fact repeats one that came meanwhile, or stands against it."""
+    """Return True when a new fact repeats or contradicts one that was stored meanwhile."""
     relation = relation_of(new, old.content)
     return relation is not None and (relation is not Relation.DUPLICATE or bool(old.twin))
 
@@ -199,9 +199,9 @@ def _write_group(
 
 
 def _strengthening(group: GroupWork) -> list[tuple[Draft, str]]:
-    """Drafts that say again what is stored, each with that memory's id.
+    """Return drafts that repeat stored memories, each with that memory's id.
 
-    Not those that no person said: they repeat what is known.
+    Without those that no person said: they repeat what is known.
     """
     found = []
     for each in group.drafts:
@@ -219,11 +219,11 @@ def _join(
     written: Written,
     done: PageDone,
 ) -> dict[str, Event]:
-    """Write edges between active memories; gives an event for each open contradiction by edge."""
+    """Write edges between active memories; return an event for each open contradiction by edge."""
     stored = {end for link in links for end in (link.from_id, link.to_id) if end[0] != "#"}
     active = queries.active_ids(transaction, stored)
     rows = queries.facts_by_id(transaction, sorted(active), group.place, at=transaction.at)
-    # What a person told or confirmed is contradicted, and replaced by a person alone.
+    # A memory that a person stated or confirmed may be contradicted; only a person replaces it.
     protected = {one for one, row in rows.items() if is_protected(row)}
     known = [
         link.model_copy(update={"edge_type": EdgeType.CONTRADICTS})
@@ -261,7 +261,7 @@ def _decide(
     done: PageDone,
     open_ones: dict[str, Event],
 ) -> None:
-    """Decide one contradiction as the extractor proposed, if its sides are what they were."""
+    """Decide one contradiction as the extractor proposed, if its sides are unchanged."""
     at, actor = transaction.at, transaction.actor
     try:
         winner, loser = written.resolve(decision.winner), decision.loser

@@ -37,7 +37,7 @@ CONTEXT_TURNS = 6
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the pages of one run share."""
+    """The resources shared by the pages of one run."""
 
     opened: Opened
     extractor: Extractor
@@ -58,7 +58,7 @@ class PageRead:
 
 @dataclass(slots=True)
 class GroupWork:
-    """The turns of one place, and what became of them so far."""
+    """The turns of one place, and the results so far."""
 
     place: Place
     turns: dict[str, TurnRow]
@@ -72,7 +72,7 @@ class GroupWork:
 
 @dataclass(slots=True)
 class PageWork:
-    """A page after the extractor. ``incomplete``: why nothing of it may be kept."""
+    """A page after the extractor. ``incomplete``: why none of it may be kept."""
 
     groups: list[GroupWork] = field(default_factory=list)
     turns: int = 0
@@ -83,7 +83,7 @@ class PageWork:
 
 
 def read_page(snapshot: Snapshot, state: Consolidation, limit: int) -> PageRead:
-    """The next turns after the cursor of ``state``."""
+    """Return the next turns after the cursor of ``state``."""
     return PageRead(
         state,
         tuple(queries.turns_after(snapshot, state.session_id, state.through_pk, limit)),
@@ -115,7 +115,7 @@ def propose(tools: Tools, page: PageRead) -> PageWork:
 
 
 def _ask(tools: Tools, page: Page) -> PageProposal:
-    """The extractor's word; a page that it makes nonsense of goes to the rules."""
+    """Return the extractor's proposals; an unusable answer is replaced by those of the rules."""
     calls, tokens = page.budget.calls, page.budget.tokens
     try:
         return tools.extractor.propose(page)
@@ -131,7 +131,7 @@ def _ask(tools: Tools, page: Page) -> PageProposal:
 
 
 def match_all(tools: Tools, page: PageRead, work: PageWork) -> None:
-    """Hold all drafts and what is to be decided against the store, as it is now."""
+    """Match all drafts and decisions with the store as it is now."""
     read, at = tools.opened.database.read, tools.now_ms
     for group in work.groups:
         group.matched = match(read, group.drafts, at=at)
@@ -150,7 +150,7 @@ def match_all(tools: Tools, page: PageRead, work: PageWork) -> None:
 
 
 def _dismiss(judge: ConflictJudge, group: GroupWork, budget: Budget) -> list[EdgeInput]:
-    """Drop the edges that a second opinion takes for no contradiction, and return them."""
+    """Drop the edges that the judge considers no contradiction, and return them."""
     said = {f"#{each.number}": each.given.content for each in group.drafts} | group.matched.texts
     doubtful = group.matched.doubtful
     suspected = [
@@ -214,7 +214,7 @@ def _counts(row: TurnRow) -> bool:
 
 
 def _open_to(row: TurnRow, place: Place) -> bool:
-    """Whether a turn may be shown to whoever sees the facts of a place."""
+    """Return True when a turn may be shown to readers of the facts of a place."""
     level = Sensitivity(row.sensitivity).level
     return (
         (row.scope, row.scope_id) == (place.scope, place.scope_id)
@@ -224,7 +224,7 @@ def _open_to(row: TurnRow, place: Place) -> bool:
 
 
 def _speaker(row: TurnRow) -> Viewer:
-    """What was open to whoever spoke there."""
+    """Return a viewer of what was visible where the turn was said."""
     ids = frozenset() if row.scope_id is None else frozenset({row.scope_id})
     return Viewer(
         clearance=Sensitivity(row.sensitivity),
@@ -235,7 +235,7 @@ def _speaker(row: TurnRow) -> Viewer:
 
 
 def _without_echoes(opened: Opened, rows: Sequence[TurnRow]) -> tuple[list[TurnRow], int]:
-    """Turns without what the memory itself handed out; how much that was."""
+    """Return turns without what the memory itself handed out, and how much that was."""
     found = echo_filter(opened, [turn_of(row) for row in rows])
     kept, echoes = [], 0
     for row in rows:

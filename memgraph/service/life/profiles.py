@@ -1,7 +1,7 @@
-"""Who and what memories name, for one reader: an entity of hidden memories alone is not there.
+"""Entities for one reader: an entity that only hidden memories name does not exist.
 
-An entity may have several names, by merging and by nicknames. A reader is shown those that stand in
-memories the reader may see, and those that the settings tell; by others nothing is found.
+An entity may have several names, by merging and by nicknames. A reader sees those in memories that
+the reader may see, and those from the settings; other names find nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_READ: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """How a reader may call an entity: the name to show, the keys to find it by, the others."""
+    """The names of an entity for a reader: the one to show, the keys to find it by, the others."""
 
     shown: str
     keys: frozenset[str]
@@ -44,7 +44,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An entity that is there for the reader."""
+    """An entity that the reader may see."""
 
     row: EntityRow
     seen: Seen
@@ -70,11 +70,11 @@ class Reader:
         self.active = View(viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
 
     def meant(self, name_or_id: str) -> list[Found]:
-        """What an id, a name, an alias or a nickname may mean, the most mentioned first.
+        """Return the entities that an id, name, alias or nickname may mean, most mentioned first.
 
         Raises:
             InvalidInput: nothing is left of the name without punctuation, or it is too long.
-            NotFound: nothing that this reader may see is called so.
+            NotFound: nothing that this reader may see has this name.
         """
         if len(name_or_id) > MAX_NAME_CHARS:
             raise InvalidInput(f"a name has at most {MAX_NAME_CHARS} characters", field="name")
@@ -95,7 +95,9 @@ class Reader:
         return sorted(found, key=lambda one: (-one.seen.mentions, one.row.pk))
 
     def only(self, name_or_id: str) -> Found:
-        """The one that is meant. Raises Conflict with the candidates: it may be several."""
+        """Return the one entity that is meant. Raises Conflict with the candidates: there are
+        several.
+        """
         found = self.meant(name_or_id)
         if len(found) > 1:
             candidates = [each.info.model_dump(mode="json") for each in found]
@@ -107,7 +109,7 @@ class Reader:
         return found[0]
 
     def found(self, row: EntityRow) -> Found | None:
-        """None: no memory that the reader may see names it."""
+        """Return the entity; None: no memory that the reader may see names it."""
         seen = entities.seen(self._snapshot, row.pk, self.view)
         names = None if seen is None else self._names(row, seen.mentions)
         return None if seen is None or names is None else Found(row, seen, names)
@@ -130,7 +132,9 @@ class Reader:
         )
 
     def top(self, rows: Iterator[EntityRow], limit: int, prefix: str) -> list[Found]:
-        """The most mentioned ones. ``rows`` come by all their mentions, the most first."""
+        """Return the most mentioned entities. ``rows`` are sorted by all their mentions, most
+        first.
+        """
         best: list[Found] = []
         for row in rows:
             # No later one can have more visible mentions than it has mentions at all.
@@ -143,7 +147,7 @@ class Reader:
         return best[:limit]
 
     def _names(self, row: EntityRow, mentions: int) -> Names | None:
-        """The names that the reader may know; None: there is none."""
+        """Return the names that the reader may know; None: there is none."""
         merged = entities.merged_names(self._snapshot, row.entity_id)
         written = [(row.name_key, row.canonical_name)]
         written += [(each.name_key, each.canonical_name) for each in merged]
@@ -153,7 +157,7 @@ class Reader:
         told = self._naming.nicknames.pairs_of([key for key, _ in written])
         first = _first_name(row)
         written += [first] if first is not None else []
-        # What has one name alone is named by it, or it would not be linked to anything.
+        # An entity with a single name is linked only by that name.
         if len(written) == 1:
             said = set(written)
         else:
@@ -168,7 +172,7 @@ class Reader:
     def _said(
         self, row: EntityRow, wanted: list[tuple[str, str]], mentions: int
     ) -> set[tuple[str, str]]:
-        """Those of some names, (key, as written), that stand in visible texts."""
+        """Return the names, (key, as written), that occur in visible texts."""
         open_ones, said = dict.fromkeys(wanted), set[tuple[str, str]]()
         texts = entities.contents(self._snapshot, row.pk, self.view)
         for text in islice(texts, MAX_READ):
@@ -189,7 +193,9 @@ class Reader:
 
 
 def _first_name(row: EntityRow) -> tuple[str, str] | None:
-    """The name, (key, as written), by which a person is also linked: see ``storage.entities``."""
+    """Return the name, (key, as written), by which a person is also linked: see
+    ``storage.entities``.
+    """
     key, _, more = row.name_key.partition(" ")
     if row.type is not EntityType.PERSON or not more:
         return None
@@ -197,7 +203,7 @@ def _first_name(row: EntityRow) -> tuple[str, str] | None:
 
 
 def _says(text: str, folded: str, name: tuple[str, str], row: EntityRow) -> bool:
-    """Whether a name, (key, as written), is in a text of the entity, and not in a longer word."""
+    """Return True when a name, (key, as written), is a whole word in a text of the entity."""
     key, written = name
     # Another spelling of a name that is known is known only as it is written.
     if key == row.name_key and written != row.canonical_name:
@@ -206,7 +212,7 @@ def _says(text: str, folded: str, name: tuple[str, str], row: EntityRow) -> bool
 
 
 def profile(opened: Opened, viewer: Viewer, name_or_id: str, *, limit: int) -> EntityProfile:
-    """All about the entity that is meant, or the most mentioned of several.
+    """Return the profile of the entity that is meant, or the most mentioned of several.
 
     Raises:
         InvalidInput: a limit outside of 0..100, or not a name.
@@ -221,7 +227,7 @@ def profile(opened: Opened, viewer: Viewer, name_or_id: str, *, limit: int) -> E
 
 
 def listing(opened: Opened, viewer: Viewer, *, prefix: str, limit: int) -> list[EntityInfo]:
-    """Entities that the viewer may see named, the most mentioned first.
+    """Return entities named in visible memories, most mentioned first.
 
     Raises:
         InvalidInput: a limit outside of 1..1000.

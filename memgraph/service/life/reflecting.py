@@ -1,7 +1,8 @@
-"""The weekly job of reflection: what the last days were about, with the ids it comes from.
+"""The weekly reflection job: what the last days were about, with the ids it comes from.
 
-Read in one short transaction, made without one (a model may think for a while), looked at again and
-written in another. Without a language model, or when it fails, the rules make the lines.
+The week is read in one short transaction, the reflection is made without one (a model may take a
+while), then checked again and written in another. Without a language model, or when it fails, the
+rules make the lines.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ MAX_PAIRS, MAX_TASKS = 50, 500
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The scope that a reflection is on: global, or one project. What it reads, it may be shown to.
+    """The scope of a reflection: global, or one project; its readers may see what it reads.
 
-    A conversation has no reflection: what it holds alone is not to leave it.
+    A conversation has no reflection: what only it holds must not leave it.
     """
 
     scope: Scope = Scope.GLOBAL
@@ -65,14 +66,16 @@ class Place:
 
 
 def places(snapshot: Snapshot, during: Period, min_facts: int) -> list[Place]:
-    """Global, and every project with so many new facts, the busiest ones."""
+    """Return global, and every project with enough new facts, the busiest ones first."""
     open_ones = [each.value for each in Sensitivity if each.level <= CLEARANCE.level]
     found = queries.projects(snapshot, during, open_ones, min_facts, MAX_PROJECTS)
     return [Place(), *(Place(Scope.PROJECT, each) for each in found)]
 
 
 def read_week(snapshot: Snapshot, place: Place, during: Period, now_ms: int, limit: int) -> Week:
-    """The last ``limit`` memories of a period, what joins them, and what came of them."""
+    """Return the last ``limit`` memories of a period, the edges between them, and their
+    outcomes.
+    """
     view = place.view
     found = queries.of_period(snapshot, view, during, limit)
     ids = [each.memory_id for each in found]
@@ -94,7 +97,7 @@ def read_week(snapshot: Snapshot, place: Place, during: Period, now_ms: int, lim
 
 
 def is_enough(week: Week, min_facts: int) -> bool:
-    """Whether there are facts enough to reflect on."""
+    """Return True when there are enough facts to reflect on."""
     return sum(each.kind is MemoryKind.FACT for each in week.memories) >= min_facts
 
 
@@ -114,7 +117,7 @@ SOURCE = Source(
 
 @dataclass(slots=True)
 class _Run:
-    """One run: whose it is, when, and what it has told so far."""
+    """One run: its orchestrator, its time, and its results so far."""
 
     opened: Opened
     now_ms: int
@@ -139,11 +142,11 @@ def reflect(
     stop: Callable[[], bool] = lambda: False,
     force: bool = False,
 ) -> JobReport:
-    """Reflect on the last days: once on what is global, and once on every project with enough.
+    """Reflect on the last days: once on global memories, and once on every project with enough.
 
     Args:
         provider: the model to ask; None: that of ``memory.llm``, if there is one.
-        force: though there is one for these days; the new one replaces it.
+        force: replace an existing reflection on these days.
 
     Returns:
         DONE with counts ``saved``, ``by_model``, ``sources`` (memories cited) and, for scopes
@@ -195,7 +198,7 @@ def _begun(
 
 
 def _reflect_on(run: _Run, place: Place) -> str:
-    """Gives what came of it: ``saved``, or why there is none."""
+    """Reflect on one place; return ``saved``, or why there is no reflection."""
     settings = run.opened.settings.memory.reflection
     with run.opened.database.read() as snapshot:
         if _is_too_soon(run, snapshot, place):
@@ -206,7 +209,7 @@ def _reflect_on(run: _Run, place: Place) -> str:
     said = _said(run, place, week)
     made = digest(week, said)
     with run.opened.transaction(run.actor) as transaction:
-        # Another process may have been faster, and what is cited may have been taken back.
+        # Another process may have been faster, and cited memories may have been retracted.
         if _is_too_soon(run, transaction, place):
             return TOO_SOON
         there = queries.still_there(transaction, place.view, made.cited)
@@ -225,7 +228,7 @@ def _is_too_soon(run: _Run, snapshot: Snapshot, place: Place) -> bool:
 
 
 def _near(run: _Run, snapshot: Snapshot, place: Place) -> list[str]:
-    """Reflections on the same scope that leave no room for another one."""
+    """Return reflections on the same scope that are too close in time to add another."""
     pause = run.opened.settings.memory.reflection.min_days_between
     return [
         memory_id
@@ -235,10 +238,10 @@ def _near(run: _Run, snapshot: Snapshot, place: Place) -> list[str]:
 
 
 def _said(run: _Run, place: Place, week: Week) -> list[Line]:
-    """What the model makes of the week; nothing where there is none, or it fails."""
+    """Return the model's lines on the week; empty without a model, or when it fails."""
     if run.provider is None:
         return []
-    # Its module costs time that who has no model need not spend.
+    # Imported late: its module is slow to load, and not needed without a model.
     from memgraph.consolidation.reflection_model import Reflectable, reflect_with_model
 
     shown = [
@@ -275,7 +278,7 @@ def _save(
     *,
     by_model: bool,
 ) -> bool:
-    """Store a reflection; False: the very same one is there."""
+    """Store a reflection; False: an identical one exists."""
     writer = run.opened.writer
     given = _given(run, place, week, made, by_model=by_model)
     links = []

@@ -1,4 +1,4 @@
-"""The latest reflection of each reader, kept as long as nothing was written."""
+"""The latest reflection for each reader, cached until something is written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Kept(NamedTuple):
 
 
 class LatestReflections:
-    """Of one open database. Safe from several threads, and right after what others wrote."""
+    """The cache of one open database. Thread-safe; writes by other processes apply at once."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -33,7 +33,7 @@ class LatestReflections:
         self._told: OrderedDict[str, int] = OrderedDict()
 
     def latest(self, viewer: Viewer, as_of: int | None = None) -> Memory | None:
-        """The reflection that was stored last, holds, and may be seen. Raises StorageError.
+        """Return the latest active reflection that may be seen. Raises StorageError.
 
         Args:
             as_of: as it was at that time, milliseconds.
@@ -55,12 +55,14 @@ class LatestReflections:
         return found
 
     def forget(self) -> None:
-        """Drop what is kept; after texts were erased."""
+        """Clear the cache, after texts were erased."""
         with self._lock:
             self._kept.clear()
 
     def is_news(self, found: Memory, now_ms: int) -> bool:
-        """Whether this one was not handed out within the last hour, and is now."""
+        """Return True when it was not handed out within the last hour, and record that it is
+        now.
+        """
         with self._lock:
             told = self._told.get(found.memory_id)
             if told is not None and 0 <= now_ms - told < AGAIN_MS:

@@ -1,4 +1,4 @@
-"""What is done now and then beside the work: the text index is merged, old events go."""
+"""Periodic upkeep in small steps: merging the text index, removing old events."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ RECEIPTS_AT_ONCE: Final = 100
 
 
 class Upkeep:
-    """Small steps, each a transaction that nobody waits for long.
+    """Small steps, each a short transaction.
 
     Attributes:
-        removes: whether what is past its time is removed; not by a clock that was set to a time.
+        removes: True to remove expired data; False with a clock that was set to a time.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Upkeep:
             time.sleep(GIVE_WAY_S)
 
     def _topics(self, name: str) -> Sequence[str]:
-        """What a subscriber asks for; of one that is not in this process nobody knows."""
+        """Return the topics of a subscriber; all topics when it is not in this process."""
         known = self._subscribers.find(name)
         return tuple(EVENTS) if known is None else known.topics
 

@@ -1,7 +1,7 @@
-"""The worker: does for every orchestrator under a root what is to be done by itself.
+"""The worker: does the background work of every orchestrator under a root.
 
-Several may run on the same root, in one process or in many: leases in each database see to it that
-a job has one runner.
+Several may run on the same root, in one process or in many: leases in each database ensure that a
+job has one runner.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ if TYPE_CHECKING:
 
 SUBSCRIBER = "consolidation"
 POLL_S = 2.0
-"""How long after a change by another process it is noticed."""
+"""Seconds after which a change by another process is noticed."""
 AT_ONCE_MS = 1_000
 REVISIT_MS = 60_000
-"""After so long what was put off is tried again: an embedding, an event."""
+"""Milliseconds after which a postponed embedding or event is tried again."""
 LOOK_MS = 3_600_000
-"""After so long an orchestrator is looked at though nothing about it has changed."""
+"""Milliseconds after which an unchanged orchestrator is visited."""
 EMBEDDED_AT_ONCE = 2_000
 COMPARED_AT_ONCE = 1_000
 """Memories embedded before the other orchestrators get their turn."""
 SESSIONS_AT_ONCE = 8
-"""Ended sessions taken before the other orchestrators get their turn."""
+"""Ended sessions processed before the other orchestrators get their turn."""
 BUSY_MS = 5_000
-"""After so long a session is looked at again that another worker was at."""
+"""Milliseconds after which a session that another worker holds is tried again."""
 CLAIM_MS = 60_000
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What the worker knows of an orchestrator since its last visit."""
+    """The worker's record of an orchestrator at its last visit."""
 
     settings: Stamp = ()
     stamp: Stamp = ()
@@ -62,15 +62,15 @@ class _Seen:
 
 
 class Worker:
-    """Runs what is due, consolidates what ended, embeds what waits; one orchestrator after another.
+    """Runs due jobs, consolidates ended sessions, embeds; one orchestrator after another.
 
     ``run`` works in the calling thread; as a context manager it works in one of its own.
 
     Args:
-        names: only these orchestrators; by default all, also such as come to be later.
-        ran: told of every run that ended, with the orchestrator's name.
-        failed: told when an orchestrator cannot be worked on, once until that changes, and of
-            each job that met an error of no known kind.
+        names: only these orchestrators; by default all, also later ones.
+        ran: called for every run that ended, with the orchestrator's name.
+        failed: called when an orchestrator cannot be worked on, once until that changes, and for
+            each job that met an unexpected error.
         poll_s: how long it sleeps at most.
     """
 
@@ -92,7 +92,7 @@ class Worker:
         self._wall = wall
         self._seen: dict[str, _Seen] = {}
         self._crowd = 0
-        # Whose events somebody in this process gets, and whose this worker does.
+        # The orchestrators with subscribers in this process, and those of this worker.
         self._subscribed: set[str] = set()
         self._listening: set[str] = set()
         self._stopping = False
@@ -101,7 +101,7 @@ class Worker:
         self._thread: threading.Thread | None = None
 
     def run(self) -> None:
-        """Work until ``stop``; returns after what is in hand then."""
+        """Work until ``stop``; returns after the current batch."""
         try:
             while not self._stopping:
                 self.once()
@@ -111,7 +111,7 @@ class Worker:
             self.close()
 
     def once(self) -> None:
-        """One look at every orchestrator: what is due now is done when it returns."""
+        """Visit every orchestrator once, and do what is due."""
         names = self._present() if self._names is None else self._names
         self._crowd = len(names)
         for gone in set(self._seen) - set(names):
@@ -127,20 +127,20 @@ class Worker:
         try:
             return self._service.orchestrators()
         except OSError:
-            # Files may be short for a moment; each of those that were there tells what is wrong.
+            # Files may be unreadable for a moment; each orchestrator reports its own error.
             return list(self._seen)
 
     def close(self) -> None:
-        """Listen no more; ``run`` does so at its end, who calls ``once`` has to."""
+        """Unsubscribe; ``run`` does so at its end, a caller of ``once`` has to."""
         for name in list(self._listening):
             self._listening.discard(name)
             self._subscribed.discard(name)
             with suppress(MemgraphError):
-                # Its database may be gone; what it was told of is in there or nowhere.
+                # Its database may be gone, and its events with it.
                 self._service.orchestrator(name).unsubscribe(SUBSCRIBER)
 
     def stop(self) -> None:
-        """Ends the work after the batch in hand; may be called in a signal handler."""
+        """End the work after the current batch; may be called in a signal handler."""
         self._stopping = True
         self._wake.put(None)
 
@@ -224,7 +224,7 @@ class Worker:
             self._service.forget(name)
 
     def _consolidate(self, opened: Opened) -> bool:
-        """The sessions that have ended; gives whether there are more."""
+        """Consolidate ended sessions; return True when there are more."""
         told = opened.events.deliver(self._is_stopping, only=SUBSCRIBER, most=SESSIONS_AT_ONCE)
         with opened.database.read() as snapshot:
             parked = events.parked(snapshot, SUBSCRIBER, 1)
@@ -234,7 +234,7 @@ class Worker:
         return told.passed >= SESSIONS_AT_ONCE
 
     def _again(self, opened: Opened, now_ms: int) -> int:
-        """When there may be something to do though no other process has changed anything."""
+        """Return when there may be work though no other process has changed anything."""
         at = [now_ms + LOOK_MS, *agenda.upcoming(opened, now_ms)]
         with opened.database.read() as snapshot:
             if jobs_rows.some_running(snapshot):
@@ -242,18 +242,18 @@ class Worker:
                 at.append(now_ms + min(lease_ms(opened), REVISIT_MS))
             if embeddings.has_pending(snapshot) or self._has_events(snapshot):
                 at.append(now_ms + REVISIT_MS)
-        # What is due and could not be run is somebody else's for the moment.
+        # A due job that could not be run is held by another worker.
         return max(min(at), now_ms + AT_ONCE_MS)
 
     def _has_events(self, snapshot: Snapshot) -> bool:
-        """Whether an event is put off, or claimed by a process that may be gone."""
+        """Return True when an event is postponed, or claimed by a process that may be dead."""
         cursor = events.cursor(snapshot, SUBSCRIBER)
         return cursor is not None and bool(
             events.after(snapshot, cursor.delivered_seq, [SessionCompleted.topic], 1)
         )
 
     def _run(self, name: str, opened: Opened, asked: Asked) -> JobRun | None:
-        """None: another worker is at it, or was."""
+        """Run a job; None: another worker runs it, or did."""
         try:
             reins = Reins(stop=self._is_stopping, wall=self._wall, outlives=True)
             ended = jobs.run(opened, asked, reins)
@@ -265,7 +265,7 @@ class Worker:
         return ended
 
     def _listen(self, name: str) -> None:
-        """Subscribe to the ends of sessions; the bus knows what this worker had before."""
+        """Subscribe to the ends of sessions; the bus knows this worker's position."""
         handle = self._service.orchestrator(name)
         self._subscribed.add(name)
         given = Subscriber(
@@ -289,20 +289,20 @@ class Worker:
                     return
             ended = self._run(name, opened, jobs.of_session(event.session_id, "event"))
         if ended is None:
-            # Whoever is at it may be asked to stop, or die.
+            # Its worker may be stopped, or die.
             raise Later(BUSY_MS)
         # One that failed is the nightly run's; one that was broken off is begun again.
         if ended.error_code == STOPPED:
             raise Later
 
     def retry(self, name: str) -> int:
-        """Try the ended sessions again that were put aside; gives how many are done with."""
+        """Retry the parked ends of sessions; return how many are done."""
         self._listen(name)
         with self._service.opened(name) as opened:
             return opened.events.retry(self._is_stopping, only=SUBSCRIBER)
 
     def _embed(self, opened: Opened) -> bool:
-        """Whether more is left that could be embedded now."""
+        """Embed waiting memories; return True when more could be embedded now."""
         if opened.embedding is None or opened.other_model is not None:
             return False
         with opened.database.read() as snapshot:
@@ -312,7 +312,7 @@ class Worker:
         return drained.error_code is None and drained.ready >= EMBEDDED_AT_ONCE
 
     def _compare(self, opened: Opened) -> bool:
-        """Compare the facts that wait; True if more are left that could be compared now."""
+        """Compare waiting facts; return True when more could be compared now."""
         with opened.database.read() as snapshot:
             if not comparisons.has_waiting(snapshot):
                 return False
@@ -324,7 +324,7 @@ class Worker:
         return self._stopping
 
     def _stamps(self, name: str) -> tuple[Stamp, Stamp]:
-        """When the settings and when the database of an orchestrator were last changed."""
+        """Return when the settings and the database of an orchestrator were last changed."""
         paths = self._service.paths(name)
         wal = paths.database.with_name(f"{paths.database.name}-wal")
         configs = (global_config_file(self._service.root), paths.config_file)
@@ -333,7 +333,7 @@ class Worker:
 
 @contextmanager
 def _logged(opened: Opened) -> Iterator[None]:
-    """An error that nobody expects is in the log of whom it is about."""
+    """Log an unexpected error in the log of its orchestrator."""
     try:
         yield
     except (MemgraphError, OSError):

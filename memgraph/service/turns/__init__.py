@@ -1,1 +1,1 @@
-"""The orchestrator's turn: what comes before a prompt, and what is written back after it."""
+"""The orchestrator's turn: context before a prompt, and writes after it."""

@@ -1,4 +1,4 @@
-"""``MemoryHooks`` for asyncio: every call in a thread, of a pool of its own."""
+"""``MemoryHooks`` for asyncio: every call in a thread of its own pool."""
 
 from __future__ import annotations
 

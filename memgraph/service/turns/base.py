@@ -1,4 +1,4 @@
-"""What all hooks share: the lanes, the deadline, who is refused, and the end."""
+"""The base of all hooks: lanes, deadlines, refusals, and closing."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Host:
 
     @property
     def waiting(self) -> int:
-        """How many messages are not stored yet."""
+        """The number of messages that are not stored yet."""
         return self._captures.waiting
 
     def close(self, patience_s: float = PATIENCE_S) -> int:
@@ -129,20 +129,21 @@ class Host:
         self.close()
 
     def _viewer(self, place: Place) -> Viewer:
-        """Who reads here: the agent of the profile, with what the place opens."""
+        """Return the viewer: the agent of the profile, with what the place opens."""
         return self._of_agent(place.viewer(self._granted.clearance))
 
     def _of_agent(self, viewer: Viewer) -> Viewer:
-        """What other agents keep for themselves is out of sight, of writes as well."""
+        """Return the viewer without other agents' private memories, for writes as well."""
         return replace(viewer, agent_id=self._granted.agent_id)
 
     def _until(self, deadline_ms: int | None) -> float:
         return time.monotonic() + checked_deadline(deadline_ms, self.deadline_ms) / 1_000
 
     def _denied(self, place: Place, what: str, until: float) -> TurnWarning | None:
-        """A warning where somebody takes these hooks for another orchestrator's; it is told there.
+        """Return a warning for a caller that names another orchestrator; the refusal is journalled
+        there.
 
-        Where it cannot be told the answer is still no.
+        It is refused even when it cannot be journalled.
         """
         other = place.orchestrator
         if other is None or other == self.name:
@@ -160,7 +161,7 @@ class Host:
             with self._service.opened(other) as opened:
                 tell_denial(opened, actor=self.actor, field="orchestrator", asked=other)
         except OrchestratorMissing:
-            # Nobody there to be told; it stands in this orchestrator's own log.
+            # No such orchestrator; it is in this orchestrator's own log.
             return
 
     @cached_property
@@ -189,7 +190,7 @@ class Host:
     def _captured(
         self, capture: Capture | TurnWarning, until: float
     ) -> tuple[Outcome | None, tuple[TurnWarning, ...]]:
-        """What became of a message, or why nobody knows."""
+        """Return the outcome of a message, or warnings why it is unknown."""
         if isinstance(capture, TurnWarning):
             return None, (capture,)
         try:
@@ -214,7 +215,7 @@ class Host:
 
 
 def checked_deadline(given: int | None, default: int) -> int:
-    """Milliseconds. Raises InvalidInput: not 1 to 600,000."""
+    """Return the deadline in milliseconds. Raises InvalidInput: not 1 to 600,000."""
     if given is None:
         return default
     if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MAX_DEADLINE_MS:

@@ -1,7 +1,7 @@
-"""Messages on their way into the memory: in order, stored together, tried again while it is busy.
+"""Messages to be stored: in order, together, retried while the database is busy.
 
-Only a message whose transaction is committed is acknowledged. What cannot be stored now because
-somebody else holds the database, or the disk is full, waits here for its turn.
+A message is acknowledged only when its transaction is committed. What cannot be stored now because
+another process holds the database, or the disk is full, waits here.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ MAX_WAITING = 1_000
 TOGETHER = 32
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0
-# Others hold it, or there is no room: that passes. What else can be wrong needs a person.
+# A locked database or a full disk passes; any other error needs a person.
 PASSING = (DatabaseBusy, DatabaseFull, DatabaseReplaced)
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A message that waits; ``stored`` gives what became of it, or why it never will be stored."""
+    """A waiting message; ``stored`` has its outcome, or why it will never be stored."""
 
     turn: Turn
     stored: Future[Outcome] = field(default_factory=Future)
 
 
 class Captures:
-    """The queue of one orchestrator's messages. Safe from several threads.
+    """The queue of one orchestrator's messages. Thread-safe.
 
     Args:
         store: writes some of them.
-        failed: told of an error for which captures wait or were given up; None: they go well.
+        failed: called with the error for which captures wait or were dropped; None: all is well.
     """
 
     def __init__(self, store: StoreTurns, failed: Callable[[Exception | None], None]) -> None:
@@ -61,7 +61,7 @@ class Captures:
 
     @property
     def waiting(self) -> int:
-        """How many messages are not stored yet."""
+        """The number of messages that are not stored yet."""
         return len(self._queue)
 
     def add(self, turn: Turn) -> Capture:
@@ -88,7 +88,7 @@ class Captures:
         return capture
 
     def close(self, patience_s: float) -> int:
-        """Take no more; store what waits within a time; gives how many messages were lost."""
+        """Take no more; store what waits within a time; return how many messages were lost."""
         # Under the lock: nobody adds to a lane that is being closed.
         with self._lock:
             self._closed = True
@@ -133,7 +133,7 @@ class Captures:
                 each.stored.set_result(outcome)
 
     def _refuse(self, batch: Sequence[Capture], error: Exception) -> None:
-        """One of them may be at fault: each is tried by itself, then it is given up."""
+        """Retry each message singly, as one of them may be at fault, then drop it."""
         if len(batch) > 1:
             self._one_by_one = len(batch)
             return

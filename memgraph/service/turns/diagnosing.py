@@ -1,4 +1,4 @@
-"""Diagnoses: evidence out of the graph, and findings back into it."""
+"""Diagnoses: evidence from the graph, and findings stored in it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Ids(Value):
 
 
 class Diagnosing(WritingBack):
-    """The part of ``MemoryHooks`` that finds out why."""
+    """The part of ``MemoryHooks`` for diagnoses."""
 
     def on_diagnostics(
         self,
@@ -54,11 +54,11 @@ class Diagnosing(WritingBack):
         budget_tokens: int | None = None,
         deadline_ms: int | None = None,
     ) -> Evidence:
-        """What the memory knows of a question, bounded, with where all of it comes from.
+        """Return what the memory knows about a question, bounded, with all sources.
 
         Args:
             memory_ids: what the question is about; ``workflow_run_id``: what this run left, too.
-            task_id, project_id: whose memories are evidence, beside those that are everybody's.
+            task_id, project_id: whose memories are evidence, beside the global ones.
             max_nodes: 1 to 2,000 memories.
             budget_tokens: of ``text``, 0 to 10,000,000; None: ``memory.context.budget_tokens``.
 
@@ -105,19 +105,20 @@ class Diagnosing(WritingBack):
         orchestrator: str | None = None,
         deadline_ms: int | None = None,
     ) -> Written:
-        """Remember what a diagnosis found, with the grounds on which it stands.
+        """Store the findings of a diagnosis, with their evidence.
 
         A finding is derived from the memories of the evidence and caused by those that it names;
-        else by those that it cites, or that were asked for, or by the first five that answered. It
-        is seen by nobody who may not see them: it has their narrowest scope and their highest
+        else by those that it cites, or that were requested, or by the first five that answered. It
+        is hidden from readers who may not see them: it has their narrowest scope and their highest
         sensitivity.
 
         Args:
-            findings: 100 at most, or one alone; a text, a ``Finding`` or its fields.
+            findings: 100 at most, or a single one; a text, a ``Finding`` or its fields.
 
         Raises:
-            InvalidInput: a finding is none; an Identity, which only a person tells; the evidence is
-                of another project or task, or holds what another agent keeps for itself.
+            InvalidInput: an invalid finding; an Identity, which only a person may state; the
+                evidence is of another project or task, or contains another agent's private
+                memories.
         """
         until = self._until(deadline_ms)
         place = place_of(
@@ -202,7 +203,7 @@ def _findings(
 
 
 def _finding(given: str | Finding | Mapping[str, Any]) -> Finding | str:
-    """A finding; or why its text cannot be stored."""
+    """Return a finding; or why its text cannot be stored."""
     if isinstance(given, str):
         return unfit(given) or Finding(content=given.strip())
     if not isinstance(given, Finding | Mapping):
@@ -214,7 +215,7 @@ def _finding(given: str | Finding | Mapping[str, Any]) -> Finding | str:
 
 
 def _causes(finding: Finding, evidence: Evidence | None) -> tuple[str, ...]:
-    """What brought it about, as it says, or as the evidence has it."""
+    """Return the causes that the finding names, or those from the evidence."""
     if finding.caused_by is not None or evidence is None:
         return tuple(dict.fromkeys(finding.caused_by or ()))
     known = evidence.memory_ids
@@ -233,12 +234,12 @@ def _causes(finding: Finding, evidence: Evidence | None) -> tuple[str, ...]:
 def _shelter(
     grounds: Sequence[Memory], scope: Mapping[str, Any], agent_id: str | None
 ) -> dict[str, Any]:
-    """Where a finding may stand: as narrow as the narrowest of its grounds, as secret, and the
-    agent's own where one of them is.
+    """Return where a finding is stored: the narrowest scope, the highest sensitivity and the agent
+    of its evidence.
 
     Raises:
-        InvalidInput: some of it is one project's or task's, some another's: nobody sees both. Or
-            some of it is another agent's own.
+        InvalidInput: the evidence is of two projects or tasks, which no reader sees both, or of
+            another agent's private memories.
     """
     own = (Scope(scope["scope"]), scope.get("scope_id"))
     places = [own, *((each.scope, each.scope_id) for each in grounds)]
@@ -262,7 +263,7 @@ def _shelter(
 
 
 def _seeing(place: Place, shelter: Mapping[str, Any]) -> Place:
-    """A place from which what is written there is seen."""
+    """Return a place from which its own writes are visible."""
     ids = {Scope.SESSION: "task_id", Scope.PROJECT: "project_id"}
     name = ids.get(shelter["scope"])
     return place if name is None else place.model_copy(update={name: shelter["scope_id"]})

@@ -1,6 +1,6 @@
-"""Evidence for a diagnosis: what was asked for, what answers, what they stand on, who disagrees.
+"""Evidence for a diagnosis: requested memories, answers, what they depend on, contradictions.
 
-Bounded by a number of memories and by tokens. All of it is seen with one reader's eyes.
+Bounded by a number of memories and by tokens, and limited to what one reader sees.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ RELATIONS = "Relations of these records, by id:"
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """What is to be found out.
+    """The request for a diagnosis.
 
     Attributes:
         memory_ids: what the question is about.
-        workflow_run_id: what this run left is asked for as well.
+        workflow_run_id: include what this run left.
         max_nodes: memories at most; ``budget_tokens``: of the rendered block.
     """
 
@@ -61,7 +61,7 @@ class Inquiry:
 
 @dataclass(slots=True)
 class _Found:
-    """Memories in the order in which they matter, each with why it is there."""
+    """Memories by importance, each with the reason why it is there."""
 
     most: int
     memories: dict[str, Memory] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class _Found:
 
 
 def gather(opened: Opened, viewer: Viewer, inquiry: Inquiry) -> tuple[Evidence, Receipt]:
-    """The evidence, and the one receipt of all that stands in it.
+    """Return the evidence, and the one receipt of all of it.
 
     Raises:
         StorageError: the database cannot be read.
@@ -113,7 +113,7 @@ def gather(opened: Opened, viewer: Viewer, inquiry: Inquiry) -> tuple[Evidence, 
 
 
 def _asked_for(opened: Opened, viewer: Viewer, inquiry: Inquiry, found: _Found) -> list[str]:
-    """Gives the ids that are not there."""
+    """Add the requested memories; return the ids that do not exist."""
     view = View(viewer, None, STANDING)
     wanted = list(dict.fromkeys(inquiry.memory_ids))
     with opened.database.read() as snapshot:
@@ -130,7 +130,7 @@ def _asked_for(opened: Opened, viewer: Viewer, inquiry: Inquiry, found: _Found) 
 def _grounds(
     opened: Opened, viewer: Viewer, asked: Sequence[str], found: _Found
 ) -> dict[str, tuple[Link, ...]]:
-    """What the memories asked for stand on, step by step."""
+    """Add what the requested memories depend on, step by step."""
     grounds: dict[str, tuple[Link, ...]] = {}
     for memory_id in asked[:MAX_TRACED]:
         traced = trace(opened.database, memory_id, viewer=viewer)
@@ -160,7 +160,7 @@ def _recalled(opened: Opened, viewer: Viewer, inquiry: Inquiry, found: _Found) -
 
 
 def _around(opened: Opened, viewer: Viewer, found: _Found) -> tuple[Edge, ...]:
-    """The neighbours of what was found, as far as there is room; the edges among all of them."""
+    """Add neighbours while there is room; return the edges among all of them."""
     if not found.memories:
         return ()
     # One more than there is room for, so that it shows.
@@ -175,7 +175,7 @@ def _around(opened: Opened, viewer: Viewer, found: _Found) -> tuple[Edge, ...]:
 
 
 def _disagreeing(opened: Opened, viewer: Viewer, found: _Found) -> tuple[Contradiction, ...]:
-    """Open contradictions of what was found; the other sides come in where there is room."""
+    """Return open contradictions of the memories; add the other sides while there is room."""
     view = View(viewer)
     with opened.database.read() as snapshot:
         edges = contradictions(snapshot, view, resolved=False, limit=MAX_CONTRADICTIONS)
@@ -223,7 +223,7 @@ def _within(
     open_ones: Sequence[Contradiction],
     mark: str,
 ) -> Evidence:
-    """As many of the first items as fit the budget, and what joins them. Pure."""
+    """Return as many of the first items as fit the budget, and their edges. Pure."""
 
     def of(count: int) -> Evidence:
         taken = items[:count]
@@ -255,7 +255,7 @@ def _within(
 
 
 def _text(items: Sequence[EvidenceItem], edges: Sequence[Edge], mark: str) -> str:
-    """The records, and under them how they are joined: by ids and types alone, which are ours."""
+    """Return the records, and below them the edges, by ids and types only, which are our own."""
     lines = [
         BlockLine(
             memory_id=each.memory.memory_id,

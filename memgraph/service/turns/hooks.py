@@ -1,4 +1,4 @@
-"""``MemoryHooks``: what an orchestrator calls around its turns. The memory never holds it up."""
+"""``MemoryHooks``: the calls of an orchestrator around its turns, never blocked by the memory."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ PREPARE_MS = 30_000
 
 
 class MemoryHooks(Diagnosing, WritingBack, Host):
-    """The memory of one orchestrator, as its turns use it. Thread-safe.
+    """The memory of one orchestrator for its turns. Thread-safe.
 
-    No hook waits for anything of the memory beyond ``deadline_ms``; the scheduling of threads comes
-    on top, which takes long on a saturated machine. What the memory could not give in time is told
-    in ``warnings``. What a hook writes and could not finish in time is finished in the background,
-    in order. Use it as a context manager, or call ``close``.
+    No hook waits for the memory longer than ``deadline_ms``; thread scheduling comes on top, which
+    takes long on a saturated machine. What the memory could not deliver in time is listed in
+    ``warnings``. Writes that did not finish in time are finished in the background, in order. Use
+    it as a context manager, or call ``close``.
 
     Args:
         service: not closed with the hooks.
         name: of the orchestrator.
         deadline_ms: how long a hook waits, 1 to 600,000; None: ``memory.context.deadline_ms``.
-        actor: whom the journal names.
+        actor: the name in the journal.
         clearance: the highest sensitivity that is shown.
-        profile: of the agent whose prompts these are; what other agents keep for themselves, and
-            what is above its clearance, comes into none of them. Without an ``agent_id`` they are
-            the actor's: memories that bear its name, and those of no agent.
+        profile: of the agent whose prompts these are; other agents' private memories, and what is
+            above its clearance, are left out. Without an ``agent_id`` the actor's name is used:
+            its memories, and those of no agent.
 
     Raises:
-        InvalidInput: no service, a deadline out of its bounds, or no name for an actor.
+        InvalidInput: no service, a deadline out of its bounds, or an invalid actor.
         AccessDenied: the profile's clearance is above ``clearance``.
     """
 
     def prepare(self, deadline_ms: int = PREPARE_MS) -> tuple[TurnWarning, ...]:
-        """Load what the first turns of a process would wait for: the embedding model, the log.
+        """Load what the first turn of a process would wait for: the embedding model, the log.
 
-        It shows nothing and counts as no access. A host that starts calls it once.
+        It shows nothing and counts as no access. A host calls it once at its start.
 
         Args:
             deadline_ms: 1 to 600,000.
 
         Returns:
-            What turns will have to do without, as things are.
+            What turns will lack for now.
 
         Raises:
             InvalidInput: a deadline out of its bounds.
@@ -63,7 +63,7 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
         until = self._until(deadline_ms)
         wanted = self._wanted(Place(), ContextRequest(query="ready", budget_tokens=0), "prepare")
         pending = self._showing.begin(wanted)
-        # Else the first warning of a process loads it, in the midst of turns that are slow anyway.
+        # Else the first warning of a process would load it during a turn that is slow already.
         with suppress(LaneError):
             self._aside.submit(partial(import_module, "structlog")).result(until)
         return once(self._showing.finish(pending, until).warnings)
@@ -84,18 +84,18 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
         request: ContextRequest | None = None,
         deadline_ms: int | None = None,
     ) -> TurnContext:
-        """A message came: keep it, and give what the selector's prompt is to hold before it.
+        """Store a message, and return what its prompt should contain before it.
 
-        The conversation itself is left out of the context: the reader has it before its eyes.
+        The conversation itself is left out of the context: the reader has it already.
 
         Args:
             content: a message that cannot be stored (empty, over 32,000 characters, with a NUL)
                 is answered, with the warning ``capture.refused``.
             speaker: who said it; ``from_agent``: an agent and no person.
-            turn_id: the host's own id; with it a message that is handed over twice is stored once.
-            project_id: the message is the project's, and is seen in it alone.
-            orchestrator: whom the caller takes these hooks for; another one is refused.
-            event_time: when it was said, where that was not now.
+            turn_id: the host's own id; with it a message that is sent twice is stored once.
+            project_id: the message belongs to the project, and is visible only in it.
+            orchestrator: the orchestrator the caller expects; another one is refused.
+            event_time: when it was said, if that was not now.
             request: the budget and shares of the context; its query and ids are set here.
 
         Raises:
@@ -148,12 +148,12 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
         request: ContextRequest | None = None,
         deadline_ms: int | None = None,
     ) -> StepContext:
-        """A workflow's step is to be prompted: what its prompt is to hold before it.
+        """Return what the prompt of a workflow's step should contain before it.
 
         Args:
-            exclude_conversation: what was said in ``conversation_id`` is left out, as by
-                ``on_message``: the very message that the step answers would come first. False: the
-                prompt holds nothing of the conversation, and the step is to recall it.
+            exclude_conversation: leave out the turns of ``conversation_id``, as ``on_message``
+                does: the very message that the step answers would come first. False: the prompt
+                contains nothing of the conversation, and the step is to recall it.
 
         Raises:
             InvalidInput: as ``on_message``.
@@ -181,7 +181,7 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
 
 
 def _over(given: ContextRequest | None, asked: ContextRequest) -> ContextRequest:
-    """A request with the query and the ids of the turn."""
+    """Return a request with the query and the ids of the turn."""
     if given is None:
         return asked
     set_here = ("query", "conversation_id", "workflow_run_id", "step_id", "exclude_session_id")

@@ -1,7 +1,7 @@
-"""Lanes: a few threads each, so that what hangs in one hinders nobody else and is left behind.
+"""Lanes: a few threads each, so that work that hangs in one does not delay the others.
 
-Who hands work to a lane waits for it no longer than he likes. What nobody waits for any more and
-has not begun is dropped, unless it is to be done in any case.
+A caller waits for its work as long as it likes. Work that nobody waits for any more and that has
+not begun is dropped, unless the lane keeps it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ IDLE_S = 30.0
 
 
 class Gate:
-    """Lets a few pieces of work of a whole process run at a time, in the order of their coming.
+    """Limits how much work of a process runs at a time, in order of arrival.
 
-    Python runs one thread at a time: with many at work each takes as long as all of them, and what
-    is short waits behind what is long. Work that nobody waits for any more has left the gate.
+    Python runs one thread at a time: with many at work each takes as long as all of them, and short
+    work waits behind long. Work that nobody waits for any more has left the gate.
 
     Args:
-        places: so many at a time.
+        places: the maximum at a time.
     """
 
     def __init__(self, places: int) -> None:
@@ -45,7 +45,7 @@ class Gate:
         turn.wait()
 
     def leave(self, ticket: Ticket[Any]) -> None:
-        """The work is done, or given up, also while it waits for its place; once or twice."""
+        """Leave the gate or its queue, when work is done or given up; may be called twice."""
         with self._lock:
             self._inside.discard(ticket)
             waiting = deque[tuple[Ticket[Any], threading.Event]]()
@@ -61,13 +61,13 @@ class Gate:
 
 
 class LaneError(Exception):
-    """Why a lane has no answer; never leaves the hooks, which make a warning of its ``code``."""
+    """The reason why a lane has no answer; hooks turn its ``code`` into a warning."""
 
     code: ClassVar[str] = "memory.failed"
 
 
 class LaneFull(LaneError):
-    """The lane takes no more work: told at once, for waiting would help nobody."""
+    """The lane takes no more work: raised at once, as waiting would not help."""
 
     code = "memory.full"
 
@@ -77,17 +77,17 @@ class LaneClosed(LaneError):
 
 
 class TooLate(LaneError):
-    """The work was not done within the time that there was for it."""
+    """The work was not done in time."""
 
     code = "memory.slow"
 
 
 class WorkEnded(LaneError):
-    """The work raised what is to end a thread or a process; whoever waits for it goes on."""
+    """The work raised an exception that ends a thread or a process; the waiting caller goes on."""
 
 
 def handed_over(error: BaseException) -> Exception:
-    """What work raised, as it may be raised where somebody waits for it: never SystemExit."""
+    """Return the error of work as it may be raised in a waiting thread: never SystemExit."""
     if isinstance(error, Exception):
         return error
     return WorkEnded(f"a part of the memory failed: {type(error).__name__}")
@@ -107,7 +107,7 @@ class Ticket(Generic[T]):
         self.abandoned = False
 
     def result(self, until: float) -> T:
-        """What came of the work.
+        """Return the result of the work.
 
         Args:
             until: when to stop waiting, of ``time.monotonic``.
@@ -131,7 +131,7 @@ class Ticket(Generic[T]):
             raise LaneClosed("these hooks were closed") from None
 
     def run(self) -> None:
-        """Do the work, in a thread of the lane; what it raises is for whoever asks for it."""
+        """Do the work, in a thread of the lane; ``result`` raises its error."""
         if self._gate is None:
             self._run()
             return
@@ -152,20 +152,20 @@ class Ticket(Generic[T]):
             self._future.set_result(value)
 
     def cancel(self) -> None:
-        """Whoever waits is told that it will not be done."""
+        """Cancel the work; ``result`` raises LaneClosed."""
         if self._future.cancel():
             self._future.set_running_or_notify_cancel()
 
 
 class Lane:
-    """A bounded queue and the threads that serve it, made when there is work and ended without.
+    """A bounded queue and its threads, which are started on demand.
 
     Args:
         name: of its threads.
-        threads: at most so many; with one, work is done in the order in which it came.
-        waiting: at most so much work that has not begun.
-        keeps: work is done even when nobody waits for it any more.
-        gate: what all its work goes through, with that of other lanes.
+        threads: the maximum; with one, work is done in order.
+        waiting: the maximum of work that has not begun.
+        keeps: do the work even when nobody waits for it any more.
+        gate: the gate of all its work, shared with other lanes.
     """
 
     def __init__(
@@ -190,11 +190,11 @@ class Lane:
         self._closed = False
 
     def submit(self, work: Callable[[], T]) -> Ticket[T]:
-        """Hand work over; it begins when a thread is free.
+        """Submit work; it begins when a thread is free.
 
         Raises:
-            LaneFull: too much waits, every thread is at work that has been given up, or the
-                system gives no thread.
+            LaneFull: too much waits, every thread is busy with abandoned work, or the system gives
+                no thread.
             LaneClosed: the lane was closed.
         """
         ticket = Ticket(work, keeps=self._keeps, gate=self._gate)
@@ -214,11 +214,11 @@ class Lane:
 
     @property
     def alive(self) -> int:
-        """How many threads it has now."""
+        """The number of its threads now."""
         return self._alive
 
     def close(self, patience_s: float) -> bool:
-        """Take nothing more, and wait for what is at work; gives whether all came to its end.
+        """Take nothing more, and wait for running work; return True when all of it ended.
 
         What has not begun is cancelled, unless the lane keeps its work.
         """
@@ -239,7 +239,7 @@ class Lane:
             self._queue.popleft().cancel()
 
     def _lost(self) -> bool:
-        """Whether every thread there may be is at work that nobody waits for."""
+        """Return True when all threads are busy with abandoned work."""
         return sum(each.abandoned for each in self._running) >= self._threads
 
     def _drop_abandoned(self) -> None:

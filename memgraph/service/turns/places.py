@@ -1,4 +1,4 @@
-"""Where a turn belongs: the conversation, the run and its step, the task and the project."""
+"""The place of a turn: conversation, run and step, task and project."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class Place(Value):
 
     @property
     def task(self) -> Task | None:
-        """What contexts are built for. A conversation is a task where none is named."""
+        """The task that contexts are built for. Without a task id it is the conversation."""
         named = self.task_id or self.conversation_id or self.workflow_run_id
         return None if named is None else Task(task_id=named, project_id=self.project_id)
 
     @property
     def scope(self) -> dict[str, Any]:
-        """The scope of what is written: the project's where there is one, else everybody's."""
+        """The scope of writes: the project, or global without one."""
         if self.project_id is None:
             return {"scope": Scope.GLOBAL}
         return {"scope": Scope.PROJECT, "scope_id": self.project_id}
 
     def viewer(self, clearance: Sensitivity) -> Viewer:
-        """Who sees this task, this project and what belongs to neither."""
+        """Return a viewer of this task, this project and the global tier."""
         return Viewer(
             clearance=clearance,
             project_ids=frozenset(filter(None, [self.project_id])),
@@ -49,7 +49,7 @@ class Place(Value):
         )
 
     def source(self, source_type: SourceType, captured_by: CapturedBy, **fields: Any) -> Source:
-        """Where what is written here comes from."""
+        """Return the source of what is written here."""
         return Source(
             source_type=source_type,
             captured_by=captured_by,
@@ -60,7 +60,7 @@ class Place(Value):
         )
 
     def request(self, text: str, **fields: Any) -> ContextRequest:
-        """What a context is asked for: never an error for what the text holds.
+        """Return the request for a context; any text is accepted.
 
         Raises:
             InvalidInput: it is no text.
@@ -75,19 +75,19 @@ class Place(Value):
 
 
 def place_of(**ids: str | None) -> Place:
-    """The place with these ids. Raises InvalidInput: one is empty, too long or no text."""
+    """Return the place with these ids. Raises InvalidInput: one is empty, too long or no text."""
     return validated(Place, ids)
 
 
 def checked_text(given: str, name: str) -> str:
-    """Raises InvalidInput: it is no text."""
+    """Return the text. Raises InvalidInput: it is no text."""
     if not isinstance(given, str):
         raise InvalidInput(f"{name}: a text", field=name)
     return given
 
 
 def several(given: Iterable[T], name: str) -> list[T]:
-    """The parts of a list, and not the letters of a text or the fields of a value.
+    """Return the items of a list; texts and mappings are not lists.
 
     Raises:
         InvalidInput: it is no list.
@@ -98,12 +98,12 @@ def several(given: Iterable[T], name: str) -> list[T]:
 
 
 def storable(text: str) -> str:
-    """A text without NUL and lone surrogates, which no database takes."""
+    """Return a text without NUL and lone surrogates, which no database takes."""
     return text.translate(_NOT_TEXT)
 
 
 def unfit(content: str) -> str | None:
-    """Why a message cannot be stored as it is; None: it can.
+    """Return why a message cannot be stored as it is; None: it can.
 
     Raises:
         InvalidInput: it is no text.

@@ -1,4 +1,4 @@
-"""What comes before a prompt: the bulletin and the context, each as far as the memory gives it."""
+"""What comes before a prompt: the bulletin and the context, each if available in time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BuildContext = Callable[[Task | None, ContextRequest], ContextPackage]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """For which prompt the memory is asked, and what is kept of that in the receipt."""
+    """The prompt that the memory is asked for, and what the receipt keeps of it."""
 
     viewer: Viewer
     task: Task | None
@@ -40,7 +40,7 @@ class Wanted:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What was asked stands there as a digest alone."""
+        """Return the receipt's fields; the query only as a digest."""
         ids = self.request.model_dump(
             include={"conversation_id", "workflow_run_id", "step_id"}, exclude_none=True
         )
@@ -50,7 +50,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What was asked of the lanes, or why they took nothing."""
+    """The work submitted to the lanes, or why they refused it."""
 
     wanted: Wanted
     bulletin: Ticket[Issued] | LaneError
@@ -72,18 +72,18 @@ class Shown:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Those of ``StepContext``, but the warnings."""
+        """Return the fields of ``StepContext``, without the warnings."""
         names = ("bulletin", "bulletin_warning", "context", "prompt", "receipt_id")
         return {name: getattr(self, name) for name in names}
 
 
 class Showing:
-    """Bulletins and contexts of one orchestrator. Safe from several threads.
+    """Builds bulletins and contexts of one orchestrator. Thread-safe.
 
     Args:
         build: assembles a context.
-        contexts: the lane for what may ask a model; aside: for receipts.
-        conditions: told how both fare.
+        contexts: the lane for what may call a model; aside: for receipts.
+        conditions: records how both work.
     """
 
     def __init__(
@@ -103,14 +103,14 @@ class Showing:
         self._build = build
         self._aside = aside
         self._conditions = conditions
-        # A model that hangs holds contexts up, and nothing else.
+        # A model that hangs delays only contexts.
         self._bulletins = Lane("bulletins", threads=1, waiting=MAX_BULLETINS)
         self._contexts = contexts
         self._lock = threading.Lock()
         self._last_good: OrderedDict[Viewer, tuple[Stamp, Issued]] = OrderedDict()
 
     def begin(self, wanted: Wanted) -> Pending:
-        """Ask for both, side by side; returns at once."""
+        """Request both, in parallel; returns at once."""
         return Pending(
             wanted,
             _begun(self._bulletins, lambda: self._issue(wanted.viewer)),
@@ -118,7 +118,7 @@ class Showing:
         )
 
     def finish(self, pending: Pending, until: float) -> Shown:
-        """What there is when both are there, or at ``until``, of ``time.monotonic``."""
+        """Return what is available when both are done, or at ``until``, of ``time.monotonic``."""
         context, unbuilt = self._context(pending, until)
         issued, warnings = self._bulletin(pending, until)
         receipt_id = None
@@ -135,7 +135,7 @@ class Showing:
         )
 
     def close(self, patience_s: float) -> bool:
-        """Take nothing more; gives whether nothing is at work any longer."""
+        """Take nothing more; return True when nothing is running any longer."""
         return self._bulletins.close(patience_s)
 
     def _issue(self, viewer: Viewer) -> Issued:
@@ -165,7 +165,7 @@ class Showing:
     def _bulletin(
         self, pending: Pending, until: float
     ) -> tuple[Issued | None, tuple[TurnWarning, ...]]:
-        """The bulletin of now, else the last good one, else none."""
+        """Return the current bulletin, else the last good one, else none."""
         try:
             issued = _result(pending.bulletin, until)
         except Exception as error:  # noqa: BLE001 - as above
@@ -190,7 +190,7 @@ class Showing:
         return best, (told, cause)
 
     def _known(self, viewer: Viewer) -> Issued | None:
-        """The last good one, unless texts were erased since, by whatever process."""
+        """Return the last good one, unless texts were erased since, by any process."""
         erased = self._service.paths(self._name).erased
         with self._lock:
             kept = self._last_good.get(viewer)
@@ -202,7 +202,9 @@ class Showing:
     def _note(
         self, wanted: Wanted, issued: Issued, context: ContextPackage | None
     ) -> tuple[str | None, tuple[TurnWarning, ...]]:
-        """A receipt of what is shown; it is written beside the turn, in batches."""
+        """Return the receipt id of what is shown; receipts are written beside the turn, in
+        batches.
+        """
         bulletin = issued.bulletin
         shown = {"change_seq": bulletin.change_seq, "memory_ids": list(bulletin.memory_ids)}
         digest = hashlib.sha256(joined(bulletin.text, context).encode()).hexdigest()
@@ -237,7 +239,7 @@ class Showing:
 
 
 def joined(bulletin: str, context: ContextPackage | None) -> str:
-    """What is put before a prompt."""
+    """Return the text to put before a prompt."""
     parts = (bulletin, "" if context is None else context.text)
     return "\n".join(part for part in parts if part)
 

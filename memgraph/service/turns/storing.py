@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 
 class StoringHandle(Handle):
-    """A handle for the host's own writes: an item that cannot be stored leaves the others alone."""
+    """A handle for the host's writes: an item that cannot be stored does not affect the others."""
 
     def store(
         self, given: Sequence[MemoryInput], links: Sequence[EdgeInput] = (), *, live: bool = False
     ) -> Written:
-        """Store in one transaction, durable when it returns.
+        """Store in one transaction, durable on return.
 
         Args:
             links: their ends may be ``#key`` of one of ``given``.
             live: the turns among ``given`` are said just now, in this order.
 
         Raises:
-            MemgraphError: the database takes nothing; nothing was stored.
+            MemgraphError: the database cannot be written; nothing was stored.
         """
         with self._service.opened(self.name) as opened:
             checked = [self._canonical(opened, each) for each in given]
@@ -63,13 +63,15 @@ class StoringHandle(Handle):
                     opened.background.wake_later()
                     self._tell_soon(opened)
             except RuntimeError as error:
-                # No thread to be had: what is stored is stored, and the next write wakes one.
+                # No thread available: the memories are stored, and the next write wakes one.
                 opened.log.failure("background.wake", error)
         return written
 
     def _model_at_hand(self, opened: Opened) -> LocalEmbedding | None:
-        """The local model, once it is read: to embed a turn with it takes a part of a millisecond,
-        and to come back for it several, in which others wait.
+        """Return the local model if it is loaded.
+
+        Embedding a turn at once takes a part of a millisecond, doing it later several, in which
+        others wait.
         """
         model = opened.embedding
         if not self._service.embeds_in_background or opened.other_model is not None:
@@ -77,12 +79,12 @@ class StoringHandle(Handle):
         return model if isinstance(model, LocalEmbedding) and model.ready else None
 
     def visible(self, ids: Collection[str]) -> frozenset[str]:
-        """Those of ``ids`` that are there, as far as this handle may see."""
+        """Return the ids that exist, as far as this handle may see."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return frozenset(visible_memories(snapshot, ids, self._view))
 
     def saying(self, hashes: Collection[str]) -> list[tuple[Memory, StoredSource]]:
-        """The active memories of these texts, by their hashes, that this handle sees."""
+        """Return the active memories with these texts, by their hashes, that this handle sees."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             now = opened.clock.now_ms()
             rows = same_content(snapshot, list(hashes), self._view, at=now)
@@ -96,7 +98,7 @@ class StoringHandle(Handle):
         """Keep a receipt, to be written with others.
 
         Args:
-            viewer: what the asker could see; None: what this handle does.
+            viewer: what the reader could see; None: what this handle does.
             beside: the receipt of the bulletin that is part of what was handed out.
         """
         with self._service.opened(self.name) as opened:

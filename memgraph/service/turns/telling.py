@@ -1,4 +1,4 @@
-"""What a turn had to do without: said with every turn, written to the log when it changes."""
+"""Warnings of a turn: returned with every turn, logged when they change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def warning_of(error: BaseException) -> TurnWarning:
-    """An error as a warning; of one that is not ours the class alone is told."""
+    """Return an error as a warning; of a foreign error only its class."""
     if isinstance(error, MemgraphError):
         return TurnWarning(code=error.code, text=error.message)
     if isinstance(error, LaneError):
@@ -27,19 +27,19 @@ def warning_of(error: BaseException) -> TurnWarning:
 
 
 def refused(reason: str) -> TurnWarning:
-    """What was to be stored is not, and will not be."""
+    """Return the warning that something will not be stored."""
     return TurnWarning(code="capture.refused", text=reason)
 
 
 def unacknowledged(what: str) -> TurnWarning:
-    """Nobody knows yet; it goes on in the background."""
+    """Return the warning that a write is not finished; it continues in the background."""
     return TurnWarning(
         code="capture.unacknowledged", text=f"{what} not stored yet; it may be later"
     )
 
 
 def once(warnings: Iterable[TurnWarning]) -> tuple[TurnWarning, ...]:
-    """The first warning of each code, in order."""
+    """Return the first warning of each code, in order."""
     first: dict[str, TurnWarning] = {}
     for each in warnings:
         first.setdefault(each.code, each)
@@ -47,11 +47,11 @@ def once(warnings: Iterable[TurnWarning]) -> tuple[TurnWarning, ...]:
 
 
 class Conditions:
-    """How each part of a turn fares; a change is logged, a repetition is not.
+    """The state of each part of a turn; changes are logged, repetitions are not.
 
     Args:
-        log: where changes are told.
-        lane: in which they are written, so that a disk that hangs holds nobody up.
+        log: where changes are logged.
+        lane: in which they are written, so that a hanging disk delays nobody.
     """
 
     def __init__(self, log: EventLog, lane: Lane) -> None:
@@ -61,7 +61,7 @@ class Conditions:
         self._codes: dict[str, str] = {}
 
     def note(self, part: str, error: BaseException | TurnWarning | None) -> None:
-        """A part failed for a reason, or works."""
+        """Record that a part failed for a reason, or works."""
         found = error if isinstance(error, TurnWarning) or error is None else warning_of(error)
         code = None if found is None else found.code
         with self._lock:
@@ -71,7 +71,7 @@ class Conditions:
             try:
                 self._lane.submit(lambda: self._tell(part, code, before))
             except LaneError:
-                # Not told, so not known either: the next turn tries again.
+                # Not logged, so not recorded either: the next turn tries again.
                 return
             if code is None:
                 del self._codes[part]
@@ -79,7 +79,7 @@ class Conditions:
                 self._codes[part] = code
 
     def tell(self, event: str, **fields: str) -> None:
-        """Something is written to the log each time it happens."""
+        """Log an event each time it happens."""
         with suppress(LaneError):
             self._lane.submit(lambda: self._log.warning(event, **fields))
 

@@ -1,4 +1,4 @@
-"""What a turn leaves in the memory: outputs of steps, transcripts, and the end of a task."""
+"""Writes after a turn: outputs of steps, transcripts, and the end of a task."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 def checked(
     place: Place, reasoning: str | None, tool_outputs: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """What is to be kept: the reasoning under ``reasoning``, an output under ``tool_outputs/<id>``.
+    """Return what is to be stored: the reasoning under ``reasoning``, outputs under
+    ``tool_outputs/<id>``.
 
     Raises:
         InvalidInput: the reasoning is no text, the outputs are no mapping, or no task is named.
@@ -58,7 +59,7 @@ def checked(
 
 
 def keep(store: TaskMemoryStore, place: Place, notes: Mapping[str, Any]) -> tuple[Rejected, ...]:
-    """Keep them in the task; each that cannot be is rejected by itself.
+    """Store them in the task; each that cannot be stored is rejected by itself.
 
     Raises:
         MemgraphError: the database takes nothing just now.
@@ -92,9 +93,9 @@ BECAUSE = "its box is ticked"
 
 
 def ticked(handle: StoringHandle, given: Sequence[MemoryInput]) -> list[EdgeInput]:
-    """Updates edges from what is told as done to the open todos of that text in the same place.
+    """Return Updates edges from done items to the open todos with that text in the same place.
 
-    A todo of a person is let be: a text that a model wrote takes back no more than such texts said.
+    A person's todo stays: a text written by a model only supersedes texts of models.
     """
     done = {
         content_hash(each.content.removeprefix(TICKED)): each
@@ -127,7 +128,7 @@ def ticked(handle: StoringHandle, given: Sequence[MemoryInput]) -> list[EdgeInpu
 T = TypeVar("T")
 Turn = UserTurn | AgentTurn
 
-# What is wrong with one memory that is to be promoted, and not with all of them.
+# Errors of one memory to be promoted, not of all of them.
 OF_ONE = (NotFound, AccessDenied, Conflict, InvalidInput)
 PERSONS = frozenset({"user", "human"})
 MAX_TURNS = 1_000
@@ -153,19 +154,19 @@ class WritingBack(Host):
         tool_outputs: Mapping[str, Any] | None = None,
         deadline_ms: int | None = None,
     ) -> Written:
-        """Remember what a step decided, plans and states; see ``memgraph.rules.workflow``.
+        """Store the decisions, plans and statements of a step; see ``memgraph.rules.workflow``.
 
-        What is there already in the same place is a duplicate. A statement is a memory with the
+        What exists already in the same place is a duplicate. A statement is a memory with the
         source ``workflow_output``, its run, step, conversation and place in the output. A ticked
-        box (``- [x] …``) supersedes the todo of that text that a step left in the same place.
+        box (``- [x] …``) supersedes the todo with that text that a step left in the same place.
 
         Args:
-            output: a text, a mapping, or a list of either; texts alone are read as its lines.
-            tier: where it belongs; None: to the project where there is one, else to everybody.
-                ``task``: to the task, until it is promoted or the task ends.
-            reasoning, tool_outputs: kept as the task's own items, by tool; of a step that is told
-                again once. One that cannot be kept is ``rejected`` as ``reasoning`` or
-                ``tool_outputs/<tool>``, and takes nothing else with it.
+            output: a text, a mapping, or a list of either; texts are read line by line.
+            tier: where it belongs; None: to the project, or global without one. ``task``: to the
+                task, until it is promoted or the task ends.
+            reasoning, tool_outputs: stored as the task's own items, by tool; once for a step that
+                is reported again. One that cannot be stored is ``rejected`` as ``reasoning`` or
+                ``tool_outputs/<tool>``, without affecting the others.
 
         Raises:
             InvalidInput: an id is empty or too long; a tier, reasoning or tool outputs without the
@@ -216,17 +217,17 @@ class WritingBack(Host):
         orchestrator: str | None = None,
         deadline_ms: int | None = None,
     ) -> Written:
-        """Keep what was said in a conversation, by persons and agents, in order.
+        """Store the turns of a conversation, by persons and agents, in order.
 
-        They go the way of ``on_message``: after what came before, and with a ``turn_id`` once.
+        They are stored as by ``on_message``: after earlier ones, and with a ``turn_id`` once.
 
         Args:
             turns: 1,000 at most. A mapping has ``content``, ``source_role`` (or ``speaker``,
-                ``role``) and fields of ``EpisodeInput``; ``from_agent`` says who is no person
-                where the role (``user``, ``human``) does not.
+                ``role``) and fields of ``EpisodeInput``; ``from_agent`` marks an agent when the
+                role (``user``, ``human``) does not.
 
         Raises:
-            InvalidInput: no list of turns, a turn is none, or there are too many.
+            InvalidInput: no list of turns, an invalid turn, or too many.
         """
         until = self._until(deadline_ms)
         place = place_of(
@@ -272,10 +273,10 @@ class WritingBack(Host):
         orchestrator: str | None = None,
         deadline_ms: int | None = None,
     ) -> TaskEnded:
-        """A task is done: promote what is worth it to its project, then give up the rest.
+        """End a task: promote chosen memories to its project, then retract the rest.
 
-        What is the project's already stays there. Where one of them cannot be promoted, nothing is
-        given up. Done twice it changes nothing.
+        What belongs to the project already stays there. When one of them cannot be promoted,
+        nothing is retracted. A second call changes nothing.
 
         Raises:
             InvalidInput: something is to be promoted, and no project is named; ``promote`` is no
@@ -316,7 +317,7 @@ class WritingBack(Host):
         )
 
     def _promoted(self, place: Place, memory_id: str, reason: str) -> str:
-        """The id in the project: of before, its own where it is there, or of now."""
+        """Return the id in the project: of an earlier promotion, its own, or the new one."""
         viewer = self._of_agent(place.viewer(self.clearance))
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             before = items.of(snapshot, memory_id, Scope.PROJECT, place.project_id)
@@ -329,7 +330,9 @@ class WritingBack(Host):
         return handle.promote(memory_id, Tier.PROJECT, place.project_id, reason=reason) or memory_id
 
     def _writer_for(self, place: Place) -> StoringHandle:
-        """Sees where it writes whatever its sensitivity, so that what is there is known again."""
+        """Return a handle that sees where it writes at any sensitivity, to recognise
+        repetitions.
+        """
         viewer = self._of_agent(place.viewer(Sensitivity.RESTRICTED))
         return StoringHandle(self._service, self.name, viewer=viewer, actor=self.actor)
 
@@ -357,7 +360,7 @@ class WritingBack(Host):
         return value
 
     def _trying(self, work: Callable[[], T]) -> T:
-        """Again and again while somebody else holds the database, until the hooks are closed."""
+        """Retry while another process holds the database, until the hooks are closed."""
         pause = FIRST_PAUSE_S
         while True:
             try:
@@ -372,7 +375,7 @@ class WritingBack(Host):
 def stored(
     handle: StoringHandle, given: Sequence[MemoryInput], links: Sequence[EdgeInput]
 ) -> Written:
-    """Store memories and the edges among them; each that cannot be is rejected by itself."""
+    """Store memories and the edges among them; each that cannot be stored is rejected by itself."""
     if not given:
         return Written()
     written = handle.store(given, links)
@@ -389,10 +392,10 @@ def stored(
 
 
 def scope_of(place: Place, given: Tier | str | None) -> dict[str, Any]:
-    """Scope and scope_id of what is written.
+    """Return scope and scope_id of what is written.
 
     Raises:
-        InvalidInput: there is no such tier, or the id that it needs is not there.
+        InvalidInput: there is no such tier, or the id that it needs is missing.
     """
     if given is None:
         return place.scope
@@ -407,7 +410,7 @@ def scope_of(place: Place, given: Tier | str | None) -> dict[str, Any]:
 
 
 def _readable(output: Any) -> str | Mapping[str, Any] | Sequence[Any]:
-    """An output as it is read. Raises InvalidInput: it is none."""
+    """Return an output in readable form. Raises InvalidInput: it is none."""
     if not isinstance(output, str | Mapping | list | tuple):
         raise InvalidInput("output: a text, a mapping or a list", field="output")
     if isinstance(output, list | tuple) and all(isinstance(each, str) for each in output):
@@ -443,7 +446,7 @@ def _links(one: Candidate) -> list[EdgeInput]:
 
 
 def _turn(given: Turn | Mapping[str, Any], place: Place) -> Turn | str:
-    """A turn of this conversation; or why it cannot be stored."""
+    """Return a turn of this conversation; or why it cannot be stored."""
     if isinstance(given, UserTurn | AgentTurn):
         return given.model_copy(update={"session_id": place.conversation_id})
     if not isinstance(given, Mapping):
@@ -461,7 +464,7 @@ def _turn(given: Turn | Mapping[str, Any], place: Place) -> Turn | str:
 
 
 def _unwritten(error: Exception) -> tuple[TurnWarning, ...]:
-    """Why a write is not acknowledged."""
+    """Return the warnings why a write is not acknowledged."""
     if isinstance(error, TooLate):
         return (unacknowledged("what was to be written is"), warning_of(error))
     what = str(error) if isinstance(error, LaneError) else "the memory did not take it"

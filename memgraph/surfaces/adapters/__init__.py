@@ -1,1 +1,1 @@
-"""The memory in the interfaces of other frameworks. Each needs the extra that bears its name."""
+"""Adapters for other frameworks. Each needs the extra that bears its name."""

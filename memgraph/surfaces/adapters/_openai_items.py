@@ -1,7 +1,7 @@
 """Items of the OpenAI Agents SDK as entries of a transcript, and back. Needs no SDK.
 
-An item is the input or output of a model in the form of OpenAI's Responses interface. The words of
-users and assistants become the entry's text; messages of others, calls of tools, their outputs,
+An item is the input or output of a model in the format of OpenAI's Responses interface. The text of
+users and assistants becomes the entry's text; messages of others, tool calls, their outputs,
 handoffs and reasoning have none.
 """
 
@@ -26,13 +26,13 @@ _BETWEEN: Final = "\n"
 
 
 def entry_of(item: Any) -> Entry:
-    """An item as an entry.
+    """Return an item as an entry.
 
     Raises:
         InvalidInput: it is no JSON object.
     """
     try:
-        # A copy, and what will come back: tuples are lists, keys are texts.
+        # A copy in the form that is returned later: tuples are lists, keys are texts.
         shape = json.loads(json.dumps(item, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput("an item is a plain JSON object", field="items") from error
@@ -54,7 +54,7 @@ def entry_of(item: Any) -> Entry:
 
 
 def item_of(entry: Entry) -> dict[str, Any]:
-    """The item that an entry was made of."""
+    """Return the item that an entry was made from."""
     shape: dict[str, Any]
     shape, lengths = entry.record
     start = 0
@@ -65,12 +65,12 @@ def item_of(entry: Entry) -> dict[str, Any]:
 
 
 def text_of(item: Mapping[str, Any]) -> str:
-    """What a user or an assistant says in an item; of any other item nothing."""
+    """Return the text of a user or an assistant in an item; empty for other items."""
     return _BETWEEN.join(holder[key] for holder, key in _slots(item))
 
 
 def _slots(item: Mapping[str, Any]) -> list[tuple[Any, str]]:
-    """Where the words of a message stand: an object and the key of the text in it."""
+    """Return the texts of a message, each as an object and the key of the text in it."""
     if item.get("type", "message") != "message" or str(item.get("role")) not in _SPEAKERS:
         return []
     content = item.get("content")
@@ -86,7 +86,7 @@ def _is_object(value: Any) -> bool:
 
 
 def _label(item: Mapping[str, Any]) -> str:
-    """A line for people: what kind of item it is, and the name of the tool where it has one."""
+    """Return a line for people: the kind of item, and the tool's name if it has one."""
     kind = item.get("type") or f"message of {item.get('role')}"
     name = item.get("name")
     return f"{kind}: {name}" if isinstance(name, str) else str(kind)

@@ -47,19 +47,19 @@ _WHOLE = "$"
 class MemgraphStore(BaseStore):
     """Items in namespaces, kept as memories of one orchestrator. Thread-safe.
 
-    An item that is put again is a correction of the one before, which stays in the history; a
-    deleted one is retracted. Searches with a query are recall; what recall does not find follows
-    with no score, the last put first, as without a query. In a batch all reads come before all
-    writes, the last put of a key counts, and writes are one transaction.
+    Putting an item again corrects the earlier one, which stays in the history; deleting retracts
+    it. Searches with a query use recall; items that recall does not find follow without a score,
+    last put first, as without a query. In a batch all reads come before all writes, the last put of
+    a key wins, and writes are one transaction.
 
     Args:
-        orchestrator: whose memory it is; its viewer and actor are those of the store.
+        orchestrator: its viewer and actor are those of the store.
         scope, scope_id: where the items are kept, ``global``, ``project`` or ``session``. Stores of
             several scopes do not see one another's items.
         sensitivity: of the items.
         importance: of the items, 0..100.
-        fields: paths of what searches find an item by, as ``index`` of ``put``; None: all of it.
-        ttl: ``default_ttl`` in minutes and ``refresh_on_read``. What has expired is not shown.
+        fields: paths of the searched fields, as ``index`` of ``put``; None: all of them.
+        ttl: ``default_ttl`` in minutes and ``refresh_on_read``. Expired items are not returned.
 
     Raises:
         InvalidInput, AccessDenied: see ``NamespaceHandle``.
@@ -91,12 +91,12 @@ class MemgraphStore(BaseStore):
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do operations and give their answers, in order; None for a put.
+        """Run operations and return their answers, in order; None for a put.
 
         Raises:
-            InvalidNamespaceError: a label of a namespace is empty, no text, or holds a dot.
+            InvalidNamespaceError: a label of a namespace is empty, no text, or contains a dot.
             InvalidInput: a value is no plain JSON or over 31,998 characters, a namespace and a key
-                together are over 504, a filter or a number cannot be; nothing was written.
+                together are over 504, an invalid filter or number; nothing was written.
             StorageError: the database cannot be used.
         """
         asked = list(ops)
@@ -107,7 +107,7 @@ class MemgraphStore(BaseStore):
         return answers
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """``batch`` in a thread of its own, so that the event loop goes on."""
+        """Run ``batch`` in a thread of its own, so that the event loop goes on."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def _read(self, op: Op) -> Result:
@@ -147,7 +147,7 @@ class MemgraphStore(BaseStore):
         return ItemPut(op.namespace, op.key, op.value, self._texts(op), _ms(op.ttl))
 
     def _texts(self, op: PutOp) -> tuple[str, ...] | None:
-        """What searches find an item by; None: all of it."""
+        """Return the texts that searches look at; None: all of the value."""
         if op.index is False:
             return ()
         paths = self._fields if op.index is None else tuple(op.index)
@@ -165,7 +165,7 @@ def _ms(minutes: float | None) -> int | None:
 
 
 def _common_prefix(conditions: Sequence[MatchCondition]) -> Namespace:
-    """The longest path without a wildcard that what fits begins with."""
+    """Return the longest path without a wildcard with which all matches begin."""
     found: Namespace = ()
     for condition in conditions:
         if condition.match_type == "prefix":

@@ -39,21 +39,21 @@ _log = logging.getLogger("memgraph.openai_agents")
 class MemorySession:
     """A session of the SDK, kept as episodes of one orchestrator: ``Runner.run(…, session=…)``.
 
-    Every item comes back as it was given, across restarts and processes. What users and
-    assistants say is recalled and consolidated; calls of tools, their outputs, reasoning and
-    system messages are kept with their session and become no facts. Removed items are retracted,
-    so the history and the journal still tell of them. Nothing blocks the event loop, and a change
-    that has begun is waited for even if the task is cancelled.
+    Every item is returned as it was given, across restarts and processes. The turns of users and
+    assistants are recalled and consolidated; tool calls, their outputs, reasoning and system
+    messages are kept with their session and become no facts. Removed items are retracted, so the
+    history and the journal keep them. Nothing blocks the event loop, and a change that has begun is
+    waited for even if the task is cancelled.
 
     Args:
-        orchestrator: whose memory it is; its viewer and actor are those of the session.
+        orchestrator: its viewer and actor are those of the session.
         session_id: the conversation; the same name continues it.
-        session_settings: of the SDK; ``limit`` is that of ``get_items`` where none is given.
-        person, agent: what the speakers are called, as ``source_role`` of their turns.
+        session_settings: of the SDK; ``limit`` is the default of ``get_items``.
+        person, agent: the names of the speakers, as ``source_role`` of their turns.
         scope, scope_id, sensitivity: of the episodes.
 
     Raises:
-        InvalidInput: naming the argument that cannot be.
+        InvalidInput: naming the argument that is invalid.
         AccessDenied: the orchestrator's viewer would not see what the session stores.
     """
 
@@ -82,7 +82,7 @@ class MemorySession:
         self.session_settings = session_settings
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The last ``limit`` items, oldest first; None: those of the settings, or all.
+        """Return the last ``limit`` items, oldest first; None: those of the settings, or all.
 
         Raises:
             InvalidInput: a limit below 0.
@@ -94,7 +94,7 @@ class MemorySession:
         return items
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Store items behind all others, all of them or none.
+        """Append items, all of them or none.
 
         Raises:
             InvalidInput: an item is no plain JSON object.
@@ -103,13 +103,13 @@ class MemorySession:
         await _to_its_end(self._transcript.append, entries)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Take the last item back and give it; None: there is none."""
+        """Retract the last item and return it; None: there is none."""
         entry = await _to_its_end(self._transcript.pop)
         item: Any = None if entry is None else item_of(entry)
         return cast("TResponseInputItem | None", item)
 
     async def clear_session(self) -> None:
-        """Take all items back."""
+        """Retract all items."""
         await _to_its_end(self._transcript.clear)
 
 
@@ -123,13 +123,13 @@ def memory_tools(
     scope: str | None = None,
     scope_id: str | None = None,
 ) -> list[FunctionTool]:
-    """The tools of an orchestrator, for ``Agent(tools=…)``; arguments as those of ``call_tool``.
+    """Return the tools of an orchestrator, for ``Agent(tools=…)``; arguments as for ``call_tool``.
 
-    Schemas are strict. An error comes back as ``{"error": {"code", "message"}}``, so that the model
-    can mend its call, and the event loop goes on meanwhile.
+    Schemas are strict. An error is returned as ``{"error": {"code", "message"}}``, so that the
+    model can fix its call, and the event loop goes on meanwhile.
 
     Raises:
-        InvalidInput: ``only`` names a tool that there is not.
+        InvalidInput: ``only`` names an unknown tool.
     """
 
     def tool(described: Mapping[str, Any]) -> FunctionTool:
@@ -169,13 +169,13 @@ def memory_instructions(
     session_id: str | None = None,
     limit: int | None = None,
 ) -> Callable[[RunContextWrapper[Any], Agent[Any]], Awaitable[str]]:
-    """Instructions that end in what is remembered about the user's last message.
+    """Return instructions that end in memories relevant to the user's last message.
 
-    ``Agent(instructions=memory_instructions(orc, "You are …"))``. Where the memory fails, the
-    instructions come alone and a warning is logged: the agent goes on.
+    ``Agent(instructions=memory_instructions(orc, "You are …"))``. When the memory fails, the
+    instructions are used alone and a warning is logged: the agent goes on.
 
     Args:
-        session_id: the conversation that the agent has before its eyes: nothing from it is added.
+        session_id: the current conversation: nothing from it is added.
         limit: 1..1,000 memories; None: ``memory.context.facts``.
     """
 
@@ -194,13 +194,15 @@ def memory_instructions(
 
 
 def _last_words(items: Collection[Any]) -> str:
-    """What the user said last."""
+    """Return the user's last message."""
     said = (text_of(each) for each in reversed([*items]) if each.get("role") == "user")
     return next((text for text in said if text.strip()), "")[:MAX_PROMPT_CHARS]
 
 
 async def _to_its_end(function: Callable[..., _Result], *arguments: Any) -> _Result:
-    """Run in a thread, and wait for it even if cancelled: what is written is then known."""
+    """Run in a thread, and wait for it even if cancelled, so that the result of a write is
+    known.
+    """
     running = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
     cancelled: asyncio.CancelledError | None = None
     while not running.done():
@@ -209,14 +211,14 @@ async def _to_its_end(function: Callable[..., _Result], *arguments: Any) -> _Res
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        # Its own error, if it has one, is looked at: nobody else will.
+        # Its own error, if any, is retrieved here: nobody else will.
         running.exception()
         raise cancelled
     return running.result()
 
 
 def _strict(schema: Any) -> Any:
-    """A schema without what strict ones may not say; the SDK does the rest."""
+    """Return a schema without keywords that strict ones may not have; the SDK does the rest."""
     if isinstance(schema, list):
         return [_strict(each) for each in schema]
     if not isinstance(schema, dict):

@@ -40,14 +40,14 @@ ASSISTANT: Final = "assistant"
 MAX_RUNS: Final = 256
 # A run, its conversation and its prompt.
 _Asked = tuple[str | None, str | None, str]
-# The tools hold the fields against their own schemas, and say what is wrong.
+# The tools validate the fields against their own schemas, and report errors.
 _OBJECT = SchemaValidator(core_schema.dict_schema(keys_schema=core_schema.str_schema()))
 
 
 class MemoryToolset(AbstractToolset[Any]):
-    """What ``memory_toolset`` makes.
+    """The toolset that ``memory_toolset`` returns.
 
-    A ``FunctionToolset`` fails the run where a model gives a tool a list for its arguments.
+    A ``FunctionToolset`` fails the run when a model passes a list as a tool's arguments.
     """
 
     def __init__(
@@ -115,19 +115,20 @@ def memory_toolset(
     scope_id: str | None = None,
     toolset_id: str = "memgraph",
 ) -> MemoryToolset:
-    """The tools of ``tools_for`` as a toolset: ``Agent(model, toolsets=[memory_toolset(orc)])``.
+    """Return the tools of ``tools_for`` as a toolset: ``Agent(model,
+    toolsets=[memory_toolset(orc)])``.
 
-    What goes wrong in the memory comes back as ``{"error": {"code", "message"}}`` and never ends
-    the run: a retry of pydantic-ai has a budget, and after it the run fails.
+    Errors of the memory are returned as ``{"error": {"code", "message"}}`` and never end the run: a
+    retry of pydantic-ai has a budget, and after it the run fails.
 
     Args:
-        orchestrator: what its viewer may see is all that the agent can reach.
+        orchestrator: the agent reaches what its viewer may see.
         session_id: the conversation that sources name; None: the ``conversation_id`` of the run.
         read_only, only, maintenance, scope, scope_id: see ``tools_for`` and ``call_tool``.
         toolset_id: the toolset's ``id``; two in one agent need two.
 
     Raises:
-        InvalidInput: ``only`` names a tool that there is not.
+        InvalidInput: ``only`` names an unknown tool.
     """
 
     return MemoryToolset(
@@ -147,10 +148,10 @@ def memory_instructions(
     format: BlockFormat | str | None = None,  # noqa: A002  the word that settings have for it
     include_insight: bool = True,
 ) -> Callable[[RunContext[Any]], str]:
-    """A function for ``Agent(model, instructions=…)``: what is remembered that fits the prompt.
+    """Return a function for ``Agent(model, instructions=…)``: memories relevant to the prompt.
 
-    Asked once in a run, so that the instructions of its later requests stay the same. A memory that
-    fails leaves them empty and warns (``RuntimeWarning``); it does not end the run.
+    Called once in a run, so that the instructions of its later requests stay the same. When the
+    memory fails, they are empty with a warning (``RuntimeWarning``); the run goes on.
 
     Args:
         session_id: the conversation, whose own turns are left out; None: the ``conversation_id``
@@ -194,10 +195,10 @@ def memory_instructions(
 def save_messages(
     orchestrator: Orchestrator, messages: Sequence[ModelMessage], *, session_id: str | None = None
 ) -> list[Outcome]:
-    """Store what user and agent said, as of ``result.new_messages()``: an episode for each turn.
+    """Store the turns of user and agent, as of ``result.new_messages()``: an episode for each.
 
-    Calls of tools, their results and instructions are not stored. A message of a run that is
-    handed over again is stored once.
+    Tool calls, their results and instructions are not stored. A message of a run that is passed
+    again is stored once.
 
     Args:
         session_id: the conversation; None: the ``conversation_id`` of each message.
@@ -234,7 +235,7 @@ def _turns(message: ModelMessage, session_id: str | None) -> Iterator[EpisodeInp
 
 
 def _text(content: str | Sequence[UserContent]) -> str:
-    """What is text in a prompt."""
+    """Return the text in a prompt."""
     if isinstance(content, str):
         return content
     return "\n".join(each for each in content if isinstance(each, str))

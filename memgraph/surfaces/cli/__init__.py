@@ -10,8 +10,8 @@ _GARBAGE_THRESHOLD = 100_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line; gives the exit code: 0 done, 1 the domain says no, 2 wrong usage."""
-    # Looking through what is being loaded would take a tenth of a command's start.
+    """Run one command line; return the exit code: 0 done, 1 refused or failed, 2 wrong usage."""
+    # Collecting while modules load would take a tenth of a command's start.
     gc.set_threshold(_GARBAGE_THRESHOLD)
     from memgraph.surfaces.cli.app import run
 

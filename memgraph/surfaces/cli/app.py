@@ -37,7 +37,7 @@ LISTS: Final = {
     "bulletin_id": "receipt bulletins",
     "workflow_run_id": "receipt list",
 }
-"""The command that lists what could have been named, by what the error names."""
+"""The command that lists the possible values, by the field that the error names."""
 NAMES: Final = {
     "source": "source list",
     "source distrust": "source trusted",
@@ -46,11 +46,11 @@ NAMES: Final = {
     "entities": "entities list",
     "erase": "entities list",
 }
-"""The same of an error that has but a ``name``, by the command or its first word."""
+"""The same for an error with only a ``name``, by the command or its first word."""
 
 
 def next_step(error: MemgraphError, command: str, orchestrator: str | None) -> str | None:
-    """A command line that lists what there is; None: none is known.
+    """Return a command line that lists the existing names; None: there is none.
 
     Args:
         command: the one that failed, such as ``source show``.
@@ -86,7 +86,7 @@ class CommandMissing(MemgraphError):
 
 
 class RootGroup(TyperGroup):
-    """Knows all commands by the table; imports one when it is used."""
+    """The root group: finds commands by the table, and imports one when it is used."""
 
     def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 - typer calls it so
         return command_names()
@@ -162,7 +162,7 @@ def load_command(name: str) -> Command:
 
 
 def _plugin(name: str) -> EntryPoint | None:
-    # 30 ms that no other command has to spend.
+    # Takes 30 ms, which other commands save.
     from importlib.metadata import entry_points
 
     return next(iter(entry_points(group=ENTRY_POINTS, name=name)), None)
@@ -176,7 +176,7 @@ def _summary(name: str) -> str:
 
 
 def root_command() -> TyperGroup:
-    """``memgraph`` itself."""
+    """Return the command ``memgraph`` itself."""
     from typer.main import get_install_completion_arguments
 
     return RootGroup(
@@ -193,7 +193,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code; see ``memgraph.surfaces.cli.main``."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = given[: given.index("--")] if "--" in given else given
-    # An error in the options themselves is told in the form that was asked for, too.
+    # An error in the options is reported in the requested format, too.
     invocation = Invocation(as_json="--json" in options)
     _prepare_streams()
     try:
@@ -224,7 +224,7 @@ def _refused(invocation: Invocation, error: MemgraphError) -> int:
 
 
 def _exit_code(error: MemgraphError) -> int:
-    """2 where a value on the command line is to blame, as it is of one of the wrong type."""
+    """Return 2 when a value on the command line is wrong, or of the wrong type, else 1."""
     # Its subclasses are about settings, or about what a file holds.
     return _USAGE if type(error) is InvalidInput else 1
 
@@ -253,13 +253,13 @@ def _usage(invocation: Invocation, error: typer.TyperException) -> int:
 
 
 def _system(invocation: Invocation, error: OSError) -> int:
-    """What the operating system refused: a folder that may not be written, a full disk."""
+    """Report an error of the operating system: a folder without write permission, a full disk."""
     where = {} if error.filename is None else {"path": str(error.filename)}
     message = error.strerror or type(error).__name__
     if where:
         message = f"{message}: {where['path']}"
     else:
-        # Standard output: what it did not take must not be tried again when the process ends.
+        # Standard output: unwritten data must not be flushed again when the process ends.
         with suppress(OSError):
             sys.stdout.close()
     return invocation.refuse({"code": SYSTEM_CODE, "message": message, "details": where})
@@ -271,7 +271,7 @@ def _interrupted(invocation: Invocation) -> int:
 
 
 def _prepare_streams() -> None:
-    """A character that the terminal's encoding lacks is shown as an escape, not as a crash."""
+    """Let characters that the terminal's encoding lacks appear as escapes, instead of raising."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

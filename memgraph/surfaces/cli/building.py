@@ -1,4 +1,4 @@
-"""Commands and groups of commands made of functions, each with the common options."""
+"""Building commands and groups from functions, each with the common options."""
 
 from __future__ import annotations
 
@@ -25,21 +25,23 @@ OrchestratorName = Annotated[
 
 
 def choice(kind: type[StrEnum], *names: str, text: str | None = None) -> Any:
-    """An option that takes a value of ``kind`` in any case and shows them as they are stored."""
+    """Return an option that takes a value of ``kind`` in any case and shows them as they are
+    stored.
+    """
     values = "|".join(each.value for each in kind)
     return typer.Option(*names, case_sensitive=False, metavar=values, help=text)
 
 
 def value(shown: str, text: str | None = None, *names: str) -> Any:
-    """An option that takes free text, shown as ``shown`` in the help."""
+    """Return an option that takes free text, shown as ``shown`` in the help."""
     return typer.Option(*names, metavar=shown, help=text)
 
 
 def make_command(function: Function, name: str) -> TyperCommand:
-    """A command that runs ``function`` and prints its report.
+    """Return a command that runs ``function`` and prints its report.
 
     Its docstring is the help, its annotated parameters are arguments and options; its first
-    parameter is the ``typer.Context``. One that runs until it is stopped may give None: it has
+    parameter is the ``typer.Context``. One that runs until it is stopped may return None: it has
     printed its report when it began.
     """
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -64,7 +66,7 @@ def make_command(function: Function, name: str) -> TyperCommand:
 def make_group(
     name: str, text: str, functions: Mapping[str, Function], *, default: str | None = None
 ) -> TyperGroup:
-    """A command with sub-commands; ``default`` is the one that is meant when none is named."""
+    """Return a command with sub-commands; ``default`` is run when none is named."""
     group = _Group(
         name=name,
         help=text,
@@ -79,7 +81,7 @@ def make_group(
 
 
 class _Command(TyperCommand):
-    """Writes a required argument as ``ORC``, not as ``{ORC}``."""
+    """A command that shows a required argument as ``ORC``, not as ``{ORC}``."""
 
     def collect_usage_pieces(self, ctx: Context) -> list[str]:
         return [
@@ -111,7 +113,7 @@ class _Group(TyperGroup):
 
 
 def common_parameters() -> list[Parameter]:
-    """The options that every command takes, before its name and after it."""
+    """Return the options that every command takes, before its name and after it."""
     return list(_common_parameters())
 
 
@@ -134,7 +136,7 @@ def _keep(context: Context, parameter: Parameter, value: Any) -> Any:
 
 
 def typer_context(context: Context) -> typer.Context:
-    """typer's own name for the context it hands to functions."""
+    """Return typer's own name for the context that it passes to functions."""
     return context  # type: ignore[return-value]  # typer.Context only adds to its annotations
 
 

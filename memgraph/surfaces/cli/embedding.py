@@ -1,4 +1,4 @@
-"""What follows a write: compare and embed what waits, where that is quick, or say that it waits."""
+"""Work after a write: compare and embed when that is quick, or report how many wait."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MAX_COMPARED = 2_000
 
 
 def embed_if_quick(orchestrator: Orchestrator, *, quiet: bool) -> dict[str, Any]:
-    """Compare new facts, and embed with a local model; of a remote one only say how many wait.
+    """Compare new facts, and embed with a local model; for a remote one only report how many wait.
 
     Args:
         quiet: no remark on standard error.
 
     Returns:
-        ``{"embedded": n, "pending": n}`` and, where the drain stopped early, its ``code``.
+        ``{"embedded": n, "pending": n}`` and, when it stopped early, its ``code``.
     """
     provider = orchestrator.settings.memory.embedding.provider
     orchestrator.compare_pending(limit=MAX_COMPARED)

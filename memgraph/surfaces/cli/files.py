@@ -15,9 +15,9 @@ from memgraph.paths import take_free_name
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file beside its place and rename it into it: the whole of it, or nothing.
+    """Write a file atomically, by renaming a draft beside it.
 
-    A device or pipe that was named is written to as it is.
+    A named device or pipe is written to directly.
 
     Raises:
         OSError: the folder is missing or may not be written, or the disk is full.
@@ -35,12 +35,12 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes its name when the block ends well, and never another one's.
+    """Open a file that gets its name when the block succeeds, and never replaces another.
 
-    For what cannot be done twice: that the file can be written is found out before the block.
+    For what cannot be done twice: that the file can be written is checked before the block.
 
     Raises:
-        Conflict: there is a file already.
+        Conflict: the file exists.
         OSError: the folder is missing or may not be written, or the disk is full.
     """
     if os.path.lexists(path):
@@ -54,7 +54,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 @contextmanager
 def _draft_of(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
     if not target.parent.is_dir():
-        # Otherwise the error would name the draft, of which nobody has heard.
+        # Otherwise the error would name the draft, which the user does not know.
         raise FileNotFoundError(errno.ENOENT, "no folder", str(target.parent))
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     draft = Path(name)

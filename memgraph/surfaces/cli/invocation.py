@@ -1,4 +1,4 @@
-"""What every command shares: its common options, its answer, and how that is printed."""
+"""The common options of every command, its report, and how it is printed."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Report:
     Attributes:
         data: plain JSON values, for programs.
         show: prints the same for a person.
-        error: the domain says no although there is an answer, e.g. damage was found. ``data``
-            becomes its details and the exit code is 1.
+        error: a failure in spite of an answer, e.g. damage was found. ``data`` becomes its details
+            and the exit code is 1.
     """
 
     data: dict[str, Any]
@@ -39,13 +39,13 @@ class Report:
 
 
 class Unusable(InvalidInput):
-    """What lies in a file, on standard input or in the settings does not fit: no wrong usage."""
+    """The content of a file, of standard input or of the settings is invalid; not a usage error."""
 
     code = "cli.unusable"
 
 
 class Answer(Protocol):
-    """The shape of ``Report``; a command that lives outside of memgraph has its own."""
+    """The shape of ``Report``; a command outside of memgraph has its own."""
 
     @property
     def data(self) -> dict[str, Any]: ...
@@ -62,7 +62,7 @@ class Invocation:
     """The common options of one command line; those after the command win.
 
     ``agent``: of a command that has such an option, for a server. ``named``: the orchestrator that
-    the command names, once it has asked for it.
+    the command names, once it was resolved.
     """
 
     as_json: bool = False
@@ -81,7 +81,7 @@ class Invocation:
     named: str | None = None
 
     def set(self, name: str, value: Any) -> None:
-        """Take over an option that was given; what was not given changes nothing."""
+        """Set an option that was given; options that were not given change nothing."""
         if value not in (None, False, [], ()):
             setattr(self, name, list(value) if name in ("project", "session") else value)
 
@@ -97,7 +97,7 @@ class Invocation:
 
     @property
     def reach(self) -> str:
-        """How far an answer about hand-outs goes: the same whether more was handed out or not."""
+        """Return how far an answer about hand-outs reaches, whether there were more or not."""
         if self.server_url is None:
             viewer = self.viewer
             sees, how = f"clearance {viewer.clearance.value}", ["--project", "--session"]
@@ -114,17 +114,17 @@ class Invocation:
 
     @property
     def server_url(self) -> str | None:
-        """The server that is meant; None: a root of this machine. Raises BadParameter."""
+        """The URL of the server; None: a root of this machine. Raises BadParameter."""
         from memgraph.surfaces.cli.remote import address
 
         return address(self)
 
     def require_place(self) -> None:
-        """Before a command begins.
+        """Check, before a command begins, where it runs.
 
         Raises:
-            LocalOnly: a server is meant, and the command is about a root of this machine.
-            BadParameter: the options do not say which of them is meant.
+            LocalOnly: a server is named, and the command needs a root of this machine.
+            BadParameter: the options are ambiguous.
         """
         from memgraph.surfaces.cli.remote import REMOTE, local_only
 
@@ -133,7 +133,7 @@ class Invocation:
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """The client of the server that is meant, for the time of the command."""
+        """Yield the client of the server for the time of the command."""
         from memgraph.surfaces.cli.remote import client
 
         with client(self, self.server_url or "") as made:
@@ -141,7 +141,7 @@ class Invocation:
 
     @contextmanager
     def service(self) -> Iterator[MemoryService]:
-        """The service for the time of the command; it embeds only when it is told to."""
+        """Yield the service for the time of the command; it embeds only on request."""
         # The service costs most of a command's start, and --help has to do without.
         from memgraph.service.memory_service import MemoryService
         from memgraph.surfaces.cli.remote import local_only
@@ -153,16 +153,16 @@ class Invocation:
 
     @contextmanager
     def orchestrator(self, name: str) -> Iterator[Orchestrator]:
-        """The orchestrator that a command names, as the common options let it be seen.
+        """Yield the orchestrator that a command names, limited by the common options.
 
-        On a server it has the words that servers know; any other raises LocalOnly.
+        On a server it has the methods of the client; any other raises LocalOnly.
         """
         if self.server_url is not None:
             from memgraph.surfaces.cli.remote import handle
 
             self.named = name
             with self.client() as client:
-                # Whatever a command asks of it and a server knows not, it refuses by itself.
+                # It refuses every method that a server does not know.
                 yield cast("Orchestrator", handle(self, client, name))
             return
         with self.service() as service:
@@ -175,7 +175,7 @@ class Invocation:
         return service.orchestrator(name, viewer=self.viewer, actor=self.actor or DEFAULT_ACTOR)
 
     def after_writing(self, orchestrator: Orchestrator) -> dict[str, Any]:
-        """Embed what was written, where that is quick; gives what to tell of it."""
+        """Embed what was written, when that is quick; return the result to report."""
         if self.server_url is not None:
             return {"by": "server"}
         from memgraph.surfaces.cli.embedding import embed_if_quick
@@ -183,15 +183,15 @@ class Invocation:
         return embed_if_quick(orchestrator, quiet=self.as_json)
 
     def stages(self, title: str) -> AbstractContextManager[Callable[[str, int, int], None]]:
-        """A progress bar for work in named stages, or lines; see ``screen.stages``."""
+        """Show a progress bar for work in named stages, or lines; see ``screen.stages``."""
         return stages(title, lines_every_s=None if self.as_json else LINES_EVERY_S)
 
     def screen(self) -> Screen:
-        """Standard output for a person."""
+        """Return standard output for a person."""
         return Screen()
 
     def answer(self, report: Answer) -> int:
-        """Print a report; gives the exit code."""
+        """Print a report; return the exit code."""
         if report.error is None:
             if self.as_json:
                 write_json({"ok": True, "command": self.command, "data": report.data})
@@ -206,7 +206,7 @@ class Invocation:
         return self.refuse(report.error.as_dict())
 
     def refuse(self, error: dict[str, Any], *, code: int = 1) -> int:
-        """Print an error on standard error; gives the exit code."""
+        """Print an error on standard error; return the exit code."""
         if not self.as_json:
             note(f"error[{error['code']}]: {error['message']}")
         elif sys.stderr is not None:
@@ -216,7 +216,7 @@ class Invocation:
 
 
 def invocation(context: typer.Context) -> Invocation:
-    """The invocation that a command's context carries."""
+    """Return the invocation that a command's context carries."""
     found = context.find_root().obj
     if not isinstance(found, Invocation):
         raise TypeError("a command runs inside of memgraph.surfaces.cli.app.run")
@@ -224,13 +224,13 @@ def invocation(context: typer.Context) -> Invocation:
 
 
 def write_json(value: Any) -> None:
-    """One line of JSON on standard output."""
+    """Write one line of JSON to standard output."""
     if sys.stdout is not None:
         encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
         sys.stdout.write(json_line(value, ascii_only=encoding != "utf8") + "\n")
 
 
 def flush() -> None:
-    """So that a closed pipe or a full disk is met here and not when the interpreter ends."""
+    """Flush standard output, so that a closed pipe or a full disk is noticed before the exit."""
     if sys.stdout is not None:
         sys.stdout.flush()

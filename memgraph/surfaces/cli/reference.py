@@ -22,7 +22,7 @@ WIDTH = 88
 
 
 def reference() -> str:
-    """A heading and the help text of every command, in the order of ``memgraph --help``."""
+    """Return a heading and the help text of every command, in the order of ``memgraph --help``."""
     root = typer.Context(TyperGroup(name=PROGRAM), info_name=PROGRAM, terminal_width=WIDTH)
     parts = ["## Options of every command\n", _block(_common_options())]
     for name in command_names():
@@ -31,7 +31,7 @@ def reference() -> str:
 
 
 def command_paths() -> list[str]:
-    """Every command that can be run, sub-commands with their group: ``db upgrade``."""
+    """Return every runnable command, sub-commands with their group: ``db upgrade``."""
     paths: list[str] = []
     for name in command_names():
         command = load_command(name)
@@ -52,7 +52,7 @@ def _sections(command: Command, name: str, parent: Context | None, level: int) -
 
 
 def _own_help(command: Command, context: Context) -> str:
-    """The help without the common options, which are told once."""
+    """Return the help without the common options, which are documented once."""
     common = {each.name for each in common_parameters()}
     every = command.params
     command.params = [each for each in every if each.name not in common]

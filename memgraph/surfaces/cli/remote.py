@@ -83,17 +83,17 @@ REMOTE: Final = frozenset(
         "health",
     }
 )
-"""The commands that a server can be asked for; all others are about a root of this machine."""
+"""The commands that work on a server; all others need a root of this machine."""
 
 
 class LocalOnly(MemgraphError):
-    """It is about a root of this machine, and a server was named."""
+    """The command needs a root of this machine, and a server was named."""
 
     code = "cli.local_only"
 
 
 def local_only(command: str) -> LocalOnly:
-    """The error of a command, or an option of it, that no server does."""
+    """Return the error for a command, or an option of it, that servers do not support."""
     what = f"{command} with these options" if command in REMOTE else command
     instead = "; files are sent by upload of memgraph.client, or PUT /ingest/files/{name}"
     return LocalOnly(
@@ -103,7 +103,7 @@ def local_only(command: str) -> LocalOnly:
 
 
 def address(given: Invocation, environ: Mapping[str, str] = os.environ) -> str | None:
-    """The server that a command line is about; None: a root of this machine.
+    """Return the server that a command line names; None: a root of this machine.
 
     Raises:
         BadParameter: it names both, or has options for a server and names none.
@@ -114,7 +114,7 @@ def address(given: Invocation, environ: Mapping[str, str] = os.environ) -> str |
     if found is None and given.root is None:
         found = environ.get(SERVER_VARIABLE) or None
     if found is None and (given.key or given.key_file or given.ca_file or given.plain_http):
-        # Whoever shows a key means a server: nothing is to be written somewhere else.
+        # With a key a server is meant: nothing may be written elsewhere.
         raise typer.BadParameter(
             "--key, --key-file, --ca-file and --plain-http are for a server: name it with --server"
         )
@@ -123,10 +123,10 @@ def address(given: Invocation, environ: Mapping[str, str] = os.environ) -> str |
 
 @contextmanager
 def client(given: Invocation, url: str) -> Iterator[Client]:
-    """A client of the server for the time of a command.
+    """Yield a client of the server for the time of a command.
 
     Raises:
-        ExtraMissing: httpx is not installed. InvalidInput: no address, or no key.
+        ExtraMissing: httpx is not installed. InvalidInput: an invalid address, or no key.
     """
     if given.actor is not None:
         raise typer.BadParameter("on a server the journal names the key: leave --actor out")
@@ -143,7 +143,7 @@ def client(given: Invocation, url: str) -> Iterator[Client]:
 
 @contextmanager
 def _said_as_options(key: str | None) -> Iterator[None]:
-    """Errors that speak of headers and arguments speak of options here."""
+    """Raise errors about headers and arguments as errors about options."""
     try:
         yield
     except Unauthenticated as error:
@@ -165,7 +165,9 @@ def _said_as_options(key: str | None) -> Iterator[None]:
 
 
 def handle(given: Invocation, asked: Client, name: str) -> RemoteHandle:
-    """The orchestrator that a command names, as the common options narrow what the key sees."""
+    """Return the orchestrator that a command names, with the common options narrowing the key's
+    view.
+    """
     narrowing: dict[str, Any] = {
         "project_ids": tuple(given.project) or None,
         "session_ids": tuple(given.session) or None,
@@ -176,7 +178,7 @@ def handle(given: Invocation, asked: Client, name: str) -> RemoteHandle:
 
 
 class RemoteHandle:
-    """A handle on a server, with the words as commands say them; others are local only."""
+    """A handle on a server, with the methods that commands use; others are local only."""
 
     def __init__(self, remote: RemoteOrchestrator, command: str) -> None:
         self.remote = remote
@@ -188,7 +190,7 @@ class RemoteHandle:
             raise local_only(self._command)
         return getattr(self.remote, word)
 
-    # What a server does tells nothing of how far it is.
+    # A server reports no progress.
     def verify(self, _progress: Any = None) -> Any:
         return self.remote.verify()
 
@@ -217,7 +219,7 @@ class RemoteHandle:
         return self.remote.export(target, **fields)
 
     def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
-        """The lines, once all of them have come and were checked."""
+        """Return the lines, once all of them have arrived and were checked."""
         with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
             whole = Path(folder) / "export.jsonl"
             self.remote.export(whole, with_vectors=with_vectors)
@@ -238,7 +240,9 @@ class RemoteHandle:
 
 
 def _key(given: Invocation, environ: Mapping[str, str] = os.environ) -> str | None:
-    """The secret: of the option, else the file, else the variable; never told in an error."""
+    """Return the secret: from the option, else the file, else the variable; never shown in an
+    error.
+    """
     if given.key is not None and given.key_file is not None:
         raise typer.BadParameter("name a --key or a --key-file, not both")
     if given.key_file is None:
@@ -255,12 +259,12 @@ def _key(given: Invocation, environ: Mapping[str, str] = os.environ) -> str | No
 
 
 def _authorities(ca_file: str | None) -> ssl.SSLContext | bool:
-    """Whose certificates are believed. Raises InvalidInput: the file holds none."""
+    """Return the trusted certificates. Raises InvalidInput: the file holds none."""
     if ca_file is None:
         return True
     import ssl
 
-    # ssl does not say which file is missing.
+    # ssl does not name the missing file.
     with Path(ca_file).open("rb"):
         pass
     try:

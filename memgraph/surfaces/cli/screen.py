@@ -1,4 +1,4 @@
-"""What a person sees: lines, tables, trees and progress. The only module that loads rich."""
+"""Output for people: lines, tables, trees and progress. The only module that loads rich."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STATUS_STYLE = {
 
 
 class Screen:
-    """Standard output for a person. Every text passes ``plain`` on its way."""
+    """Standard output for a person. Every text is passed through ``plain``."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -52,11 +52,13 @@ class Screen:
         )
 
     def line(self, text: str = "", *, style: str | None = None) -> None:
-        """One line; a longer one is wrapped by the terminal itself, so that it can be copied."""
+        """Print one line; a longer one is wrapped by the terminal itself, so that it can be
+        copied.
+        """
         self._console.print(plain(text), style=style, soft_wrap=True)
 
     def block(self, text: str, *, indent: int = 0) -> None:
-        """Text of several lines, wrapped at words."""
+        """Print text of several lines, wrapped at words."""
         from rich.text import Text
 
         width = max(self._console.width - indent, 20)
@@ -64,20 +66,20 @@ class Screen:
             self._console.print(" " * indent + line.plain.rstrip(), soft_wrap=True)
 
     def raw_lines(self, text: str) -> None:
-        """Text of several lines as it is, but for what a terminal would obey."""
+        """Print text of several lines unchanged, without terminal control characters."""
         self._console.print(plain(text, keep_lines=True), soft_wrap=True, end="")
 
     def heading(self, text: str) -> None:
         self.line(text, style="bold")
 
     def fields(self, rows: Sequence[tuple[str, str]]) -> None:
-        """Names and values, one pair per line."""
+        """Print names and values, one pair per line."""
         self.table(("", ""), rows, header=False)
 
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool = True
     ) -> None:
-        """A table whose cells are folded, never cut; ids stay whole."""
+        """Print a table whose cells are folded, never cut; ids stay whole."""
         from rich.box import SIMPLE_HEAD
         from rich.table import Table
         from rich.text import Text
@@ -97,11 +99,11 @@ class Screen:
         self._print_lines(table)
 
     def tree(self, root: Branch) -> None:
-        """A tree with guide lines."""
+        """Print a tree with guide lines."""
         self._print_lines(root.rendered())
 
     def _print_lines(self, shown: Table | Tree) -> None:
-        """As wide as the terminal; in a pipe or a file each line as long as it is."""
+        """Print at the terminal's width; in a pipe or a file do not wrap."""
         from rich.console import Console
 
         if self._console.is_terminal:
@@ -122,7 +124,7 @@ class Branch:
         self._children: list[Branch] = []
 
     def add(self, text: str, *, style: str = "") -> Branch:
-        """A child; gives it, so that it can have children of its own."""
+        """Add a child and return it."""
         child = Branch(text, style=style)
         self._children.append(child)
         return child
@@ -139,7 +141,7 @@ class Branch:
 
 
 def note(text: str) -> None:
-    """A remark on standard error, where it does not disturb what is piped on."""
+    """Print a remark on standard error, so that piped output is not disturbed."""
     if sys.stderr is not None:
         sys.stderr.write(plain(text) + "\n")
         sys.stderr.flush()
@@ -147,10 +149,10 @@ def note(text: str) -> None:
 
 @contextmanager
 def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error while something long runs; nothing where no person looks.
+    """Show a bar on standard error during long work; nothing without a terminal.
 
     Yields:
-        What to call with the number of steps done since the last call.
+        A function to call with the number of steps done since the last call.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
@@ -169,13 +171,13 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
 def stages(
     title: str, *, lines_every_s: float | None = None
 ) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for work in named stages.
+    """Show a bar for work in named stages.
 
     Args:
-        lines_every_s: where no terminal is, a line says so often how far it is; None: nothing does.
+        lines_every_s: without a terminal, print a line of progress at this interval; None: none.
 
     Yields:
-        What to call with a stage, how much of it is done, and how much there is.
+        A function to call with a stage, how much of it is done, and how much there is.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         yield _lines(title, lines_every_s)
@@ -211,7 +213,7 @@ def _lines(title: str, every_s: float | None) -> Callable[[str, int, int], None]
 
 
 def _width() -> int | None:
-    """None: as wide as the terminal."""
+    """Return the width; None: that of the terminal."""
     if sys.stdout is not None and sys.stdout.isatty():
         return None
     given = os.environ.get("COLUMNS", "")

@@ -1,4 +1,4 @@
-"""Text from outside, made fit for a terminal; values made fit for a program."""
+"""Text from outside, made safe for a terminal; values made safe for a program."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 
 def plain(text: str, *, keep_lines: bool = False) -> str:
-    """``text`` with every control, format and surrogate character shown as an escape.
+    """Return ``text`` with every control, format and surrogate character shown as an escape.
 
-    A terminal obeys escape sequences, and right-to-left overrides can make a line say something
-    else than it does; here they become visible: ESC is ``\\x1b``.
+    A terminal obeys escape sequences, and right-to-left overrides can make a line appear as
+    something else; here they become visible: ESC is ``\\x1b``.
 
     Args:
-        keep_lines: leave line feeds alone; otherwise they become spaces.
+        keep_lines: keep line feeds; otherwise they become spaces.
     """
     kept = "\n" if keep_lines else " "
     return "".join(kept if one == "\n" else _shown(one) for one in text.expandtabs(4))
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """``1 time``, ``2 times``. ``many``: where it is not ``one`` with an s."""
+    """Return ``1 time``, ``2 times``. ``many``: the plural when it is not ``one`` with an s."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def json_line(value: Any, *, ascii_only: bool = False) -> str:
-    """One line of JSON in which no character can act on a terminal: those are ``\\u`` escapes.
+    """Return one line of JSON without characters that act on a terminal: those are ``\\u`` escapes.
 
     Args:
-        ascii_only: for an output that cannot show more.
+        ascii_only: for an output limited to ASCII.
     """
     text = json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
     if text.isascii() and text.isprintable():

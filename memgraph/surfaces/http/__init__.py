@@ -1,1 +1,1 @@
-"""The HTTP API: requests in, the service's values out as JSON; no rule lives here."""
+"""The HTTP API: requests to the service, its values as JSON; no rule is defined here."""

@@ -1,4 +1,4 @@
-"""Answers: the service's values as JSON, made once."""
+"""Answers: the service's values serialised as JSON, once."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ T = TypeVar("T")
 
 
 def answered(value: Value, *, status: int = 200) -> Response:
-    """A value as the body of an answer.
+    """Return a value as the body of an answer.
 
-    The declared response model documents it; nothing validates a second time what the service made.
+    The declared response model documents it; the service's values are not validated again.
     """
     return Response(value.__pydantic_serializer__.to_json(value), status, media_type=JSON)
 
 
 def answered_as(adapter: TypeAdapter[T], value: T) -> Response:
-    """``answered`` for what is no ``Value``, such as a dataclass."""
+    """Return ``answered`` for a value that is no ``Value``, such as a dataclass."""
     return Response(adapter.dump_json(value), media_type=JSON)
 
 
 def tagged(response: Response, request: Request) -> Response:
-    """An answer with an ETag of its bytes, or 304 where the asker has these very bytes."""
+    """Return an answer with an ETag of its bytes, or 304 when the client has these bytes."""
     tag = f'"{hashlib.sha256(response.body).hexdigest()[:32]}"'
     if _names(request.headers.get("if-none-match", ""), tag):
         response = Response(status_code=304)
@@ -37,7 +37,7 @@ def tagged(response: Response, request: Request) -> Response:
 
 
 def done() -> Response:
-    """The answer to a change that has nothing to tell."""
+    """Return the empty answer to a change."""
     return Response(status_code=204)
 
 

@@ -1,4 +1,4 @@
-"""The application: routes, errors and limits put together."""
+"""The application: routes, errors and limits assembled."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from memgraph.surfaces.http.routes import (
 )
 from memgraph.surfaces.pages import Pages
 
-# What is asked for most is looked for first.
+# The most frequent routes come first.
 ROUTERS = (
     memories.router,
     recalling.router,
@@ -74,7 +74,7 @@ ROUTERS = (
 
 
 class Api(FastAPI):
-    """FastAPI within an ``Envelope``, which is outside even of what answers for its bugs."""
+    """FastAPI within an ``Envelope``, which also covers the handler of bugs."""
 
     def openapi(self) -> dict[str, Any]:
         return openapi()
@@ -87,14 +87,14 @@ class Api(FastAPI):
 def create_app(
     gate: Gate, *, pages: Pages | None = None, lengthy: Lengthy | None = None
 ) -> FastAPI:
-    """The HTTP API over the orchestrators of a gate's service.
+    """Return the HTTP API over the orchestrators of a gate's service.
 
     Args:
-        pages: for people, which the caller mounts; None: there are none.
-        lengthy: the share of what takes long, for all surfaces; None: one of its own.
+        pages: for people, mounted by the caller; None: there are none.
+        lengthy: the limit for long work, shared by all surfaces; None: one of its own.
 
-    The service stays the caller's: it is closed by who made it. ``app.state.log``, an ``EventLog``,
-    is told of requests where it is set.
+    The caller owns and closes the service. ``app.state.log``, an ``EventLog``, receives requests
+    when it is set.
     """
     app = Api(title="memgraph", version=__version__, docs_url=None, redoc_url=None)
     app.state.gate = gate
@@ -140,9 +140,10 @@ def create_app(
 
 @cache
 def _heads() -> tuple[APIRoute, ...]:
-    """HEAD for every GET that answers with a value; not for streams and copies, which take work.
+    """Add HEAD for every GET that answers with a value; not for streams and copies, which are
+    costly.
 
-    The route is the same, and the server leaves its answer's body out.
+    The route is the same, and the server omits the body of its answer.
     """
     found = []
     for route in (each for router in ROUTERS for each in router.routes):
@@ -155,5 +156,5 @@ def _heads() -> tuple[APIRoute, ...]:
 
 @cache
 def openapi() -> dict[str, Any]:
-    """The OpenAPI document; the same for every application of this version."""
+    """Return the OpenAPI document; the same for every application of this version."""
     return document(ROUTERS)

@@ -12,9 +12,9 @@ from memgraph.model.values import Value
 
 
 class ItemOf:
-    """An object that is documented as a value, and left as it came for the library to judge.
+    """An object that is documented as a value, and passed unchanged for the library to validate.
 
-    In a batch an item that is not valid is rejected by itself, and the others are done.
+    In a batch an invalid item is rejected by itself, and the others are processed.
     """
 
     def __init__(self, kind: type[Value]) -> None:

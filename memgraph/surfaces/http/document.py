@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI makes of the routes, and what holds for all of them."""
+"""The OpenAPI document: FastAPI's, with what all operations have in common."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ DESCRIPTION: Final = (
 ALWAYS: Final = (400, 401, 403, 404, 408, 413, 421, 422, 429, 500, 503, 504)
 """Statuses of problems that any operation may answer with."""
 WHEN_WRITING: Final = (409, 502, 507)
-"""Further ones, of every operation that is not a GET."""
+"""Additional ones, for every operation that is not a GET."""
 NOT_MODIFIED: Final[dict[int | str, dict[str, Any]]] = {
     304: {"description": "The asker has it already: If-None-Match named its ETag."}
 }
 """For ``responses=`` of a route that answers with ``tagged``."""
 
 PERMISSION: Final = "x-permission"
-"""Names in the document what an operation takes: a permission, or ``any`` key."""
+"""The document's key for an operation's permission, or ``any`` key."""
 
 
 def _query(name: str, schema: Mapping[str, Any], description: str) -> dict[str, Any]:
@@ -58,7 +58,7 @@ NARROWING: Final = (
     _query("agent", _NAME, "Only this agent's and nobody's."),
     _query("clearance", {"enum": [*Sensitivity]}, "Nothing of a higher sensitivity."),
 )
-"""What every operation on an orchestrator takes; ``entering`` reads it."""
+"""The query parameters of every operation on an orchestrator; ``entering`` reads them."""
 _ONCE: Final = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -70,14 +70,16 @@ _SCHEMAS: Final = "#/components/schemas/"
 
 
 def problem_answers(*statuses: int) -> dict[str, Any]:
-    """Answers with a problem, as OpenAPI describes them; also for ``responses=`` of a route."""
+    """Return answers with a problem, as OpenAPI describes them; also for a route's
+    ``responses=``.
+    """
     return {str(status): _answer(HTTPStatus(status).phrase) for status in statuses}
 
 
 def document(routers: Iterable[APIRouter]) -> dict[str, Any]:
-    """The OpenAPI document of routers, with the answers of every error in it.
+    """Return the OpenAPI document of routers, with the answers of every error in it.
 
-    Making it builds the models of all bodies and answers: a first request does not wait for them.
+    Building it builds the models of all bodies and answers, so that a first request need not wait.
     """
     every = [route for router in routers for route in router.routes]
     routes = [route for route in every if isinstance(route, APIRoute)]
@@ -107,7 +109,7 @@ def document(routers: Iterable[APIRouter]) -> dict[str, Any]:
 
 
 def permission_of(dependant: Dependant) -> Permission | None:
-    """What the handle of a route takes; None: any key, or none."""
+    """Return the permission that a route's handle requires; None: any key, or none."""
     found = getattr(dependant.call, "permission", None)
     inner = (permission_of(each) for each in dependant.dependencies)
     return next((each for each in (found, *inner) if each is not None), None)

@@ -1,4 +1,4 @@
-"""From a request to the handle that answers it: who asks, which orchestrator, how narrowly."""
+"""From a request to its handle: the principal, the orchestrator and the narrowing."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def gate_of(request: Request) -> Gate:
 
 
 def principal_of(request: Request) -> Principal:
-    """Who asks. Raises Unauthenticated."""
+    """Return the principal of a request. Raises Unauthenticated."""
     principal = gate_of(request).authenticate(shown_key(request.scope))
     request.scope[AUTHENTICATED] = True
     return principal
 
 
 def asking_of(request: Request) -> Principal:
-    """Who asks, and in words that there are.
+    """Return the principal of a request with valid query parameters.
 
     Raises:
         Unauthenticated: see ``principal_of``.
@@ -48,7 +48,7 @@ def asking_of(request: Request) -> Principal:
 
 
 async def untimed(request: Request) -> None:
-    """The dependency of a route whose answer may take longer than others."""
+    """Exempt a route from the time limit, as a dependency."""
     request.scope.get(UNTIMED, lambda: None)()
 
 
@@ -56,19 +56,19 @@ Asking = Annotated[Principal, Depends(asking_of)]
 
 
 def sees_whole(orc: Orchestrator, principal: Principal) -> bool:
-    """Whether nothing is hidden from who asks, and no less was asked for."""
+    """Return True when nothing is hidden from the principal, and its view is not narrowed."""
     return access.sees_whole(principal, orc.viewer)
 
 
 def entering(permission: Permission) -> Callable[..., Awaitable[Orchestrator]]:
-    """The dependency that gives a route its handle, for those with a permission.
+    """Return the dependency that gives a route its handle, for principals with a permission.
 
     The scope comes from the key and the address of the request, never from its body; the query
-    parameters narrow it. A write with an Idempotency-Key that was done before goes no further.
+    parameters narrow it. A repeated write with an Idempotency-Key ends here.
     """
 
     async def enter(request: Request) -> Orchestrator:
-        # One way to a thread and back for all that looks at files.
+        # One round trip to a thread for all file access.
         principal, handle = await run_sync(_entered, request, permission)
         request.scope[ENTERED] = (principal, handle.name)
         if permission in WRITING:
@@ -81,7 +81,7 @@ def entering(permission: Permission) -> Callable[..., Awaitable[Orchestrator]]:
 
 
 def _require_wanted(request: Request) -> None:
-    """Raises RequestTimeout: it waited so long for its turn that it was answered meanwhile."""
+    """Raise RequestTimeout when the request was answered while it waited for its turn."""
     if not request.scope.get(WANTED, lambda: True)():
         raise RequestTimeout("nobody waits for this any more; nothing was done")
 
@@ -94,9 +94,9 @@ def _entered(request: Request, permission: Permission) -> tuple[Principal, Orche
 
 
 def _narrowing(request: Request) -> Narrowing | None:
-    """What the query parameters narrow the view to; they are described in ``document.NARROWING``.
+    """Return the narrowing of the query parameters; they are described in ``document.NARROWING``.
 
-    Read by hand: every request has them, nearly none names them, and FastAPI takes 0.2 ms.
+    Parsed by hand: every request may have them, few do, and FastAPI takes 0.2 ms.
     """
     if not request.scope["query_string"]:
         return None
@@ -111,7 +111,7 @@ def _narrowing(request: Request) -> Narrowing | None:
 
 
 def _names(given: QueryParams, name: str) -> list[str] | None:
-    """What a parameter names; an empty one names nothing, and narrows to that."""
+    """Return the names in a parameter; an empty one narrows to nothing."""
     return [each for each in given.getlist(name) if each] if name in given else None
 
 
@@ -122,7 +122,9 @@ Admin = Annotated[Orchestrator, Depends(entering(Permission.ADMIN))]
 
 
 def undivided(what: str, *, field: str) -> Callable[..., Orchestrator]:
-    """The dependency of ``what`` is for an admin from whom nothing is hidden, who asks for all."""
+    """Return the dependency of ``what`` for an admin from whom nothing is hidden and who narrows
+    nothing.
+    """
 
     def enter(orc: Admin, asking: Asking) -> Orchestrator:
         if not sees_whole(orc, asking):

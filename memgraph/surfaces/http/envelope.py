@@ -1,7 +1,7 @@
-"""What every answer has, whatever it answers: an id, headers of a private API, a line in the log.
+"""What every answer has: a request id, headers of a private API, a line in the log.
 
-It is the outermost part of the application: what went wrong inside and nobody expected ends here,
-told by its class and its place alone, because the text of an error may hold what was sent.
+It is the outermost part of the application: unexpected errors end here, and are logged only by
+their class and place, because the text of an error may contain what was sent.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SECURITY: Final[Headers] = [
     (b"referrer-policy", b"no-referrer"),
 ]
 QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Asked every few seconds by machines; logged where they fail."""
+"""Paths that machines poll; logged only when they fail."""
 CUT_OFF: Final = "the server ends before this is done; a write may be done all the same"
 NO_STORE: Final = (b"cache-control", b"no-store")
 # An id of a trace or a UUID, and nothing that could be a text: it comes to stand in the log.
@@ -45,10 +45,10 @@ _CODE: Final = re.compile(r"^[a-z_]+(\.[a-z_]+)*$")
 
 
 class Envelope:
-    """Completes every answer of an application, and tells of it.
+    """Completes every answer of an application, and logs it.
 
     Args:
-        log: of the process, where there is one.
+        log: of the process, if there is one.
     """
 
     def __init__(self, app: ASGIApp, log: Callable[[], EventLog | None]) -> None:
@@ -124,8 +124,8 @@ class Envelope:
 
 
 def _relative(scope: Scope, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Redirects to ourselves name no host: behind a proxy that encrypts, the address that we see
-    is not that of who asks.
+    """Make redirects to ourselves relative: behind a TLS proxy, the address that we see is not the
+    client's.
     """
     own = f"{scope.get('scheme', 'http')}://{header(scope, b'host')}".encode("latin-1")
     told = []
@@ -138,11 +138,11 @@ def _relative(scope: Scope, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 
 def _code_of(body: bytes) -> str | None:
-    """The code of the error that an answer tells: of a problem, or of an error over MCP."""
+    """Return the code of the error in an answer: of a problem, or of an error over MCP."""
     try:
         told = json.loads(body)
         code = told["code"] if "code" in told else told["error"]["data"]["code"]
     except (ValueError, KeyError, TypeError):
-        # Whatever is mounted may answer in its own way.
+        # Mounted applications may answer in their own way.
         return None
     return code if isinstance(code, str) and _CODE.match(code) else None

@@ -1,4 +1,4 @@
-"""What requests may hold, as the OpenAPI document tells it: a name that is not there is refused.
+"""Rejection of parameters and fields that the OpenAPI document does not declare.
 
 A misspelt parameter that was ignored would widen what its sender sees.
 """
@@ -25,8 +25,8 @@ class Known:
     """The names that each operation of a document takes.
 
     Args:
-        load: makes the OpenAPI document, which takes half a second; called once, by whoever needs
-            it first. Others wait for it.
+        load: returns the OpenAPI document, which takes half a second; called once, at first need.
+            Concurrent callers wait for it.
     """
 
     def __init__(self, load: Callable[[], Json]) -> None:
@@ -38,7 +38,7 @@ class Known:
         self._bodies: dict[tuple[str, str], Json] = {}
 
     def read(self) -> None:
-        """Read the document, unless that was done."""
+        """Read the document, if it was not read yet."""
         if self._loaded:
             return
         with self._loading:
@@ -59,7 +59,7 @@ class Known:
                 self._bodies[path, method] = content.get("application/json", {}).get("schema", {})
 
     def require_query(self, request: Request) -> None:
-        """Raises InvalidInput: a parameter is none of the route's, or comes more than once."""
+        """Raise InvalidInput when a parameter is unknown to the route, or repeated."""
         # It builds the models, too: no body is to be read before that.
         self.read()
         if not request.scope["query_string"]:
@@ -83,7 +83,7 @@ class Known:
             raise invalid(problems[:MOST_PROBLEMS])
 
     def unknown_field(self, request: Request, where: Iterable[int | str]) -> str:
-        """What is told of a field that a body has and its model has not.
+        """Return the message for a field of a body that its model does not have.
 
         Args:
             where: the steps from the body to what holds the field.
@@ -101,7 +101,9 @@ class Known:
         return f"no such field; {_listed(names)}" if names else "no such field"
 
     def _below(self, schema: Json, step: int | str) -> Iterator[Json]:
-        """What a step of a path may lead to; the name of one of several models leads to it."""
+        """Yield the schemas that a step of a path may lead to; the name of a model leads to that
+        model.
+        """
         for each in self._plain(schema):
             if isinstance(step, int):
                 yield from (each[name] for name in ("items",) if name in each)
@@ -111,7 +113,7 @@ class Known:
                 yield each
 
     def _plain(self, schema: Json) -> Iterator[Json]:
-        """A schema without references, as one or several."""
+        """Return a schema without references, as one or several."""
         if "$ref" in schema:
             yield from self._plain(self._schemas[schema["$ref"].removeprefix(_SCHEMAS)])
         elif "anyOf" in schema:
@@ -122,13 +124,13 @@ class Known:
 
 
 def invalid(problems: list[dict[str, str]]) -> InvalidInput:
-    """The error that tells of fields, each as ``{"field": …, "problem": …}``."""
+    """Return the error for wrong fields, each as ``{"field": …, "problem": …}``."""
     told = "; ".join(f"{each['field']}: {each['problem']}" for each in problems[:5])
     return InvalidInput(f"not a valid request: {told}", problems=problems)
 
 
 def told(part: object) -> str:
-    """A step to the field that is wrong: a name that somebody made up may be a text."""
+    """Return a step to a wrong field for the message: a made-up name may be any text."""
     text = str(part)
     return text if _NAME.match(text) else "(unknown)"
 

@@ -1,4 +1,4 @@
-"""Work that may take minutes: so much of it at a time that others find a thread."""
+"""Work that may take minutes, limited so that other requests find a thread."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fastapi import Request
 from memgraph.errors import ServerBusy
 
 SHARE: Final = 4
-"""Of so many threads one may be taken by such work."""
+"""One thread of so many may be used for such work."""
 RETRY_S: Final = 5
 
 
 class Lengthy:
-    """How much of it is done. Thread-safe.
+    """The limit of such work. Thread-safe.
 
     Args:
         threads: of the server, for all requests.
@@ -28,10 +28,10 @@ class Lengthy:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """One piece of work more, for the time of the block; nobody waits for it in a thread.
+        """Count one more piece of work for the time of the block; never blocks.
 
         Raises:
-            ServerBusy: as much is done already as may be.
+            ServerBusy: the limit is reached.
         """
         if not self._free.acquire(blocking=False):
             raise ServerBusy("other jobs, audits or copies are being done", retry_after_s=RETRY_S)
@@ -42,6 +42,6 @@ class Lengthy:
 
 
 def lengthy_of(request: Request) -> Lengthy:
-    """The server's."""
+    """Return the server's limit."""
     found: Lengthy = request.app.state.lengthy
     return found

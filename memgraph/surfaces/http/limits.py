@@ -1,9 +1,9 @@
-"""Bounds on what a request may take: its size, its time, how often, how many at once.
+"""Bounds on requests: size, time, rate and concurrency.
 
-A body is read whole before the application sees the request: nobody who sends slowly holds a
-thread. Whose key is not known yet is asked for it before a large body is read, and when many like
-them are being read. What is refused for its size or rate costs neither a thread nor a look at a
-file.
+A body is read whole before the application sees the request, so that a slow sender holds no thread.
+A sender whose key is unknown is authenticated before a large body is read, and when many such
+bodies are being read. Requests refused for their size or rate cost neither a thread nor file
+access.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from memgraph.surfaces.scopes import AUTHENTICATED, UNTIMED, WANTED
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Who sent a request.
+    """The sender of a request.
 
     Attributes:
-        name: what it counts for: the digest of a key, the visitor of a page, or an address.
-        secret: what was shown as a key.
-        known: whether it was found to be one before, or the visitor is signed in.
+        name: the unit that is limited: the digest of a key, the visitor of a page, or an address.
+        secret: the key that was shown.
+        known: True when the key was accepted before, or the visitor is signed in.
     """
 
     name: str
@@ -67,12 +67,12 @@ class Source:
 
 
 class Sources:
-    """Whom a request counts for: its key once that was found to be one, else its address.
+    """Finds the unit that a request counts for: its key once that was accepted, else its address.
 
     Keys are known by the digest of their secret: no file is read for a request that is refused.
 
     Args:
-        visitor: whom one without a key counts for by its session; None: its address.
+        visitor: returns the unit of a session for a request without a key; None: its address.
     """
 
     def __init__(self, visitor: Callable[[Scope], str | None] = lambda _scope: None) -> None:
@@ -80,7 +80,7 @@ class Sources:
         self._visitor = visitor
 
     def of(self, scope: Scope) -> Source:
-        """Who sent a request, as far as its head tells."""
+        """Return the sender of a request, as far as its head shows."""
         secret = shown_key(scope)
         if secret is not None:
             digest = _digest(secret)
@@ -92,7 +92,7 @@ class Sources:
         return Source("" if client is None else str(client[0]), secret, known=False)
 
     def learning(self, scope: Scope, source: Source, send: Send) -> Send:
-        """Passes an answer on, and notes whether the key was one."""
+        """Pass an answer on, and record whether the key was valid."""
         secret = source.secret
         if secret is None:
             return send
@@ -120,7 +120,7 @@ def _digest(secret: str) -> str:
 
 
 ALIVE: Final = "/healthz"
-"""Answered however busy the server is."""
+"""The path that is answered however busy the server is."""
 BUSY_RETRY_S: Final = 1
 STRANGERS_BYTES: Final = 65_536
 """The largest body that is read before its sender has shown a key."""
@@ -131,12 +131,11 @@ Refusing = Callable[[MemgraphError, int], Coroutine[Any, Any, None]]
 
 
 class Limits:
-    """The bounds of ``memory.server`` around an application.
+    """Enforces the bounds of ``memory.server`` around an application.
 
     Args:
-        max_file_bytes: of a file that is uploaded (PUT); the application reads it piece by piece.
-        authenticate: raises Unauthenticated, InvalidConfig for what was shown as a key; called in a
-            thread.
+        max_file_bytes: of an uploaded file (PUT); the application reads it piece by piece.
+        authenticate: raises Unauthenticated, InvalidConfig for an invalid key; called in a thread.
         pages: for people, within the application: they sign in, and are refused with a page.
         monotonic: seconds.
     """
@@ -191,7 +190,7 @@ class Limits:
         await self._answered(scope, body, self._sources.learning(scope, source, send))
 
     async def _arrived(self, scope: Scope, receive: Receive, source: Source) -> Receive | None:
-        """What gives the body to the application; None: the client is gone."""
+        """Return a function that yields the body to the application; None: the client is gone."""
         if scope["method"] == "PUT":
             _require_size(scope, self._max_file_bytes)
             return _counted(receive, self._max_file_bytes)
@@ -212,7 +211,7 @@ class Limits:
         return _given(body, receive)
 
     async def _is_known(self, scope: Scope, source: Source) -> bool:
-        """Whether it is known who sends; they are asked where much depends on it."""
+        """Return True when the sender is known, after authenticating it if much depends on it."""
         if source.known:
             return True
         small = _size(scope) <= STRANGERS_BYTES
@@ -222,7 +221,7 @@ class Limits:
             await run_sync(self._authenticate, source.secret)
         except Unauthenticated:
             if small and self._pages_of(scope) is not None:
-                # Such as the form for signing in: whoever sends it has no key to show yet.
+                # Such as the form for signing in: its sender has no key yet.
                 raise _busy() from None
             raise
         scope[AUTHENTICATED] = True
@@ -251,7 +250,7 @@ class Limits:
         self._working -= 1
 
     def _pages_of(self, scope: Scope) -> Pages | None:
-        """The pages, if a request is for one of them."""
+        """Return the pages, if a request is for one of them."""
         return self._pages if self._pages is not None and self._pages.has(scope) else None
 
     def _visitor(self, scope: Scope) -> str | None:
@@ -267,10 +266,11 @@ class Limits:
 
 
 class _Reply:
-    """Passes an answer on; where none has begun in time, tells so, and drops the one that comes.
+    """Passes an answer on; when none has begun in time, answers with an error and drops the late
+    one.
 
-    The work itself is not broken off: a thread cannot be, and a write that was begun is finished.
-    One that was not begun is not wanted any more.
+    The work itself is not cancelled: a thread cannot be, and a begun write is finished. Work that
+    has not begun is skipped.
     """
 
     def __init__(
@@ -295,15 +295,15 @@ class _Reply:
         await self._send(message)
 
     def untimed(self) -> None:
-        """It may take as long as it takes; to be called in the event loop."""
+        """Remove the time limit; to be called in the event loop."""
         self._timer.cancel()
 
     def is_wanted(self) -> bool:
-        """Whether somebody still waits for the answer."""
+        """Return True while somebody waits for the answer."""
         return not self._expired
 
     async def end(self) -> None:
-        """The application has come to its end, and so has what was told in its place."""
+        """End the answer: the application, or the error in its place, has completed."""
         self._timer.cancel()
         self._leave_once()
         if self._telling is not None:
@@ -341,10 +341,10 @@ def _require_size(scope: Scope, limit: int) -> None:
 
 
 def _require_plain_json(body: bytes) -> None:
-    """Refuse JSON that two parsers would understand differently; what is no JSON passes.
+    """Refuse JSON that two parsers would read differently; what is no JSON passes.
 
     Raises:
-        InvalidInput: it is not UTF-8 (RFC 8259, 8.1), or an object names a field twice.
+        InvalidInput: it is not UTF-8 (RFC 8259, 8.1), or an object has a field twice.
     """
     if json.detect_encoding(body) not in ("utf-8", "utf-8-sig"):
         raise InvalidInput("JSON is sent as UTF-8")
@@ -358,7 +358,7 @@ def _unique_fields(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _size(scope: Scope) -> float:
-    """How large the body is said to be, bytes; infinite where it comes in chunks."""
+    """Return the declared size of the body, bytes; infinite for chunks."""
     told = header(scope, b"content-length")
     if told is not None and told.isdigit():
         return int(told)
@@ -382,7 +382,7 @@ async def _read(receive: Receive, limit: int) -> bytes | None:
 
 
 def _given(body: bytes, receive: Receive) -> Receive:
-    """Gives a body that was read, and then whatever comes."""
+    """Return a receive function for a body that was read, and then for what follows."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def given() -> Message:
@@ -392,7 +392,7 @@ def _given(body: bytes, receive: Receive) -> Receive:
 
 
 async def _gone() -> Message:
-    """What there is to receive of a request that is refused."""
+    """Return the disconnect message for a request that is refused."""
     return {"type": "http.disconnect"}
 
 

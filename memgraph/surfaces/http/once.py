@@ -1,7 +1,7 @@
-"""Idempotency-Key: a request that arrives twice is done once, and answered alike.
+"""Idempotency-Key: a request that arrives twice is processed once, with the same answer.
 
-One of those with the same key goes on; the others wait for it here, in the event loop, and hold no
-thread. Between processes, and after a crash, the database tells what was done.
+One of those with the same key proceeds; the others wait in the event loop, and hold no thread.
+Between processes, and after a crash, the database has the record.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LOOK_EVERY_S: Final = 0.05
 
 
 class Replay(Exception):  # an answer, no error
-    """The request was done before, and this is what it was answered."""
+    """The request was processed before; this is its answer."""
 
     def __init__(self, kept: Kept) -> None:
         super().__init__("answered before")
@@ -44,7 +44,7 @@ class Replay(Exception):  # an answer, no error
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Where a request writes, and what its sender sees."""
+    """The orchestrator that a request writes to, and its sender's view."""
 
     service: MemoryService
     name: str
@@ -63,10 +63,10 @@ class Turn:
         self._done = anyio.Event()
 
     async def take(self, asker: Asker, claim: Claim) -> None:
-        """Let the request go on under its claim, once nobody else does the same.
+        """Let the request proceed under its claim, once no other one with the key is running.
 
         Raises:
-            Replay: it was done. KeyReused, AnswerLost: see there.
+            Replay: it was processed before. KeyReused, AnswerLost: see there.
         """
         claim.at = asker.service.clock.now_ms()
         self._asker, self.claim = asker, claim
@@ -80,7 +80,7 @@ class Turn:
         claim_for_this_request(claim)
 
     async def find(self) -> Kept | None:
-        """What the request was answered before. Raises KeyReused, AnswerLost."""
+        """Return the earlier answer to the request. Raises KeyReused, AnswerLost."""
         if self._asker is None or self.claim is None:
             return None
         waited_ms = 0.0
@@ -98,7 +98,7 @@ class Turn:
             waited_ms += _LOOK_EVERY_S * 1_000
 
     async def keep(self, status: int, body: bytes) -> None:
-        """Keep the answer to what was done. What was refused and wrote nothing may be asked again.
+        """Keep the answer. A request that was refused and wrote nothing may be repeated.
 
         Raises:
             MemgraphError: it cannot be kept.
@@ -109,14 +109,14 @@ class Turn:
             await run_sync(_keep, self._asker, self.claim, status, body.decode())
 
     def end(self) -> None:
-        """Let those go on that wait."""
+        """Let the waiting requests proceed."""
         if self._place and self._going.get(self._place) is self._done:
             del self._going[self._place]
         self._done.set()
 
 
 class Once:
-    """Gives every POST with a key its turn, and keeps what it is answered."""
+    """Orders POST requests with a key, and keeps their answers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -140,7 +140,7 @@ class Once:
             status = told[0]["status"] if told else 500
             await turn.keep(status, b"".join(each.get("body", b"") for each in told[1:]))
         except MemgraphError as error:
-            # It is done, and answered all the same: a retry is told that its answer was lost.
+            # The write is done, and answered: a retry gets AnswerLost.
             _tell_lost(scope, error)
         finally:
             turn.end()
@@ -149,7 +149,7 @@ class Once:
 
 
 async def take_turn(request: Request, service: MemoryService, handle: Orchestrator) -> None:
-    """Let a write with a key go on, or raise what ends it; one without goes on as it is."""
+    """Let a write with a key proceed, or raise what ends it; one without a key always proceeds."""
     turn: Turn | None = request.scope.get(TURN)
     if turn is None:
         return
@@ -165,14 +165,14 @@ async def take_turn(request: Request, service: MemoryService, handle: Orchestrat
 
 
 async def on_replay(_request: Request, error: Exception) -> Response:
-    """The handler of requests that were done before."""
+    """Handle requests that were processed before."""
     if not isinstance(error, Replay):
         raise error
     return _replayed(error.kept)
 
 
 async def on_taken(request: Request, error: Exception) -> Response:
-    """The handler of requests that another process did at the same time."""
+    """Handle requests that another process ran at the same time."""
     if not isinstance(error, ClaimTaken):
         raise error
     turn: Turn = request.scope[TURN]

@@ -28,7 +28,7 @@ _SAID: Final = {
     405: "not with this method; /openapi.json tells with which",
 }
 
-# The most special class that an error is of decides.
+# The most specific class decides.
 STATUS: Final[dict[type[errors.MemgraphError], int]] = {
     errors.MemgraphError: 500,
     errors.InvalidInput: 422,
@@ -63,7 +63,7 @@ STATUS: Final[dict[type[errors.MemgraphError], int]] = {
 
 
 class Problem(BaseModel):
-    """What went wrong, in one shape for every error."""
+    """An error, in one shape for all."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -76,12 +76,12 @@ class Problem(BaseModel):
 
 
 def status_of(error: errors.MemgraphError) -> int:
-    """The HTTP status for an error of the library."""
+    """Return the HTTP status for an error of the library."""
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
 def problem(error: errors.MemgraphError, status: int | None = None) -> Response:
-    """The answer that tells of an error; its status is the error's own, if no other is given."""
+    """Return the answer for an error; its status is the error's own, if no other is given."""
     status = status_of(error) if status is None else status
     answer = Response(problem_body(error, status), status, media_type=PROBLEM)
     if isinstance(error, errors.Unauthenticated):
@@ -93,7 +93,7 @@ def problem(error: errors.MemgraphError, status: int | None = None) -> Response:
 
 
 async def on_memgraph_error(request: Request, error: Exception) -> Response:
-    """The handler of every error that the library raises on purpose."""
+    """Handle every error that the library raises on purpose."""
     if not isinstance(error, errors.MemgraphError):
         raise error
     gate: Gate = request.app.state.gate
@@ -102,14 +102,14 @@ async def on_memgraph_error(request: Request, error: Exception) -> Response:
 
 
 async def on_invalid(request: Request, error: Exception) -> Response:
-    """The handler of requests that do not fit their route; what they hold is not repeated."""
+    """Handle requests that do not match their route; their content is not repeated."""
     if not isinstance(error, RequestValidationError):
         raise error
     return problem(invalid([_wrong(request, each) for each in error.errors()[:MOST_PROBLEMS]]))
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
-    """The handler of what the framework itself answers: no such route, no such method."""
+    """Handle the framework's own errors: no such route, no such method."""
     if not isinstance(error, HTTPException):
         raise error
     text = _SAID.get(error.status_code, HTTPStatus(error.status_code).phrase)
@@ -121,12 +121,12 @@ async def on_http_error(request: Request, error: Exception) -> Response:
 
 
 async def on_bug(_request: Request, _error: Exception) -> Response:
-    """The handler of everything else; what went wrong is nobody's business outside."""
+    """Handle every other error, without details for the client."""
     return problem(errors.MemgraphError(BUG))
 
 
 def _methods(request: Request) -> list[str]:
-    """Those of an address; the framework tells those of its first route alone."""
+    """Return the methods of an address; the framework knows only those of its first route."""
     found: set[str] = set()
     for route in request.app.router.routes:
         if route.matches(request.scope)[0] is not Match.NONE:
@@ -135,7 +135,7 @@ def _methods(request: Request) -> list[str]:
 
 
 def _wrong(request: Request, error: dict[str, Any]) -> dict[str, str]:
-    """Which field is wrong, and how."""
+    """Return the wrong field and its problem."""
     where, text = error["loc"], errors.without_kind(error["msg"])
     if error["type"] == "json_invalid":
         where, text = ("body",), f"no valid JSON: it breaks at character {error['loc'][-1] + 1:,}"
@@ -148,6 +148,6 @@ def _wrong(request: Request, error: dict[str, Any]) -> dict[str, str]:
 
 
 def _is_json(request: Request) -> bool:
-    """Whether a body is said to be JSON."""
+    """Return True when a body is declared as JSON."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind == "application/json" or kind.endswith("+json")

@@ -1,4 +1,4 @@
-"""How often one key, or one address, may ask."""
+"""Rate limits of one key, or one address."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Final
 
 MOST_KNOWN: Final = 10_000
 BURST_S: Final = 2.0
-"""How much of what may be asked in this time may be asked at once."""
+"""The burst, in seconds of the rate."""
 
 
 class Rates:
-    """A bucket for each source: it holds ``BURST_S`` times the rate, and fills at the rate.
+    """A token bucket for each source, with a capacity of ``BURST_S`` times the rate.
 
-    The generic cell rate algorithm (ITU-T I.371): of each source only the time is kept at which its
-    bucket will be full again. For use in one thread.
+    The generic cell rate algorithm (ITU-T I.371): for each source only the time is kept at which
+    its bucket will be full again. For use in one thread.
 
     Args:
         per_second: requests of one source.
@@ -25,7 +25,7 @@ class Rates:
         self._full_at: OrderedDict[str, float] = OrderedDict()
 
     def take(self, source: str, now: float) -> float:
-        """Take one request; gives how many seconds to wait where there is none, else 0."""
+        """Take one request; return the seconds to wait when there is none, else 0."""
         full_at = max(self._full_at.get(source, now), now) + self._interval_s
         wait = full_at - now - BURST_S
         if wait > 0:

@@ -23,7 +23,7 @@ _JSON: Final = "application/json"
 
 
 def reference() -> str:
-    """Every operation with all that it takes, by kind of thing; then every value."""
+    """Return every operation with its parameters, by kind of object; then every value."""
     document = openapi()
     sections: dict[str, list[str]] = {}
     for path, operations in document["paths"].items():
@@ -103,7 +103,7 @@ def _answers(responses: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """A type in a few words."""
+    """Return a type in a few words."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"

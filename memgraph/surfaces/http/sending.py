@@ -1,4 +1,4 @@
-"""Copies as answers: they hold no thread while the asker is slow, and leave nothing behind."""
+"""Copies as answers: they hold no thread for a slow client, and leave no files behind."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from starlette.types import Message, Receive, Scope, Send
 
 CHUNK: Final = 1 << 18
 STALL_S: Final = 60.0
-"""Who takes nothing for so long is left: only so many copies are sent at a time."""
+"""Seconds after which a client that reads nothing is disconnected: copies are limited in number."""
 
 
 class SentFile(StreamingResponse):
-    """A file as the answer: made when it is sent, and given back however that ends.
+    """A file as the answer: made when it is sent, and always removed.
 
     Args:
-        held: gives the file when it is entered, in a thread, and takes it back when it is left.
-            What it raises is answered as if the route had.
-        name: under which a browser saves it.
+        held: a context manager that yields the file, entered in a thread. Its errors are answered
+            like those of the route.
+        name: the file name in the browser.
     """
 
     def __init__(
@@ -54,13 +54,13 @@ class SentFile(StreamingResponse):
             with fail_after(STALL_S):
                 await send(message)
 
-        # The connection is closed before the promised length: nobody takes this for the whole.
+        # The connection is closed before the announced length, so that it is not taken as complete.
         with suppress(TimeoutError):
             await self.stream_response(patiently)
 
 
 async def until_gone(receive: Receive, work: Callable[[], Awaitable[None]]) -> None:
-    """Do it until it is done, or the asker is gone: a server need not say so when it is sent to."""
+    """Run until it is done, or the client is gone: a server need not report that when sending."""
 
     async def leave() -> None:
         while (await receive())["type"] != "http.disconnect":

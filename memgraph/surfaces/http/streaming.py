@@ -21,16 +21,16 @@ from memgraph.surfaces.http.sending import until_gone
 EVENT_STREAM: Final = "text/event-stream"
 TICK_S: Final = 0.25
 LOOK_S: Final = 1.0
-"""How long after it something is told at most."""
+"""The maximum delay of an event, seconds."""
 HEARTBEAT_S: Final = 15.0
 RETRY_MS: Final = 2_000
-"""How long a client waits before it connects again."""
+"""How long a client waits before it reconnects."""
 LOOKERS: Final = 4
-"""Threads that look on for all streams, besides those that work on requests."""
+"""Threads that poll for all streams, besides those that work on requests."""
 
 
 class Streams:
-    """How many streams each key has. For one event loop.
+    """The number of streams of each key. For one event loop.
 
     Args:
         most: of one key at a time.
@@ -43,7 +43,7 @@ class Streams:
 
     @contextmanager
     def one(self, actor: str) -> Iterator[None]:
-        """One stream more, for the time of the block. Raises RateLimited."""
+        """Count one more stream for the time of the block. Raises RateLimited."""
         if self._open[actor] >= self._most:
             raise RateLimited(f"a key has {self._most} streams at most", retry_after_s=HEARTBEAT_S)
         self._open[actor] += 1
@@ -56,12 +56,12 @@ class Streams:
 
 
 class EventStream(StreamingResponse):
-    """What happens, as it happens, until the asker leaves, the key ends or the server does.
+    """Events as they occur, until the client leaves, the key expires or the server ends.
 
     Args:
-        begin: gives the lookout; called in a thread. What it raises is answered as a problem.
-        check: raises where the asker may listen no more.
-        ending: whether the server ends.
+        begin: returns the lookout; called in a thread. Its errors are answered as problems.
+        check: raises when the principal may listen no more.
+        ending: returns True when the server ends.
     """
 
     media_type = EVENT_STREAM
@@ -97,7 +97,7 @@ class EventStream(StreamingResponse):
             try:
                 found = await run_sync(self._look, lookout, due, limiter=self._streams.limiter)
             except MemgraphError:
-                # Who connects again is told what is wrong.
+                # A client that reconnects gets the error.
                 return
             for each in found:
                 yield _message(each)
@@ -116,5 +116,5 @@ def _message(happening: Happening) -> str:
 
 
 def _beat(lookout: Lookout) -> str:
-    """Keeps the connection, and tells the position also to who was told nothing yet."""
+    """Send a comment that keeps the connection, with the position."""
     return f"id: {lookout.position}\n: \n\n"

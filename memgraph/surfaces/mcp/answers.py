@@ -1,4 +1,4 @@
-"""What each tool answers with: the schemas that clients hold the answers against."""
+"""Schemas of the tools' answers, against which clients validate them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sourced(Told):
 class Recalled(Sourced):
     confidence: float = Field(ge=0, le=1, description="After decay.")
     contradicted_by: list[Id] = Field(
-        default_factory=list, description="Memories that say the opposite; nobody decided yet."
+        default_factory=list, description="Memories that contradict it; not decided yet."
     )
     mark: str | None = Field(
         default=None, description="What contradicts it, newest first, with short ids and dates."
@@ -46,7 +46,7 @@ class RecallAnswer(Answer):
 
 class Remembered(Answer):
     outcome: Literal["stored", "duplicate", "known"] = Field(
-        description="duplicate: memory_id says just this; known: it says it in other words."
+        description="duplicate: memory_id has this text; known: it has this in other words."
     )
     memory_id: Id
     updates: list[Id] | None = Field(None, description="Facts that it replaces.")
@@ -56,14 +56,14 @@ class Remembered(Answer):
     )
     reasons: dict[str, str] | None = Field(None, description="By id, why.")
     comparison: Literal["done", "pending"] | None = Field(
-        None, description="pending: more may be found; None: it is not compared, or not told."
+        None, description="pending: more may be found; None: not compared, or not disclosed."
     )
 
 
 class Corrected(Answer):
     memory_id: Id = Field(description="Of the new fact.")
     replaced: Id | None = Field(
-        description="None: what it says otherwise is trusted further, and stands against it."
+        description="None: the more trusted memory stays, and the two contradict each other."
     )
 
 

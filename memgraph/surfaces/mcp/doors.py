@@ -20,29 +20,29 @@ Result = TypeVar("Result")
 
 
 class Door(Protocol):
-    """Lets work be done with the handle of one orchestrator.
+    """Runs work with the handle of one orchestrator.
 
     Attributes:
-        scope: where what an agent remembers is kept; None: in the one place that is open.
+        scope: where an agent's new memories are kept; None: in the only visible place.
     """
 
     scope: Scope | None
 
     @property
     def permissions(self) -> frozenset[Permission]:
-        """What may be asked for."""
+        """The permissions of the client."""
 
     def ask(self, permission: Permission, work: Callable[[Orchestrator], Result]) -> Result:
-        """What ``work`` gives; it waits for the disk.
+        """Return the result of ``work``; waits for the disk.
 
         Raises:
-            MemgraphError: what ``work`` or ``Gate.enter`` raises, as those outside are told it;
-                refusals are in the journal.
+            MemgraphError: what ``work`` or ``Gate.enter`` raises, sanitised for output; refusals
+                are journalled.
         """
 
 
 class OpenDoor:
-    """The door of somebody who has the handle already, and may do all that it can."""
+    """The door for a caller who has the handle already, with all its permissions."""
 
     permissions = frozenset(Permission)
 
@@ -82,7 +82,7 @@ class KeyDoor:
         return self.principal.permissions
 
     def knock(self) -> None:
-        """See whether the principal has any business here; raises what ``ask`` raises."""
+        """Check that the principal may enter; raises what ``ask`` raises."""
         # With none at all, reading is what is refused.
         any_one = next((each for each in Permission if each in self.permissions), Permission.READ)
         self.ask(any_one, lambda _handle: None)
@@ -104,7 +104,7 @@ class KeyDoor:
 
 
 def place(handle: Orchestrator, scope: Scope | None) -> Where:
-    """Where a fact goes, as ``propose_fact`` takes it.
+    """Return where a fact is stored, as ``propose_fact`` takes it.
 
     Raises:
         InvalidInput: the handle sees none, or several, of this scope.

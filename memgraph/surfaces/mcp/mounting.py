@@ -1,7 +1,7 @@
 """The protocol over streamable HTTP: an ASGI application with a path for each orchestrator.
 
-Nothing is kept between two requests. Each shows its key, and a key that was revoked a moment ago
-opens nothing; there are no sessions that anybody could take over.
+It is stateless. Each request shows its key, a revoked key is refused at once, and there are no
+sessions that could be hijacked.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SINGLE: Final = {"agent": "agent_id", "clearance": "clearance"}
 
 
 class McpApp:
-    """Made by ``mcp_app``; its ``lifespan`` has to be entered before it is asked."""
+    """The application that ``mcp_app`` returns; enter its ``lifespan`` before the first request."""
 
     def __init__(self, gate: Gate, settings: ServerSettings) -> None:
         silence_sdk()
@@ -65,7 +65,7 @@ class McpApp:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Work for the time of this context, once."""
+        """Run the application for the time of this context, once."""
         async with self._manager.run():
             yield
 
@@ -86,11 +86,12 @@ class McpApp:
 
 
 def mcp_app(gate: Gate, settings: ServerSettings) -> McpApp:
-    """The ASGI application to be mounted at ``/mcp``: one path segment names an orchestrator.
+    """Return the ASGI application to be mounted at ``/mcp``: one path segment names an
+    orchestrator.
 
-    ``async with app.lifespan():`` around the time in which it is asked. The query of an address
-    narrows as it does elsewhere (``project``, ``session``, ``agent``, ``clearance``); ``scope``
-    says where facts are kept when several places are open.
+    Use it within ``async with app.lifespan():``. The query of an address narrows the view as
+    elsewhere (``project``, ``session``, ``agent``, ``clearance``); ``scope`` names where facts are
+    kept when several places are visible.
     """
     return McpApp(gate, settings)
 
@@ -107,11 +108,11 @@ def _failed(context: Context, error: Exception) -> None:
 
 
 def _opened(gate: Gate, request: Request) -> KeyDoor:
-    """The door that a request asks for; it waits for the disk.
+    """Return the door for a request; waits for the disk.
 
     Raises:
         Unauthenticated: it shows no key.
-        InvalidInput: its query is not one; a misspelt name would widen what it sees.
+        InvalidInput: its query is invalid; a misspelt name would widen what it sees.
         MemgraphError: what ``Gate.enter`` raises.
     """
     principal = gate.authenticate(shown_key(request.scope))
@@ -160,7 +161,7 @@ _STATUS: Final[Mapping[type[MemgraphError], int]] = {
 
 
 def _refusal(error: MemgraphError) -> Response:
-    """The answer to a request that was no message for anybody here, in the protocol's shape."""
+    """Return the answer to an unacceptable request, in the protocol's shape."""
     status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
     headers = {}
     if status == 401:

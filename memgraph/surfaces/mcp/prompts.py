@@ -1,4 +1,4 @@
-"""The prompts: what is remembered, put before a message."""
+"""The prompts: relevant memories, put before a message."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DESCRIPTION: Final = "A message with what is remembered about it before it."
 
 
 def listed() -> list[types.Prompt]:
-    """As the protocol lists them."""
+    """Return the prompts as the protocol lists them."""
     message = types.PromptArgument(
         name="message", title="Message", description="What is to be answered.", required=True
     )
@@ -37,7 +37,7 @@ def listed() -> list[types.Prompt]:
 
 
 def get(door: Door, name: str, arguments: Mapping[str, str] | None) -> types.GetPromptResult:
-    """A prompt, filled in.
+    """Return a prompt with its arguments filled in.
 
     Raises:
         InvalidInput: there is no such prompt, or an argument is wrong.

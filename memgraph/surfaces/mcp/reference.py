@@ -16,7 +16,7 @@ from memgraph.surfaces.mcp.tools import TOOLS, Tool
 
 
 def reference() -> str:
-    """Every tool with what it takes and answers, every resource, every prompt."""
+    """Return every tool with its input and output, every resource, every prompt."""
     parts = ["## Tools", *(_tool(name, tool) for name, tool in TOOLS.items())]
     parts += ["## Resources", "\n".join(_resources()), "## Prompts", "\n".join(_prompts())]
     return "\n\n".join(parts) + "\n"
@@ -50,7 +50,7 @@ def _taken(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _fields(schema: Mapping[str, Any], whole: Mapping[str, Any], within: str = "") -> Iterator[str]:
-    """A row for each field, those of the objects in it below it."""
+    """Yield a row for each field, followed by those of nested objects."""
     for name, field in schema["properties"].items():
         yield f"| `{within}{name}` | {_type(field, whole)} | {field.get('description', '')} |"
         inner = _object(field, whole)

@@ -1,4 +1,4 @@
-"""The resources: the bulletin, any memory by its id, what became of a dropped file."""
+"""The resources: the bulletin, any memory by its id, the record of a dropped file."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PERMISSION: Final = Permission.READ
 JSON: Final = "application/json"
 MARKDOWN: Final = "text/markdown"
 WARNING: Final = "memgraph/warning"
-"""In the ``_meta`` of a resource that may be out of date."""
+"""The key in the ``_meta`` of a resource that may be out of date."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
 class Read(NamedTuple):
-    """A text, and why it may be out of date: a code of the library; None: it tells of now."""
+    """A text, and a code of the library if it may be out of date; None: it is current."""
 
     text: str
     warning: str | None = None
@@ -37,11 +37,11 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource, or a kind of it.
+    """A resource, or a template of resources.
 
     Attributes:
-        parameter: the last part of its address, where there is one for each of something.
-        read: gives what is there, from a handle and that last part ("" where there is none).
+        parameter: the name of the last part of its address, for a template.
+        read: returns the content, from a handle and that last part ("" without one).
     """
 
     title: str
@@ -51,19 +51,19 @@ class Resource:
     parameter: str | None = None
 
     def uri(self, name: str) -> str:
-        """Its address, or the template of its addresses (RFC 6570)."""
+        """Return its address, or the template of its addresses (RFC 6570)."""
         return SCHEME + name + ("" if self.parameter is None else f"/{{{self.parameter}}}")
 
     def has(self, last: str) -> bool:
-        """Whether the last part of an address may be one of its."""
+        """Return True when this can be the last part of its addresses."""
         return not last if self.parameter is None else bool(_NAME.fullmatch(last))
 
 
 def read(door: Door, uri: str) -> types.ReadResourceResult:
-    """What is at an address.
+    """Return the content at an address.
 
     Raises:
-        NotFound: nothing, or nothing that the asker may see; the two are not told apart.
+        NotFound: it is missing or hidden; both read the same.
     """
     kind, _, last = uri.removeprefix(SCHEME).partition("/")
     found = RESOURCES.get(kind) if uri.startswith(SCHEME) else None
@@ -80,7 +80,7 @@ def read(door: Door, uri: str) -> types.ReadResourceResult:
 
 
 def listed() -> list[types.Resource]:
-    """Those with one address."""
+    """Return the resources with one address."""
     return [
         types.Resource(
             name=name,
@@ -95,7 +95,7 @@ def listed() -> list[types.Resource]:
 
 
 def templates() -> list[types.ResourceTemplate]:
-    """Those with an address for each of something."""
+    """Return the resource templates."""
     return [
         types.ResourceTemplate(
             name=name,

@@ -1,4 +1,4 @@
-"""Answers as the protocol carries them. Texts in them are data: none can end what it stands in."""
+"""Answers as the protocol carries them. Texts in them are data and cannot end their enclosure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memgraph.service.agent_tools import MAX_MESSAGE_CHARS
 
 
 def seen(value: Any) -> Any:
-    """A JSON value whose texts hold what can be seen and nothing else."""
+    """Return a JSON value whose texts have only visible characters."""
     if isinstance(value, str):
         return cleaned(value)
     if isinstance(value, dict):
@@ -24,10 +24,10 @@ def seen(value: Any) -> Any:
 
 
 def tool_result(answer: dict[str, Any], text: str | None = None) -> types.CallToolResult:
-    """An answer twice, as the protocol asks: as a value, and as text.
+    """Return an answer twice, as the protocol requires: as a value, and as text.
 
     Args:
-        text: the field that was made to be read as it is; None: the text is the value in JSON.
+        text: the field that is meant to be read as it is; None: the text is the value in JSON.
     """
     told = seen(answer)
     if text is not None:
@@ -41,7 +41,7 @@ def tool_result(answer: dict[str, Any], text: str | None = None) -> types.CallTo
 
 
 def tool_error(error: MemgraphError) -> types.CallToolResult:
-    """An error that the model is told, so that it can mend its call."""
+    """Return an error for the model, so that it can fix its call."""
     told = {"error": {"code": error.code, "message": error.message[:MAX_MESSAGE_CHARS]}}
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=as_json(seen(told)))], is_error=True

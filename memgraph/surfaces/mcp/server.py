@@ -1,4 +1,4 @@
-"""The server of the protocol: messages in, the tables of tools, resources and prompts asked."""
+"""The server of the protocol: dispatches messages to tools, resources and prompts."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ INSTRUCTIONS: Final = (
 
 
 def make_server(door_of: DoorOf, failed: Failed, *, threads: int | None = None) -> Server[Any]:
-    """A server whose messages are answered through the doors that ``door_of`` finds.
+    """Return a server whose messages are answered through the doors that ``door_of`` finds.
 
     Args:
-        failed: is told of an error that nobody foresaw.
-        threads: messages that are worked on at the same time; None: as many as the process allows.
+        failed: called with unexpected errors.
+        threads: messages processed at the same time; None: as many as the process allows.
     """
     asked = _Asked(door_of, threads)
     server: Server[Any] = Server(
@@ -62,7 +62,7 @@ def make_server(door_of: DoorOf, failed: Failed, *, threads: int | None = None) 
 
 
 def silence_sdk() -> None:
-    """Keep the SDK's own log out of every handler: its lines hold what clients sent."""
+    """Remove the SDK's log from every handler: its lines contain what clients sent."""
     found = logging.getLogger("mcp")
     found.propagate = False
     if not found.handlers:
@@ -70,11 +70,13 @@ def silence_sdk() -> None:
 
 
 class _Unforeseen(Exception):  # never leaves this module
-    """The library failed (``__cause__``) with what would look like an error of the message."""
+    """An unexpected error of the library (``__cause__``) that must not look like an error of the
+    message.
+    """
 
 
 class _Asked:
-    """The handlers. The library waits for disks, so each of its calls has a thread."""
+    """The handlers. The library waits for disks, so each of its calls runs in a thread."""
 
     def __init__(self, door_of: DoorOf, threads: int | None) -> None:
         self._door_of = door_of
@@ -134,7 +136,7 @@ class _Asked:
         return await self._told(partial(prompts.get, door, params.name, params.arguments))
 
     async def _told(self, work: Callable[[], Result]) -> Result:
-        """``_work``, its errors as the protocol has them where there is no tool's result."""
+        """Run ``_work``, with its errors as protocol errors where there is no tool's result."""
         try:
             return await self._work(work)
         except MemgraphError as error:
@@ -143,7 +145,9 @@ class _Asked:
             raise MCPError(types.INVALID_PARAMS, message, told) from None
 
     async def _work(self, work: Callable[[], Result]) -> Result:
-        """What ``work`` gives. It is never left alone: a thread keeps its place until it ends."""
+        """Return the result of ``work``. It is not abandoned: a thread keeps its place until it
+        ends.
+        """
         try:
             return await run_sync(work, limiter=self._limiter)
         except ValidationError as error:
@@ -152,11 +156,11 @@ class _Asked:
 
 def _containing(failed: Failed) -> ServerMiddleware[Any]:
     async def contained(ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Nothing of an error that nobody foresaw leaves the process, not even its text."""
+        """Keep unexpected errors, with their text, inside the process."""
         try:
             return await call_next(ctx)
         except (MCPError, ValidationError):
-            # What a client sent was no such message: the SDK says so without repeating it.
+            # The client's message was invalid: the SDK answers without repeating it.
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, its text may be a memory's
             cause = error.__cause__ if isinstance(error, _Unforeseen) else None

@@ -25,16 +25,15 @@ THREADS: Final = 4
 
 
 def run(handle: Orchestrator, root: Path, *, scope: Scope | None = None) -> None:
-    """Serve one client until its end of input, or until it reads no more.
+    """Serve one client until its end of input, or until it stops reading.
 
-    Standard output carries the protocol alone: while it runs, whatever else is printed goes to
-    standard error.
+    Standard output carries only the protocol: while it runs, everything else that is printed goes
+    to standard error.
 
     Args:
-        handle: what its viewer may see is all that the client reaches; its actor is whom the
-            journal names.
-        root: of its service; where it lies is nothing for a client.
-        scope: where facts are kept; None: in the one place that is open.
+        handle: the client reaches what its viewer may see; the journal names its actor.
+        root: of its service; its path is hidden from the client.
+        scope: where facts are kept; None: in the only visible place.
     """
     silence_sdk()
     door = OpenDoor(handle, root, scope=scope)
@@ -52,7 +51,7 @@ def run(handle: Orchestrator, root: Path, *, scope: Scope | None = None) -> None
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end the process at once: the thread that waits for input hears of nothing."""
+    """Let Ctrl-C end the process at once: the thread that waits for input is not notified."""
     if current_thread() is not main_thread():
         yield
         return

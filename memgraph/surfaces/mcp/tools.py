@@ -1,4 +1,4 @@
-"""The tools: what they take, what they answer, what they may do."""
+"""The tools: their input, their output, their permissions."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ class Tool:
     """A tool.
 
     Attributes:
-        places: whether it takes the place where facts are kept, which the host says and the model
-            cannot.
-        destructive: whether it may put a memory out of force; nothing is ever deleted.
-        idempotent: whether the same call again changes nothing more.
-        text: the field of the answer that a prompt takes as it is, marks and all; None: the answer
-            is told as JSON.
+        places: True when it takes the place where facts are kept, which the host sets and the
+            model cannot.
+        destructive: True when it may retract or supersede a memory; nothing is ever deleted.
+        idempotent: True when the same call again changes nothing more.
+        text: the field of the answer that a prompt takes as it is, markers included; None: the
+            answer is JSON.
     """
 
     title: str
@@ -99,14 +99,14 @@ class Tool:
 
     @property
     def changes(self) -> bool:
-        """Whether it changes what is remembered."""
+        """True when it changes memories."""
         return self.permission is not Permission.READ
 
     def call(self, door: Door, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Do one call.
+        """Run one call.
 
         Raises:
-            MemgraphError: what is wrong with it; a refusal is in the journal.
+            MemgraphError: what is wrong with it; a refusal is journalled.
         """
 
         def work(handle: Orchestrator) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class Tool:
         return door.ask(self.permission, work)
 
     def listed(self, name: str) -> types.Tool:
-        """As the protocol lists it."""
+        """Return the tool as the protocol lists it."""
         return types.Tool(
             name=name,
             title=self.title,
@@ -136,7 +136,7 @@ class Tool:
 
 
 def stats(handle: Orchestrator) -> dict[str, Any]:
-    """How much the asker sees; what others see does not show in it."""
+    """Return counts of what the caller sees, without hidden memories."""
     latest = handle.list_memories(limit=1)
     return {
         "memories": handle.visible_counts(),
@@ -145,7 +145,7 @@ def stats(handle: Orchestrator) -> dict[str, Any]:
 
 
 def context(handle: Orchestrator, message: str, limit: int | None = None) -> dict[str, Any]:
-    """The block of memories to put before a message, always fenced."""
+    """Return the block of memories to put before a message, always fenced."""
     block = handle.get_context(message, limit=limit, format=BlockFormat.FENCED)
     return {
         "text": block.text,
@@ -241,5 +241,5 @@ TOOLS: Final[Mapping[str, Tool]] = {
 
 @cache
 def listed() -> Mapping[str, types.Tool]:
-    """As the protocol lists them; made once, as schemas take their time."""
+    """Return the tools as the protocol lists them; built once, as schemas are slow."""
     return {name: tool.listed(name) for name, tool in TOOLS.items()}

@@ -1,9 +1,9 @@
-"""One way to draw: the look, and how a drawing becomes SVG, PNG or a page of its own.
+"""Drawing: the style, and rendering as SVG, PNG or an HTML page.
 
 The same values give the same SVG, byte for byte: no date, fixed ids, and letters as outlines of
-matplotlib's own font. Letters that it lacks, as those of Chinese, Japanese and Korean, are taken
-from a font of ``FURTHER_FONTS`` that is installed; where there is none, a letter becomes a box.
-Texts come from outside: they are drawn as they are, never read as formulas.
+matplotlib's own font. Letters that it lacks, such as Chinese, Japanese and Korean ones, are taken
+from an installed font of ``FURTHER_FONTS``; without one, a letter becomes a box. Texts come from
+outside: they are drawn literally, never parsed as formulas.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ Fill = Callable[["Figure"], None]
 
 
 def form_of(path: Path) -> str:
-    """What a file is to hold, by the end of its name.
+    """Return the format of a file, by its extension.
 
     Raises:
         InvalidInput: none of ``FORMS``.
@@ -92,7 +92,7 @@ def form_of(path: Path) -> str:
 
 
 def require_matplotlib() -> None:
-    """Raises ExtraMissing: there is nothing to draw with."""
+    """Raise ExtraMissing when matplotlib is not installed."""
     if find_spec("matplotlib") is None:
         raise ExtraMissing(
             "drawing needs matplotlib; install it with: pip install 'memgraph[pictures]'",
@@ -102,7 +102,7 @@ def require_matplotlib() -> None:
 
 
 def families() -> list[str]:
-    """Fonts that letters are looked for in, the first one first."""
+    """Return the fonts to search for letters, in order."""
     from matplotlib.font_manager import fontManager
 
     installed = set(fontManager.get_font_names())
@@ -110,10 +110,10 @@ def families() -> list[str]:
 
 
 def drawn(fill: Fill, *, size: tuple[float, float], form: str) -> bytes:
-    """A drawing as a file of its own.
+    """Return a drawing as the content of a file.
 
     Args:
-        fill: puts the drawing on an empty figure.
+        fill: draws on an empty figure.
         size: width and height in inches.
         form: ``svg`` or ``png``.
 

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 MAX_DRAWN: Final = 400
-"""More dots than that are a cloud."""
+"""The maximum number of nodes: more are unreadable."""
 DERIVED: Final = "DerivedFrom"
-"""What the step from a memory to what it was derived from is called; no stored edge."""
+"""The name of the relation from a memory to its evidence; not a stored edge."""
 _SEED: Final = 7
 
 
 def picture(graph: Subgraph, form: str, *, title: str) -> bytes:
-    """The subgraph as ``svg``, ``png`` or ``html``; the same graph gives the same picture.
+    """Return the subgraph as ``svg``, ``png`` or ``html``; the same graph gives the same picture.
 
     Raises:
         ExtraMissing: matplotlib is not installed.
@@ -51,7 +51,7 @@ def picture(graph: Subgraph, form: str, *, title: str) -> bytes:
 
 
 def listings(graph: Subgraph) -> tuple[Listing, ...]:
-    """What the picture shows, in words."""
+    """Return the content of the picture in words."""
     memories = [
         (each.memory_id, each.type.value, each.shown_status.value, _says(each))
         for each in graph.nodes
@@ -72,7 +72,7 @@ def _says(memory: Memory) -> str:
 
 
 def places(graph: Subgraph) -> Places:
-    """Where each memory stands: by the forces of its edges, the same on every call."""
+    """Return the position of each memory by a force layout, the same on every call."""
     import networkx as nx
 
     plain: nx.Graph[str] = nx.Graph()
@@ -85,7 +85,7 @@ def places(graph: Subgraph) -> Places:
 
 
 def _stretched(where: Places) -> Places:
-    """The same in a square from 0 to 1: the picture is filled."""
+    """Return the positions scaled to a square from 0 to 1."""
     spans = []
     for axis in range(2):
         values = [place[axis] for place in where.values()]
@@ -193,7 +193,7 @@ def _legend(axes: Axes, graph: Subgraph) -> None:
 
 
 def _kinds(graph: Subgraph) -> set[tuple[str, str, LineStyle]]:
-    """What each line means: a text, its colour and its style."""
+    """Return the legend of the lines: a text, its colour and its style."""
     found: set[tuple[str, str, LineStyle]] = set()
     for edge in graph.edges:
         text = edge.edge_type.value

@@ -1,4 +1,4 @@
-"""What a timeline of confidence needs, from a memory's history and the times it was recalled."""
+"""The data of a confidence timeline, from a memory's history and its recalls."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ QUIET: Final = frozenset({"bulletin", "on_diagnostics"})
 
 
 def held_of(history: History, accesses: Iterable[int]) -> list[Held]:
-    """The stored confidences one after another, each from an access or a change to the next one,
-    until the history was read.
+    """Return the stored confidences in order, each from an access or a change to the next one.
+
+    The last one ends when the history was read.
 
     Args:
         accesses: milliseconds, in any order; as far as receipts are kept.
@@ -44,7 +45,7 @@ def held_of(history: History, accesses: Iterable[int]) -> list[Held]:
 
 
 def accesses_of(found: Impact) -> list[int]:
-    """When the memory itself was handed out in a way that counts as an access."""
+    """Return the times at which the memory was handed out in a way that counts as an access."""
     return [
         each.at
         for each in found.hand_outs

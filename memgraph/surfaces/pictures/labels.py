@@ -1,4 +1,4 @@
-"""Where the labels of a graph stand: beside their dots, on no other dot and on no other label."""
+"""Placement of a graph's labels: beside their dots, without overlaps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memgraph.rules.bulletin import flatten
 LABEL_CHARS: Final = 48
 LABEL_WIDTH: Final = 24
 MARGIN: Final = 0.12
-"""Around the dots, as a part of what they fill."""
+"""The margin around the dots, as a part of their extent."""
 GAP_POINTS: Final = 9.0
 # In inches: of a letter, of a line, of half a dot.
 _LETTER, _LINE, _DOT = 0.055, 0.12, 0.08
@@ -25,7 +25,7 @@ Places = Mapping[str, tuple[float, float]]
 
 
 class Side(NamedTuple):
-    """A direction from a dot, and how a text is aligned there."""
+    """A direction from a dot, and the alignment of a text there."""
 
     x: int
     y: int
@@ -48,7 +48,7 @@ SIDES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The text of a memory, and on which side of its dot it stands."""
+    """The text of a memory, and the side of its dot that it is on."""
 
     memory_id: str
     text: str
@@ -64,15 +64,15 @@ class Box(NamedTuple):
     top: float
 
     def meets(self, other: Box) -> bool:
-        """Whether the two have a point in common."""
+        """Return True when the two have a point in common."""
         across = self.left <= other.right and other.left <= self.right
         return across and self.bottom <= other.top and other.bottom <= self.top
 
 
 def labelled(graph: Subgraph, where: Places, size: tuple[float, float]) -> list[Label]:
-    """The memories that have room for a label, and where it stands; the first come first.
+    """Return the memories that have room for a label, with its position; the first ones first.
 
-    A label stands where the fewest edges of its dot lead.
+    A label is put where the fewest edges of its dot lead.
 
     Args:
         where: in a square from 0 to 1.
@@ -99,7 +99,7 @@ def labelled(graph: Subgraph, where: Places, size: tuple[float, float]) -> list[
 
 
 def label(node: Memory) -> str:
-    """The beginning of a memory's text, over two lines."""
+    """Return the beginning of a memory's text, over two lines."""
     text = flatten(node.summary or node.content)
     return "\n".join(
         textwrap.wrap(textwrap.shorten(text, LABEL_CHARS, placeholder="…"), LABEL_WIDTH)
@@ -107,7 +107,7 @@ def label(node: Memory) -> str:
 
 
 def box_of(text: str, at: tuple[float, ...], side: Side) -> Box:
-    """What a label covers, about."""
+    """Return the approximate extent of a label."""
     lines = text.splitlines() or [""]
     width, height = max(map(len, lines)) * _LETTER, len(lines) * _LINE
     left = at[0] + side.x * _GAP - {"left": 0.0, "center": width / 2, "right": width}[side[2]]
@@ -118,7 +118,7 @@ def box_of(text: str, at: tuple[float, ...], side: Side) -> Box:
 def _leading(
     graph: Subgraph, at: Mapping[str, tuple[float, ...]]
 ) -> dict[str, list[tuple[float, float]]]:
-    """Where the edges of each dot lead, as steps of the length 1."""
+    """Return the directions of each dot's edges, as vectors of length 1."""
     found: dict[str, list[tuple[float, float]]] = {node.memory_id: [] for node in graph.nodes}
     lines = [(edge.from_id, edge.to_id) for edge in graph.edges]
     lines += [(each.memory_id, each.derived_from_id) for each in graph.derivations]
@@ -132,7 +132,7 @@ def _leading(
 
 
 def _sides(leading: Iterable[tuple[float, float]]) -> list[Side]:
-    """The sides, the one where the fewest edges lead first."""
+    """Return the sides, those towards which the fewest edges lead first."""
     steps = list(leading)
 
     def crossed(side: Side) -> float:

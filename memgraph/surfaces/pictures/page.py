@@ -1,4 +1,4 @@
-"""A page of its own around a drawing: the picture, and beside it in words what it shows."""
+"""A self-contained page around a drawing: the picture, and its content in words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Listing:
 
 
 def page(title: str, svg: bytes, listings: Sequence[Listing], *, notes: Sequence[str] = ()) -> str:
-    """HTML that needs nothing else: no script, no font, no file. Texts are texts, never markup."""
+    """Return self-contained HTML: no script, no font, no other file. Texts are escaped."""
     drawing = svg.decode()
     # What comes before the element belongs to a file of its own.
     drawing = drawing[drawing.index("<svg") :]

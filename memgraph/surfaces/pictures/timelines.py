@@ -1,4 +1,4 @@
-"""Timelines as pictures: how sure a memory was, and what bulletins told."""
+"""Timelines as pictures: a memory's confidence, and the history of bulletins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SIZE: Final = (8.0, 3.6)
 CURVE_POINTS: Final = 200
-"""Of each stored value, and at most so many of them in all: then fewer of each."""
+"""Points of each stored value; fewer when the total exceeds this."""
 MOST_POINTS: Final = 4_000
 KEPT, ADDED, REMOVED = "#5c6f82", "#2c7a4b", "#b5443a"
 
@@ -42,7 +42,7 @@ class Held:
     idle_since: int
 
     def at(self, ms: int, exponent: float) -> float:
-        """The effective confidence at a time; see ``policy.decay.effective_confidence``."""
+        """Return the effective confidence at a time; see ``policy.decay.effective_confidence``."""
         days = (ms - self.idle_since) / MS_PER_DAY
         return effective_confidence(self.confidence, self.decay_rate, days, exponent)
 
@@ -65,10 +65,10 @@ def confidence_picture(
     now_ms: int,
     exponent: float,
 ) -> bytes:
-    """How sure a memory was: the stored confidence, what was left of it, and its statuses.
+    """Draw a memory's confidence over time: stored, after decay, and its statuses.
 
     Args:
-        held, periods: the first one first, without gaps; one at least of each.
+        held, periods: in order, without gaps; at least one of each.
         form: ``svg``, ``png`` or ``html``.
 
     Raises:
@@ -95,10 +95,10 @@ def confidence_picture(
 
 
 def bulletin_picture(bulletins: Sequence[Shown], form: str, *, title: str) -> bytes:
-    """How bulletins changed: what each kept of the one before it, added and left out.
+    """Draw how bulletins changed: what each kept of the one before it, added and left out.
 
     Args:
-        bulletins: the oldest first.
+        bulletins: oldest first.
         form: ``svg``, ``png`` or ``html``.
 
     Raises:
@@ -131,7 +131,7 @@ def bulletin_picture(bulletins: Sequence[Shown], form: str, *, title: str) -> by
 
 
 def changes(bulletins: Sequence[Shown]) -> list[tuple[int, int, int]]:
-    """(kept, added, left out) of each, against the one before it."""
+    """Return (kept, added, left out) of each, against the one before it."""
     before = [frozenset[str](), *(each.memory_ids for each in bulletins)]
     return [(len(new & old), len(new - old), len(old - new)) for old, new in pairwise(before)]
 
@@ -176,7 +176,7 @@ def _statuses(axes: Axes, periods: Sequence[StatusPeriod], now_ms: int) -> None:
 
 
 def _between(since: int, until: int, count: int) -> list[int]:
-    """Times at ``count`` equal steps, or at each millisecond, with both ends."""
+    """Return times at ``count`` equal steps, or at each millisecond, with both ends."""
     steps = max(min(until - since, count), 1)
     return [since + round((until - since) * at / steps) for at in range(steps + 1)]
 

@@ -85,7 +85,7 @@ class SecurityHeaders:
 # Errors as pages, with the library's own codes.
 
 
-# The most special class that an error is of decides.
+# The most specific class decides.
 _STATUS: Final[Mapping[type[MemgraphError], int]] = {
     errors.InvalidInput: 422,
     errors.InvalidConfig: 503,
@@ -109,12 +109,12 @@ _STATUS: Final[Mapping[type[MemgraphError], int]] = {
 
 
 def status_of(error: MemgraphError) -> int:
-    """The HTTP status of the page that tells of an error."""
+    """Return the HTTP status of an error page."""
     return next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
 
 
 def failure_page(console: Console, request: Request, error: MemgraphError, status: int) -> Response:
-    """The page that tells of an error, with the menu of the orchestrator where it was let in."""
+    """Return the page for an error, with the orchestrator's menu if it was entered."""
     visit = _visit(request)
     request.scope[CODE] = error.code
     fields = {"error": error, "title": HTTPStatus(status).phrase, "back": _back(request, visit)}
@@ -126,7 +126,9 @@ def failure_page(console: Console, request: Request, error: MemgraphError, statu
 
 
 def _visit(request: Request) -> Visit | None:
-    """The visit, if the orchestrator let it in: else its menu would tell that there is one."""
+    """Return the visit, if the orchestrator was entered: else its menu would disclose that it
+    exists.
+    """
     visit: Visit | None = request.scope.get(VISIT)
     if visit is None or ENTERED not in request.scope:
         return None
@@ -138,7 +140,7 @@ def _visit(request: Request) -> Visit | None:
 
 
 def _back(request: Request, visit: Visit | None) -> str:
-    """The page of the console that led here, else the first one there is."""
+    """Return the page of the console that led here, else the first one."""
     own = f"{PLACE}/" if visit is None else visit.link()
     came = urlsplit(request.headers.get("referer", ""))
     target = came.path + (f"?{came.query}" if came.query else "")
@@ -156,7 +158,7 @@ FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class Console:
-    """What all pages share. Made by ``console_pages``."""
+    """The shared parts of all pages. Made by ``console_pages``."""
 
     def __init__(self, gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> None:
         self.gate = gate
@@ -181,19 +183,19 @@ class Console:
         return self.gate.service.clock.now_ms()
 
     def text(self, template: str, **values: Any) -> str:
-        """A template filled in."""
+        """Return a rendered template."""
         return self._templates.get_template(template).render(**values)
 
     def show(
         self, template: str, visit: Visit | None, *, status: int = 200, **values: Any
     ) -> Response:
-        """A page; ``visit`` None: of somebody who is not signed in."""
+        """Return a page; ``visit`` None: for a visitor who is not signed in."""
         token = "" if visit is None else self.tokens.of(visit.cookie)
         text = self.text(template, visit=visit, csrf_token=token, **values)
         return Response(text, status, media_type="text/html")
 
     def principal(self, session: Session) -> Principal | None:
-        """Whose session it is; None: its key is none any more."""
+        """Return the principal of a session; None: its key is no longer valid."""
         if session.key_id is None:
             return KEYLESS if self.gate.keyless else None
         try:
@@ -202,11 +204,11 @@ class Console:
             return None
 
     def visit(self, request: Request, form: FormData | None = None) -> Visit:
-        """The visit that a request is.
+        """Return the visit of a request.
 
         Raises:
-            Unauthenticated: it has no session; where no key is asked for it gets one.
-            RequestRefused: it changes something, and was not sent from a page of ours.
+            Unauthenticated: it has no session; where no key is required it gets one.
+            RequestRefused: it changes something, and was not sent from a page of the console.
         """
         cookie = cookies.of(request)
         session = self.sessions.find(cookie, self.now_ms())
@@ -227,13 +229,15 @@ class Console:
         return visit
 
     def visitor(self, scope: Scope) -> str | None:
-        """Whom a request counts for: all sessions of a key together; None: it has no session."""
+        """Return the unit that a request counts for: all sessions of a key together; None: no
+        session.
+        """
         cookie = cookies.of(Request(scope))
         key_id = self.sessions.key_of(cookie, self.now_ms()) if cookie else None
         return None if key_id is None else f"session of {key_id}"
 
     def refusal(self, scope: Scope, error: MemgraphError, status: int) -> ASGIApp:
-        """The page for a request that comes no further, and may be there in part only."""
+        """Return the page for a request that is refused early, and may be incomplete."""
         request = Request(scope)
         if isinstance(error, Unauthenticated):
             answer = _sign_in(request)
@@ -243,7 +247,7 @@ class Console:
         return SecurityHeaders(answer)
 
     def require_token(self, request: Request, cookie: str, token: str | None) -> None:
-        """Raises RequestRefused: the form has no token, or not that of its cookie."""
+        """Raise RequestRefused when the form has no token, or not that of its cookie."""
         given = request.headers.get(HEADER) if token is None else token
         if not self.tokens.fits(cookie, given, site=request.headers.get("sec-fetch-site")):
             raise RequestRefused(
@@ -253,10 +257,10 @@ class Console:
 
 
 def console_pages(gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> Pages:
-    """The pages; they are mounted behind the guards of the HTTP API.
+    """Return the pages; they are mounted behind the guards of the HTTP API.
 
     Args:
-        lengthy: the share of what takes long, for one piece of it; raises ServerBusy.
+        lengthy: the limit of long work, for one piece of it; raises ServerBusy.
     """
     console = Console(gate, settings, lengthy)
     app = Starlette(
@@ -307,7 +311,7 @@ def _arrival(console: Console, arrival: Arrival) -> Route:
 
 
 async def read_form(request: Request) -> FormData | None:
-    """The fields of a form; None: the request has none. ``Limits`` bounds its size."""
+    """Return the fields of a form; None: the request has none. ``Limits`` bounds its size."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.method != "POST" or kind not in FORMS:
         return None
@@ -326,7 +330,7 @@ async def _on_error(request: Request, error: Exception) -> Response:
 
 
 def _sign_in(request: Request) -> Response:
-    """To the form for signing in, and from there back to the page that was asked for."""
+    """Redirect to the form for signing in, and from there back to the requested page."""
     target = f"{PLACE}/"
     if request.method in SAFE:
         target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -345,6 +349,6 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
 
 
 async def _on_bug(request: Request, _error: Exception) -> Response:
-    """What went wrong is in the server's log, and nobody's business outside."""
+    """Answer an unexpected error: details are in the server's log, not in the answer."""
     error = MemgraphError("something went wrong inside; the server's log says where")
     return failure_page(console_of(request), request, error, 500)

@@ -1,7 +1,7 @@
 """Curves and ribbons over time as numbers that a template draws. Pure.
 
 A drawing is ``WIDTH`` wide and ``HEIGHT`` high, and is stretched to the width of the page: strokes
-keep their width, and words stand beside it, so that they can be read on a telephone.
+keep their width, and labels are outside, so that they stay readable on a telephone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memgraph.model.values import StatusPeriod
 WIDTH: Final = 1_000.0
 HEIGHT: Final = 100.0
 LEAST: Final = 12.0
-"""A period that lasted a moment is drawn as wide as this, so that it is seen."""
+"""The minimum width of a period, so that short ones are visible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,10 @@ class StepChart:
 
 
 def ribbon(periods: Sequence[StatusPeriod], now: int) -> Ribbon:
-    """The statuses that a memory had until now; a period may have ended as it began.
+    """Return the statuses that a memory had until now; a period may end as it began.
 
     Args:
-        periods: the first one first, one at least.
+        periods: in order, at least one.
         now: milliseconds.
     """
     since = periods[0].since
@@ -72,10 +72,11 @@ def ribbon(periods: Sequence[StatusPeriod], now: int) -> Ribbon:
 
 
 def step_chart(points: Sequence[tuple[int, float]], now: int) -> StepChart:
-    """A value over time until now.
+    """Return a value over time until now.
 
     Args:
-        points: when it became what, by time, one at least; milliseconds and 0..1.
+        points: the times of changes and the new values, in order, at least one; milliseconds and
+            0..1.
     """
     since = points[0][0]
     until = max(now, points[-1][0], since + 1)

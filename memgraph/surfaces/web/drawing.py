@@ -13,20 +13,20 @@ from memgraph.model.graph import Subgraph
 from memgraph.model.values import Edge, Memory
 
 DERIVED: Final = "DerivedFrom"
-"""What the explorer calls the step from a memory to what it was derived from; no stored edge."""
+"""The explorer's name for the relation from a memory to its evidence; not a stored edge."""
 EDGES: Final = (*(each.value for each in EdgeType), DERIVED)
 
 Step = tuple[str, str, str]
-"""From which memory to which, and the type of the edge between them."""
+"""The two memories and the type of the edge between them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Staleness:
-    """What stands on refuted grounds.
+    """Memories with retracted evidence.
 
     Attributes:
         ids: of such memories.
-        steps: on the ways from them to their grounds.
+        steps: on the paths from them to their evidence.
     """
 
     ids: Collection[str] = frozenset()
@@ -34,7 +34,7 @@ class Staleness:
 
 
 def staleness(items: Iterable[Stale]) -> Staleness:
-    """What is marked of memories that stand on refuted grounds."""
+    """Return the marks for memories with retracted evidence."""
     ids, steps = set(), []
     for each in items:
         ids.add(each.memory.memory_id)
@@ -45,7 +45,7 @@ def staleness(items: Iterable[Stale]) -> Staleness:
 
 
 def drawing(found: Subgraph, stale: Staleness, *, as_of: int | None) -> dict[str, Any]:
-    """A neighbourhood as plain JSON; texts are as they are stored, for a script that sets text."""
+    """Return a neighbourhood as plain JSON; texts are unescaped, for a script that sets text."""
     drawn = {each.memory_id for each in found.nodes}
     marked = {frozenset(step[:2]) for step in stale.steps}
     edges = [_edge(each, frozenset((each.from_id, each.to_id)) in marked) for each in found.edges]
@@ -86,7 +86,7 @@ def _edge(edge: Edge, stale: bool) -> dict[str, Any]:
 
 
 def _derivations(steps: Iterable[Step], drawn: Collection[str]) -> Iterable[dict[str, Any]]:
-    """Derivations on a stale way, between two memories that are drawn: they are no stored edges."""
+    """Return derivations on a stale path, between two drawn memories: they are no stored edges."""
     for origin, ground, kind in dict.fromkeys(steps):
         if kind == DERIVED and origin in drawn and ground in drawn:
             yield {

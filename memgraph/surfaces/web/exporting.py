@@ -26,11 +26,11 @@ def case_document(
     lines: Mapping[str, SourceLines],
     root: Path | None = None,
 ) -> str:
-    """A case with both sides, what speaks for each, what was decided, and the journal of it.
+    """Return a case with both sides, the evidence for each, the decision, and its journal.
 
     Args:
-        lines: what a side was read from, by memory id; of one that is not there none is shown.
-        root: files below it are named as they lie there; None: by their whole paths.
+        lines: the source lines of each side, by memory id; a missing side shows none.
+        root: paths of files below it are relative to it; None: whole paths.
     """
     # A browser that opens it from a disk is told by nobody else what it may load.
     style = Markup((FOLDER / "static" / "console.css").read_text(encoding="utf-8"))  # our own file

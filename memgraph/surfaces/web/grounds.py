@@ -1,4 +1,4 @@
-"""What memories were read from, for whoever may see it: lines of files, turns of conversations."""
+"""The source lines and turns that memories were read from, for readers who may see them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def lines_of(visit: Visit, *memory_ids: str) -> Mapping[str, SourceLines]:
-    """By memory id; empty for a principal who is not granted to audit."""
+    """Return the lines by memory id; empty for a principal who may not audit."""
     if not visit.may(Permission.AUDIT):
         return {}
     orc = visit.enter(Permission.AUDIT)

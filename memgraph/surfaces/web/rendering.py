@@ -1,4 +1,4 @@
-"""Templates to pages. Whatever a template is given is text, and escaped as such."""
+"""Rendering templates. Every value is text, and escaped as such."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ TYPES: Final = {
     ".json": "application/json",
 }
 ORDINARY: Final = "\n\r\t\u200c\u200d"
-"""Characters without a shape that texts of many languages, and emoji, are written with."""
+"""Invisible characters in ordinary texts of many languages, and in emoji."""
 SIGNS_OF_NUMBERS: Final = frozenset(
     "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 )
 """Format characters that have a shape: Unicode's Prepended_Concatenation_Mark."""
 LOOKS: Final = "\ufe0e\ufe0f"
-"""Whether a sign is drawn as text or as an emoji; behind anything else they change nothing."""
+"""Variation selectors that render a sign as text or as an emoji; elsewhere they change nothing."""
 SIGNS: Final = ("So", "Sm", "Po", "Nd")
-"""Categories of what may have both looks: symbols, and the digits and marks of keycaps."""
+"""Categories of characters that have both renderings: symbols, and the digits and marks of
+keycaps.
+"""
 BRAILLE_BLANK: Final = "\u2800"
 FEW_NAMES: Final = 8
 MS_PER_HOUR: Final = 3_600_000
@@ -55,17 +57,17 @@ class Assets:
         self.version = digest.hexdigest()[:16]
 
     def find(self, name: str) -> tuple[bytes, str] | None:
-        """The bytes and the media type of a file; None: there is none of this name."""
+        """Return the bytes and the media type of a file; None: there is none with this name."""
         body = self._files.get(name)
         return None if body is None else (body, TYPES[Path(name).suffix])
 
 
 def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.Environment:
-    """What renders the console's templates; a name that a template is not given is an error.
+    """Return the renderer of the console's templates; an undefined name is an error.
 
     Args:
-        values: what every template may name.
-        root: files below it are named as they lie there; None: by their whole paths.
+        values: names available in every template.
+        root: paths of files below it are relative to it; None: whole paths.
     """
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER / "templates"),
@@ -95,19 +97,19 @@ def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.E
 
 
 def moment(ms: int | None) -> str:
-    """``2025-06-01 12:00:05`` (UTC); a dash where there is none."""
+    """Return ``2025-06-01 12:00:05`` (UTC); a dash for None."""
     return "–" if ms is None else iso(ms)[:19].replace("T", " ")
 
 
 def when(ms: int | None) -> Markup:
-    """``moment`` as an element, with the whole of it where a pointer rests."""
+    """Return ``moment`` as an element, with the full time as a tooltip."""
     if ms is None:
         return Markup('<span class="none">–</span>')
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso(ms), moment(ms))
 
 
 def span(ms: float) -> str:
-    """A span of time in its largest whole unit: ``3 days``, ``1 hour``, ``0 minutes``."""
+    """Return a duration in its largest whole unit: ``3 days``, ``1 hour``, ``0 minutes``."""
     units = ((MS_PER_DAY, "day"), (MS_PER_HOUR, "hour"), (MS_PER_MINUTE, "minute"))
     for size, unit in units:
         count = int(ms // size)
@@ -117,34 +119,34 @@ def span(ms: float) -> str:
 
 
 def number(value: int) -> str:
-    """``12,345``."""
+    """Return ``12,345``."""
     return f"{value:,}"
 
 
 def counted(value: int, one: str, many: str | None = None) -> str:
-    """``1 memory``, ``12,345 memories``; without ``many`` an s makes several of ``one``."""
+    """Return ``1 memory``, ``12,345 memories``; without ``many`` an s is added to ``one``."""
     return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
 def remedy(code: str) -> str:
-    """What a code of health means and what to do; of an unknown one the code in words."""
+    """Return the meaning and remedy of a health code; of an unknown one the code in words."""
     return REMEDIES.get(code) or words(code.replace(".", " ")) + "."
 
 
 def figure(value: float | None) -> str:
-    """A measure between 0 and 1, or a score: two to four digits that tell."""
+    """Return a measure between 0 and 1, or a score, with two to four digits."""
     return "–" if value is None else f"{value:.4f}".rstrip("0").ljust(4, "0")
 
 
 def plain_json(value: Any) -> str:
-    """A JSON value as a person reads it."""
+    """Return a JSON value in readable form."""
     return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True, default=str)
 
 
 def noted(value: Any) -> str:
-    """A value of a manifest as a person reads it: ``6 stored, 2 duplicate``, ``yes``, ``none``.
+    """Return a value of a manifest in readable form: ``6 stored, 2 duplicate``, ``yes``, ``none``.
 
-    Counts that are 0 are left out. What has parts within parts has them in brackets.
+    Counts of 0 are left out. Nested parts are in brackets.
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -169,20 +171,21 @@ def _part(name: str, value: Any) -> str:
 
 
 def words(name: str) -> str:
-    """``CausedBy`` and ``top_n`` as words of a sentence: ``caused by``, ``top n``."""
+    """Return ``CausedBy`` and ``top_n`` as words of a sentence: ``caused by``, ``top n``."""
     parts = "".join(f" {each}" if each.isupper() else each for each in name).replace("_", " ")
     return " ".join(parts.lower().split())
 
 
 def short(text: str, most: int = 160) -> str:
-    """The first line or so of a text; what was cut shows as an ellipsis."""
+    """Return the first line or so of a text; an ellipsis marks the cut."""
     one = " ".join(text[: most * 2].split())
     return one if len(one) <= most and len(text) <= most * 2 else one[: most - 1].rstrip() + "…"
 
 
 def unseen(text: str) -> list[str]:
-    """What a text holds that is not shown, or turns the order of what is: ``U+202E right-to-left
-    override (2)``. A model reads it all the same.
+    """Return invisible and reordering characters of a text: ``U+202E right-to-left override (2)``.
+
+    A model reads them all the same.
     """
     found = Counter(
         each

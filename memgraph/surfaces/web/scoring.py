@@ -1,4 +1,4 @@
-"""Why a recalled memory stands where it stands, as bars. Pure."""
+"""The scores of a recalled memory, as bars. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from memgraph.model.recall import RecallItem
 
 LEAST: Final = 0.0005
-"""A modifier that changes a score by less is not shown."""
+"""Modifiers that change a score by less are not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Scored:
     Attributes:
         score: of the item against the best one of its answer.
         fused: its score before the modifiers.
-        legs: where each leg had it; a full bar is the first place, and the last one of the answer
-            is nearly empty.
+        legs: its rank in each leg; a full bar is the first rank, and the last one of the answer is
+            nearly empty.
         modifiers: factors that change something; a full bar is the largest of the answer, or 1.
     """
 
@@ -50,7 +50,7 @@ class Scored:
 
 
 def scored(items: Sequence[RecallItem]) -> list[Scored]:
-    """Every item of an answer with its bars, in its order."""
+    """Return every item of an answer with its bars, in order."""
     best = max((each.score for each in items), default=0.0)
     depth = max((rank for each in items for rank in each.legs.values()), default=1)
     top = max((factor for each in items for factor in each.modifiers.values()), default=1.0)
@@ -76,5 +76,5 @@ def _scored(item: RecallItem, best: float, depth: int, top: float) -> Scored:
 
 
 def _percent(part: float, whole: float) -> float:
-    """0..100, rounded to tenths; 0 of nothing."""
+    """Return 0..100, rounded to tenths; 0 when the whole is 0."""
     return round(min(max(part / whole, 0.0), 1.0) * 100, 1) if whole > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Who is signed in to the console. In memory alone: a server that ends signs everybody out."""
+"""Sessions of the console, in memory only: when the server ends, everybody is signed out."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from memgraph.model.access import Narrowing
 
 MS_PER_MINUTE: Final = 60_000
 MOST_SESSIONS: Final = 1_000
-"""The one that was not used for longest makes room for one more."""
+"""The maximum of sessions; the least recently used makes room for a new one."""
 MOST_ADDRESSES: Final = 10_000
 ID_BYTES: Final = 32
 
 
 @dataclass(slots=True)
 class Session:
-    """One browser that was let in.
+    """One browser that is signed in.
 
     Attributes:
-        key_id: of the key that it showed, whose secret is not kept; None: no key is asked for.
+        key_id: of the key that it showed, whose secret is not kept; None: no key is required.
         seen_at: when it was used last, milliseconds.
-        narrowings: what it chose to look at, by orchestrator.
-        notice: what the next page tells it once; empty: nothing.
+        narrowings: its narrowed views, by orchestrator.
+        notice: a message for the next page; empty: none.
     """
 
     key_id: str | None
@@ -48,7 +48,7 @@ class Sessions:
         self._lock = threading.Lock()
 
     def open(self, key_id: str | None, now_ms: int) -> tuple[str, Session]:
-        """A new session and its id, which is kept nowhere else: 256 random bits as text."""
+        """Return a new session and its id, which is kept nowhere else: 256 random bits as text."""
         session_id = secrets.token_urlsafe(ID_BYTES)
         session = Session(key_id, now_ms)
         with self._lock:
@@ -58,7 +58,7 @@ class Sessions:
         return session_id, session
 
     def find(self, session_id: str | None, now_ms: int) -> Session | None:
-        """The session of an id, which is used by this; None: there is none, or it is over."""
+        """Return the session of an id and mark it as used; None: there is none, or it is over."""
         if not session_id:
             return None
         digest = _digest(session_id)
@@ -75,7 +75,7 @@ class Sessions:
             return session
 
     def key_of(self, session_id: str, now_ms: int) -> str | None:
-        """The key id of a session that lasts; to ask for it is no use of it. None: of no key."""
+        """Return the key id of a valid session, without marking it as used. None: of no key."""
         with self._lock:
             session = self._known.get(_digest(session_id))
         lasts = session is not None and now_ms - session.seen_at <= self._idle_ms
@@ -88,10 +88,10 @@ class Sessions:
 
 
 class SignIns:
-    """How often each address tried to sign in within the last minute. Thread-safe.
+    """The sign-in attempts of each address within the last minute. Thread-safe.
 
     Args:
-        per_minute: tries of one address, whether they succeed or not.
+        per_minute: attempts of one address, whether they succeed or not.
     """
 
     def __init__(self, per_minute: int) -> None:
@@ -100,7 +100,7 @@ class SignIns:
         self._lock = threading.Lock()
 
     def take(self, address: str, now_ms: int) -> float:
-        """Take one try; gives how many seconds to wait where there is none, else 0."""
+        """Take one attempt; return the seconds to wait when there is none, else 0."""
         with self._lock:
             recent = [
                 each for each in self._tries.get(address, ()) if 0 <= now_ms - each < MS_PER_MINUTE

@@ -1,4 +1,4 @@
-"""One request for a page: who asks, for which orchestrator, as of when; and its answer."""
+"""One request for a page: its principal, its orchestrator, its time; and its answer."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Section:
 
     Attributes:
         path: below the orchestrator's own address; empty: that address itself.
-        title: what the menu says.
-        permission: whoever lacks it is not shown the entry.
+        title: the text in the menu.
+        permission: the entry is hidden from a principal without it.
     """
 
     path: str
@@ -58,22 +58,21 @@ SECTIONS: Final = (
 
 
 PLACE: Final = "/console"
-"""Where the console is served."""
+"""The path of the console."""
 AS_OF: Final = "as_of"
 VISIT: Final = "memgraph.console.visit"
-"""In the scope of a request: its ``Visit``, for the page that tells why it failed."""
+"""The scope key of a request's ``Visit``, for the error page."""
 MAX_TIME_CHARS: Final = 40
 
 
 @dataclass
 class Visit:
-    """A request of somebody who was let in.
+    """A request of a signed-in visitor.
 
     Attributes:
         cookie: the id of the session, as the browser holds it.
-        form: the fields of a form that was sent, without its token; one that comes several times
-            has its last value.
-        timed: whether the page can show how it was at ``as_of``.
+        form: the fields of a form, without its token; a repeated one has its last value.
+        timed: True when the page can show its state at ``as_of``.
     """
 
     console: Console
@@ -90,24 +89,24 @@ class Visit:
 
     @property
     def orchestrator(self) -> str:
-        """The name in the address; empty on pages that are of none."""
+        """The name in the address; empty on pages without one."""
         return str(self.request.path_params.get("orchestrator", ""))
 
     @property
     def narrowing(self) -> Narrowing:
-        """What the session chose to look at here."""
+        """The session's narrowing here."""
         return self.session.narrowings.get(self.orchestrator, Narrowing())
 
     def path(self, name: str) -> str:
-        """A variable part of the address, such as an id."""
+        """Return a variable part of the address, such as an id."""
         return str(self.request.path_params[name])
 
     def query(self, name: str, default: str = "") -> str:
-        """A parameter of the address, without white space around it."""
+        """Return a parameter of the address, without white space around it."""
         return self.request.query_params.get(name, default).strip()
 
     def one_of(self, name: str, known: Sequence[str]) -> str:
-        """A parameter that has to be one of some words; the first of them where it is not given.
+        """Return a parameter that has to be one of some words; the first of them by default.
 
         Raises:
             InvalidInput: it is none of them.
@@ -119,25 +118,27 @@ class Visit:
 
     @cached_property
     def as_of(self) -> int | None:
-        """The time as of which a page is to be, milliseconds; None: now.
+        """The time as of which a page is shown, milliseconds; None: now.
 
         Raises:
-            InvalidInput: what was given is no time.
+            InvalidInput: an invalid time.
         """
         text = self.query(AS_OF)
         return parse_time(text[:MAX_TIME_CHARS]) if text else None
 
     def may(self, permission: Permission) -> bool:
-        """Whether the principal has a permission; for what a page shows, not for what it does."""
+        """Return True when the principal has a permission; for what a page shows, not for what it
+        does.
+        """
         return permission in self.principal.permissions
 
     def enter(
         self, permission: Permission = Permission.READ, narrowing: Narrowing | None = None
     ) -> Orchestrator:
-        """The handle of the address's orchestrator; refusals are journalled.
+        """Return the handle of the address's orchestrator; refusals are journalled.
 
         Args:
-            narrowing: None: what the session chose.
+            narrowing: None: that of the session.
 
         Raises:
             MemgraphError: what ``Gate.enter`` raises.
@@ -149,7 +150,7 @@ class Visit:
         return handle
 
     def link(self, *parts: str, **query: Any) -> str:
-        """The address of a page of this orchestrator, as of the same time.
+        """Return the address of a page of this orchestrator, as of the same time.
 
         Args:
             parts: of the path; none of them can lead out of it.
@@ -163,42 +164,42 @@ class Visit:
         return f"{PLACE}/{path}{tail}" + (f"?{urlencode(kept, doseq=True)}" if kept else "")
 
     def here(self, **query: Any) -> str:
-        """The address of this very page with some parameters changed; None takes one away."""
+        """Return the address of this page with some parameters changed; None removes one."""
         given = self.request.query_params.multi_items()
         asked = [each for each in given if each[0] not in query] + list(query.items())
         kept = [(name, value) for name, value in asked if value not in (None, "")]
         return self.request.url.path + (f"?{urlencode(kept)}" if kept else "")
 
     def show(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        """A page.
+        """Return a page.
 
         Args:
-            values: what its template names; a name that is missing is an error.
+            values: the names in its template; a missing name is an error.
         """
         return self.console.show(template, self, status=status, **values)
 
     def go(self, address: str, notice: str = "") -> Response:
-        """Lead the browser on after a form was taken; the page it comes to tells ``notice``."""
+        """Redirect the browser after a form was processed; the next page shows ``notice``."""
         self.session.notice = notice
         return RedirectResponse(address, 303)
 
     def take_notice(self) -> str:
-        """What the last form has to tell; it is told once."""
+        """Return the message of the last form, once."""
         notice, self.session.notice = self.session.notice, ""
         return notice
 
     def is_in(self, section: Section) -> bool:
-        """Whether this page is one of a section."""
+        """Return True when this page belongs to a section."""
         own = f"{PLACE}/{self.orchestrator}/"
         return self.request.url.path.removeprefix(own).partition("/")[0] == section.path
 
     @property
     def sections(self) -> list[Section]:
-        """The parts of the console that the principal has any use for."""
+        """Return the parts of the console that the principal may use."""
         return [each for each in SECTIONS if self.may(each.permission)]
 
     def required(self, name: str) -> str:
-        """A field of the form. Raises InvalidInput: it is empty or missing."""
+        """Return a field of the form. Raises InvalidInput: it is empty or missing."""
         value = self.form.get(name, "").strip()
         if not value:
             raise InvalidInput(f"{name}: is needed", field=name)
@@ -210,14 +211,14 @@ Work = Callable[[Visit], Response]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One address of the console, and what answers it.
+    """One address of the console, and the function that answers it.
 
     Attributes:
         path: below ``PLACE``, as Starlette writes it.
         work: makes the answer, in a thread; may raise MemgraphError.
-        method: a POST or PUT has shown a token before ``work`` is asked.
-        timed: whether it can show how things were at ``Visit.as_of``.
-        lengthy: its answer may take longer than others.
+        method: for a POST or PUT the token is checked before ``work`` is called.
+        timed: True when it can show its state at ``Visit.as_of``.
+        lengthy: True when its answer may take longer than others.
     """
 
     path: str
@@ -229,7 +230,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One address of the console to which a script sends a body (PUT), with a token in its head.
+    """An address of the console to which a script sends a body (PUT), with a token in its header.
 
     Attributes:
         path: as of ``Page``.

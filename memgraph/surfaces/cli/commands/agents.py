@@ -25,7 +25,7 @@ def tools(
     read_only: ReadOnly = False,
     maintenance: Maintenance = False,
 ) -> Report:
-    """Print the tools of a language model, in the form of OpenAI.
+    """Print the tools of a language model, in OpenAI's format.
 
     With --json the schemas too, as the `tools` of a request take them.
     """
@@ -47,9 +47,9 @@ def call(
     read_only: ReadOnly = False,
     maintenance: Maintenance = False,
 ) -> Report:
-    """Do one call as a language model would, and print what the model would be told.
+    """Run one call as a language model would, and print the answer that the model would get.
 
-    Ends with 1 when the answer is an error. The journal names --actor for what is changed.
+    Ends with 1 when the answer is an error. The journal names --actor for changes.
     """
     from memgraph.service.agent_tools import call_tool
 

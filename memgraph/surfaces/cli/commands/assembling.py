@@ -1,4 +1,4 @@
-"""What a task needs to know, as it is put before a prompt: memgraph context."""
+"""The context for a task, as it is put before a prompt: memgraph context."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXT_CHARS = 60
 
 
 class Format(StrEnum):
-    """``BlockFormat``, without what it costs to load it for a help."""
+    """The values of ``BlockFormat``, without importing it for a help text."""
 
     FENCED = "fenced"
     LIST = "list"
@@ -30,7 +30,7 @@ class Format(StrEnum):
 
 
 class Empty(StrEnum):
-    """Why a context holds nothing."""
+    """The reasons why a context is empty."""
 
     NOTHING_KNOWN = "nothing_known"
     BUDGET = "budget_too_small"
@@ -131,7 +131,9 @@ def _told_of(package: ContextPackage, explain: bool) -> Report:
 
 
 def _task(given: Invocation, task_id: str | None) -> Task | None:
-    """The task with its project. Raises BadParameter: a project without a task, or several."""
+    """Return the task with its project. Raises BadParameter: a project without a task, or
+    several.
+    """
     from memgraph.model.context import Task
     from memgraph.model.values import validated
 
@@ -150,7 +152,7 @@ def _why_empty(package: ContextPackage) -> Empty | None:
 
 
 def _lacking_room(package: ContextPackage) -> list[LeftOut]:
-    """What only lacked room; what says no more than the message would not be in it anyway."""
+    """Return what was left out for lack of room, without repetitions of the message."""
     return [each for each in package.left_out if each.reason != "query"]
 
 

@@ -32,7 +32,7 @@ def audit(
     """Measure what is stored: duplicates, contradictions, what is stale or has no source.
 
     Of the active memories that are no raw turns, as far as you see them. Nothing is changed.
-    `memgraph verify` tells whether the database itself is sound.
+    `memgraph verify` checks whether the database itself is intact.
     """
     with invocation(context).orchestrator(orchestrator) as handle, stages("measuring") as told:
         found = handle.audit(fail_on=fail_on or (), examples=examples, progress=told)

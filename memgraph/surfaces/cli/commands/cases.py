@@ -1,4 +1,4 @@
-"""What has to be decided: a contradiction as a case, and what stands on a ground that fell."""
+"""Contradictions as cases, and memories with retracted evidence."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ REASONS: Final = {
 def show_case(
     context: typer.Context, orchestrator: OrchestratorName, edge_id: EdgeId, as_of: AsOf = None
 ) -> Report:
-    """Show a contradiction: both sides, what speaks for each, and how it might be decided.
+    """Show a contradiction: both sides, the evidence for each, and possible decisions.
 
     `memgraph resolve` decides it for a side, and reopens it.
     """
@@ -65,9 +65,9 @@ def show_case(
 def dismiss_case(
     context: typer.Context, orchestrator: OrchestratorName, edge_id: EdgeId, reason: Why
 ) -> Report:
-    """Say that a contradiction is none: both sides hold, and it is not raised again.
+    """Dismiss a contradiction: both sides hold, and it is not raised again.
 
-    `memgraph resolve --reopen` takes that back.
+    `memgraph resolve --reopen` undoes that.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         handle.dismiss(edge_id, reason=reason)
@@ -84,7 +84,7 @@ def export_case(
     ],
     as_of: AsOf = None,
 ) -> Report:
-    """Write a contradiction as one HTML file that loads nothing, to be kept or printed."""
+    """Write a contradiction as one self-contained HTML file, to be kept or printed."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.case(edge_id, as_of=as_of)
         lines = _lines(handle, found)
@@ -101,9 +101,9 @@ def stale(
     after: Annotated[str | None, value("PLACE", "Go on after the page before.")] = None,
     as_of: AsOf = None,
 ) -> Report:
-    """List active memories that stand on a ground that was replaced or taken back, with the way.
+    """List active memories that depend on superseded or retracted evidence, with the path.
 
-    By when the ground ended, the newest first.
+    Sorted by when the evidence ended, newest first.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         page = handle.stale(limit=limit, after=after, as_of=as_of)
@@ -122,7 +122,7 @@ def stale(
 
 
 def _lines(handle: Any, case: Case) -> dict[str, SourceLines]:
-    """What the sides were read from; nothing for a key that may not audit."""
+    """Return the source lines of the sides; empty for a key that may not audit."""
     try:
         return {
             side.memory.memory_id: handle.source_lines(side.memory.memory_id) for side in case.sides
@@ -142,7 +142,7 @@ def _document(case: Case, orchestrator: str, lines: dict[str, SourceLines]) -> s
 
 
 def _next(found: Case, orchestrator: str) -> tuple[str, ...]:
-    """What may be done with a case."""
+    """Return the commands that can follow for a case."""
     edge_id = found.edge.edge_id
     if found.state != "open":
         return (_undo(orchestrator, edge_id),)
@@ -211,7 +211,7 @@ def _stale_tree(found: Stale) -> Branch:
 
 
 def _add_premise(branch: Branch, premise: Premise) -> None:
-    """The way down, each step below the one before."""
+    """Add the path to the evidence, each step below the one before."""
     for step in premise.path:
         how = "derived from" if step.edge_type is None else f"{step.edge_type.value}"
         branch = branch.add(f"{how} {step.ground_id}")

@@ -40,10 +40,10 @@ def say(
         value("FILE", "Many turns, a JSON object with content in each line; - is standard input."),
     ] = None,
 ) -> Report:
-    """Store what was said, a turn of a conversation or many.
+    """Store turns of a conversation, one or many.
 
-    The first turn of a new session completes those that are open. What an object of --file does not
-    say of session_id, source_role, turn_id, event_time and sensitivity is taken from the options.
+    The first turn of a new session completes those that are open. Fields that an object of --file
+    lacks (session_id, source_role, turn_id, event_time, sensitivity) are taken from the options.
     """
     if (text is None) == (file is None):
         raise typer.BadParameter("give the TEXT, or a --file, and not both")
@@ -79,7 +79,7 @@ def sessions(
     ] = None,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 50,
 ) -> Report:
-    """List conversations, the last one talked in first, with the turns that nobody consolidated."""
+    """List conversations, latest activity first, with their number of unconsolidated turns."""
     if retry:
         return _retried(invocation(context), orchestrator)
     with invocation(context).orchestrator(orchestrator) as handle:
@@ -166,7 +166,7 @@ def _many(given: Invocation, orchestrator: str, file: str, common: dict[str, Any
 def _turns(
     source: IO[str], common: dict[str, Any], lines: list[int], refused: list[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """The turns of a file, their lines in ``lines``; what is none of them goes to ``refused``."""
+    """Return the turns of a file, their lines in ``lines``; invalid ones go to ``refused``."""
     number = 0
     while line := source.readline(MAX_LINE_CHARS + 1):
         number += 1

@@ -1,4 +1,4 @@
-"""Commands about who and what memories name: entities and what changes them, entity."""
+"""Commands for entities: entities and its sub-commands, entity."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def list_entities(
     prefix: Annotated[str, value("TEXT", "How a name begins, in any case.")] = "",
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 50,
 ) -> Report:
-    """List entities, the most mentioned first."""
+    """List entities, most mentioned first."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.entities(prefix=prefix, limit=limit)
 
@@ -47,7 +47,7 @@ def entity(
     name: EntityName,
     limit: Annotated[int, typer.Option(help="Memories at most, 0 to 100.")] = 10,
 ) -> Report:
-    """Show all about one entity: names, mentions, memories, what is named beside it."""
+    """Show one entity: names, mentions, memories, and entities named beside it."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.get_entity_info(name, limit=limit)
     return Report(as_json(found), lambda screen: _show(screen, found))
@@ -64,7 +64,7 @@ def merge(
     ],
     reason: Why,
 ) -> Report:
-    """Say that two entities are one."""
+    """Merge two entities into one."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.merge_entities(into, other, reason=reason)
     told = f"{other} is {found.canonical_name} ({found.entity_id}), {_times(found)}"
@@ -83,7 +83,7 @@ def split(
     ],
     reason: Why,
 ) -> Report:
-    """Make names of an entity another entity."""
+    """Move names of an entity to another entity."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.split_entity(name, names=names, reason=reason)
     told = f"{found.canonical_name} is {found.entity_id}, {_times(found)}"
@@ -97,7 +97,7 @@ def protect(
     reason: Why,
     off: Annotated[bool, typer.Option("--off", help="Let time retire them again.")] = False,
 ) -> Report:
-    """Keep the facts about an entity from being retired by time."""
+    """Protect the facts about an entity from decay."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.protect_entity(name, protected=not off, reason=reason)
     told = f"{found.canonical_name} is {'no longer ' if off else ''}protected"
@@ -105,7 +105,7 @@ def protect(
 
 
 def proposals(context: typer.Context, orchestrator: OrchestratorName) -> Report:
-    """List what a model proposed: names that mean an entity that is known."""
+    """List the names that a model proposed as names of a known entity."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.entity_proposals()
 

@@ -1,4 +1,4 @@
-"""Erasing texts for ever, and checking the reports of it: erase, erasure verify."""
+"""Erasing texts, and checking erasure reports: erase, erasure verify."""
 
 from __future__ import annotations
 
@@ -46,11 +46,12 @@ def erase(
         Path | None, typer.Option("--output", "-o", help="Write the report to a file, too.")
     ] = None,
 ) -> Report:
-    """Erase texts for ever: rows, indexes, vectors, receipts, files, logs, copies beside them.
+    """Erase texts permanently: rows, indexes, vectors, receipts, files, logs, copies beside them.
 
-    What was derived from the erased alone goes, too; what stays for other reasons is told. Ids,
-    times and edges stay, and the journal still verifies. Without --yes nothing is written. The
-    report is signed; `memgraph erasure verify` checks it. Run it again where it is unfinished.
+    What was derived from the erased memories alone is erased, too; the report lists what stays and
+    why. Ids, times and edges stay, and the journal still verifies. Without --yes nothing is
+    written. The report is signed; `memgraph erasure verify` checks it. Run it again when it is
+    unfinished.
     """
     by_id = {"conversation_id": conversation, "workflow_run_id": run, "content_sha256": content}
     if [memory, entity, said_in, source, *by_id.values()].count(None) != 6:
@@ -77,10 +78,10 @@ def verify(
         str | None, value("HEX", "The public key that must have signed it.")
     ] = None,
 ) -> Report:
-    """Check a report of an erasure: its signature, whose it is, and what the journal says of it.
+    """Check an erasure report: its signature, its signer, and the journal's record of it.
 
-    Without --public-key it is compared with the key of this root. Where the orchestrator lies
-    under this root, its journal must hold the tombstones that the report names.
+    Without --public-key it is compared with the key of this root. If the orchestrator is under this
+    root, its journal must have the tombstones that the report names.
     """
     from memgraph.service.erasing.checking import check_report
     from memgraph.service.erasing.signing import read_report
@@ -102,7 +103,7 @@ def verify(
 
 
 def _checked_rows(told: dict[str, Any]) -> list[tuple[str, str]]:
-    """What a check of a report came to, in words."""
+    """Return the result of checking a report, in words."""
     known = {True: "yes", False: "no", None: "none is known here"}
     journals = {"agrees": "has the tombstones", "disagrees": "says something else"}
     return [
@@ -141,7 +142,7 @@ def _show(screen: Screen, found: ErasureReport) -> None:
 
 
 def _show_preview(screen: Screen, found: ErasureReport) -> None:
-    """What would go, by the beginnings of its texts; a dry run has no erasure to name."""
+    """Show what would be erased, by the beginnings of its texts; a dry run has no erasure id."""
     told = found.preview or ErasurePreview()
     if told.begins:
         screen.heading("goes")

@@ -1,4 +1,4 @@
-"""Everything that an orchestrator knows, out as JSON Lines and in again: export, import."""
+"""Export of an orchestrator as JSON Lines, and import: export, import."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def export(
         bool, typer.Option("--with-vectors", help="Embeddings too; else an import makes them.")
     ] = False,
 ) -> Report:
-    """Write everything that an orchestrator knows as JSON Lines, whatever its sensitivity."""
+    """Write all data of an orchestrator as JSON Lines, whatever its sensitivity."""
     given = invocation(context)
     if output is None and (given.as_json or sys.stdout.isatty()):
         raise typer.BadParameter("name a file with --output, or redirect standard output")
@@ -47,10 +47,9 @@ def import_(
     orchestrator: OrchestratorName,
     file: Annotated[str, typer.Argument(metavar="FILE", help="An export; - reads standard input.")],
 ) -> Report:
-    """Bring an export in: ids, times, history and journal come back as they were.
+    """Import an export: ids, times, history and journal are restored.
 
-    The orchestrator is made, or holds nothing yet. An export that is damaged or was cut short is
-    rejected as a whole.
+    The orchestrator must be new or empty. A damaged or truncated export is rejected as a whole.
     """
     given = invocation(context)
     with given.service() as service, _source(file) as source:
@@ -76,7 +75,7 @@ def _source(file: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _counted(title: str) -> Iterator[Callable[[int], None]]:
-    """A progress bar that is told totals so far."""
+    """Return a progress callback that takes totals."""
     done = 0
     with progress(title, None) as advance:
 
@@ -93,7 +92,7 @@ def _counts(records: dict[str, int]) -> str:
 
 
 def _nothing_more(_screen: Screen) -> None:
-    """The lines themselves were the answer."""
+    """Print nothing: the lines themselves were the answer."""
 
 
 COMMANDS = {

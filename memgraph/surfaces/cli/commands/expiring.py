@@ -22,12 +22,12 @@ def expiring(
     days: Annotated[float, typer.Option(help="How far to look ahead.")] = 30.0,
     limit: Annotated[int, typer.Option(help="0 to 1000 are listed; all are counted.")] = 50,
 ) -> Report:
-    """Show what will expire unless someone uses it, the first to go first.
+    """Show the facts that will expire unless they are used, soonest first.
 
-    Only what a machine inferred expires: never what a person, a file or a record said.
+    Only inferred facts expire: never what a person, a file or a record stated.
 
-    The curve is the effective confidence from now to the last day; a dot: it is retired by then.
-    To keep a memory, recall it, or `memgraph confirm` it for good.
+    The curve is the effective confidence from now to the last day; a dot: it is retired by then. To
+    keep a memory, recall it, or `memgraph confirm` it for good.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.expiring(days=days, limit=limit)
@@ -35,7 +35,7 @@ def expiring(
 
 
 def reflection(context: typer.Context, orchestrator: OrchestratorName) -> Report:
-    """Print the latest reflection on the week, as far as you may see.
+    """Print the latest weekly reflection that you may see.
 
     `memgraph run reflection` makes one.
     """
@@ -74,7 +74,7 @@ def _show(screen: Screen, found: ExpiringReport) -> None:
 
 
 def curve(one: ExpiringMemory, threshold: float) -> str:
-    """The course of a confidence as a line of blocks, full height being 1."""
+    """Return a curve of confidences as a line of blocks, full height being 1."""
     return "".join(_block(each, threshold) for each in one.course)
 
 

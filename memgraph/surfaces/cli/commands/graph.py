@@ -1,4 +1,4 @@
-"""Looking at the graph: subgraph, contradictions, trace."""
+"""Reading the graph: subgraph, contradictions, trace."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Form(StrEnum):
-    """What a subgraph can be written as."""
+    """The formats of a subgraph."""
 
     JSON = "json"
     GRAPHML = "graphml"
@@ -105,7 +105,7 @@ def contradictions(
         str | None, typer.Option(metavar="TIME", help="As it was then, ISO 8601.")
     ] = None,
     text: Annotated[
-        str | None, typer.Option(metavar="WORDS", help="Only where one side says each of them.")
+        str | None, typer.Option(metavar="WORDS", help="Only those with each of them on one side.")
     ] = None,
     memory_id: Annotated[
         str | None, typer.Option("--memory", metavar="ID", help="Only those with this memory.")
@@ -120,7 +120,7 @@ def contradictions(
         bool, typer.Option("--oldest-first", help="The other way round.")
     ] = False,
 ) -> Report:
-    """List contradictions that are open, newest first, with both sides and their sources."""
+    """List open contradictions, newest first, with both sides and their sources."""
     with invocation(context).orchestrator(orchestrator) as handle:
         page = handle.contradictions(
             resolved=resolved,
@@ -155,7 +155,7 @@ def trace(
         str | None, typer.Option(metavar="TIME", help="As it was known then, ISO 8601.")
     ] = None,
 ) -> Report:
-    """Show where a memory comes from, what became of it, and what stands on it."""
+    """Show a memory's sources, what became of it, and what depends on it."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.trace(memory_id, as_of=as_of)
     return Report(as_json(found), lambda screen: screen.tree(_trace_tree(found)))
@@ -238,7 +238,7 @@ def _trace_tree(found: Trace) -> Branch:
 
 
 def _add_links(root: Branch, title: str, links: Iterable[Link], found: Trace) -> None:
-    """Links hang on the memory they were reached from."""
+    """Add links below the memory from which they were reached."""
     branch: Branch | None = None
     by_id: dict[str, Branch] = {}
     for link in links:

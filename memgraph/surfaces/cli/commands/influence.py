@@ -1,4 +1,4 @@
-"""Following memories: impact to what one reached, grounds to what stood behind one or a run."""
+"""Following memories: impact, their uses, and grounds, the evidence for one or a run."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def impact(
     as_of: Annotated[str | None, value("TIME", "What it had reached by then, ISO 8601.")] = None,
     table: AsTable = False,
 ) -> Report:
-    """Show what a memory reached: recalls, contexts, bulletins, runs, and what rests on it.
+    """Show what a memory reached: recalls, contexts, bulletins, runs, and what depends on it.
 
-    What a run or a conversation left after it was given the memory may be because of it, or not.
+    Memories of a run or a conversation after it was given the memory may or may not result from it.
     """
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
@@ -79,9 +79,9 @@ def grounds(
     max_nodes: MaxNodes = 1_000,
     table: AsTable = False,
 ) -> Report:
-    """Show what stood behind a memory or a run, down to the lines of the files.
+    """Show the evidence behind a memory or a run, down to the lines of the files.
 
-    Of a run: what it was given, and what that rests on. Of a memory: what it rests on, and what
+    Of a run: what it was given, and what that depends on. Of a memory: what it depends on, and what
     the run or the conversation that it comes from had been given before.
     """
     asked = {"workflow_run_id" if is_run or not _MEMORY_ID.fullmatch(name) else "memory_id": name}
@@ -182,7 +182,7 @@ def _line_text(line: Line) -> str:
 
 
 def _indented(text: str) -> str:
-    """A line of a file as it is shown, with the room before it."""
+    """Return a line of a file with its indentation as it is shown."""
     room = min(len(text) - len(text.lstrip()), LINE_CHARS // 2)
     return " " * room + short(text, LINE_CHARS - room)
 
@@ -190,7 +190,7 @@ def _indented(text: str) -> str:
 def _add_links(
     root: Branch, title: str, links: Iterable[Link], memories: Mapping[str, Memory]
 ) -> None:
-    """Links hang on the memory they were reached from."""
+    """Add links below the memory from which they were reached."""
     branch: Branch | None = None
     places: dict[str, Branch] = {}
     for link in links:
@@ -201,7 +201,7 @@ def _add_links(
 
 
 def _times(found: Impact, hand_outs: Sequence[HandOut]) -> str:
-    """How often, and what for."""
+    """Return how often, and for what purposes."""
     more = " or more" if "max_receipts" in found.cut_reasons else ""
     purposes = sorted(Counter(each.purpose for each in hand_outs).items())
     told = ", ".join(f"{name} {count}" for name, count in purposes)
@@ -209,7 +209,7 @@ def _times(found: Impact, hand_outs: Sequence[HandOut]) -> str:
 
 
 def _add_hand_outs(branch: Branch, hand_outs: Sequence[HandOut], *, names: bool = False) -> None:
-    """``names``: with the memories in question that were handed out."""
+    """Add hand-outs; ``names``: with the memories that were handed out."""
     for each in hand_outs[:MOST_SHOWN]:
         which = f": {_few(each.memory_ids)}" if names else ""
         branch.add(f"{each.receipt_id}  {each.purpose}, {moment(each.at)}{_for_whom(each)}{which}")
@@ -227,7 +227,7 @@ def _add_reached(branch: Branch, each: Reached, own: int, memories: Mapping[str,
 
 
 def _own_of(kind: str, each: Reached, found: Impact) -> int:
-    """How often a run or a conversation was given the memory itself."""
+    """Return how often a run or a conversation was given the memory itself."""
     place = "workflow_run_id" if kind == "run" else "conversation_id"
     return sum(getattr(one, place) == each.name for one in found.own_hand_outs)
 

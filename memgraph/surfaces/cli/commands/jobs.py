@@ -1,4 +1,4 @@
-"""What keeps a memory in order by itself: worker, jobs, run."""
+"""Background jobs: worker, jobs, run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RUN_COLUMNS = ("job", "by", "state", "due", "started", "took", "counts", "remark
 
 
 class Job(StrEnum):
-    """What can be run by hand; ``consolidate`` is consolidation, decay and reflection."""
+    """The jobs that can be run by hand; ``consolidate`` is consolidation, decay and reflection."""
 
     ENRICHMENT = "enrichment"
     CONSOLIDATION = "consolidation"
@@ -48,11 +48,11 @@ def worker(
         bool, typer.Option("--once", help="Do what is due now and end, e.g. from cron.")
     ] = False,
 ) -> Report:
-    """Run every job when it is due, consolidate sessions that ended, embed what waits.
+    """Run every job when it is due, consolidate ended sessions, embed what waits.
 
-    Prints a line per run, with --json one JSON object per line. SIGTERM and SIGINT end it after
-    the batch in hand. Several workers may run on the same root: each job has one runner.
-    With --once it ends with 1 when a run failed.
+    Prints a line per run, with --json one JSON object per line. SIGTERM and SIGINT end it after the
+    current batch. Several workers may run on the same root: each job has one runner. With --once it
+    ends with 1 when a run failed.
     """
     given = invocation(context)
     ran: list[str] = []
@@ -91,7 +91,7 @@ def jobs(
     orchestrator: OrchestratorName,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 20,
 ) -> Report:
-    """Show when each job is due next, and what ran last."""
+    """Show when each job is due next, and the latest runs."""
     with invocation(context).orchestrator(orchestrator) as handle:
         plans, runs = handle.job_plans(), handle.jobs(limit=limit)
 
@@ -119,7 +119,7 @@ def run(
         bool, typer.Option("--dry-run", help="Consolidation: tell what it would do, write nothing.")
     ] = False,
 ) -> Report:
-    """Run a job now, whatever its schedule says.
+    """Run a job now, whatever its schedule.
 
     JOB is enrichment, consolidation, decay, reflection, verification, or consolidate:
     consolidation, decay and reflection in this order. With --session a consolidation is of that
@@ -154,7 +154,7 @@ def _ran_remotely(
     *,
     dry_run: bool,
 ) -> Report:
-    """The run of a server, which goes on there if this command is interrupted."""
+    """Return the run of a server, which continues there if this command is interrupted."""
     with given.orchestrator(orchestrator) as handle:
         if dry_run:
             if now is not None:
@@ -170,7 +170,7 @@ def _ran_remotely(
 
 @contextmanager
 def _ended_by_signals(working: Worker) -> Iterator[None]:
-    """The first signal asks the worker to end; a second one ends the process."""
+    """Ask the worker to end at the first signal; end the process at the second."""
     before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
 
     def ask(number: int, _frame: FrameType | None) -> None:
@@ -188,7 +188,7 @@ def _ended_by_signals(working: Worker) -> Iterator[None]:
 
 @contextmanager
 def _term_is_interrupt() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does: it gives its lease back and is recorded as stopped."""
+    """Let SIGTERM end a run as Ctrl-C does: its lease is released and it is recorded as stopped."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -198,7 +198,7 @@ def _term_is_interrupt() -> Iterator[None]:
 
 @contextmanager
 def _service(given: Invocation, now: str | None) -> Iterator[MemoryService]:
-    """The service, with its clock at a time if one is given."""
+    """Return the service, with its clock at a time if one is given."""
     from memgraph.clock import parse_time
 
     with given.service() as service:

@@ -1,4 +1,4 @@
-"""Who may ask a server: key create, key list, key revoke, key rotate, key forget."""
+"""The keys of a server: key create, key list, key revoke, key rotate, key forget."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memgraph.service.access.keys import KeyStore
 
 SECRET_CHARS: Final = 60
-"""Of each secret, see ``KeyStore``."""
+"""The length of every secret, see ``KeyStore``."""
 COLUMNS = ("id", "name", "state", "orchestrators", "permissions", "up to", "places", "ends")
 KeyId = Annotated[
     str, typer.Argument(metavar="ID", help="As `memgraph key list` shows it.", show_default=False)
@@ -65,10 +65,10 @@ def create(
     expires: Expires = None,
     output: Output = None,
 ) -> Report:
-    """Make a key and print its secret, this once: only a digest of it is kept.
+    """Create a key and print its secret, this once: only its digest is stored.
 
-    --clearance, --project and --session say what it shows; '*' for a project or session lets each
-    request name those that it is about. A running server knows the key at once.
+    --clearance, --project and --session limit what it sees; '*' for a project or session lets each
+    request name its own. A running server accepts the key at once.
     """
     given = invocation(context)
     now = SystemClock().now_ms()
@@ -90,7 +90,7 @@ def create(
 
 
 def list_keys(context: typer.Context) -> Report:
-    """List the keys, those that ended too, in the order they were made."""
+    """List the keys, including revoked and expired ones, oldest first."""
     keys = _keys(invocation(context)).listed()
     now = SystemClock().now_ms()
 
@@ -104,7 +104,7 @@ def list_keys(context: typer.Context) -> Report:
 
 
 def revoke(context: typer.Context, key_id: KeyId) -> Report:
-    """End a key at once, in running servers too."""
+    """Revoke a key at once, in running servers too."""
     ended = _keys(invocation(context)).revoke(key_id)
     return Report(
         _as_json(ended, SystemClock().now_ms()),
@@ -113,9 +113,9 @@ def revoke(context: typer.Context, key_id: KeyId) -> Report:
 
 
 def forget(context: typer.Context, key_id: KeyId) -> Report:
-    """Remove a key that was revoked or has expired from the list.
+    """Remove a revoked or expired key from the list.
 
-    The journals go on naming its id, and nothing tells any more what it was for.
+    The journals keep its id, but nothing records its grants any more.
     """
     gone = _keys(invocation(context)).forget(key_id)
     return Report(
@@ -133,9 +133,9 @@ def rotate(
     expires: Expires = None,
     output: Output = None,
 ) -> Report:
-    """Make a key with the same grants and another secret, and end the old one.
+    """Create a key with the same grants and a new secret, and end the old one.
 
-    The new one ends when the old one would have, unless --expires says otherwise.
+    The new one expires when the old one would have, unless --expires is given.
     """
     given = invocation(context)
     now = SystemClock().now_ms()
@@ -155,7 +155,7 @@ def _keys(given: Invocation) -> KeyStore:
 
 @contextmanager
 def _place_for_secret(output: Path | None) -> Iterator[Callable[[str], object]]:
-    """Where a secret is kept; there, with room for it, before the key is made or another one ends.
+    """Yield a function that stores a secret; the space is reserved before keys change.
 
     Raises:
         Conflict: there is a file already.
@@ -179,7 +179,7 @@ def _place_for_secret(output: Path | None) -> Iterator[Callable[[str], object]]:
 
 
 def _put(handle: int, path: Path, text: str) -> None:
-    """Make a text the only line of a file; it is durable on return."""
+    """Write a text as the only line of a file; it is durable on return."""
     line = f"{text}\n".encode("ascii")
     try:
         written = os.pwrite(handle, line, 0)
@@ -212,7 +212,7 @@ def _told(made: NewKey, output: Path | None, not_there: Sequence[str] = ()) -> R
 
 
 def _as_json(key: ApiKey, now: int) -> dict[str, Any]:
-    """A key without its digest, and its state."""
+    """Return a key without its digest, and its state."""
     told = key.model_dump(mode="json", exclude={"sha256"})
     return told | {"permissions": sorted(key.permissions), "state": key.state(now)}
 

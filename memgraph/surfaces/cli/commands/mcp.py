@@ -23,8 +23,8 @@ def mcp(
 ) -> Report:
     """Serve one agent over standard input and output by the Model Context Protocol.
 
-    The agent sees what --clearance, --project and --session let it see; the journal names --actor
-    for what it writes. Ends with its input.
+    --clearance, --project and --session limit what the agent sees; the journal names --actor for
+    what it writes. Ends with its input.
     """
     from memgraph.service.memory_service import MemoryService
     from memgraph.surfaces.mcp.stdio import run

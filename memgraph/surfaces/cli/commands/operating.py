@@ -1,4 +1,4 @@
-"""An operator's commands: verify, backup, restore, db, embeddings."""
+"""Operator's commands: verify, backup, restore, db, embeddings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class IndexPart(StrEnum):
-    """What can be made anew."""
+    """The parts that can be rebuilt."""
 
     FTS = "fts"
     VECTORS = "vectors"
@@ -56,9 +56,9 @@ def verify(
     """Audit a database: pages, journal, memories, edges, indexes. Nothing is changed.
 
     Everything that is journalled or can be derived is compared; the guide "Contradictions and
-    audit" lists what is not, and why. The last line says how it is.
+    audit" lists what is not, and why. The last line is the result.
 
-    Ends with 1 when anything is found. `memgraph rebuild` mends what is only an index.
+    Ends with 1 when anything is found. `memgraph rebuild` repairs indexes.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         if accept_journal is not None:
@@ -80,7 +80,7 @@ def verify(
 def anchor(context: typer.Context, orchestrator: OrchestratorName) -> Report:
     """Print the head of the journal: the number and the seal of its last entry.
 
-    Written into a ledger of your own it proves later that nothing before it was changed.
+    Recorded in a ledger of your own it proves later that nothing before it was changed.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.journal_state()
@@ -99,10 +99,10 @@ def repair(
         ),
     ] = None,
 ) -> Report:
-    """Tell what of the journal is lost, and take over what is left.
+    """Report what of the journal is lost, and accept what is left.
 
-    Where the journal does not hold what its anchor remembers, nothing is written until you decide:
-    `memgraph restore` with a backup, or `--accept` to go on without what is lost.
+    When the journal lacks the entry in its anchor, nothing is written until you decide: `memgraph
+    restore` with a backup, or `--accept` to continue without what is lost.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.journal_state()
@@ -139,7 +139,7 @@ def backup(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     accept_findings: AcceptFindings = False,
 ) -> Report:
-    """Copy a database into one file while it is in use, and check the copy."""
+    """Copy a database into one file while it is in use, and audit the copy."""
     with invocation(context).orchestrator(orchestrator) as handle, stages("copying") as told:
         made = handle.backup(
             file,
@@ -148,7 +148,7 @@ def backup(
             progress=lambda done, total: told("pages", done, total),
         )
     data = made.as_dict()
-    # A server checks what it sends, and tells no number.
+    # A server checks what it sends, and reports no number.
     many = f"{counted(data['memories'], 'memory', 'memories')}, " if "memories" in data else ""
     line = f"wrote {many}{made.bytes} bytes to {made.path}"
     return Report(data, lambda screen: screen.line(line))
@@ -164,9 +164,9 @@ def restore(
     ] = False,
     accept_findings: AcceptFindings = False,
 ) -> Report:
-    """Put a backup in the place of a database; a damaged one is refused.
+    """Restore a database from a backup; a damaged one is refused.
 
-    What was there goes into memory/replaced/ and is never deleted.
+    The old files go into memory/replaced/ and are never deleted.
     """
     from memgraph.service.restoring import restore as put_back
 
@@ -202,7 +202,7 @@ def db_upgrade(
 ) -> Report:
     """Bring the schema of a database to this version, after a backup beside it.
 
-    With --all one that cannot be upgraded does not hold up the others; it ends with 1 then.
+    With --all one that cannot be upgraded does not stop the others; it ends with 1 then.
     """
     from memgraph.service import maintenance
 
@@ -250,7 +250,7 @@ def db_upgrade(
 
 
 def db_status(context: typer.Context, orchestrator: OrchestratorName) -> Report:
-    """Show where a database lies, its schema and its sizes."""
+    """Show the path of a database, its schema and its sizes."""
     given = invocation(context)
     with given.service() as service:
         handle = given.handle(service, orchestrator)
@@ -274,7 +274,7 @@ def rebuild(
         choice(IndexPart, "--part", text="Only this; repeatable. [all of them]"),
     ] = None,
 ) -> Report:
-    """Make indexes anew: full text, vectors, entity links. No memory is touched."""
+    """Rebuild indexes: full text, vectors, entity links. No memory is changed."""
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
         with stages("rebuilding") as told:
@@ -316,12 +316,12 @@ def embeddings_rebuild(context: typer.Context, orchestrator: OrchestratorName) -
 
 
 def embeddings_drain(context: typer.Context, orchestrator: OrchestratorName) -> Report:
-    """Embed what waits, until nothing is due or the provider fails."""
+    """Embed waiting memories, until none is due or the provider fails."""
     return _drain(context, orchestrator, retry=False)
 
 
 def embeddings_retry(context: typer.Context, orchestrator: OrchestratorName) -> Report:
-    """Embed what failed or was put off, too, at once."""
+    """Embed failed and postponed memories, too, at once."""
     return _drain(context, orchestrator, retry=True)
 
 
@@ -390,7 +390,7 @@ COMMANDS = {
     ),
     "embeddings": make_group(
         "embeddings",
-        "Look after embeddings.",
+        "Show, make and rebuild embeddings.",
         {
             "status": embeddings_status,
             "drain": embeddings_drain,

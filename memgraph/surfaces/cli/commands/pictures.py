@@ -51,9 +51,9 @@ def graph(
 ) -> Report:
     """Draw the memories around some memories, and the edges between them, into a file.
 
-    Without an ID it begins with the newest 30 facts, and says how many memories there are.
-    The page of .html needs nothing else, and tells beside the picture in words what it shows.
-    `memgraph subgraph --format` writes graphs for other programs.
+    Without an ID it begins with the newest 30 facts, and prints how many memories there are. The
+    .html page is self-contained, and describes the picture in words beside it. `memgraph subgraph
+    --format` writes graphs for other programs.
     """
     from memgraph.surfaces.pictures.canvas import form_of
     from memgraph.surfaces.pictures.graphs import MAX_DRAWN, picture
@@ -71,7 +71,7 @@ def graph(
             edge_types=edge_types,
             as_of=as_of,
         )
-        # What there was at a time is counted nowhere.
+        # There are no counts for past times.
         stored = None if memory_ids or as_of else _stored(handle)
     if memory_ids and not found.nodes:
         told = ", ".join(found.missing)[:80]
@@ -88,7 +88,7 @@ def graph(
 
 
 def _stored(handle: Any) -> int:
-    """How many memories could be drawn: what was taken back is in no picture."""
+    """Return how many memories could be drawn: retracted ones are in no picture."""
     by_status: dict[str, int] = handle.visible_counts()["status"]
     return by_status.get("active", 0) + by_status.get("superseded", 0)
 
@@ -104,9 +104,9 @@ def timeline(
         int, typer.Option(help="Of bulletins, the newest; 1 to 1000.")
     ] = MOST_BULLETINS,
 ) -> Report:
-    """Draw how sure a memory was over time, or how the bulletins changed, into a file.
+    """Draw a memory's confidence over time, or how the bulletins changed, into a file.
 
-    What is left of a confidence counts from the last access: those of which receipts are kept.
+    Decay counts from the last access of which a receipt is kept.
     """
     from memgraph.surfaces.pictures.canvas import form_of
 

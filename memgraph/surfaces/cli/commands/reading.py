@@ -48,7 +48,7 @@ def list_memories(
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 50,
     as_of: Annotated[str | None, value("TIME", "As they were then, ISO 8601.")] = None,
 ) -> Report:
-    """List memories, newest first, a page at a time."""
+    """List memories, newest first, by page."""
     wanted = [] if everything else statuses or [ShownStatus.ACTIVE]
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.list_memories(
@@ -77,7 +77,7 @@ def show_memories(
     memory_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of memories.")],
     as_of: Annotated[str | None, value("TIME", "As they were then, ISO 8601.")] = None,
 ) -> Report:
-    """Show memories with all their fields. `memgraph trace` shows where one comes from."""
+    """Show memories with all their fields. `memgraph trace` shows their sources."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = [handle.get(each, as_of=as_of) for each in memory_ids]
 
@@ -100,7 +100,8 @@ def stats(
 ) -> Report:
     """Count what is stored, by type, status, edge and embedding, with the sizes on disk.
 
-    That counts what is hidden, too: on a server it takes the permission admin, --visible only read.
+    That counts hidden memories, too: on a server it requires the permission admin, --visible only
+    read.
     """
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:

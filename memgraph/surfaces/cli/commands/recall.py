@@ -23,7 +23,7 @@ MORE = {
     "token_budget": "more fits: --token-budget",
     "top_n": "more fits: --top-n",
 }
-"""What a person does about each reason of ``Bundle.cut_reasons``."""
+"""The remedy for each of ``Bundle.cut_reasons``."""
 
 
 def recall(
@@ -84,7 +84,7 @@ def recall(
         bool, typer.Option("--explain", help="Show the rank in each leg and every modifier.")
     ] = False,
 ) -> Report:
-    """Recall what fits a question, best first, with where it comes from."""
+    """Recall the memories that match a question, best first, with their sources."""
     fields = {
         "query": sys.stdin.read(MAX_STDIN_CHARS) if query == "-" else query,
         "top_n": top_n,
@@ -183,7 +183,7 @@ def _show_item(screen: Screen, place: int, item: RecallItem) -> None:
 
 
 def _show_explanation(screen: Screen, bundle: Bundle) -> None:
-    """Every leg and every modifier is a column; a leg that did not find a memory is empty."""
+    """Show a column for every leg and modifier; empty for legs that did not find the memory."""
     legs = sorted({leg for item in bundle.items for leg in item.legs})
     modifiers = list(dict.fromkeys(name for item in bundle.items for name in item.modifiers))
     places = list(enumerate(bundle.items, start=1))

@@ -1,4 +1,4 @@
-"""What was handed out, for whom and why: receipt list, show, replay, bulletins, bulletin."""
+"""Receipts of what was handed out: receipt list, show, replay, bulletins, bulletin."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TOLD = (
     "same_as",
     "bulletin_id",
 )
-"""What a receipt tells beside its request and its items."""
+"""The fields of a receipt that are shown beside its request and its items."""
 SHOWN = {
     "query_sha256": "query's sha256",
     "change_seq": "journal entry",
@@ -57,7 +57,7 @@ SHOWN = {
     "bulletin_id": "bulletin",
 }
 TEXTS_SHOWN = 50
-"""Of so many items the beginning of the text is shown; each of them is asked for."""
+"""The number of items whose text is shown; each needs a request."""
 ITEM_COLUMNS = ("rank", "id", "text", "score", "legs", "modifiers")
 # What a receipt may say of an item beyond the columns is shown by its name; what a replay needs to
 # know of its accesses is told by --json alone.
@@ -80,9 +80,9 @@ def list_receipts(
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 20,
     before: Annotated[str | None, value("ID", "Only older ones than this.", "--before")] = None,
 ) -> Report:
-    """List receipts, newest first: those of which you may see every memory.
+    """List receipts, newest first, of which you may see every memory.
 
-    One of a project or a session takes --project or --session.
+    One of a project or a session requires --project or --session.
     """
     given = invocation(context)
     _open_task(given, task_id)
@@ -116,9 +116,9 @@ def show_receipt(
     ],
     task_id: Annotated[str | None, value("ID", "The task that it was for.", "--task")] = None,
 ) -> Report:
-    """Show what was handed out: when, for whom, which memories, and why these.
+    """Show what was handed out: when, to whom, which memories, and why these.
 
-    One with a task's or a project's memories takes --task or --project.
+    One with a task's or a project's memories requires --task or --project.
     """
     given = invocation(context)
     _open_task(given, task_id)
@@ -148,14 +148,14 @@ def replay_receipt(
     ] = None,
     task_id: Annotated[str | None, value("ID", "The task that it was for.", "--task")] = None,
 ) -> Report:
-    """Ask once more, as of that moment: whether it gives the same, and what differs and why."""
+    """Repeat a request as of its moment, and show the differences with their reasons."""
     given = invocation(context)
     _open_task(given, task_id)
     with given.orchestrator(orchestrator) as handle:
         try:
             found = handle.replay(receipt_id, query=query)
         except InvalidInput as error:
-            # The library speaks of its argument; here it is an option.
+            # The library names its argument; here it is an option.
             told = error.message.replace("query=", "--query")
             raise InvalidInput(told, **error.details) from None
     return Report(found.model_dump(mode="json"), lambda screen: _show_replay(screen, found))
@@ -167,7 +167,7 @@ def list_bulletins(
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 20,
     before: Annotated[str | None, value("ID", "Only older ones than this.", "--before")] = None,
 ) -> Report:
-    """List bulletins that were handed out, newest first: those that cite only what you may see."""
+    """List bulletins that were handed out, newest first, that cite only what you may see."""
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
         found = handle.bulletins(limit=limit, before=before)
@@ -220,7 +220,7 @@ def _as_json(receipt: Receipt) -> dict[str, Any]:
 
 
 def _for_whom(receipt: Receipt) -> dict[str, Any]:
-    """For which conversation, run, step, task, project and agent it was, as far as is known."""
+    """Return the conversation, run, step, task, project and agent, as far as known."""
     said = {name: getattr(receipt, name, receipt.asked.get(name)) for name in FOR_WHOM}
     return {FOR_WHOM[name]: one for name, one in said.items() if one is not None}
 
@@ -238,7 +238,7 @@ def _row(receipt: Receipt) -> tuple[str, ...]:
 
 
 def _beginnings(handle: Any, receipt: Receipt) -> dict[str, str]:
-    """How the first memories of a receipt begin, by their ids."""
+    """Return the beginnings of a receipt's first memories, by their ids."""
     memories = [handle.get(each.memory_id) for each in receipt.items[:TEXTS_SHOWN]]
     return {each.memory_id: short(summary_of(each)) or "[erased]" for each in memories}
 
@@ -351,7 +351,7 @@ def _pairs(given: Mapping[str, float], form: str) -> str:
 
 
 def _seen(viewer: Mapping[str, Any] | None) -> str:
-    """What an asker could see."""
+    """Return what the reader could see, in words."""
     if viewer is None:
         return ""
     said = [f"up to {viewer['clearance']}"]
@@ -365,7 +365,7 @@ def _seen(viewer: Mapping[str, Any] | None) -> str:
 
 
 def _left_out(counts: Mapping[str, int] | None) -> str:
-    """How many memories were not handed out, by reason."""
+    """Return how many memories were left out, by reason, in words."""
     if counts is None:
         return ""
     told = [f"{name.replace('_', ' ')} {count}" for name, count in counts.items() if count]

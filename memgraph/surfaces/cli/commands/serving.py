@@ -1,4 +1,4 @@
-"""Serving others: serve."""
+"""Serving the API: serve."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def serve(
         bool, typer.Option("--no-worker", help="Leave the jobs to a `memgraph worker`.")
     ] = False,
 ) -> None:
-    """Serve the HTTP API, and run the jobs that are due, until SIGTERM or Ctrl-C.
+    """Serve the HTTP API, and run due jobs, until SIGTERM or Ctrl-C.
 
-    Prints where it listens once it does. Without keys (see `memgraph key`) it answers nobody,
-    unless anybody on this machine may ask. The first signal lets what is in hand come to its end
+    Prints its address once it listens. Without keys (see `memgraph key`) it refuses every request,
+    unless anybody on this machine may ask. At the first signal running requests may finish
     (memory.server.drain_s), a second one ends the process.
     """
     from memgraph.surfaces.serving import serve

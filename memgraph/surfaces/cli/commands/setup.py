@@ -1,4 +1,4 @@
-"""Commands about orchestrators as such: init, health, config."""
+"""Commands for orchestrators themselves: init, health, config."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def init(
         bool, typer.Option("--exist-ok", help="Be content when there is one already.")
     ] = False,
 ) -> Report:
-    """Make an orchestrator: its folders and its empty database.
+    """Create an orchestrator: its folders and its empty database.
 
-    A damaged or half-missing one is never remade.
+    A damaged or incomplete one is never recreated.
     """
     from memgraph.paths import OrchestratorPaths
 
@@ -54,9 +54,9 @@ def init(
 
 
 def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> Report:
-    """Tell whether the memory of one orchestrator, or of all, works.
+    """Report whether the memory of one orchestrator, or of all, works.
 
-    One that is damaged is disabled and named; the others go on. Ends with 1 when one is disabled.
+    A damaged one is disabled and named; the others go on. Ends with 1 when one is disabled.
     """
     found = _health(invocation(context), orchestrator)
     disabled = [each for each in found if each["status"] != "ready"]
@@ -141,7 +141,7 @@ def _made_remotely(given: Invocation, name: str, *, exist_ok: bool) -> Report:
             if not exist_ok:
                 raise
             created = False
-    # Its folders are the server's own business.
+    # Its folders are on the server.
     data = {"orchestrator": name, "created": created, "memory": None, "ingest": None}
     told = f"{'made' if created else 'there is already'} {name}"
     return Report(data, lambda screen: screen.line(told))

@@ -1,4 +1,4 @@
-"""How memories and edges are shown; shared by the commands."""
+"""Formatting of memories and edges; shared by the commands."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ SUMMARY_CHARS = 80
 
 
 def as_json(value: Value) -> dict[str, Any]:
-    """A value as plain JSON; times are ISO 8601."""
+    """Return a value as plain JSON; times are ISO 8601."""
     return value.model_dump(mode="json")
 
 
 def short(text: str, limit: int = SUMMARY_CHARS) -> str:
-    """One line of at most ``limit`` characters."""
+    """Return one line of at most ``limit`` characters."""
     flat = plain(" ".join(text.split()))
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
 def day(ms: int | None) -> str:
-    """The date of a time, or nothing."""
+    """Return the date of a time, or an empty text."""
     return "" if ms is None else iso(ms)[:10]
 
 
 def moment(ms: int | None) -> str:
-    """Date and time to the second, UTC, or nothing."""
+    """Return date and time to the second, UTC, or an empty text."""
     return "" if ms is None else iso(ms)[:19].replace("T", " ")
 
 
@@ -42,12 +42,12 @@ def summary_of(memory: Memory) -> str:
 
 
 def status_of(memory: Memory) -> str:
-    """The status in a word."""
+    """Return the status in a word."""
     return memory.shown_status.value
 
 
 def memory_line(memory: Memory) -> str:
-    """A memory as one line: its id, its type, its status unless it is active, how it begins."""
+    """Return a memory as one line: id, type, status unless active, and its beginning."""
     status = status_of(memory)
     told = "" if status == "active" else f", {status}"
     begins = f": {short(summary_of(memory))}" if memory.content else ""
@@ -55,7 +55,7 @@ def memory_line(memory: Memory) -> str:
 
 
 def memory_rows(memories: Iterable[Memory]) -> list[Sequence[str]]:
-    """Rows for ``MEMORY_COLUMNS``."""
+    """Return rows for ``MEMORY_COLUMNS``."""
     return [
         (
             each.memory_id,
@@ -72,7 +72,7 @@ MEMORY_COLUMNS = ("id", "type", "status", "date", "summary")
 
 
 def citation(source: Source) -> str:
-    """Where a memory came from, in one line: file and place in it, or conversation, or who."""
+    """Return a source in one line: file and place in it, or conversation, or speaker."""
     parts = []
     if source.source_path is not None:
         parts.append(f"{source.source_path}#{source.locator or ''}".removesuffix("#"))
@@ -89,7 +89,7 @@ def citation(source: Source) -> str:
 
 
 def edge_line(edge: Edge) -> str:
-    """An edge as one line: what it joins, of which type, and its state."""
+    """Return an edge as one line: its ends, its type, and its state."""
     notes = []
     if edge.partial:
         notes.append("partial")
@@ -102,7 +102,7 @@ def edge_line(edge: Edge) -> str:
 
 
 def standing_of(edge: Edge, *, moot: bool) -> str:
-    """How a contradiction stands, and since when."""
+    """Return the state of a contradiction, and since when."""
     since = day(edge.created_at)
     if edge.resolved_at is not None:
         state = contradiction_state(edge.resolution)
@@ -111,7 +111,7 @@ def standing_of(edge: Edge, *, moot: bool) -> str:
 
 
 def outcome_of(edge: Edge) -> str | None:
-    """How a contradiction was decided, and why; None while it is open."""
+    """Return the decision on a contradiction, and its reason; None while it is open."""
     told = edge.resolution
     if told is None:
         return None
@@ -121,7 +121,7 @@ def outcome_of(edge: Edge) -> str | None:
 
 
 def show_memory(screen: Screen, memory: Memory) -> None:
-    """All fields that say something, and the content as a whole."""
+    """Show all fields with a value, and the whole content."""
     screen.heading(f"{memory.memory_id}  {memory.type.value}, {status_of(memory)}")
     screen.block(memory.content or "[erased]", indent=2)
     screen.fields([(name, value) for name, value in _fields(memory) if value])

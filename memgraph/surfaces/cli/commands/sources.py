@@ -1,4 +1,4 @@
-"""Where memories come from: source list, show, trusted, trust, distrust; retract --source."""
+"""Sources of memories: source list, show, trusted, trust, distrust; retract --source."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ FIELDS: Final = {
     SourceName.RUN: "workflow_run_id",
     SourceName.CONTENT: "content_sha256",
 }
-"""What a handle calls each kind where it takes a source."""
+"""The parameter of a handle for each kind of source."""
 SHOWN: Final = 20
-"""Of each list on the screen."""
+"""Maximum entries of each list on the screen."""
 
 SourceArgument = Annotated[
     str,
@@ -46,7 +46,7 @@ Why = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the history.", 
 
 
 def named(text: str) -> tuple[SourceName, str]:
-    """A source as a command names it: ``KIND:NAME``, or else a path.
+    """Return a source from a command's argument: ``KIND:NAME``, or else a path.
 
     Raises:
         InvalidInput: it names nothing.
@@ -68,7 +68,7 @@ def list_sources(
     limit: Annotated[int, typer.Option(help="1 to 500.")] = 50,
     after: Annotated[str | None, value("CURSOR", "next_after of the page before.")] = None,
 ) -> Report:
-    """List sources with what came from each, and how far they are trusted."""
+    """List sources with their memories and their trust."""
     with invocation(context).orchestrator(orchestrator) as handle:
         page = handle.sources(kind=kind, limit=limit, after=after)
 
@@ -86,14 +86,14 @@ def list_sources(
 def show_source(
     context: typer.Context, orchestrator: OrchestratorName, source: SourceArgument
 ) -> Report:
-    """Show what came from one source, and how far it is trusted."""
+    """Show the memories of one source and its trust."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.source(*named(source))
     return Report(as_json(found), lambda screen: screen.table(_COLUMNS, [_row(found)]))
 
 
 def list_trusted(context: typer.Context, orchestrator: OrchestratorName) -> Report:
-    """List what was said of sources with `memgraph source trust`."""
+    """List the trust assigned with `memgraph source trust`."""
     with invocation(context).orchestrator(orchestrator) as handle:
         told = handle.trusted()
 
@@ -119,10 +119,10 @@ def trust(
         ),
     ] = None,
 ) -> Report:
-    """Say how far a source is trusted.
+    """Assign a trust tier to a source.
 
-    A lower one replaces nothing that a higher one said: what would replace it becomes a
-    contradiction, which a person decides. It holds from now on.
+    A lower one replaces nothing that a higher one stated: what would replace it becomes a
+    contradiction, which a person decides. It applies from now on.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         kind, name = named(source)
@@ -138,7 +138,7 @@ def trust(
 
 
 def _is_known(handle: Any, kind: SourceName, name: str) -> bool:
-    """Whether anything came from a source."""
+    """Return True when the source has memories."""
     try:
         handle.source(kind, name)
     except NotFound:
@@ -149,7 +149,7 @@ def _is_known(handle: Any, kind: SourceName, name: str) -> bool:
 def distrust(
     context: typer.Context, orchestrator: OrchestratorName, source: SourceArgument, reason: Why
 ) -> Report:
-    """Take back what was said of a source: the settings decide again."""
+    """Remove the trust assigned to a source: the settings apply again."""
     with invocation(context).orchestrator(orchestrator) as handle:
         kind, name = named(source)
         handle.distrust(kind, name, reason=reason)
@@ -158,7 +158,7 @@ def distrust(
 
 
 def retracted(handle: Any, source: str, *, reason: str, really: bool) -> Report:
-    """Take a source back through a handle, or tell what that would come to."""
+    """Retract a source through a handle, or preview it."""
     kind, name = named(source)
     chosen = {FIELDS[kind]: name}
     found: SourceRetraction = handle.retract_source(reason=reason, dry_run=not really, **chosen)
@@ -166,7 +166,7 @@ def retracted(handle: Any, source: str, *, reason: str, really: bool) -> Report:
 
 
 def of_sender(handle: Any, sender: str, *, reason: str, really: bool, restore: bool) -> Report:
-    """Take all conversations of a sender back, or bring them back, or tell what that comes to.
+    """Retract or restore all conversations of a sender, or preview it.
 
     Each conversation is one transaction.
 
@@ -203,7 +203,7 @@ def of_sender(handle: Any, sender: str, *, reason: str, really: bool, restore: b
 
 
 def restored(handle: Any, source: str, *, reason: str, really: bool) -> Report:
-    """Bring back what was taken back with a source, or tell what that would come to."""
+    """Restore what was retracted with a source, or preview it."""
     kind, name = named(source)
     chosen = {FIELDS[kind]: name}
     found: SourceRestoration = handle.restore_source(reason=reason, dry_run=not really, **chosen)

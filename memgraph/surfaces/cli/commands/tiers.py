@@ -22,7 +22,7 @@ ITEM_COLUMNS = ("id", "item", "kind", "importance", "date", "text")
 
 
 class Wider(StrEnum):
-    """Where a memory may be promoted to."""
+    """The targets of a promotion."""
 
     PROJECT = "project"
     GLOBAL = "global"
@@ -39,11 +39,10 @@ def promote(
     yes: Annotated[bool, typer.Option("--yes", help="You consent to what would be asked.")] = False,
     reason: Annotated[str, value("TEXT", "Why, for the journal.")] = "",
 ) -> Report:
-    """Make a task's memory its project's, or a project's everybody's.
+    """Promote a task's memory to its project, or a project's to global.
 
-    ID is a memory's, as `memgraph tier` lists it. Say where it is with --task or --project; with
-    --to project, --project is where it goes. To make a preference or an identity global takes
-    --yes.
+    ID is a memory's, as `memgraph tier` lists it. Name its place with --task or --project; with
+    --to project, --project is the target. Making a preference or an identity global requires --yes.
     """
     given = invocation(context)
     target = None
@@ -69,10 +68,10 @@ def tier(
     ] = False,
     limit: Annotated[int, typer.Option(help="1 to 1000000.")] = 50,
 ) -> Report:
-    """List what a task (--task), a project (--project) or everybody (--global) holds.
+    """List the items of a task (--task), a project (--project) or the global tier (--global).
 
-    The newest items first. Name one of the three: --project ID is here the project that is listed.
-    The id is the memory's, which promote, show and trace take; item is its owner's name for it.
+    Newest items first. Name one of the three: --project ID is here the project that is listed. The
+    id is the memory's, which promote, show and trace take; item is its owner's name for it.
     """
     given = invocation(context)
     which, scope_id = _named(given, task_id, everywhere=everywhere)
@@ -93,7 +92,7 @@ def tier(
 def _held(
     given: Invocation, handle: Orchestrator, which: Tier, scope_id: str | None, limit: int
 ) -> tuple[int, list[tuple[str, ContextItem]]]:
-    """How many items there are, and the newest of them with the memories that they are."""
+    """Return how many items there are, and the newest of them with their memories."""
     if given.server_url is not None:
         page = handle.tier(which, scope_id, limit=limit)
         return page.count, [(each.memory_id, each) for each in page.items]
@@ -134,7 +133,7 @@ def _promoted(
 
 
 def _named(given: Invocation, task_id: str | None, *, everywhere: bool) -> tuple[Tier, str | None]:
-    """The tier that the options name, and the id of its task or project."""
+    """Return the tier that the options name, and the id of its task or project."""
     from memgraph.model.context import Tier
 
     named = [(Tier.PROJECT, each) for each in given.project]

@@ -80,7 +80,7 @@ def remember(
 ) -> Report:
     """Store one memory, and report what it repeats, updates or contradicts.
 
-    One that is there already (same text, kind, type and scope) is not stored twice.
+    An existing one (same text, kind, type and scope) is not stored twice.
     """
     source = _given(
         source_type=source_type,
@@ -154,13 +154,13 @@ def _findings(outcome: Outcome) -> list[str]:
 
 
 def _fallen_grounds(handle: Any, outcome: Outcome, derived_from: Sequence[str]) -> list[str]:
-    """What a new memory was derived from and holds no longer, as far as the caller may read it."""
+    """Return retracted or superseded evidence of a new memory, as far as the caller may read it."""
     if not derived_from or outcome.memory_id is None or outcome.outcome != "stored":
         return []
     try:
         found = handle.trace(outcome.memory_id).stale_grounds
     except AccessDenied:
-        # Who may write alone is told of nothing.
+        # A caller who may only write gets no other information.
         return []
     return [one for one in dict.fromkeys(derived_from) if one in found]
 
@@ -180,7 +180,7 @@ def relate(
     """Join two memories by an edge.
 
     TYPE is RelatedTo, Updates, Contradicts, CausedBy or PartOf. FROM Updates TO: FROM is the newer
-    one and TO becomes superseded. FROM CausedBy TO: TO is the ground. FROM PartOf TO: TO is the
+    one and TO becomes superseded. FROM CausedBy TO: TO is the cause. FROM PartOf TO: TO is the
     whole.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
@@ -205,11 +205,11 @@ def correct(
     confidence: Confidence = None,
     tag: Tags = None,
 ) -> Report:
-    """Replace what a memory says.
+    """Replace a memory's text.
 
     The text of a memory never changes: this stores a new one that Updates the old one, which
-    becomes superseded; where a more trusted source said the old one, both stay, as a contradiction
-    to be decided. What is not given is taken from the old one.
+    becomes superseded; when the old one comes from a more trusted source, both stay, as a
+    contradiction to be decided. Other fields default to those of the old one.
     """
     fields = _given(type=memory_type, importance=importance, confidence=confidence, tags=tag)
     given = invocation(context)
@@ -261,12 +261,12 @@ def retract(
         bool, typer.Option("--yes", help="With --source or --sender: do it, and do not only tell.")
     ] = False,
 ) -> Report:
-    """Take a memory back: it stays in the history and is no longer recalled.
+    """Retract a memory: it stays in the history and is no longer recalled.
 
-    With --source, all that came from a source and what was derived from that alone; what is said
-    elsewhere, too, or has another ground stays, and what only that had replaced has its place back.
-    With --source and --restore, all that was taken back with that source. With --sender, the same
-    for each conversation of a sender.
+    With --source, all memories from a source and what was derived from them alone; memories with
+    another source or other evidence stay, and what only the retracted ones had replaced is active
+    again. With --source and --restore, restore all that was retracted with that source. With
+    --sender, the same for each conversation of a sender.
     """
     if sum(each is not None for each in (memory_id, source, sender)) != 1:
         raise typer.BadParameter("name the ID of a memory, a --source or a --sender, and one alone")
@@ -320,7 +320,7 @@ def resolve(
 
 
 def _case(handle: Any, one: str, other: str) -> str | None:
-    """The open contradiction of two memories, as far as it is seen."""
+    """Return the open contradiction of two memories, if it is visible."""
     ends = {one, other}
     open_ones = handle.trace(one).open_contradictions
     return next((each.edge_id for each in open_ones if {each.from_id, each.to_id} == ends), None)
@@ -334,7 +334,7 @@ def _less_trusted(orchestrator: str, edge_id: str) -> str:
 
 
 def _given(**fields: Any) -> dict[str, Any]:
-    """Only what was given, so that the model's defaults hold for the rest."""
+    """Return only the given values, so that the model's defaults apply to the rest."""
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -1,1 +1,1 @@
-"""The routes, a module for each kind of thing."""
+"""The routes, a module for each kind of object."""

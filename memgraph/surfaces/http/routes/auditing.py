@@ -18,7 +18,7 @@ router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["auditing"])
 
 
 class AuditWanted(Value):
-    """What is to be measured against what.
+    """The limits of an audit, and the number of examples.
 
     Attributes:
         fail_on: limits, such as ``stale=0.05``, ``echo`` (none at all) or ``all``.
@@ -42,6 +42,8 @@ def audit(
         AuditWanted, Body(default_factory=AuditWanted, openapi_examples=examples.AUDIT)
     ],
 ) -> Response:
-    """Rates of what the asker sees: doubled, contradicted, stale, unsourced …; with examples."""
+    """Return rates of what the caller sees: duplicate, contradicted, stale, unsourced …; with
+    examples.
+    """
     with lengthy_of(request).one():
         return answered(orc.audit(fail_on=body.fail_on, examples=body.examples))

@@ -1,4 +1,4 @@
-"""What has to be decided: contradictions as cases, and what stands on a ground that fell."""
+"""Contradictions as cases, and memories with retracted evidence."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def case(
     as_of: AsOf = None,
     names: Annotated[bool, Query(description="Name what each side reached.")] = True,
 ) -> Response:
-    """A contradiction with both sides, what speaks for each, and how it might be decided.
+    """Return a contradiction with both sides, the evidence for each, and possible decisions.
 
     Which receipts, runs and conversations a side reached is named to a key that may audit; others
-    are told how many.
+    get their number.
     """
     told = names and Permission.AUDIT in principal.permissions
     return answered(orc.case(edge_id, as_of=as_of, names=told))
@@ -43,7 +43,7 @@ def dismiss(
     edge_id: EdgeIdPath,
     body: Annotated[Because, Body(openapi_examples=examples.REASON)],
 ) -> Response:
-    """Say that an open contradiction is none; it is not raised again."""
+    """Dismiss an open contradiction; it is not raised again."""
     orc.dismiss(edge_id, reason=body.reason)
     return done()
 
@@ -55,5 +55,5 @@ def stale(
     cursor: Annotated[Name | None, Query(description="`next_after` of the page before.")] = None,
     as_of: AsOf = None,
 ) -> Response:
-    """Active memories that stand on a ground that was replaced or taken back, with the way."""
+    """Return active memories that depend on superseded or retracted evidence, with the path."""
     return answered(orc.stale(limit=limit, after=cursor, as_of=as_of))

@@ -25,11 +25,11 @@ def diff(
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1_000, description="Of each list.")] = 100,
 ) -> Response:
-    """What was learnt, replaced, retracted, contradicted and decided between two times."""
+    """Return what was learnt, replaced, retracted, contradicted and decided between two times."""
     return answered(orc.diff(since, until, limit=limit))
 
 
 @router.get("/memories/{memory_id}/history", operation_id="history", response_model=History)
 def history(orc: Reader, memory_id: MemoryIdPath) -> Response:
-    """Every status and every value that a memory had, with their times."""
+    """Return every status and every value that a memory had, with their times."""
     return answered(orc.history(memory_id))

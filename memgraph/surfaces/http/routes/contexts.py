@@ -1,4 +1,4 @@
-"""Contexts: what a task needs to know, what goes before a message, what a tier holds."""
+"""Contexts: what a task needs to know, the block before a message, the items of a tier."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["contexts"])
 
 
 class ContextWanted(Value):
-    """The task that is worked on (or its id, or none), and what its context is to hold."""
+    """The task (or its id, or none), and the request for its context."""
 
     task: Task | Name | None = None
     request: ContextRequest | None = None
 
 
 class BlockWanted(Value):
-    """The message, and what is to be put before it; see ``Orchestrator.get_context``."""
+    """The message, and options of its block; see ``Orchestrator.get_context``."""
 
     prompt: Question
     limit: Annotated[int, Field(ge=1, le=MAX_TOP_N)] | None = None
@@ -53,9 +53,9 @@ def build_context(
         ContextWanted, Body(default_factory=ContextWanted, openapi_examples=examples.CONTEXT)
     ],
 ) -> Response:
-    """What a task needs to know, within a budget of tokens.
+    """Build the context that a task needs, within a token budget.
 
-    The view takes the task among its sessions and the task's project among its projects.
+    The view needs the task among its sessions and the task's project among its projects.
     """
     return answered(orc.build_context(body.task, body.request))
 
@@ -64,7 +64,7 @@ def build_context(
 def get_context(
     orc: Reader, body: Annotated[BlockWanted, Body(openapi_examples=examples.BLOCK)]
 ) -> Response:
-    """The block of memories to put before a message, and what stands in it."""
+    """Return the block of memories to put before a message, and its items."""
     return answered(orc.get_context(**dict(body)))
 
 
@@ -77,8 +77,8 @@ def list_tier(
     ),
     limit: Annotated[Limit, Query()] = 50,
 ) -> Response:
-    """What a task, a project or everybody holds, the newest first.
+    """Return the items of a task, a project or the global tier, newest first.
 
-    The view takes the task among its sessions, or the project among its projects.
+    The view needs the task among its sessions, or the project among its projects.
     """
     return answered(orc.tier(tier, scope_id, limit=limit))

@@ -28,7 +28,7 @@ router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["conversatio
 
 
 class EpisodeBatch(Value):
-    """Turns; one that is not valid is rejected by itself."""
+    """Turns; an invalid one is rejected by itself."""
 
     items: Annotated[
         tuple[Annotated[dict[str, Any], ItemOf(EpisodeInput)], ...], Field(max_length=MAX_BATCH)
@@ -36,7 +36,7 @@ class EpisodeBatch(Value):
 
 
 class Ending(Value):
-    """The session that is over."""
+    """The session to end."""
 
     session_id: Name
 
@@ -72,9 +72,9 @@ def sessions(
         Query(description="Where there is no cursor: those after a session, by its id."),
     ] = None,
 ) -> Response:
-    """Conversations of which the asker may see a turn, the last one talked in first.
+    """Return conversations of which the caller may see a turn, latest activity first.
 
-    With a cursor no page repeats what an earlier one told, whatever is said meanwhile.
+    With a cursor no page repeats what an earlier one returned, whatever is said meanwhile.
     """
     after = before if cursor is None else SessionPlace.at(cursor)
     found = orc.sessions(pending=pending, limit=limit, before=after)
@@ -86,5 +86,5 @@ def sessions(
 def end_session(
     orc: Writer, body: Annotated[Ending, Body(openapi_examples=examples.ENDING)]
 ) -> Response:
-    """Say that a conversation is over; a turn that comes later opens it again."""
+    """End a conversation; a later turn opens it again."""
     return answered(SessionEnded(ended=orc.end_session(body.session_id)))

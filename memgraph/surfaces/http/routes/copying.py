@@ -1,4 +1,4 @@
-"""Copies of everything: the export and the backup."""
+"""Copies of all data: the export and the backup."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def export(
     orc: Whole,
     with_vectors: Annotated[bool, Query(description="Embeddings, too.")] = False,
 ) -> SentFile:
-    """Everything that the orchestrator knows, for whoever nothing is hidden from."""
+    """Return all data of the orchestrator, for a key from which nothing is hidden."""
     return _sent(
         request,
         lambda target: orc.export(target, with_vectors=with_vectors),
@@ -52,7 +52,7 @@ def export(
     responses={200: {"content": {SQLITE: {}}, "description": "The database, as one file."}},
 )
 def backup(request: Request, orc: Whole) -> SentFile:
-    """A checked copy of the database, for whoever nothing is hidden from."""
+    """Return a checked copy of the database, for a key from which nothing is hidden."""
     return _sent(request, orc.backup, name=f"{orc.name}.db", media_type=SQLITE)
 
 

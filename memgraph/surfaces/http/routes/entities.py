@@ -1,4 +1,4 @@
-"""Entities: who and what memories name."""
+"""Entities that memories name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Merge(Value):
 
 
 class Split(Value):
-    """Names of an entity that are another one's."""
+    """Names of an entity that belong to another one."""
 
     entity: Name
     names: Annotated[tuple[Name, ...], Field(min_length=1, max_length=50)]
@@ -41,7 +41,7 @@ class Split(Value):
 
 
 class Protect(Value):
-    """Whether time may retire the facts about an entity."""
+    """Protection of the facts about an entity from decay."""
 
     name: Name
     protected: bool = True
@@ -49,7 +49,7 @@ class Protect(Value):
 
 
 class Decide(Value):
-    """What becomes of a proposal that two entities are one."""
+    """The decision on a proposal that two entities are one."""
 
     proposal_id: Name
     accept: bool
@@ -62,7 +62,7 @@ def listed(
     prefix: Annotated[str, Query(max_length=512, description="How a name begins.")] = "",
     limit: Annotated[Limit, Query()] = 50,
 ) -> Response:
-    """Entities that memories name which the asker may see, the most mentioned first."""
+    """Return entities named in memories that the caller may see, most mentioned first."""
     return answered(EntityList(items=tuple(orc.entities(prefix=prefix, limit=limit))))
 
 
@@ -70,19 +70,19 @@ def listed(
 def info(
     orc: Reader, body: Annotated[EntityWanted, Body(openapi_examples=examples.ENTITY)]
 ) -> Response:
-    """All about one entity. Who is asked for is in no address, which proxies log."""
+    """Return one entity's profile. The name is not in the address, which proxies log."""
     return answered(orc.get_entity_info(body.name, limit=body.limit))
 
 
 @router.post("/merge", operation_id="merge_entities", response_model=EntityInfo)
 def merge(orc: Admin, body: Annotated[Merge, Body(openapi_examples=examples.MERGE)]) -> Response:
-    """Say that two entities are one."""
+    """Merge two entities into one."""
     return answered(orc.merge_entities(body.into, body.other, reason=body.reason))
 
 
 @router.post("/split", operation_id="split_entity", response_model=EntityInfo)
 def split(orc: Admin, body: Annotated[Split, Body(openapi_examples=examples.SPLIT)]) -> Response:
-    """Make some names of an entity another one; gives that one."""
+    """Move some names of an entity to another one; return that one."""
     return answered(orc.split_entity(body.entity, names=body.names, reason=body.reason))
 
 
@@ -90,14 +90,14 @@ def split(orc: Admin, body: Annotated[Split, Body(openapi_examples=examples.SPLI
 def protect(
     orc: Admin, body: Annotated[Protect, Body(openapi_examples=examples.PROTECT)]
 ) -> Response:
-    """Keep the facts about an entity from being retired by time."""
+    """Protect the facts about an entity from decay."""
     found = orc.protect_entity(body.name, protected=body.protected, reason=body.reason)
     return answered(found)
 
 
 @router.get("/proposals", operation_id="entity_proposals", response_model=EntityProposals)
 def proposals(orc: Reader) -> Response:
-    """What a model proposed: names that mean an entity that is known."""
+    """Return the names that a model proposed as names of a known entity."""
     return answered(EntityProposals(items=tuple(orc.entity_proposals())))
 
 

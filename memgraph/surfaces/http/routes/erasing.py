@@ -1,4 +1,4 @@
-"""Erasure: texts gone for ever, and the report that proves it."""
+"""Erasure: texts removed permanently, and the report that proves it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def erase(
     orc: Whole,
     body: Annotated[ErasureRequest, Body(openapi_examples=examples.ERASURE)],
 ) -> Response:
-    """Tell what would go for ever, or erase it: for whoever nothing is hidden from.
+    """Preview or perform an erasure: for a key from which nothing is hidden.
 
-    Without `"dry_run": false` nothing is written. With it the texts are gone, and the report is
-    signed. What `unfinished` names was in the way: ask the same again, and it goes on.
+    Without `"dry_run": false` nothing is written. With it the texts are removed, and the report is
+    signed. `unfinished` lists what was in the way: repeat the request to continue.
     """
     with lengthy_of(request).one():
         return answered(orc.erase_target(body.target, reason=body.reason, dry_run=body.dry_run))

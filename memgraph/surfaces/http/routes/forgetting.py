@@ -1,4 +1,4 @@
-"""Forgetting: many memories taken back at once."""
+"""Retracting many memories at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["memories"])
 
 
 class Forgetting(Value):
-    """What is to be forgotten, and why."""
+    """The memories to retract, and why."""
 
     memory_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_BATCH)]
     reason: Reason
@@ -27,5 +27,5 @@ class Forgetting(Value):
 def forget(
     orc: Writer, body: Annotated[Forgetting, Body(openapi_examples=examples.FORGETTING)]
 ) -> Response:
-    """Take memories back, with an outcome for each; they stay in the history."""
+    """Retract memories, with an outcome for each; they stay in the history."""
     return answered(ForgottenList(outcomes=tuple(orc.forget(body.memory_ids, reason=body.reason))))

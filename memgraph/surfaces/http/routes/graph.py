@@ -1,4 +1,4 @@
-"""The graph: edges made, neighbourhoods, contradictions found and resolved."""
+"""The graph: edges, neighbourhoods, contradictions and their resolution."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Resolution(Value):
 def relate(
     orc: Writer, body: Annotated[EdgeInput, Body(openapi_examples=examples.EDGE)]
 ) -> Response:
-    """Join two memories; an edge that is there gives its own id."""
+    """Join two memories; an existing edge returns its own id."""
     edge_id = orc.relate(
         body.from_id,
         body.edge_type,
@@ -59,7 +59,7 @@ def relate(
 def subgraph(
     orc: Reader, body: Annotated[Neighbourhood, Body(openapi_examples=examples.SUBGRAPH)]
 ) -> Response:
-    """The memories near some, and the edges between them, bounded."""
+    """Return the memories near some, and the edges between them, bounded."""
     found = orc.subgraph(
         body.ids,
         hops=body.hops,
@@ -79,7 +79,7 @@ def contradictions(
     cursor: Annotated[Name | None, Query(description="`next_after` of the page before.")] = None,
     as_of: AsOf = None,
     text: Annotated[
-        Name | None, Query(description="One side says each of these words; 200 characters.")
+        Name | None, Query(description="One side contains each of these words; 200 characters.")
     ] = None,
     memory_id: Annotated[Name | None, Query(description="One side is this memory.")] = None,
     dismissed: Annotated[
@@ -87,7 +87,7 @@ def contradictions(
     ] = None,
     oldest_first: Annotated[bool, Query(description="The other way round.")] = False,
 ) -> Response:
-    """Contradictions of which the asker sees both sides, the newest first."""
+    """Return contradictions of which the caller sees both sides, newest first."""
     found = orc.contradictions(
         resolved=resolved,
         limit=limit,
@@ -122,6 +122,6 @@ def reopen(
     edge_id: EdgeIdPath,
     body: Annotated[Because, Body(openapi_examples=examples.REASON)],
 ) -> Response:
-    """Take the resolution of a contradiction back."""
+    """Undo the resolution of a contradiction."""
     orc.reopen(edge_id, reason=body.reason)
     return done()

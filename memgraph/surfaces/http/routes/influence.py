@@ -1,4 +1,4 @@
-"""Following memories: to what they reached, and to the lines that stand behind them."""
+"""Following memories: to their uses, and to their source lines."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ MaxNodes = Annotated[int, Query(ge=1, le=10_000, description="Memories, and rece
 def impact(
     orc: Auditor, memory_id: MemoryIdPath, max_nodes: MaxNodes = 1_000, as_of: AsOf = None
 ) -> Response:
-    """Every recall, context, bulletin, run and derived memory that a memory reached."""
+    """Return every recall, context, bulletin, run and derived memory that a memory reached."""
     return answered(orc.impact(memory_id, max_nodes=max_nodes, as_of=as_of))
 
 
 @router.get("/memories/{memory_id}/lines", operation_id="source_lines", response_model=SourceLines)
 def source_lines(orc: Auditor, memory_id: MemoryIdPath) -> Response:
-    """What a memory was read from: its own lines of the file that is kept, or turns."""
+    """Return what a memory was read from: its lines of the stored file, or turns."""
     return answered(orc.source_lines(memory_id))
 
 
@@ -41,7 +41,7 @@ def grounds(
         int, Query(ge=0, le=1_000, description="Of so many memories, what they were read from.")
     ] = 0,
 ) -> Response:
-    """Everything that stood behind a memory, or behind a run of a workflow: name one of them."""
+    """Return all evidence of a memory, or of a run of a workflow: name one of them."""
     return answered(
         orc.grounds(memory_id, workflow_run_id=workflow_run_id, max_nodes=max_nodes, lines=lines)
     )

@@ -1,4 +1,4 @@
-"""Files that are turned into memories: sent, and looked after."""
+"""Files that are turned into memories: uploads and their records."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ async def upload(
     orc: Writer,
     name: Annotated[Name, Path(description="A file name: .txt, .md or .json.")],
 ) -> Response:
-    """Take a file; it is worked off in the background, within the bounds of the key that sent it.
+    """Take a file; it is processed in the background, within the bounds of the sender's key.
 
-    The same content is taken once, for ever: `known` says so.
+    The same content is taken only once: `known` is true then.
     """
     service = gate_of(request).service
     settings = await run_sync(service.settings)
@@ -68,7 +68,7 @@ def listed(
     limit: Annotated[Limit, Query()] = 50,
     cursor: Annotated[Name | None, Query(description="`next_cursor` of the page before.")] = None,
 ) -> Response:
-    """Files that were worked off, the latest first, as far as the asker may know of them."""
+    """Return processed files, latest first, that the caller may see."""
     everything = sees_whole(orc, asking)
     return answered(orc.ingest_files(limit=limit, after=cursor, everything=everything))
 
@@ -79,5 +79,5 @@ def get(
     asking: Asking,
     sha256: Annotated[Name, Path(description="Of its content, 64 hexadecimal digits.")],
 ) -> Response:
-    """What became of a file: whoever sees all that came of it may know, and who sent it."""
+    """Return the record of a file, for its sender and for keys that see all its memories."""
     return answered(orc.ingest_file(sha256, everything=sees_whole(orc, asking)))

@@ -33,7 +33,7 @@ AsOf = Annotated[Millis | None, Query(description="As it was at that time.")]
 
 
 class MemoryBatch(Value):
-    """Memories; one that is not valid is rejected by itself."""
+    """Memories; an invalid one is rejected by itself."""
 
     items: Annotated[
         tuple[Annotated[dict[str, Any], ItemOf(MemoryInput)], ...], Field(max_length=MAX_BATCH)
@@ -41,7 +41,7 @@ class MemoryBatch(Value):
 
 
 class Correction(MemoryInput):
-    """A new text, and why; of the other fields those not given are the old memory's."""
+    """A new text, and why; other fields default to the old memory's."""
 
     reason: Reason
 
@@ -52,13 +52,13 @@ class Correction(MemoryInput):
 
 
 class Because(Value):
-    """Why something is changed; the journal keeps it."""
+    """The reason of a change; the journal keeps it."""
 
     reason: Reason
 
 
 class Promotion(Value):
-    """Where a memory is to be promoted to.
+    """The target of a promotion.
 
     Attributes:
         to: ``project`` (of a task's memory) or ``global`` (of a project's).
@@ -78,7 +78,7 @@ def remember(
 ) -> Response:
     """Store one memory, and report what it repeats, updates or contradicts.
 
-    One that is there already gives its own id.
+    An existing one returns its own id.
     """
     return answered(Remembered.of(orc.store(**_given(body))), status=201)
 
@@ -108,7 +108,7 @@ def listed(
     cursor: Annotated[Name | None, Query(description="`next_cursor` of the page before.")] = None,
     as_of: AsOf = None,
 ) -> Response:
-    """Memories, the newest first, a page at a time; writes meanwhile shift no page."""
+    """Return memories, newest first, by page; concurrent writes shift no page."""
     found = orc.list_memories(
         types=type_,
         kinds=kind,
@@ -127,7 +127,7 @@ def listed(
     "/{memory_id}", operation_id="get_memory", response_model=Memory, responses=NOT_MODIFIED
 )
 def get(request: Request, orc: Reader, memory_id: MemoryIdPath, as_of: AsOf = None) -> Response:
-    """One memory, with an ETag."""
+    """Return one memory, with an ETag."""
     return tagged(answered(orc.get(memory_id, as_of=as_of)), request)
 
 
@@ -137,7 +137,7 @@ def correct(
     memory_id: MemoryIdPath,
     body: Annotated[Correction, Body(openapi_examples=examples.CORRECTION)],
 ) -> Response:
-    """Replace what a memory says: gives the id of the new one, which supersedes it."""
+    """Replace a memory's text: return the id of the new one, which supersedes it."""
     return answered(MemoryId(memory_id=orc.correct(memory_id, **_given(body))))
 
 
@@ -154,7 +154,7 @@ def retract(
     memory_id: MemoryIdPath,
     body: Annotated[Because, Body(openapi_examples=examples.REASON)],
 ) -> Response:
-    """Take a memory back; it stays in the history."""
+    """Retract a memory; it stays in the history."""
     orc.retract(memory_id, reason=body.reason)
     return done()
 
@@ -165,7 +165,7 @@ def restore(
     memory_id: MemoryIdPath,
     body: Annotated[Because, Body(openapi_examples=examples.REASON)],
 ) -> Response:
-    """Bring a retracted memory back."""
+    """Restore a retracted memory."""
     orc.restore(memory_id, reason=body.reason)
     return done()
 
@@ -176,7 +176,7 @@ def promote(
     memory_id: MemoryIdPath,
     body: Annotated[Promotion, Body(openapi_examples=examples.PROMOTION)],
 ) -> Response:
-    """Make a task's memory its project's, or a project's everybody's."""
+    """Promote a task's memory to its project, or a project's to global."""
     said = body.confirmed
     promoted = orc.promote(
         memory_id,
@@ -190,10 +190,10 @@ def promote(
 
 @router.get("/{memory_id}/trace", operation_id="trace", response_model=Trace)
 def trace(orc: Reader, memory_id: MemoryIdPath, as_of: AsOf = None) -> Response:
-    """Where a memory comes from, what became of it, and what stands on it."""
+    """Return a memory's sources, what became of it, and what depends on it."""
     return answered(orc.trace(memory_id, as_of=as_of))
 
 
 def _given(body: Value) -> dict[str, Any]:
-    """The fields that the request named, as the library takes them."""
+    """Return the fields of the request, as the library takes them."""
     return {name: getattr(body, name) for name in body.model_fields_set}

@@ -1,4 +1,4 @@
-"""An operator's routes: counts, jobs, the audit."""
+"""Operator's routes: counts, jobs, the audit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["operating"]
 
 
 class Runnable(StrEnum):
-    """What can be run; ``consolidate`` is consolidation, decay and reflection."""
+    """The jobs that can be run; ``consolidate`` is consolidation, decay and reflection."""
 
     ENRICHMENT = "enrichment"
     CONSOLIDATION = "consolidation"
@@ -39,12 +39,12 @@ class Runnable(StrEnum):
 
 
 class RunWanted(Value):
-    """How a job is to run.
+    """The options of a run.
 
     Attributes:
         session_id: of a consolidation: of this session alone.
         now: as if this were the time.
-        dry_run: of a consolidation: tell what it would do, and write nothing.
+        dry_run: of a consolidation: report what it would do, and write nothing.
     """
 
     session_id: Name | None = None
@@ -54,13 +54,13 @@ class RunWanted(Value):
 
 @router.get("/stats", operation_id="get_stats", response_model=Counts)
 def stats(orc: Reader) -> Response:
-    """How many memories the asker sees."""
+    """Return how many memories the caller sees."""
     return answered(Counts.model_validate(orc.visible_counts()))
 
 
 @router.get("/jobs", operation_id="list_jobs", response_model=JobBoard)
 def jobs(request: Request, orc: Admin, limit: Annotated[Limit, Query()] = 50) -> Response:
-    """When each job is due, and what ran, the latest first."""
+    """Return when each job is due, and past runs, latest first."""
     runs = _outward(request, orc.jobs(limit=limit))
     return answered(JobBoard(plans=tuple(orc.job_plans()), runs=runs))
 
@@ -75,9 +75,9 @@ def run(
     job: Runnable,
     body: Annotated[RunWanted, Body(default_factory=RunWanted, openapi_examples=examples.RUN)],
 ) -> Response:
-    """Run a job now, whatever its schedule says; one that fails says so in its run.
+    """Run a job now, whatever its schedule; a failure is recorded in the run.
 
-    What a dry run would do tells what was said: it takes a key from which nothing is hidden.
+    The report of a dry run contains turns: it requires a key from which nothing is hidden.
     """
     if body.dry_run and not sees_everything(asking):
         raise AccessDenied("a dry run takes a key from which nothing is hidden", field="dry_run")
@@ -100,7 +100,7 @@ def verify(request: Request, orc: Auditor) -> Response:
 
 
 def _outward(request: Request, runs: Iterable[JobRun]) -> tuple[JobRun, ...]:
-    """Runs, whose reasons name files as those outside are told of them."""
+    """Return runs with the paths in their reasons made relative."""
     root = gate_of(request).service.root
     return tuple(each.model_copy(update={"reason": below(each.reason, root)}) for each in runs)
 

@@ -1,4 +1,4 @@
-"""Orchestrators: which there are, making one, and how one does."""
+"""Orchestrators: list, create, state."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ router = APIRouter(prefix="/v1/orchestrators", tags=["orchestrators"])
 
 
 class NewOrchestrator(Value):
-    """What is to be made."""
+    """The name of the orchestrator to create."""
 
     name: Name
 
 
 @router.get("", operation_id="list_orchestrators", response_model=OrchestratorList)
 def listed(request: Request, asking: Asking) -> Response:
-    """Those that the key was granted."""
+    """Return the orchestrators that the key was granted."""
     names = gate_of(request).orchestrators(asking)
     return answered(OrchestratorList(items=tuple(OrchestratorName(name=each) for each in names)))
 
@@ -38,20 +38,20 @@ def create(
     asking: Asking,
     body: Annotated[NewOrchestrator, Body(openapi_examples=examples.NEW_ORCHESTRATOR)],
 ) -> Response:
-    """Make an orchestrator; the key is one of an admin who was granted its name."""
+    """Create an orchestrator; the key belongs to an admin who was granted its name."""
     gate_of(request).create(asking, body.name)
     return answered(OrchestratorName(name=body.name), status=201)
 
 
 @router.get("/{orchestrator}", operation_id="get_orchestrator", response_model=Health)
 def health(request: Request, orc: Reader) -> Response:
-    """Whether its memory works, and what of its work does not get done."""
+    """Return whether its memory works, and which of its work is not getting done."""
     return answered(_health(request, orc))
 
 
 @router.get("/{orchestrator}/status", operation_id="get_status", response_model=Status)
 def status(request: Request, orc: Admin) -> Response:
-    """All that is stored, by number and size, whoever may see it."""
+    """Return counts and sizes of all that is stored, whoever may see it."""
     told = _health(request, orc)
     return answered(Status(health=told, stats=orc.stats() if told.status == "ready" else None))
 

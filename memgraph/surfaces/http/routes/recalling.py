@@ -1,4 +1,4 @@
-"""Asking the memory: recall, what fits a message, the bulletin, what expires."""
+"""Asking the memory: recall, memories relevant to a message, the bulletin, expiring facts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ISSUED = TypeAdapter(Issued)
 
 
 class Message(Value):
-    """What is about to be answered; ``exclude_session_id``: the conversation that it is from."""
+    """The message to be answered; ``exclude_session_id``: its conversation."""
 
     prompt: Annotated[Text, Field(max_length=MAX_QUERY_CHARS)]
     limit: Annotated[int, Field(ge=1, le=MAX_TOP_N)] = 5
@@ -37,7 +37,7 @@ class Message(Value):
 def recall(
     orc: Reader, body: Annotated[RecallRequest, Body(openapi_examples=examples.RECALL)]
 ) -> Response:
-    """The memories that answer a question, best first, with their reasons and sources."""
+    """Return the memories that answer a question, best first, with reasons and sources."""
     return answered(orc.recall(body))
 
 
@@ -45,7 +45,9 @@ def recall(
 def relevant(
     orc: Reader, body: Annotated[Message, Body(openapi_examples=examples.RELEVANT)]
 ) -> Response:
-    """What belongs before the answer to a message: facts that fit it, and the last reflection."""
+    """Return what belongs before the answer to a message: relevant facts and the last
+    reflection.
+    """
     found = orc.relevant(body.prompt, limit=body.limit, exclude_session_id=body.exclude_session_id)
     return answered(found)
 
@@ -56,7 +58,7 @@ def bulletin(
     orc: Reader,
     as_of: AsOf = None,
 ) -> Response:
-    """The bulletin for the next message, with an ETag; `warning`: it is not of the present."""
+    """Return the bulletin for the next message, with an ETag; `warning`: it is not current."""
     # Each hand-out has a receipt of its own: the same bulletin is to have the same tag.
     return tagged(
         answered_as(_ISSUED, replace(orc.bulletin(as_of=as_of), receipt_id=None)), request
@@ -65,7 +67,7 @@ def bulletin(
 
 @router.get("/reflection", operation_id="get_reflection", response_model=LatestReflection)
 def reflection(orc: Reader) -> Response:
-    """The week's reflection that was saved last."""
+    """Return the latest weekly reflection."""
     return answered(LatestReflection.model_construct(memory=orc.latest_reflection()))
 
 
@@ -77,5 +79,5 @@ def expiring(
     ] = 30.0,
     limit: Annotated[int, Query(ge=0, le=1_000)] = 50,
 ) -> Response:
-    """What would be retired if nobody uses it, the first to go first."""
+    """Return the facts that expire unless they are used, soonest first."""
     return answered(orc.expiring(days=days, limit=limit))

@@ -1,4 +1,4 @@
-"""Receipts: what was handed out, for whom and why; bulletins as they were; asking once more."""
+"""Receipts of what was handed out; past bulletins; replays."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def listed(
     limit: Annotated[Limit, Query()] = 20,
     before: Before = None,
 ) -> Response:
-    """The newest receipts of which the asker may see every memory, the newest first."""
+    """Return receipts of which the caller may see every memory, newest first."""
     found = orc.receipts(
         task_id=task_id,
         workflow_run_id=workflow_run_id,
@@ -54,7 +54,7 @@ def listed(
 
 @router.get("/receipts/{receipt_id}", operation_id="get_receipt", response_model=Receipt)
 def get(orc: Auditor, receipt_id: ReceiptId) -> Response:
-    """What somebody was given, and why."""
+    """Return what was handed out, and why."""
     return answered_as(_RECEIPT, orc.receipt(receipt_id))
 
 
@@ -66,7 +66,7 @@ def replay(
         ReplayRequest, Body(default_factory=ReplayRequest, openapi_examples=examples.REPLAY)
     ],
 ) -> Response:
-    """What a receipt is of, asked once more as of its moment: whether it gives the same."""
+    """Repeat the request of a receipt as of its moment, and compare the results."""
     return answered(orc.replay(receipt_id, query=body.query))
 
 
@@ -74,7 +74,7 @@ def replay(
 def bulletins(
     orc: Auditor, limit: Annotated[Limit, Query()] = 20, before: Before = None
 ) -> Response:
-    """Bulletins that were handed out, newest first: those for readers who saw no more."""
+    """Return bulletins that were handed out, newest first, for readers who saw no more."""
     return answered(orc.bulletins(limit=limit, before=before))
 
 
@@ -82,5 +82,5 @@ def bulletins(
     "/bulletins/{bulletin_id}", operation_id="get_issued_bulletin", response_model=StoredBulletin
 )
 def bulletin_issued(orc: Auditor, bulletin_id: Annotated[str, Path(max_length=512)]) -> Response:
-    """A bulletin as it was handed out."""
+    """Return a bulletin as it was handed out."""
     return answered(orc.bulletin_issued(bulletin_id))

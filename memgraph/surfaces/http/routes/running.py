@@ -1,4 +1,4 @@
-"""What those ask who look after the process: whether it lives, works, and how much."""
+"""Monitoring of the process: liveness, readiness, metrics."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Alive(Value):
 
 @router.get("/healthz", operation_id="get_liveness", response_model=Alive)
 async def alive() -> Response:
-    """Whether the process answers; it says nothing of what it serves. Takes no key."""
+    """Return that the process answers, without information on what it serves. Requires no key."""
     return answered(Alive())
 
 
@@ -46,9 +46,9 @@ async def alive() -> Response:
     },
 )
 def ready(request: Request) -> Response:
-    """Whether the service can be used.
+    """Return whether the service can be used.
 
-    Who may run all orchestrators gets told how each of them stands; anybody else a word alone. A
+    A key that may run all orchestrators gets the state of each; others get only the status. A
     damaged orchestrator does not make the service unusable.
     """
     readiness = _readiness(request)
@@ -69,7 +69,7 @@ def ready(request: Request) -> Response:
     responses={int(code): each for code, each in problem_answers(401, 403, 404).items()},
 )
 def metrics(request: Request, principal: Asking) -> Response:
-    """Figures for Prometheus; for a key that may run all orchestrators."""
+    """Return figures for Prometheus; for a key that may run all orchestrators."""
     if refusal(principal, ANY, Permission.ADMIN, now_ms=gate_of(request).service.clock.now_ms()):
         raise AccessDenied("this takes the permission admin for all orchestrators")
     meters = gate_of(request).service.meters
@@ -80,7 +80,7 @@ def metrics(request: Request, principal: Asking) -> Response:
 
 
 def _readiness(request: Request) -> Readiness:
-    """The server's; made when it is first asked for."""
+    """Return the server's readiness check; made at first use."""
     state = request.app.state
     with _MAKING:
         if not hasattr(state, "readiness"):
@@ -90,10 +90,10 @@ def _readiness(request: Request) -> Readiness:
 
 
 def _lets_in(request: Request) -> bool:
-    """Whether it can be told who asks: keys that cannot be read let nobody in."""
+    """Return True when requests can be authenticated: unreadable keys let nobody in."""
     gate = gate_of(request)
     try:
-        # Whether there are any is for the operator to know.
+        # Only the operator may know whether there are any.
         _ = gate.keys.has_any
     except InvalidConfig:
         return gate.keyless

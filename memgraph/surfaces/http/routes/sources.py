@@ -1,4 +1,4 @@
-"""Sources: what came from each, how far it is trusted, taking it back."""
+"""Sources: their memories, their trust, retracting them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SourceNamed(Value):
 
 
 class SourceTrust(SourceNamed):
-    """How far a source is trusted; without ``max_memories`` the settings say how much it holds."""
+    """The trust of a source; without ``max_memories`` the settings limit its memories."""
 
     tier: TrustTier
     max_memories: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
@@ -42,13 +42,13 @@ class SourceTrust(SourceNamed):
 
 
 class SourceDistrust(SourceNamed):
-    """Of which source nothing is said any more, and why."""
+    """The source whose trust assignment is removed, and why."""
 
     reason: Reason
 
 
 class SourceTaken(Value):
-    """Which source is taken or brought back, by exactly one name, and why; by default only told."""
+    """The source to retract or restore, by exactly one name, and why; by default a preview."""
 
     path: SourceText | None = None
     conversation_id: SourceText | None = None
@@ -70,12 +70,10 @@ def list_sources(
     ] = None,
     sender: Annotated[
         SourceText | None,
-        Query(
-            description="Only sources of which somebody of this name said, or stored, something."
-        ),
+        Query(description="Only sources with statements by this sender, or stored by it."),
     ] = None,
 ) -> Response:
-    """Sources of which the asker sees something, by kind and name."""
+    """Return sources of memories that the caller sees, by kind and name."""
     return answered(orc.sources(kind=kind, limit=limit, after=cursor, sender=sender))
 
 
@@ -83,13 +81,13 @@ def list_sources(
 def source_info(
     orc: Auditor, body: Annotated[SourceNamed, Body(openapi_examples=examples.SOURCE)]
 ) -> Response:
-    """What came from one source, and how far it is trusted."""
+    """Return the memories of one source and its trust."""
     return answered(orc.source(body.kind, body.name))
 
 
 @router.get("/trust", operation_id="list_trusted", response_model=TrustedList)
 def list_trusted(orc: Auditor) -> Response:
-    """What was said of sources, as far as the asker may know."""
+    """Return trust assignments that the caller may see."""
     return answered(TrustedList(items=tuple(orc.trusted())))
 
 
@@ -97,7 +95,7 @@ def list_trusted(orc: Auditor) -> Response:
 def trust_source(
     orc: Admin, body: Annotated[SourceTrust, Body(openapi_examples=examples.SOURCE_TRUST)]
 ) -> Response:
-    """Say how far a source is trusted; what was said of it before is replaced."""
+    """Assign a trust tier to a source, in place of an earlier one."""
     told = orc.trust(
         body.kind, body.name, body.tier, max_memories=body.max_memories, reason=body.reason
     )
@@ -108,7 +106,7 @@ def trust_source(
 def distrust_source(
     orc: Admin, body: Annotated[SourceDistrust, Body(openapi_examples=examples.SOURCE_DISTRUST)]
 ) -> Response:
-    """Take back what was said of a source: the settings decide again."""
+    """Remove the trust assigned to a source: the settings apply again."""
     orc.distrust(body.kind, body.name, reason=body.reason)
     return done()
 
@@ -117,7 +115,9 @@ def distrust_source(
 def retract_source(
     orc: Admin, body: Annotated[SourceTaken, Body(openapi_examples=examples.SOURCE_TAKEN)]
 ) -> Response:
-    """Take back all that came from a source, and from that alone; by default only told."""
+    """Retract all memories from a source, and what derives from them alone; by default a
+    preview.
+    """
     return answered(orc.retract_source(**dict(body)))
 
 
@@ -125,5 +125,5 @@ def retract_source(
 def restore_source(
     orc: Admin, body: Annotated[SourceTaken, Body(openapi_examples=examples.SOURCE_BACK)]
 ) -> Response:
-    """Bring back what was taken back with a source; by default only told."""
+    """Restore what was retracted with a source; by default a preview."""
     return answered(orc.restore_source(**dict(body)))

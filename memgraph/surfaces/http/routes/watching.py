@@ -1,4 +1,4 @@
-"""What happens, as server-sent events."""
+"""Events, as server-sent events."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def watch(
         str | None, Header(description="The id of the last event that was had.")
     ] = None,
 ) -> EventStream:
-    """New contradictions, from now on or from an event that was had.
+    """Stream new contradictions, from now on or from an earlier event.
 
-    Jobs that end (`job.ended`) are told to a key with the permission `admin` alone.
+    Finished jobs (`job.ended`) are only sent to a key with the permission `admin`.
     """
     jobs = Permission.ADMIN in asking.permissions
     ending = getattr(request.app.state, "ending", None)
@@ -54,7 +54,7 @@ def watch(
 
 
 def _streams(request: Request) -> Streams:
-    """The server's; made at the first stream."""
+    """Return the server's streams; made at the first one."""
     state = request.app.state
     with _MAKING:
         if not hasattr(state, "streams"):

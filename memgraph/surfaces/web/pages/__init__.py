@@ -1,4 +1,4 @@
-"""The pages of the console, one module for what belongs together."""
+"""The pages of the console, one module for each topic."""
 
 from __future__ import annotations
 
@@ -35,4 +35,4 @@ _MODULES: Final = (
 PAGES: Final = tuple(page for module in _MODULES for page in module.PAGES)
 """Every page behind the sign-in."""
 ARRIVALS: Final = (ingesting.ARRIVAL,)
-"""Where scripts send what is no form."""
+"""The addresses to which scripts send bodies that are no forms."""

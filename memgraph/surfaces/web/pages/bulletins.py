@@ -1,4 +1,4 @@
-"""The bulletin as it would be handed out now, those that were, and what changed between two."""
+"""The bulletin as it would be handed out now, past ones, and the difference between two."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memgraph.surfaces.web.visiting import Page, Visit
 
 HISTORY: Final = 50
 AT_ONCE: Final = 1_000
-"""Bulletins that are looked through together for those of an earlier time."""
+"""Bulletins that are searched together for those of an earlier time."""
 
 
 class Line(NamedTuple):
@@ -26,10 +26,10 @@ class Line(NamedTuple):
 
 
 def differing(before: str, after: str) -> list[Line]:
-    """The lines of two texts, in order, each with what became of it. Pure."""
+    """Return the lines of two texts, in order, each with its change. Pure."""
     old, new = before.splitlines(), after.splitlines()
     found: list[Line] = []
-    # Without the heuristic for long texts, which takes frequent lines for noise.
+    # Without the heuristic for long texts, which ignores frequent lines.
     for tag, i, j, m, n in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
             found += [Line("same", each) for each in old[i:j]]
@@ -40,9 +40,9 @@ def differing(before: str, after: str) -> list[Line]:
 
 
 def bulletin(visit: Visit) -> Response:
-    """The bulletin for this reader, by section, with the memories that each line comes from.
+    """Show the bulletin for this reader, by section, with the memories behind each line.
 
-    One as of a time is made again; one as of now is handed out, and leaves a receipt. Those that
+    One as of a time is built again; a current one is handed out, and leaves a receipt. Those that
     were handed out by then are listed with it.
     """
     orc = visit.enter()
@@ -53,7 +53,7 @@ def bulletin(visit: Visit) -> Response:
 
 
 def _history(orc: Orchestrator, as_of: int | None) -> BulletinHistory:
-    """The newest that were handed out, by ``as_of`` where that is given."""
+    """Return the newest bulletins that were handed out, by ``as_of`` if it is given."""
     if as_of is None:
         return orc.bulletins(limit=HISTORY)
     page = orc.bulletins(limit=AT_ONCE)
@@ -70,7 +70,7 @@ def _by(page: BulletinHistory, as_of: int) -> list[BulletinEntry]:
 
 
 def stored(visit: Visit) -> Response:
-    """A bulletin as it was handed out, and how it differs from another one."""
+    """Show a bulletin as it was handed out, and its difference from another one."""
     orc = visit.enter(Permission.AUDIT)
     shown = orc.bulletin_issued(visit.path("bulletin_id"))
     other = visit.query("against")

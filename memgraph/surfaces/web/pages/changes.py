@@ -1,4 +1,4 @@
-"""What changed between two times, and what stands on a ground that no longer holds."""
+"""Changes between two times, and memories with retracted evidence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_DAYS: Final = 7
 
 
 def diff(visit: Visit) -> Response:
-    """What was learnt, replaced, taken back, found and decided; of a week, if not told."""
+    """Show what was learnt, replaced, retracted, found and decided; by default in the last week."""
     orc = visit.enter()
     end = _moment(visit.query("until"), visit.console.now_ms())
     begin = _moment(visit.query("since"), end - DEFAULT_DAYS * MS_PER_DAY)
@@ -26,7 +26,7 @@ def diff(visit: Visit) -> Response:
 
 
 def stale(visit: Visit) -> Response:
-    """Memories that stand on a ground that was replaced or taken back, and the way to it."""
+    """Show memories that depend on superseded or retracted evidence, with the path to it."""
     orc = visit.enter(Permission.AUDIT)
     after = visit.query("after") or None
     page = orc.stale(limit=PER_PAGE, after=after, as_of=visit.as_of)

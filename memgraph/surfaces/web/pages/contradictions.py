@@ -1,4 +1,4 @@
-"""Contradictions, and the page of one as a case: both sides, and what is decided."""
+"""Contradictions, and the page of one as a case: both sides, and the decision."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILTERS: Final = ("text", "memory", "order")
 
 
 def listing(visit: Visit) -> Response:
-    """One page of those that are asked for: open or decided, by what a side says, by a memory."""
+    """Show one page of contradictions: open or decided, by the text of a side, by a memory."""
     orc = visit.enter()
     state = visit.one_of("state", STATES)
     order = visit.one_of("order", ORDERS)
@@ -52,7 +52,7 @@ def listing(visit: Visit) -> Response:
 
 
 def case(visit: Visit) -> Response:
-    """Both sides of a contradiction down to their sources' lines, and the ways to decide it."""
+    """Show both sides of a contradiction with their sources' lines, and the possible decisions."""
     orc = visit.enter()
     found = orc.case(visit.path("edge_id"), as_of=visit.as_of, names=visit.may(Permission.AUDIT))
     return visit.show(
@@ -65,7 +65,7 @@ def case(visit: Visit) -> Response:
 
 
 def export(visit: Visit) -> Response:
-    """The case as a file of its own, which loads nothing and runs nothing."""
+    """Return the case as a self-contained file without scripts."""
     orc = visit.enter()
     found = orc.case(visit.path("edge_id"), as_of=visit.as_of, names=visit.may(Permission.AUDIT))
     lines = lines_of(visit, *(side.memory.memory_id for side in found.sides))
@@ -87,7 +87,7 @@ def resolve(visit: Visit) -> Response:
 
 
 def dismiss(visit: Visit) -> Response:
-    """Say that it is none; it is not raised again."""
+    """Dismiss it; it is not raised again."""
     orc = visit.enter(Permission.WRITE)
     edge_id = visit.path("edge_id")
     orc.dismiss(edge_id, reason=visit.required("reason"))
@@ -95,7 +95,7 @@ def dismiss(visit: Visit) -> Response:
 
 
 def reopen(visit: Visit) -> Response:
-    """Take back what was decided."""
+    """Undo the decision."""
     orc = visit.enter(Permission.WRITE)
     edge_id = visit.path("edge_id")
     orc.reopen(edge_id, reason=visit.required("reason"))
@@ -103,7 +103,7 @@ def reopen(visit: Visit) -> Response:
 
 
 def decide(visit: Visit) -> Response:
-    """What the button that was pressed says: each of them has the same field for the reason."""
+    """Do what the pressed button names: all of them share the field for the reason."""
     ways = {"resolve": resolve, "dismiss": dismiss, "reopen": reopen}
     way = ways.get(visit.form.get("decision", ""))
     if way is None:

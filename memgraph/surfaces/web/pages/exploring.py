@@ -1,4 +1,4 @@
-"""The graph explorer: its page, and the memories and edges that its script asks for."""
+"""The graph explorer: its page, and the memories and edges that its script requests."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from memgraph.surfaces.web.visiting import Page, Visit
 
 MAX_SEEDS: Final = 200
 NODES: Final = 500
-"""Of the first view."""
+"""Nodes of the first view."""
 MOST_NODES: Final = 2_000
-"""Of any; more is refused by who reads them."""
+"""Nodes of any view; the reading functions refuse more."""
 DISPUTED: Final = 25
-"""So many open contradictions are in a first view that names no memory."""
+"""Open contradictions in a first view that names no memory."""
 AT_ONCE: Final = 1_000
 """Memories that are listed together."""
 STALE: Final = 200
-"""So many memories are marked, those whose ground ended last."""
+"""The number of marked memories, those whose evidence ended last."""
 STALE_FIRST: Final = 10
-"""So many of them are in such a first view, with the ways to their grounds."""
+"""The number of them in such a first view, with the paths to their evidence."""
 
 
 def explorer(visit: Visit) -> Response:
-    """The page; its script asks for what is drawn."""
+    """Show the page; its script requests the data."""
     visit.enter()
     return visit.show(
         "graph.html",
@@ -45,13 +45,13 @@ def explorer(visit: Visit) -> Response:
 
 
 def _data_address(visit: Visit) -> str:
-    """Where what is drawn first is to be had: the browser asks before the script has run."""
+    """Return the address of the first data, which the browser requests before the script runs."""
     query = visit.request.url.query
     return f"{visit.request.url.path}/data" + (f"?{query}" if query else "")
 
 
 def data(visit: Visit) -> Response:
-    """The neighbourhood of the memories that are named, else of what is disputed, stale or new."""
+    """Return the neighbourhood of the named memories, else of disputed, stale or new ones."""
     orc = visit.enter()
     named = visit.request.query_params.getlist("seed")
     if len(named) > MAX_SEEDS:
@@ -69,7 +69,7 @@ def data(visit: Visit) -> Response:
 
 
 def between(visit: Visit) -> Response:
-    """The edges between memories that are drawn already, which came in several answers.
+    """Return the edges between drawn memories, which came in several answers.
 
     Their ids are sent in a form: there are more of them than an address holds.
     """
@@ -83,17 +83,18 @@ def between(visit: Visit) -> Response:
 
 
 def _fallen(visit: Visit, orc: Orchestrator) -> Sequence[Stale]:
-    """What stands on a refuted ground; nothing for who may not audit."""
+    """Return memories with retracted evidence; none for callers who may not audit."""
     if not visit.may(Permission.AUDIT):
         return ()
     return orc.stale(limit=STALE, as_of=visit.as_of).items
 
 
 def _seeds(orc: Orchestrator, fallen: Sequence[Stale], as_of: int | None, most: int) -> list[str]:
-    """The sides of open contradictions, the ways to refuted grounds, then the newest memories,
-    what was replaced or taken back among them.
+    """Return the sides of open contradictions, paths to retracted evidence, then the newest
+    memories.
 
-    More than ``most`` where there are more, so that the drawing is told to be cut.
+    Superseded and retracted ones are included. More than ``most`` when there are more, so that the
+    drawing is marked as cut.
     """
     open_ones = orc.contradictions(limit=DISPUTED, as_of=as_of).items
     sides = [one.memory_id for each in open_ones for one in (each.first, each.second)]

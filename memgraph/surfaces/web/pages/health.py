@@ -1,4 +1,4 @@
-"""How healthy what is stored is: rates of what is doubled, contradicted, stale, unsourced."""
+"""The health of a store: rates of duplicates, contradictions, stale and unsourced memories."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ MEANS: Final[Mapping[Measure, str]] = {
     Measure.UNEMBEDDED: "have no vector yet, so that no search by meaning finds them",
     Measure.ECHO: "say only what had been handed out before they were stored",
 }
-"""What is true of the memories that a measure counts."""
+"""The meaning of each measure."""
 
 
 def health(visit: Visit) -> Response:
-    """What could be measured; nothing is until somebody asks for it."""
+    """Show what can be measured; nothing is until it is requested."""
     visit.enter(Permission.AUDIT)
     return _page(visit, None)
 
 
 def measure(visit: Visit) -> Response:
-    """All rates, against no limits. A large store takes seconds, so few are measured at a time."""
+    """Show all rates, without limits. A large store takes seconds, so few run at a time."""
     orc = visit.enter(Permission.AUDIT)
     with visit.console.lengthy():
         return _page(visit, orc.audit(examples=EXAMPLES))

@@ -1,4 +1,4 @@
-"""Files that are turned into memories: dropped here, watched, and their manifests."""
+"""Files that are turned into memories: upload, progress, and manifests."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from memgraph.surfaces.web.visiting import Arrival, Page, Visit
 
 FILES: Final = 50
 ITEMS_SHOWN: Final = 200
-"""Outcomes of items of a manifest that a page shows; the rest is counted."""
+"""Outcomes of a manifest's items on a page; the rest is counted."""
 
 
 def files(visit: Visit) -> Response:
-    """What was worked off, the latest first, and where to drop another."""
+    """Show processed files, latest first, and the drop area for another."""
     orc = visit.enter()
     everything = sees_whole(visit.principal, orc.viewer)
     after = visit.query("after") or None
@@ -38,7 +38,7 @@ def files(visit: Visit) -> Response:
 
 
 def file(visit: Visit) -> Response:
-    """What became of one file; one that waits is looked at again by the page's script."""
+    """Show the record of one file; the page's script refreshes one that waits."""
     orc = visit.enter()
     everything = sees_whole(visit.principal, orc.viewer)
     found = orc.ingest_file(visit.path("sha256"), everything=everything)
@@ -57,7 +57,7 @@ def file(visit: Visit) -> Response:
 
 
 def _memories(orc: Orchestrator, ids: Sequence[str]) -> dict[str, Memory]:
-    """Those that are there and may be seen, by id, in one reading."""
+    """Return the memories that exist and may be seen, by id, in one read."""
     if not ids:
         return {}
     found = orc.subgraph(ids, max_nodes=len(ids), retracted=True)
@@ -65,7 +65,7 @@ def _memories(orc: Orchestrator, ids: Sequence[str]) -> dict[str, Memory]:
 
 
 def state(visit: Visit) -> Response:
-    """Whether a file still waits, for the script that watches it."""
+    """Return the status of a file, for the script that watches it."""
     orc = visit.enter()
     everything = sees_whole(visit.principal, orc.viewer)
     found = orc.ingest_file(visit.path("sha256"), everything=everything)
@@ -80,7 +80,7 @@ PAGES: Final = (
 
 
 async def upload(visit: Visit) -> Response:
-    """Take a file as it comes, within the bounds of the key; it is worked off in the background."""
+    """Take a file as it comes, within the bounds of the key; it is processed in the background."""
     service = visit.gate.service
     settings = await run_sync(service.settings)
     # It has the time of a request to arrive; then it is taken, however late that is.

@@ -1,4 +1,4 @@
-"""Whether an orchestrator's memory works, what its jobs did, and when they are due."""
+"""The state of an orchestrator's memory, past runs of its jobs, and its schedule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RUNS: Final = 50
 
 
 def jobs(visit: Visit) -> Response:
-    """Health for every reader; runs and plans for an admin, as over HTTP."""
+    """Show health to every reader; runs and plans to an admin, as over HTTP."""
     orc = visit.enter()
     service = visit.gate.service
     health = below(service.health(orc.name), service.root)

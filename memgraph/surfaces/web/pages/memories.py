@@ -1,4 +1,4 @@
-"""Memories: listed, searched, and each with all that is known of it."""
+"""Memories: lists, searches, and the page of each."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ FILTERS: Final = ("type", "kind", "status", "tag", "session")
 
 
 def listing(visit: Visit) -> Response:
-    """One page of memories, the newest first, filtered."""
+    """Show one page of memories, newest first, filtered."""
     orc = visit.enter()
-    # A page that was not asked for a status shows what holds.
+    # Without a status, the page shows active memories.
     status = visit.query("status", ShownStatus.ACTIVE.value)
     found = orc.list_memories(
         types=_chosen(MemoryType, visit.query("type")),
@@ -41,9 +41,9 @@ def listing(visit: Visit) -> Response:
 
 
 def search(visit: Visit) -> Response:
-    """What answers a question. It counts as no access to what is found: an auditor looks.
+    """Show the answers to a question, without counting as an access: an auditor reads.
 
-    The question is sent in a form, so that it stands in no address and in no history of one.
+    The question is sent in a form, so that it is in no address and in no history.
     """
     orc = visit.enter()
     query = visit.required("query")
@@ -70,7 +70,7 @@ def _list_page(
 
 
 def memory(visit: Visit) -> Response:
-    """All that is known of one memory."""
+    """Show all that is known of one memory."""
     orc = visit.enter()
     memory_id = visit.path("memory_id")
     trace = orc.trace(memory_id, as_of=visit.as_of)
@@ -92,7 +92,7 @@ def memory(visit: Visit) -> Response:
 
 
 def _chosen(enum: Any, value: str) -> list[Any]:
-    """The one that was chosen; none means all."""
+    """Return the chosen value; empty means all."""
     if value in ("", ANY):
         return []
     try:

@@ -1,4 +1,4 @@
-"""The orchestrators of a principal, the state of one, and what of it is looked at."""
+"""The orchestrators of a principal, the state of one, and the narrowing of the session."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SEPARATOR: Final = re.compile(r"[,\n]")
 
 
 def orchestrators(visit: Visit) -> Response:
-    """Those that the principal may ask for."""
+    """Show the orchestrators that the principal may use."""
     return visit.show("orchestrators.html", names=visit.gate.orchestrators(visit.principal))
 
 
 def overview(visit: Visit) -> Response:
-    """How an orchestrator does, what is open in it, and what of it is looked at."""
+    """Show the state of an orchestrator, its open items, and the session's narrowing."""
     orc = visit.enter()
     service = visit.gate.service
     health = below(service.health(orc.name), service.root)
@@ -39,7 +39,7 @@ def overview(visit: Visit) -> Response:
 
 
 def choose(visit: Visit) -> Response:
-    """Narrow what the session looks at; the choice is tried before it is kept."""
+    """Narrow the view of the session; the choice is tried before it is kept."""
     form = visit.form
     asked = {
         "project_ids": _names(form.get("projects", "")),
@@ -54,7 +54,7 @@ def choose(visit: Visit) -> Response:
 
 
 def _names(text: str) -> tuple[str, ...] | None:
-    """Names, separated by commas or lines; None: none was given, so nothing is narrowed."""
+    """Return names separated by commas or lines; None: none was given, so nothing is narrowed."""
     found = tuple(each.strip() for each in _SEPARATOR.split(text) if each.strip())
     return found or None
 

@@ -1,4 +1,4 @@
-"""The recall playground: a question, its answer, and why each memory stands where it stands."""
+"""The recall playground: a question, its answer, and the scores of each memory."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ MOST: Final = 100
 
 
 def form(visit: Visit) -> Response:
-    """The empty form."""
+    """Show the empty form."""
     visit.enter()
     return _page(visit, {"as_of": visit.query("as_of")}, None)
 
 
 def answer(visit: Visit) -> Response:
-    """The answer to a question; like every recall it leaves a receipt.
+    """Show the answer to a question; like every recall it leaves a receipt.
 
-    The question is sent in a form, so that it stands in no address and in no history of one.
+    The question is sent in a form, so that it is in no address and in no history.
     """
     orc = visit.enter()
     given = {name: text.strip() for name, text in visit.form.items() if text.strip()}

@@ -1,4 +1,4 @@
-"""Receipts: what was handed out, for whom and why, and whether it would be again."""
+"""Receipts of what was handed out, and their replay."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILTERS: Final = ("conversation_id", "workflow_run_id", "task_id", "purpose")
 
 
 def listing(visit: Visit) -> Response:
-    """The newest receipts of which everything may be seen."""
+    """Show the newest receipts that are fully visible."""
     orc = visit.enter(Permission.AUDIT)
     asked = {name: visit.query(name) for name in FILTERS if visit.query(name)}
     found = orc.receipts(limit=PER_PAGE, before=visit.query("before") or None, **asked)
@@ -33,14 +33,14 @@ def listing(visit: Visit) -> Response:
 
 
 def receipt(visit: Visit) -> Response:
-    """One receipt, item by item."""
+    """Show one receipt, item by item."""
     return _receipt_page(visit, visit.enter(Permission.AUDIT))
 
 
 def replay(visit: Visit) -> Response:
-    """The same request once more, as of the moment when it was asked.
+    """Repeat the request, as of its moment.
 
-    Where only the digest of the query was kept, the form has its text.
+    When only the digest of the query was kept, the form has its text.
     """
     orc = visit.enter(Permission.AUDIT)
     replayed = orc.replay(visit.path("receipt_id"), query=visit.form.get("query") or None)
@@ -55,13 +55,13 @@ def _receipt_page(visit: Visit, orc: Orchestrator, replayed: Replay | None = Non
 
 
 def _memories(orc: Orchestrator, found: Receipt) -> dict[str, Memory]:
-    """Those that are still there, by id."""
+    """Return the memories that still exist, by id."""
     there = {}
     for item in found.items:
         try:
             there[item.memory_id] = orc.get(item.memory_id)
         except NotFound as error:
-            # Erased since, perhaps; nobody was refused anything.
+            # Erased since, perhaps; this is no refusal.
             error.journalled = True
     return there
 

@@ -22,7 +22,7 @@ MAX_SECRET_CHARS = 200
 
 
 def routes(console: Console) -> list[Route]:
-    """What is asked before anybody is signed in: the form, its assets, and the way out."""
+    """Return the routes before signing in: the form, its assets, and signing out."""
 
     async def form(request: Request) -> Response:
         if console.gate.keyless or console.sessions.find(cookies.of(request), console.now_ms()):
@@ -59,7 +59,7 @@ def routes(console: Console) -> list[Route]:
 def _form(
     console: Console, request: Request, target: str, *, wrong: str = "", status: int = 200
 ) -> Response:
-    """The form, with a token that is bound to a cookie that lets nobody in."""
+    """Return the form, with a token bound to a cookie that grants no access."""
     cookie = cookies.of(request, cookies.FORM) or secrets.token_urlsafe(32)
     page = console.show(
         "login.html",
