@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
 
-from memgraph.model.enums import EntityType
+from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
 from memgraph.model.values import Memory
 from memgraph.store import tables
 from memgraph.store.rows import memory_from_row
-from memgraph.store.snapshot import Insert, Snapshot, Transaction, driver
-from memgraph.store.text_index import saying
+from memgraph.store.snapshot import Insert, Snapshot, Transaction
+from memgraph.store.statements import (
+    Column,
+    among,
+    listed,
+    member,
+    ordered,
+    place_of,
+    prepared,
+    value,
+)
+from memgraph.store.text_index import matching, saying
 from memgraph.store.visibility import View
 
 NAMED_TYPES: Final = (
@@ -33,39 +45,75 @@ _insert = Insert(
         *("type_provider", "type_confidence"),
     ),
 )
-_BY_NAME = (
-    "SELECT e.name_key, e.type, e.pk, coalesce(m.pk, e.pk), e.canonical_name, e.type_provider"
-    " FROM entities e LEFT JOIN entities m ON m.entity_id = e.merged_into"
-    " WHERE e.name_key IN (SELECT value FROM json_each(?))"
-)
-# Of two entities with one alias the older is meant. Another spelling of an entity's own name says
-# nothing of an entity of another type.
-_BY_ALIAS = (
-    "SELECT a.alias_key, coalesce(m.pk, e.pk) FROM entity_aliases a"
-    " JOIN entities e ON e.pk = a.entity_pk LEFT JOIN entities m ON m.entity_id = e.merged_into"
-    " WHERE a.alias_key IN (SELECT value FROM json_each(?)) AND a.alias_key <> e.name_key"
-    " ORDER BY a.entity_pk DESC"
-)
-# A person whose full name begins with a name of one word.
-_BY_FIRST_NAME = (
-    "SELECT f.value, coalesce(m.pk, e.pk) FROM json_each(?) f"
-    " CROSS JOIN entities e ON e.name_key > f.value || ' ' AND e.name_key < f.value || '!'"
-    " LEFT JOIN entities m ON m.entity_id = e.merged_into WHERE e.type = 'person'"
-)
-_NEW_NAMES = (
-    "SELECT e.name_key, e.canonical_name, e.type FROM entities e WHERE e.pk > ?"
-    f" AND e.type IN ({', '.join(repr(each.value) for each in NAMED_TYPES)})"
-    " UNION ALL SELECT a.alias_key, a.alias, e.type FROM entity_aliases a"
-    " JOIN entities e ON e.pk = a.entity_pk WHERE a.rowid > ? AND a.alias_key <> e.name_key"
-)
-_NEWEST = (
-    "SELECT (SELECT entity_id FROM entities WHERE pk = ?),"
-    " (SELECT alias_key FROM entity_aliases WHERE rowid = ?),"
-    " (SELECT max(pk) FROM entities), (SELECT max(rowid) FROM entity_aliases)"
-)
+
+
+def _is_meant(e: sa.FromClause) -> tuple[sa.FromClause, Column, Column]:
+    """Return what an entity was merged into, the condition on that, and the key that is meant."""
+    m = tables.entities.alias("m")
+    return m, m.c.entity_id == e.c.merged_into, sa.func.coalesce(m.c.pk, e.c.pk)
+
+
+@prepared
+def _by_name() -> sa.Select[Any]:
+    e = tables.entities.alias("e")
+    m, is_merged, meant = _is_meant(e)
+    names = (e.c.canonical_name, e.c.type_provider)
+    found = sa.select(e.c.name_key, e.c.type, e.c.pk, meant, *names)
+    return found.select_from(e.outerjoin(m, is_merged)).where(among(e.c.name_key, "keys"))
+
+
+@prepared
+def _by_alias() -> sa.Select[Any]:
+    """Of two entities with one alias the older is meant.
+
+    Another spelling of an entity's own name says nothing of an entity of another type.
+    """
+    a, e = tables.aliases.alias("a"), tables.entities.alias("e")
+    m, is_merged, meant = _is_meant(e)
+    joined = a.join(e, e.c.pk == a.c.entity_pk).outerjoin(m, is_merged)
+    found = sa.select(a.c.alias_key, meant).select_from(joined)
+    found = found.where(among(a.c.alias_key, "keys"), a.c.alias_key != e.c.name_key)
+    return found.order_by(a.c.entity_pk.desc())
+
+
+def _is_full_name(e: sa.FromClause, first: Column) -> Column:
+    """Return whether the name of an entity begins with a word, and goes on."""
+    return (e.c.name_key > first.concat(" ")) & (e.c.name_key < first.concat("!"))
+
+
+@prepared
+def _by_first_name() -> sa.Select[Any]:
+    f, e = listed("keys", "f"), tables.entities.alias("e")
+    m, is_merged, meant = _is_meant(e)
+    joined = ordered(f, (e, _is_full_name(e, f.c.value))).outerjoin(m, is_merged)
+    return sa.select(f.c.value, meant).select_from(joined).where(e.c.type == EntityType.PERSON)
+
+
+@prepared
+def _new_names() -> sa.CompoundSelect[Any]:
+    a, e = tables.aliases.alias("a"), tables.entities.alias("e")
+    names = sa.select(e.c.name_key, e.c.canonical_name, e.c.type)
+    names = names.where(e.c.pk > value("entity"), e.c.type.in_(NAMED_TYPES))
+    others = sa.select(a.c.alias_key, a.c.alias, e.c.type)
+    others = others.select_from(a.join(e, e.c.pk == a.c.entity_pk))
+    others = others.where(place_of(a) > value("alias"), a.c.alias_key != e.c.name_key)
+    return names.union_all(others)
+
+
+@prepared
+def _newest() -> sa.Select[Any]:
+    e, a = tables.entities.alias("e"), tables.aliases.alias("a")
+    read = (
+        sa.select(e.c.entity_id).where(e.c.pk == value("entity")),
+        sa.select(a.c.alias_key).where(place_of(a) == value("alias")),
+        sa.select(sa.func.max(e.c.pk)),
+        sa.select(sa.func.max(place_of(a))),
+    )
+    return sa.select(*(one.scalar_subquery() for one in read))
+
+
 _spelling = Insert("entity_aliases", ("alias_key", "entity_pk", "alias"), or_ignore=True)
 _link = Insert("memory_entities", ("entity_pk", "memory_pk"), or_ignore=True)
-_MENTION = "UPDATE entities SET mention_count = mention_count + ? WHERE pk = ?"
 
 
 PROVIDERS: Final = ("regex", "spacy", "llm", "told")
@@ -106,14 +154,13 @@ class Known(NamedTuple):
 
 
 def find(snapshot: Snapshot, names: Sequence[EntityName]) -> Known:
-    """Entities that are known by canonical name and type, or else by an alias.
+    """Return entities that are known by canonical name and type, or else by an alias.
 
     A name that was merged into another entity means that one. A name whose type is not sure means
     the one entity of that name that a better provider gave its type, and a first name the one
     person whose full name begins with it.
     """
-    execute = driver(snapshot).execute
-    rows = execute(_BY_NAME, _keys(names)).fetchall()
+    rows = _by_name().rows(snapshot, keys=_keys(names))
     by_name = {row[:2]: row for row in rows}
     known = Known({}, [], {})
     others = []
@@ -130,7 +177,7 @@ def find(snapshot: Snapshot, names: Sequence[EntityName]) -> Known:
         known.keys[each] = meant
     # Most names are known as such: then there is no need to look for aliases.
     if others:
-        by_alias = dict(execute(_BY_ALIAS, _keys(others)))
+        by_alias = dict(_by_alias().rows(snapshot, keys=_keys(others)))
         people = [each for each in others if each.type is EntityType.PERSON]
         meant_by = by_first_name(snapshot, {each.key for each in people}) | by_alias
         known.keys.update((each, meant_by[each.key]) for each in others if each.key in meant_by)
@@ -140,7 +187,7 @@ def find(snapshot: Snapshot, names: Sequence[EntityName]) -> Known:
 def _of_another_type(
     name: EntityName, rows: Sequence[tuple[str, str, int, int, str, str | None]]
 ) -> tuple[str, str, int, int, str, str | None] | None:
-    """The entity of that name whose type is better known than that of ``name``."""
+    """Return the entity of that name whose type is better known than that of ``name``."""
     if name.confidence >= LISTED or name.type not in NAMED_TYPES:
         return None
     # Whoever gave a name alone says nothing of its type: it is the one that is known.
@@ -156,27 +203,26 @@ def _rank(provider: str | None) -> int:
 
 
 def by_first_name(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
-    """For first names the one person whose full name begins so; several persons are none."""
+    """Return for first names the one person whose full name begins so; several are none."""
     single = [key for key in keys if " " not in key]
     if not single:
         return {}
     found: dict[str, set[int]] = {}
-    for key, pk in driver(snapshot).execute(_BY_FIRST_NAME, (json.dumps(sorted(single)),)):
+    for key, pk in _by_first_name().rows(snapshot, keys=json.dumps(sorted(single))):
         found.setdefault(key, set()).add(pk)
     return {key: next(iter(pks)) for key, pks in found.items() if len(pks) == 1}
 
 
 def known_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
-    """The one entity that each key means, as a name, an alias or a first name."""
+    """Return the one entity that each key means, as a name, an alias or a first name."""
     if not keys:
         return {}
-    execute = driver(snapshot).execute
-    listed = (json.dumps(sorted(keys)),)
+    wanted = json.dumps(sorted(keys))
     meant: dict[str, set[int]] = {}
-    for key, kind, _, pk, _, _ in execute(_BY_NAME, listed):
+    for key, kind, _, pk, _, _ in _by_name().rows(snapshot, keys=wanted):
         if kind in NAMED_TYPES:
             meant.setdefault(key, set()).add(pk)
-    for key, pk in execute(_BY_ALIAS, listed):
+    for key, pk in _by_alias().rows(snapshot, keys=wanted):
         meant.setdefault(key, {pk})
     first = by_first_name(snapshot, [key for key in keys if key not in meant])
     return {key: next(iter(pks)) for key, pks in meant.items() if len(pks) == 1} | first
@@ -191,15 +237,21 @@ class Typed(NamedTuple):
     provider: str | None
 
 
+@prepared
+def _typed_otherwise() -> sa.Select[Any]:
+    n, e = tables.links.alias("n"), tables.entities.alias("e")
+    found = sa.select(e.c.pk, e.c.entity_id, e.c.type, e.c.type_provider, e.c.type_confidence)
+    found = found.select_from(n.join(e, e.c.pk == n.c.entity_pk))
+    named = (n.c.memory_pk == value("memory_pk"), e.c.name_key == value("key"))
+    return found.where(*named, e.c.type != value("type")).order_by(e.c.pk)
+
+
 def typed_worse(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[Typed]:
-    """Entities of that name that the memory is linked to, of a type that a worse provider gave."""
+    """Return entities of that name that a memory names, of a type that a worse provider gave."""
     if name.type not in NAMED_TYPES:
         return []
-    found = driver(snapshot).execute(
-        "SELECT e.pk, e.entity_id, e.type, e.type_provider, e.type_confidence"
-        " FROM memory_entities l JOIN entities e ON e.pk = l.entity_pk"
-        " WHERE l.memory_pk = ? AND e.name_key = ? AND e.type <> ? ORDER BY e.pk",
-        (memory_pk, name.key, name.type.value),
+    found = _typed_otherwise().rows(
+        snapshot, memory_pk=memory_pk, key=name.key, type=name.type.value
     )
     return [
         Typed(pk, entity_id, EntityType(kind), provider)
@@ -222,20 +274,22 @@ class NamesSeen(NamedTuple):
 def new_names(
     snapshot: Snapshot, seen: NamesSeen
 ) -> tuple[list[tuple[str, str, EntityType]], NamesSeen, bool]:
-    """Names and aliases that came since ``seen``, each (key, as written, type).
+    """Return names and aliases that came since ``seen``, each (key, as written, type).
 
     The last value says whether what was read before is void: a transaction was rolled back, or
     entities were removed, and then all names are given.
     """
-    execute = driver(snapshot).execute
-    [(entity_id, alias_key, entity, alias)] = execute(_NEWEST, (seen.entity, seen.alias))
+    entity_id, alias_key, entity, alias = _newest().row(
+        snapshot, entity=seen.entity, alias=seen.alias
+    )
     void = (entity_id, alias_key) != (seen.entity_id, seen.alias_key)
     if not void and (entity or 0, alias or 0) == (seen.entity, seen.alias):
         return [], seen, False
-    after = (0, 0) if void else (seen.entity, seen.alias)
-    rows = [(key, name, EntityType(kind)) for key, name, kind in execute(_NEW_NAMES, after)]
-    [(entity_id, alias_key, _, _)] = execute(_NEWEST, (entity or 0, alias or 0))
-    return rows, NamesSeen(entity or 0, entity_id, alias or 0, alias_key), void
+    entity, alias, after = entity or 0, alias or 0, NamesSeen() if void else seen
+    found = _new_names().rows(snapshot, entity=after.entity, alias=after.alias)
+    rows = [(key, name, EntityType(kind)) for key, name, kind in found]
+    entity_id, alias_key, _, _ = _newest().row(snapshot, entity=entity, alias=alias)
+    return rows, NamesSeen(entity, entity_id, alias, alias_key), void
 
 
 class Saying(NamedTuple):
@@ -255,25 +309,39 @@ class Saying(NamedTuple):
 ENTITY_NAMES: Final = "entity_names"
 """The attribute of a memory that keeps the names of whom and what it is about, as a list."""
 
-_SAYINGS = (
-    "SELECT m.pk, m.content, m.kind, m.source_role, json_extract(m.attributes, '$.told_as'),"
-    f" json_extract(m.attributes, '$.{ENTITY_NAMES}'),"
+
+@prepared
+def _sayings() -> sa.Select[Any]:
+    f = listed("pks", "f")
+    m, t = tables.memories.alias("m"), tables.memories.alias("t")
+    d = tables.derivations.alias("d")
+    speaker = sa.func.json_array(t.c.source_role, member(t.c.attributes, "told_as"))
     # Whoever may read the fact may read the turn, or its speaker stays unnamed.
-    " CASE m.kind WHEN 'fact' THEN (SELECT json_group_array(json_array(t.source_role,"
-    " json_extract(t.attributes, '$.told_as'))) FROM memory_derivations d"
-    " JOIN memories t ON t.memory_id = d.derived_from_id WHERE d.memory_id = m.memory_id"
-    " AND t.kind = 'episode' AND t.source_role IS NOT NULL AND t.scope = m.scope"
-    " AND t.scope_id IS m.scope_id AND t.sensitivity IN (m.sensitivity, 'Public')) END"
-    " FROM json_each(?) f CROSS JOIN memories m ON m.pk = f.value"
-)
+    speakers = (
+        sa.select(sa.func.json_group_array(speaker))
+        .select_from(d.join(t, t.c.memory_id == d.c.derived_from_id))
+        .where(
+            d.c.memory_id == m.c.memory_id,
+            t.c.kind == MemoryKind.EPISODE,
+            t.c.source_role.is_not(None),
+            t.c.scope == m.c.scope,
+            t.c.scope_id.is_not_distinct_from(m.c.scope_id),
+            t.c.sensitivity.in_([m.c.sensitivity, sa.literal(Sensitivity.PUBLIC.value)]),
+        )
+        .correlate(m)
+        .scalar_subquery()
+    )
+    told = (member(m.c.attributes, "told_as"), member(m.c.attributes, ENTITY_NAMES))
+    of_fact = sa.case((m.c.kind == MemoryKind.FACT, speakers))
+    found = sa.select(m.c.pk, m.c.content, m.c.kind, m.c.source_role, *told, of_fact)
+    return found.select_from(ordered(f, (m, m.c.pk == f.c.value)))
 
 
 def sayings(snapshot: Snapshot, pks: Sequence[int]) -> list[Saying]:
-    """What some memories say, and who says it, in the order of ``pks``."""
+    """Return what some memories say, and who says it, in the order of ``pks``."""
     found = []
-    for pk, content, kind, role, told_as, given, sources in driver(snapshot).execute(
-        _SAYINGS, (json.dumps(list(pks)),)
-    ):
+    rows = _sayings().rows(snapshot, pks=json.dumps(list(pks)))
+    for pk, content, kind, role, told_as, given, sources in rows:
         speakers = [(role, told_as)] if role is not None and kind == "episode" else []
         if sources is not None:
             speakers.extend((who, told) for who, told in json.loads(sources))
@@ -281,8 +349,8 @@ def sayings(snapshot: Snapshot, pks: Sequence[int]) -> list[Saying]:
     return found
 
 
-def _keys(names: Sequence[EntityName]) -> tuple[str]:
-    return (json.dumps(sorted({each.key for each in names})),)
+def _keys(names: Sequence[EntityName]) -> str:
+    return json.dumps(sorted({each.key for each in names}))
 
 
 def add_spellings(transaction: Transaction, spellings: Sequence[tuple[str, int, str]]) -> None:
@@ -290,22 +358,35 @@ def add_spellings(transaction: Transaction, spellings: Sequence[tuple[str, int, 
     _spelling(transaction, spellings)
 
 
+@prepared
+def _set_provider() -> sa.Update:
+    e = tables.entities
+    given = {"type_provider": value("provider"), "type_confidence": value("confidence")}
+    return sa.update(e).where(e.c.pk == value("entity")).values(given)
+
+
 def confirm_types(transaction: Transaction, surer: Mapping[int, EntityName]) -> None:
     """Record who is now known to give entities their types, by key."""
-    driver(transaction).executemany(
-        "UPDATE entities SET type_provider = ?, type_confidence = ? WHERE pk = ?",
-        [(name.provider, name.confidence, pk) for pk, name in surer.items()],
+    rows = (
+        {"provider": name.provider, "confidence": name.confidence, "entity": pk}
+        for pk, name in surer.items()
     )
+    _set_provider().write_all(transaction, rows)
+
+
+@prepared
+def _last_pk() -> sa.Select[Any]:
+    return sa.select(sa.func.max(tables.entities.c.pk))
 
 
 def create(
     transaction: Transaction, names: Mapping[EntityName, str], created_at: int
 ) -> dict[EntityName, int]:
-    """New entities, from name to the id each shall have; gives their keys."""
+    """Store new entities, from name to the id each shall have; return their keys."""
     if not names:
         return {}
-    [(last,)] = driver(transaction).execute("SELECT max(pk) FROM entities")
-    keys = {name: (last or 0) + 1 + position for position, name in enumerate(names)}
+    last = _last_pk().scalar(transaction) or 0
+    keys = {name: last + 1 + position for position, name in enumerate(names)}
     _insert(
         transaction,
         [
@@ -319,32 +400,38 @@ def create(
     return keys
 
 
+@prepared
+def _add_mentions() -> sa.Update:
+    e = tables.entities
+    more = {"mention_count": e.c.mention_count + value("number")}
+    return sa.update(e).where(e.c.pk == value("entity")).values(more)
+
+
 def link(transaction: Transaction, pairs: Sequence[tuple[int, int]]) -> None:
-    """Pairs of (entity key, memory key), each once; counts the mentions."""
+    """Store pairs of (entity key, memory key), each once, and count the mentions."""
     if not pairs:
         return
     _link(transaction, pairs)
     mentions: dict[int, int] = {}
     for entity, _ in pairs:
         mentions[entity] = mentions.get(entity, 0) + 1
-    driver(transaction).executemany(
-        _MENTION, [(count, entity) for entity, count in mentions.items()]
-    )
+    rows = ({"number": number, "entity": entity} for entity, number in mentions.items())
+    _add_mentions().write_all(transaction, rows)
+
+
+@prepared
+def _count() -> sa.Select[Any]:
+    return sa.select(sa.func.count()).select_from(tables.entities)
 
 
 def count(snapshot: Snapshot) -> int:
-    return int(
-        snapshot.execute(sa.select(sa.func.count()).select_from(tables.entities)).scalar_one()
-    )
+    """Return how many entities there are, those that were merged among them."""
+    return int(_count().scalar(snapshot))
 
 
 # Reading entities: by id, by name, by how often they are named, as far as a view shows it.
 
 
-_FIELDS = "r.pk, r.entity_id, r.canonical_name, r.name_key, r.type, r.mention_count"
-# Of an entity its own row, of a merged one the row of what it was merged into.
-_MEANT = "JOIN entities r ON r.entity_id = coalesce(e.merged_into, e.entity_id)"
-_WHEN = "coalesce(m.event_time, m.created_at)"
 _LAST_CHARACTER = "\U0010ffff"
 
 
@@ -367,254 +454,373 @@ class Seen(NamedTuple):
     last: int
 
 
+_FIELDS: Final = EntityRow._fields
+
+
+@cache
+def _row() -> sa.FromClause:
+    return tables.entities.alias("r")
+
+
+def _when(m: sa.FromClause) -> Column:
+    return sa.func.coalesce(m.c.event_time, m.c.created_at)
+
+
+def _fields(*more: Column) -> sa.Select[Any]:
+    # An order of a union is by names.
+    return sa.select(*(_row().c[name].label(name) for name in _FIELDS), *more)
+
+
+def _meant(e: sa.FromClause, found: Any) -> sa.Select[Any]:
+    """Return the rows of found entities: of a merged one that of what it was merged into."""
+    own = _row().c.entity_id == sa.func.coalesce(e.c.merged_into, e.c.entity_id)
+    return _fields().select_from(found.join(_row(), own))
+
+
+def _first(found: sa.Select[Any] | sa.CompoundSelect[Any]) -> Any:
+    """Return entities in order: the most mentioned first, then the oldest."""
+    return found.order_by(sa.desc("mention_count"), "pk")
+
+
+def _called(is_it: Callable[[Column], Column], view: View | None = None) -> Any:
+    """Return the entities with a name or an alias, the most mentioned first.
+
+    Args:
+        is_it: the condition on the key of the name.
+        view: one of its memories names them; None: whether or not any does.
+    """
+    e, a = tables.entities.alias("e"), tables.aliases.alias("a")
+    seen = () if view is None else (_is_named(view),)
+    by_name = _meant(e, e).distinct().where(is_it(e.c.name_key), *seen)
+    by_alias = _meant(e, a.join(e, e.c.pk == a.c.entity_pk)).where(is_it(a.c.alias_key), *seen)
+    return _first(by_name.union(by_alias))
+
+
+def _is_named(view: View) -> Column:
+    n, m = tables.links.alias("n"), tables.memories.alias("m")
+    naming = sa.exists().select_from(ordered(n, (m, m.c.pk == n.c.memory_pk)))
+    return naming.where(n.c.entity_pk == _row().c.pk, view.where(m)).correlate(_row())
+
+
+def _rows(found: Iterable[tuple[Any, ...]]) -> Iterator[EntityRow]:
+    for pk, entity_id, name, key, kind, mentions in found:
+        yield EntityRow(pk, entity_id, name, key, EntityType(kind), mentions)
+
+
+@prepared
+def _by_id() -> sa.Select[Any]:
+    e = tables.entities.alias("e")
+    return _meant(e, e).where(e.c.entity_id == value("entity_id"))
+
+
 def by_id(snapshot: Snapshot, entity_id: str) -> EntityRow | None:
-    found = _rows(
-        snapshot, f"SELECT {_FIELDS} FROM entities e {_MEANT} WHERE e.entity_id = ?", (entity_id,)
-    )
-    return found[0] if found else None
+    """Return an entity, of a merged one what it was merged into; None: there is none."""
+    return next(_rows(_by_id().rows(snapshot, entity_id=entity_id)), None)
+
+
+@prepared
+def _by_keys() -> Any:
+    return _called(lambda key: among(key, "keys"))
 
 
 def by_keys(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRow]:
-    """Entities that have one of these names or aliases, the most mentioned first."""
-    return _rows(
-        snapshot,
-        f"SELECT DISTINCT {_FIELDS} FROM entities e {_MEANT}"
-        " WHERE e.name_key IN (SELECT value FROM json_each(?1))"
-        f" UNION SELECT {_FIELDS} FROM entity_aliases a JOIN entities e ON e.pk = a.entity_pk"
-        f" {_MEANT} WHERE a.alias_key IN (SELECT value FROM json_each(?1)) ORDER BY 6 DESC, 1",
-        (json.dumps(sorted(keys)),),
-    )
+    """Return entities that have one of these names or aliases, the most mentioned first."""
+    return list(_rows(_by_keys().rows(snapshot, keys=json.dumps(sorted(keys)))))
+
+
+@prepared
+def _by_prefix(view: View) -> Any:
+    return _called(lambda key: (key >= value("begin")) & (key < value("end")), view)
 
 
 def by_prefix(snapshot: Snapshot, prefix: str, view: View) -> Iterator[EntityRow]:
-    """Entities of the view with a name or an alias that begins so, the most mentioned first."""
-    seen = _is_named(view)
-    cursor = driver(snapshot).execute(
-        f"SELECT DISTINCT {_FIELDS} FROM entities e {_MEANT}"
-        f" WHERE e.name_key >= :begin AND e.name_key < :end AND {seen}"
-        f" UNION SELECT {_FIELDS} FROM entity_aliases a JOIN entities e ON e.pk = a.entity_pk"
-        f" {_MEANT} WHERE a.alias_key >= :begin AND a.alias_key < :end AND {seen}"
-        " ORDER BY 6 DESC, 1",
-        {**view.params, "begin": prefix, "end": prefix + _LAST_CHARACTER},
-    )
-    return (_row(each) for each in cursor)
+    """Return entities of the view with a name or an alias that begins so, as they are asked for.
+
+    The most mentioned come first.
+    """
+    ends = {"begin": prefix, "end": prefix + _LAST_CHARACTER}
+    return _rows(_by_prefix(view.shape).cursor(snapshot, view.params, **ends))
+
+
+@prepared
+def _most_mentioned(view: View) -> Any:
+    return _first(_fields().where(_row().c.mention_count > 0, _is_named(view)))
 
 
 def most_mentioned(snapshot: Snapshot, view: View) -> Iterator[EntityRow]:
-    """All that is named by a memory of the view, the most mentioned by all memories first."""
-    cursor = driver(snapshot).execute(
-        f"SELECT {_FIELDS} FROM entities r WHERE r.mention_count > 0 AND {_is_named(view)}"
-        " ORDER BY r.mention_count DESC, r.pk",
-        view.params,
-    )
-    return (_row(each) for each in cursor)
+    """Return all that is named by a memory of the view, as it is asked for.
+
+    What is mentioned most by all memories comes first.
+    """
+    return _rows(_most_mentioned(view.shape).cursor(snapshot, view.params))
+
+
+@prepared
+def _is_protected() -> sa.Select[Any]:
+    return sa.select(tables.entities.c.protected).where(tables.entities.c.pk == value("pk"))
 
 
 def is_protected(snapshot: Snapshot, pk: int) -> bool:
-    [(protected,)] = driver(snapshot).execute("SELECT protected FROM entities WHERE pk = ?", (pk,))
-    return bool(protected)
+    """Return whether time may not retire the facts about an entity."""
+    return bool(_is_protected().scalar(snapshot, pk=pk))
+
+
+@prepared
+def _merged_names() -> sa.Select[Any]:
+    return _fields().where(_row().c.merged_into == value("entity_id")).order_by(_row().c.pk)
 
 
 def merged_names(snapshot: Snapshot, entity_id: str) -> list[EntityRow]:
-    """The entities that were merged into this one, as they were."""
-    return _rows(
-        snapshot,
-        f"SELECT {_FIELDS} FROM entities r WHERE r.merged_into = ? ORDER BY r.pk",
-        (entity_id,),
-    )
+    """Return the entities that were merged into this one, as they were."""
+    return list(_rows(_merged_names().rows(snapshot, entity_id=entity_id)))
+
+
+@prepared
+def _aliases() -> sa.Select[Any]:
+    a = tables.aliases
+    found = sa.select(a.c.entity_pk, a.c.alias_key, a.c.alias)
+    return found.where(among(a.c.entity_pk, "pks")).order_by(a.c.entity_pk, a.c.alias_key)
 
 
 def aliases(snapshot: Snapshot, pks: Collection[int]) -> list[tuple[int, str, str]]:
-    """(entity key, alias key, alias) of these entities."""
-    found = driver(snapshot).execute(
-        "SELECT entity_pk, alias_key, alias FROM entity_aliases"
-        " WHERE entity_pk IN (SELECT value FROM json_each(?)) ORDER BY entity_pk, alias_key",
-        (json.dumps(sorted(pks)),),
-    )
-    return [(int(pk), str(key), str(alias)) for pk, key, alias in found]
+    """Return (entity key, alias key, alias) of these entities."""
+    return _aliases().rows(snapshot, pks=json.dumps(sorted(pks)))
 
 
-def seen(snapshot: Snapshot, pk: int, view: View) -> Seen | None:
-    """None: no memory of the view names it, so that it is not there."""
-    [(count, first, last)] = driver(snapshot).execute(
-        f"SELECT count(*), min({_WHEN}), max({_WHEN}) {_memories_of(view)}", _values(view, pk)
-    )
-    return Seen(int(count), int(first), int(last)) if count else None
+@prepared
+def _of_first_names() -> Any:
+    f, e = listed("keys", "f"), tables.entities.alias("e")
+    found = _meant(e, ordered(f, (e, _is_full_name(e, f.c.value)))).distinct()
+    return _first(found.where(e.c.type == EntityType.PERSON))
 
 
 def of_first_names(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRow]:
-    """People whose full name begins with one of these names, the most mentioned first."""
-    return _rows(
-        snapshot,
-        f"SELECT DISTINCT {_FIELDS} FROM json_each(?) f CROSS JOIN entities e"
-        f" ON e.name_key > f.value || ' ' AND e.name_key < f.value || '!' {_MEANT}"
-        " WHERE e.type = 'person' ORDER BY 6 DESC, 1",
-        (json.dumps(sorted(keys)),),
-    )
+    """Return people whose full name begins with one of these names, the most mentioned first."""
+    return list(_rows(_of_first_names().rows(snapshot, keys=json.dumps(sorted(keys)))))
+
+
+# What the memories say that name an entity.
+
+
+def _naming() -> tuple[sa.FromClause, sa.FromClause, Any, Column]:
+    """Return links, the memories at their ends, their join, and the condition on the links."""
+    n, m = tables.links.alias("n"), tables.memories.alias("m")
+    return n, m, ordered(n, (m, m.c.pk == n.c.memory_pk)), n.c.entity_pk == value("entity_pk")
+
+
+@prepared
+def _seen(view: View) -> sa.Select[Any]:
+    _, m, naming, its = _naming()
+    when = _when(m)
+    found: sa.Select[Any] = sa.select(sa.func.count(), sa.func.min(when), sa.func.max(when))
+    return found.select_from(naming).where(its, view.where(m))
+
+
+def seen(snapshot: Snapshot, pk: int, view: View) -> Seen | None:
+    """Return how often an entity is named by memories of the view; None: it is not there."""
+    row = _seen(view.shape).row(snapshot, view.params, entity_pk=pk)
+    return Seen(*row) if row[0] else None
+
+
+@prepared
+def _contents(view: View) -> sa.Select[Any]:
+    n, m, naming, its = _naming()
+    speaker = sa.func.coalesce(m.c.source_role.concat(": "), "", type_=sa.Text)
+    given = sa.func.coalesce(sa.literal(" ").concat(member(m.c.attributes, ENTITY_NAMES)), "")
+    found = sa.select(speaker.concat(m.c.content).concat(given)).select_from(naming)
+    return found.where(its, view.where(m)).order_by(n.c.memory_pk.desc())
 
 
 def contents(snapshot: Snapshot, pk: int, view: View) -> Iterator[str]:
-    """The texts that name an entity, newest first, as they are asked for.
+    """Return the texts that name an entity, newest first, as they are asked for.
 
     With the speaker of a turn before its text, and behind a text the names that it was given.
     """
-    found = driver(snapshot).execute(
-        "SELECT coalesce(m.source_role || ': ', '') || m.content"
-        f" || coalesce(' ' || json_extract(m.attributes, '$.{ENTITY_NAMES}'), '')"
-        f" {_memories_of(view)} ORDER BY l.memory_pk DESC",
-        _values(view, pk),
-    )
+    found = _contents(view.shape).cursor(snapshot, view.params, entity_pk=pk)
     return (str(content) for (content,) in found)
+
+
+@prepared
+def _contents_saying(view: View) -> sa.Select[Any]:
+    n, m = tables.links.alias("n"), tables.memories.alias("m")
+    f = matching("match").subquery("f")
+    its = (n.c.entity_pk == value("entity_pk"), n.c.memory_pk == m.c.pk)
+    found = sa.select(m.c.content).select_from(ordered(f, (m, m.c.pk == f.c.rowid)))
+    return found.where(view.where(m), sa.exists().where(*its).correlate(m))
 
 
 def contents_saying(
     snapshot: Snapshot, pk: int, view: View, names: Collection[str]
 ) -> Iterator[str]:
-    """Those of the texts that name an entity in which the full-text index finds one of the names,
-    as they are asked for: what it finds may be written otherwise."""
-    found = driver(snapshot).execute(
-        "SELECT m.content FROM memory_fts f CROSS JOIN memories m ON m.pk = f.rowid"
-        f" WHERE f.memory_fts MATCH :match AND {view.text.where('m')} AND EXISTS (SELECT 1"
-        " FROM memory_entities l WHERE l.entity_pk = :entity_pk AND l.memory_pk = m.pk)",
-        {**_values(view, pk), "match": saying(names)},
-    )
+    """Return those texts that name an entity in which the text index finds one of some names.
+
+    As they are asked for: what it finds may be written otherwise.
+    """
+    statement = _contents_saying(view.shape)
+    found = statement.cursor(snapshot, view.params, entity_pk=pk, match=saying(names))
     return (str(content) for (content,) in found)
 
 
+@prepared
+def _top_memories(view: View) -> sa.Select[Any]:
+    _, m, naming, its = _naming()
+    found = sa.select(*view.memory_columns(m)).select_from(naming)
+    found = found.where(its, view.where(m), m.c.kind != MemoryKind.REFLECTION)
+    newest = (_when(m).desc(), m.c.pk.desc())
+    order = (m.c.kind == MemoryKind.EPISODE, m.c.importance.desc(), *newest)
+    return found.order_by(*order).limit(value("limit"))
+
+
 def top_memories(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[Memory]:
-    """Facts that name an entity, then turns: the most important first, then the newest."""
-    found = driver(snapshot).execute(
-        f"SELECT {view.text.memory_columns('m')} {_memories_of(view)} AND m.kind <> 'reflection'"
-        f" ORDER BY m.kind = 'episode', m.importance DESC, {_WHEN} DESC, m.pk DESC LIMIT :limit",
-        {**_values(view, pk), "limit": limit},
-    )
-    return [memory_from_row(row) for row in found]
+    """Return facts that name an entity, then turns: the most important first, then the newest."""
+    rows = _top_memories(view.shape).rows(snapshot, view.params, entity_pk=pk, limit=limit)
+    return [memory_from_row(row) for row in rows]
+
+
+@prepared
+def _together(view: View) -> sa.Select[Any]:
+    n, m, naming, its = _naming()
+    o, shared = tables.links.alias("o"), sa.func.count().label("shared")
+    joined = naming.join(o, o.c.memory_pk == m.c.pk).join(_row(), _row().c.pk == o.c.entity_pk)
+    found = _fields(shared).select_from(joined)
+    found = found.where(its, view.where(m), o.c.entity_pk != n.c.entity_pk).group_by(_row().c.pk)
+    return found.order_by(shared.desc(), _row().c.pk).limit(value("limit"))
 
 
 def together(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[tuple[EntityRow, int]]:
-    """Entities named in the same memories, each with their number, the most frequent first."""
-    found = driver(snapshot).execute(
-        f"SELECT {_FIELDS}, count(*) AS shared {_memories_of(view, 'JOIN memory_entities o')}"
-        " AND o.entity_pk <> l.entity_pk GROUP BY r.pk ORDER BY shared DESC, r.pk LIMIT :limit",
-        {**_values(view, pk), "limit": limit},
-    )
-    return [(_row(row[:-1]), int(row[-1])) for row in found]
-
-
-def _is_named(view: View) -> str:
-    return (
-        "EXISTS (SELECT 1 FROM memory_entities l CROSS JOIN memories m ON m.pk = l.memory_pk"
-        f" WHERE l.entity_pk = r.pk AND {view.text.where('m')})"
-    )
-
-
-def _memories_of(view: View, beside: str = "") -> str:
-    more = (
-        f" {beside} ON o.memory_pk = m.pk JOIN entities r ON r.pk = o.entity_pk" if beside else ""
-    )
-    return (
-        "FROM memory_entities l CROSS JOIN memories m ON m.pk = l.memory_pk"
-        f"{more} WHERE l.entity_pk = :entity_pk AND {view.text.where('m')}"
-    )
-
-
-def _values(view: View, pk: int) -> dict[str, Any]:
-    return {**view.params, "entity_pk": pk}
-
-
-def _rows(snapshot: Snapshot, statement: str, values: tuple[Any, ...]) -> list[EntityRow]:
-    return [_row(row) for row in driver(snapshot).execute(statement, values)]
-
-
-def _row(row: tuple[Any, ...]) -> EntityRow:
-    pk, entity_id, name, key, kind, mentions = row
-    return EntityRow(pk, entity_id, name, key, EntityType(kind), mentions)
+    """Return entities named in the same memories, each with their number, most frequent first."""
+    rows = _together(view.shape).rows(snapshot, view.params, entity_pk=pk, limit=limit)
+    return list(zip(_rows(row[:-1] for row in rows), (row[-1] for row in rows), strict=True))
 
 
 # Merging entities and splitting them again. The caller holds the transaction.
 
 
+@prepared
+def _copy_links() -> sa.Insert:
+    n = tables.links
+    moved = sa.select(value("into"), n.c.memory_pk).where(n.c.entity_pk == value("other"))
+    copied = insert(n).from_select(["entity_pk", "memory_pk"], moved)
+    return copied.on_conflict_do_nothing()
+
+
+@prepared
+def _unlink(one: bool) -> sa.Delete:
+    n = tables.links
+    which = (n.c.memory_pk == value("memory"),) if one else ()
+    return sa.delete(n).where(n.c.entity_pk == value("entity"), *which)
+
+
+@prepared
+def _set_merged(by: str) -> sa.Update:
+    e = tables.entities
+    return sa.update(e).where(e.c[by] == value("which")).values(merged_into=value("into"))
+
+
+@prepared
+def _inherit_protection() -> sa.Update:
+    e, o = tables.entities, tables.entities.alias("o")
+    other = sa.exists().where(o.c.pk == value("other"), o.c.protected == sa.true())
+    return sa.update(e).where(e.c.pk == value("into"), other).values(protected=sa.true())
+
+
 def merge(transaction: Transaction, into: tuple[int, str], other: tuple[int, str]) -> int:
-    """Everything that names ``other`` names ``into``; both as (key, id). Gives the moved links.
+    """Let everything that names ``other`` name ``into``; both as (key, id).
 
     The row of ``other`` stays as a name of ``into``, its aliases with it, and so do those of what
     had been merged into it.
+
+    Returns:
+        How many links moved.
     """
-    execute = driver(transaction).execute
-    moved = execute(
-        "UPDATE OR IGNORE memory_entities SET entity_pk = ? WHERE entity_pk = ?",
-        (into[0], other[0]),
-    ).rowcount
-    execute("DELETE FROM memory_entities WHERE entity_pk = ?", (other[0],))
-    execute("UPDATE entities SET merged_into = ? WHERE merged_into = ?", (into[1], other[1]))
-    execute(
-        "UPDATE entities SET protected = 1 WHERE pk = ? AND (SELECT protected FROM entities"
-        " WHERE pk = ?)",
-        (into[0], other[0]),
-    )
-    execute("UPDATE entities SET merged_into = ? WHERE pk = ?", (into[1], other[0]))
-    recount(transaction, [into[0], other[0]])
-    return int(moved)
+    pks = {"into": into[0], "other": other[0]}
+    moved = _copy_links().write(transaction, pks)
+    _unlink(False).write(transaction, entity=other[0])
+    _set_merged("merged_into").write(transaction, which=other[1], into=into[1])
+    _inherit_protection().write(transaction, pks)
+    _set_merged("pk").write(transaction, which=other[0], into=into[1])
+    recount(transaction, list(pks.values()))
+    return moved
+
+
+@prepared
+def _of_type() -> sa.Select[Any]:
+    e, o = tables.entities.alias("e"), tables.entities.alias("o")
+    meant = e.c.entity_id == sa.func.coalesce(o.c.merged_into, o.c.entity_id)
+    found = sa.select(e.c.pk, e.c.entity_id).select_from(o.join(e, meant))
+    return found.where(o.c.name_key == value("key"), o.c.type == value("type"))
+
+
+@prepared
+def _set_type() -> sa.Update:
+    e = tables.entities
+    given = {"type_provider": value("provider"), "type_confidence": value("confidence")}
+    return sa.update(e).where(e.c.pk == value("entity")).values(type=value("kind"), **given)
 
 
 def retype(transaction: Transaction, one: Typed, name: EntityName) -> None:
     """Give an entity the type that a better provider told, or join it to the one that has it."""
-    execute = driver(transaction).execute
-    found = execute(
-        "SELECT e.pk, e.entity_id FROM entities o"
-        " JOIN entities e ON e.entity_id = coalesce(o.merged_into, o.entity_id)"
-        " WHERE o.name_key = ? AND o.type = ?",
-        (name.key, name.type.value),
-    ).fetchone()
+    found = _of_type().row(transaction, key=name.key, type=name.type.value)
     if found is not None:
         merge(transaction, found, (one.pk, one.entity_id))
         return
-    execute(
-        "UPDATE entities SET type = ?, type_provider = ?, type_confidence = ? WHERE pk = ?",
-        (name.type.value, name.provider, name.confidence, one.pk),
-    )
+    given = {"provider": name.provider, "confidence": name.confidence}
+    _set_type().write(transaction, given, kind=name.type.value, entity=one.pk)
+
+
+@prepared
+def _protect() -> sa.Update:
+    e = tables.entities
+    return sa.update(e).where(e.c.pk == value("entity")).values(protected=value("is_protected"))
 
 
 def protect(transaction: Transaction, pk: int, *, protected: bool) -> None:
-    """Whether time may retire the facts about an entity."""
-    driver(transaction).execute(
-        "UPDATE entities SET protected = ? WHERE pk = ?", (int(protected), pk)
-    )
+    """Set whether time may retire the facts about an entity."""
+    _protect().write(transaction, entity=pk, is_protected=int(protected))
 
 
 def make_own(transaction: Transaction, pk: int) -> None:
-    """A merged name is an entity of its own again."""
-    driver(transaction).execute("UPDATE entities SET merged_into = NULL WHERE pk = ?", (pk,))
+    """Make a merged name an entity of its own again."""
+    _set_merged("pk").write(transaction, which=pk, into=None)
+
+
+@prepared
+def _make_name_of() -> sa.Update:
+    e = tables.entities
+    return sa.update(e).where(among(e.c.pk, "pks")).values(merged_into=value("into"))
 
 
 def make_name_of(transaction: Transaction, pks: Collection[int], entity_id: str) -> None:
-    """These merged names become names of another entity."""
-    driver(transaction).execute(
-        "UPDATE entities SET merged_into = ? WHERE pk IN (SELECT value FROM json_each(?))",
-        (entity_id, json.dumps(list(pks))),
-    )
+    """Make merged names the names of another entity."""
+    _make_name_of().write(transaction, pks=json.dumps(list(pks)), into=entity_id)
+
+
+@prepared
+def _move_alias() -> sa.Update:
+    a = tables.aliases
+    moved = sa.update(a).prefix_with("OR REPLACE", dialect="sqlite")
+    its = (a.c.entity_pk == value("entity"), a.c.alias_key == value("key"))
+    return moved.where(*its).values(entity_pk=value("into"))
 
 
 def move_aliases(
     transaction: Transaction, aliases: Sequence[tuple[int, str]], entity_pk: int
 ) -> None:
-    """Aliases, as (entity key, alias key), become those of another entity."""
-    execute = driver(transaction).execute
-    for pk, key in aliases:
-        execute(
-            "UPDATE OR REPLACE entity_aliases SET entity_pk = ?"
-            " WHERE entity_pk = ? AND alias_key = ?",
-            (entity_pk, pk, key),
-        )
+    """Make aliases, as (entity key, alias key), those of another entity."""
+    rows = ({"entity": pk, "key": key, "into": entity_pk} for pk, key in aliases)
+    _move_alias().write_all(transaction, rows)
+
+
+@prepared
+def _linked_memories() -> sa.Select[Any]:
+    n = tables.links
+    found = sa.select(n.c.memory_pk).where(n.c.entity_pk == value("entity"))
+    return found.order_by(n.c.memory_pk)
 
 
 def linked_memories(snapshot: Snapshot, entity_pk: int) -> list[int]:
-    """Keys of the memories that name an entity, ascending."""
-    found = driver(snapshot).execute(
-        "SELECT memory_pk FROM memory_entities WHERE entity_pk = ? ORDER BY memory_pk",
-        (entity_pk,),
-    )
-    return [int(pk) for (pk,) in found]
+    """Return the keys of the memories that name an entity, ascending."""
+    return _linked_memories().column(snapshot, entity=entity_pk)
 
 
 def relink(
@@ -623,18 +829,20 @@ def relink(
     add: Sequence[tuple[int, int]],
     remove: Sequence[tuple[int, int]],
 ) -> None:
-    """Pairs of (entity key, memory key) to add and to remove; the caller recounts."""
+    """Add and remove pairs of (entity key, memory key); the caller recounts."""
     _link(transaction, add)
-    driver(transaction).executemany(
-        "DELETE FROM memory_entities WHERE entity_pk = ? AND memory_pk = ?", remove
-    )
+    rows = ({"entity": entity, "memory": memory} for entity, memory in remove)
+    _unlink(True).write_all(transaction, rows)
+
+
+@prepared
+def _recount() -> sa.Update:
+    e, n = tables.entities, tables.links.alias("n")
+    number = sa.select(sa.func.count()).select_from(n).where(n.c.entity_pk == e.c.pk)
+    counted = {"mention_count": number.correlate(e).scalar_subquery()}
+    return sa.update(e).where(among(e.c.pk, "pks")).values(counted)
 
 
 def recount(transaction: Transaction, pks: Collection[int]) -> None:
     """Count the mentions of these entities anew."""
-    driver(transaction).execute(
-        "UPDATE entities SET mention_count ="
-        " (SELECT count(*) FROM memory_entities l WHERE l.entity_pk = entities.pk)"
-        " WHERE pk IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(pks)),),
-    )
+    _recount().write(transaction, pks=json.dumps(list(pks)))
