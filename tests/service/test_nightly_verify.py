@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -14,6 +15,7 @@ from memgraph.clock import FixedClock
 from memgraph.model.jobs import STOPPED
 from memgraph.service.life.worker import Worker
 from memgraph.service.readiness import Readiness
+from memgraph.surfaces.metrics import PrometheusMeters
 
 
 def test_what_a_nightly_audit_finds_is_told_until_it_is_mended(tmp_path: Path) -> None:
@@ -32,12 +34,21 @@ def test_what_a_nightly_audit_finds_is_told_until_it_is_mended(tmp_path: Path) -
         assert run.reason == "found table.edited; run: memgraph verify"
         [standing] = Readiness(service).look().orchestrators or ()
         assert "verify.failed" in standing.codes
+        assert unsound(service) == 1
         service.orchestrator(NAME).accept_journal(reason="the tag is right")
         assert "verify.failed" not in service.health(NAME)["degraded"]
         clock.advance(days=1)
         worker.once()
         worker.close()
         assert "verify.failed" not in service.health(NAME)["degraded"]
+        assert unsound(service) == 0
+
+
+def unsound(service: MemoryService) -> float:
+    """How many orchestrators the figures of a server call unsound."""
+    text, _ = PrometheusMeters().exposition(Readiness(service).look())
+    [told] = re.findall(rb"^memgraph_unsound_orchestrators (\S+)$", text, re.MULTILINE)
+    return float(told)
 
 
 def test_two_workers_verify_once(tmp_path: Path) -> None:
