@@ -18,7 +18,7 @@ from memgraph.rules.filters import PAYLOAD, Operator, Order, Term
 from memgraph.rules.lifecycle import KEPT_TYPES
 from memgraph.rules.namespaces import ITEM_TAG, ROOT, Namespace, after, parse_item_id, within
 from memgraph.store import tables
-from memgraph.store.recall import Narrowing, plain_rows
+from memgraph.store.recall import Narrowed, Narrowing
 from memgraph.store.rows import MEMORY_FIELDS, memory_from_row
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
@@ -568,49 +568,99 @@ def is_id(text: Any) -> bool:
 # What a task, a project and everybody hold, read along indexes. Turns of talk are no items.
 
 
-_AT = "coalesce(m.event_time, m.created_at)"
-_OF_A_SCOPE = (
-    "m.scope = :tier_scope AND m.scope_id = :tier_scope_id AND m.status = 'active'"
-    " AND m.scope <> 'global' AND m.kind <> 'episode'"
-)
-_BY_IMPORTANCE = "m.importance DESC, m.created_at DESC, m.pk DESC"
 # Two indexes hold all types between them: one of four, and one by type.
-_KNOWLEDGE = "'Fact', 'Identity', 'Observation', 'Event'"
+_KNOWLEDGE = (MemoryType.FACT, MemoryType.IDENTITY, MemoryType.OBSERVATION, MemoryType.EVENT)
 _KNOWLEDGE_INDEX, _TYPE_INDEX = "ix_memories_knowledge", "ix_memories_type_status"
-_OTHERS = tuple(each for each in MemoryType if f"'{each.value}'" not in _KNOWLEDGE)
+_OTHERS = tuple(each for each in MemoryType if each not in _KNOWLEDGE)
+
+
+def _is_held(narrowed: Narrowed, m: sa.FromClause) -> Column:
+    """Return whether one task or project holds a memory."""
+    return sa.and_(
+        m.c.scope == value("tier_scope"),
+        m.c.scope_id == value("tier_scope_id"),
+        m.c.status == MemoryStatus.ACTIVE,
+        m.c.scope != Scope.GLOBAL,
+        m.c.kind != MemoryKind.EPISODE,
+        narrowed.where(m),
+    )
+
+
+def _shown(narrowed: Narrowed, m: sa.FromClause) -> sa.Select[Any]:
+    return sa.select(*narrowed.view.memory_columns(m))
+
+
+def _by_importance(m: sa.FromClause) -> tuple[Column, ...]:
+    return m.c.importance.desc(), m.c.created_at.desc(), m.c.pk.desc()
+
+
+@prepared
+def _first(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    held = _shown(narrowed, m).where(_is_held(narrowed, m))
+    return held.order_by(_time(m), m.c.pk).limit(limit)
+
+
+@prepared
+def _both_ends(narrowed: Narrowed, each_end: int) -> sa.Select[Any]:
+    m, n = tables.memories.alias("m"), tables.memories.alias("n")
+    held = sa.select(n.c.pk).where(_is_held(narrowed, n)).limit(each_end)
+    orders = ((_time(n), n.c.pk), (_time(n).desc(), n.c.pk.desc()))
+    ends = (sa.select(held.order_by(*order).subquery().c.pk) for order in orders)
+    found = _shown(narrowed, m).where(m.c.pk.in_(sa.union(*ends)))
+    return found.order_by(_time(m), m.c.pk)
 
 
 def first_and_last(
     snapshot: Snapshot, narrowing: Narrowing, scope: Scope, scope_id: str, limit: int
 ) -> list[Memory]:
-    """What a task or project holds, in time order; of more the first half and the last half.
+    """Return what a task or project holds, in time order; of more the first and the last half.
 
     Args:
         limit: memories at most, >= 2.
     """
-    condition = f"{_OF_A_SCOPE} AND {narrowing.where('m')}"
-    select = f"SELECT {_columns(narrowing)} FROM memories m"
-    values = _of_scope(scope, scope_id)
+    values = {"tier_scope": scope.value, "tier_scope_id": scope_id}
     # Hardly ever does one hold more: then its ends are looked for.
-    found = _memories(
-        snapshot,
-        narrowing,
-        f"{select} WHERE {condition} ORDER BY {_AT}, m.pk LIMIT {limit + 1:d}",
-        values,
+    rows = _first(narrowing.shape, limit + 1).rows(snapshot, narrowing.params, **values)
+    if len(rows) > limit:
+        ends = _both_ends(narrowing.shape, limit // 2)
+        rows = ends.rows(snapshot, narrowing.params, **values)
+    return [memory_from_row(row) for row in rows]
+
+
+@prepared
+def _most_important(narrowed: Narrowed) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    held = _shown(narrowed, m).where(_is_held(narrowed, m))
+    return held.order_by(*_by_importance(m)).limit(value("limit"))
+
+
+@prepared
+def _most_important_of_all(narrowed: Narrowed) -> sa.Select[Any]:
+    m, n = tables.memories.alias("m"), tables.memories.alias("n")
+    # Left to itself the planner gathers the four types one by one and sorts them all.
+    ways = [
+        (_KNOWLEDGE_INDEX, n.c.type.in_(_KNOWLEDGE)),
+        *((_TYPE_INDEX, n.c.type == each) for each in _OTHERS),
+    ]
+    legs = (
+        sa.select(n.c.pk, n.c.importance, n.c.created_at)
+        .with_hint(n, f"INDEXED BY {index}", "sqlite")
+        .where(
+            of_type,
+            n.c.status == MemoryStatus.ACTIVE,
+            n.c.kind != MemoryKind.EPISODE,
+            n.c.scope == Scope.GLOBAL,
+            narrowed.where(n),
+        )
+        .order_by(*_by_importance(n))
+        .limit(value("limit"))
+        .subquery()
+        for index, of_type in ways
     )
-    if len(found) <= limit:
-        return found
-    ends = " UNION ".join(
-        f"SELECT pk FROM (SELECT m.pk FROM memories m WHERE {condition}"
-        f" ORDER BY {_AT} {way}, m.pk {way} LIMIT {limit // 2:d})"
-        for way in ("ASC", "DESC")
-    )
-    return _memories(
-        snapshot,
-        narrowing,
-        f"{select} WHERE m.pk IN ({ends}) ORDER BY {_AT}, m.pk",
-        values,
-    )
+    leg = sa.union_all(*(sa.select(leg) for leg in legs)).subquery()
+    first = sa.select(leg.c.pk).order_by(*_by_importance(leg)).limit(value("limit"))
+    return _shown(narrowed, m).where(m.c.pk.in_(first)).order_by(*_by_importance(m))
 
 
 def most_important(
@@ -620,67 +670,26 @@ def most_important(
     scope_id: str | None,
     limit: int,
 ) -> list[Memory]:
-    """What a scope holds, the most important first, then the newest."""
-    where = narrowing.where("m")
-    if scope is Scope.GLOBAL:
-        return _of_everybody(snapshot, narrowing, where, limit)
-    return _memories(
-        snapshot,
-        narrowing,
-        f"SELECT {_columns(narrowing)} FROM memories m WHERE {_OF_A_SCOPE} AND {where}"
-        f" ORDER BY {_BY_IMPORTANCE} LIMIT {limit:d}",
-        _of_scope(scope, scope_id),
-    )
+    """Return what a scope holds, the most important first, then the newest."""
+    build = _most_important_of_all if scope is Scope.GLOBAL else _most_important
+    values = {"tier_scope": scope.value, "tier_scope_id": scope_id, "limit": limit}
+    rows = build(narrowing.shape).rows(snapshot, narrowing.params, **values)
+    return [memory_from_row(row) for row in rows]
+
+
+@prepared
+def _by_ids(narrowed: Narrowed) -> sa.Select[Any]:
+    f, m = listed("tier_ids", "f"), tables.memories.alias("m")
+    found = _shown(narrowed, m).select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
+    return found.where(narrowed.where(m))
 
 
 def by_ids(snapshot: Snapshot, narrowing: Narrowing, memory_ids: Collection[str]) -> list[Memory]:
-    """Those of ``memory_ids`` that pass, in their order."""
+    """Return those of ``memory_ids`` that pass, in their order."""
     if not memory_ids:
         return []
-    return _memories(
-        snapshot,
-        narrowing,
-        f"SELECT {_columns(narrowing)} FROM json_each(:tier_ids) f"
-        f" CROSS JOIN memories m ON m.memory_id = f.value WHERE {narrowing.where('m')}",
-        {"tier_ids": json.dumps(list(memory_ids))},
-    )
-
-
-def _of_everybody(snapshot: Snapshot, narrowing: Narrowing, where: str, limit: int) -> list[Memory]:
-    active = f"m.status = 'active' AND m.kind <> 'episode' AND m.scope = 'global' AND {where}"
-    # Left to itself the planner gathers the four types one by one and sorts them all.
-    ways = [
-        (_KNOWLEDGE_INDEX, f"m.type IN ({_KNOWLEDGE})"),
-        *((_TYPE_INDEX, f"m.type = '{each.value}'") for each in _OTHERS),
-    ]
-    legs = " UNION ALL ".join(
-        "SELECT * FROM (SELECT m.pk, m.importance, m.created_at"
-        f" FROM memories m INDEXED BY {index}"
-        f" WHERE {of_type} AND {active} ORDER BY {_BY_IMPORTANCE} LIMIT {limit:d})"
-        for index, of_type in ways
-    )
-    return _memories(
-        snapshot,
-        narrowing,
-        f"SELECT {_columns(narrowing)} FROM memories m WHERE m.pk IN"
-        f" (SELECT m.pk FROM ({legs}) m ORDER BY {_BY_IMPORTANCE} LIMIT {limit:d})"
-        f" ORDER BY {_BY_IMPORTANCE}",
-        {},
-    )
-
-
-def _of_scope(scope: Scope, scope_id: str | None) -> dict[str, Any]:
-    return {"tier_scope": scope.value, "tier_scope_id": scope_id}
-
-
-def _columns(narrowing: Narrowing) -> str:
-    return narrowing.view.text.memory_columns("m")
-
-
-def _memories(
-    snapshot: Snapshot, narrowing: Narrowing, statement: str, values: dict[str, Any]
-) -> list[Memory]:
-    rows = plain_rows(snapshot, statement, narrowing.params | values)
+    ids = json.dumps(list(memory_ids))
+    rows = _by_ids(narrowing.shape).rows(snapshot, narrowing.params, tier_ids=ids)
     return [memory_from_row(row) for row in rows]
 
 
