@@ -1,21 +1,27 @@
 """What a bulletin is made of, read along indexes: no query sorts or walks a whole type.
 
-The conditions repeat those of the partial indexes in ``memgraph.model.tables`` word for word, else
-SQLite does not use them. Nothing here looks at a clock: expiry is judged at the time of the last
-journal entry, so that the same journal gives the same rows.
+The conditions repeat those of the partial indexes in ``memgraph.model.tables``, else SQLite does
+not use them. Nothing here looks at a clock: expiry is judged at the time of the last journal entry,
+so that the same journal gives the same rows.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+import sqlalchemy as sa
+from sqlalchemy.schema import CreateTable
+
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, SourceType
 from memgraph.rules.bulletin import MOST_COUNTED
 from memgraph.rules.contradictions import Side
+from memgraph.store import tables
 from memgraph.store.items import is_no_item
-from memgraph.store.snapshot import Snapshot, driver
-from memgraph.store.visibility import View
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.statements import Column, Statement, listed, member, ordered, prepared, value
+from memgraph.store.visibility import AS_OF, Table, View
 
 # What a bulletin was made of at an earlier time.
 
@@ -34,70 +40,65 @@ _KEPT: Final = (
     "created_at",
 )
 _CHANGING: Final = ("importance", "confidence", "valid_until", "tags", "attributes")
-_TABLE: Final = "CREATE TEMP TABLE IF NOT EXISTS bulletin_changed (memory_id TEXT PRIMARY KEY)"
-_CHANGED: Final = (
-    "INSERT INTO temp.bulletin_changed"
-    " SELECT m.memory_id FROM memory_status h CROSS JOIN memories m ON m.memory_id = h.memory_id"
-    " WHERE h.since > :as_of AND m.created_at <= :as_of UNION SELECT m.memory_id"
-    " FROM memory_revisions r CROSS JOIN memories m ON m.memory_id = r.memory_id"
-    " WHERE r.until > :as_of AND m.created_at <= :as_of"
+_CHANGED: Final = sa.Table(
+    "bulletin_changed",
+    sa.MetaData(schema="temp"),
+    sa.Column("memory_id", sa.Text, primary_key=True),
+    prefixes=["TEMPORARY"],
 )
 
 
+@prepared
+def _make_changed() -> CreateTable:
+    return CreateTable(_CHANGED, if_not_exists=True)
+
+
+@prepared
+def _empty_changed() -> sa.Delete:
+    return sa.delete(_CHANGED)
+
+
+@prepared
+def _fill_changed() -> sa.Insert:
+    h, r = tables.statuses.alias("h"), tables.revisions.alias("r")
+    m = tables.memories.alias("m")
+    ways = (
+        sa.select(m.c.memory_id)
+        .select_from(ordered(row, (m, m.c.memory_id == row.c.memory_id)))
+        .where(time > AS_OF, m.c.created_at <= AS_OF)
+        for row, time in ((h, h.c.since), (r, r.c.until))
+    )
+    return sa.insert(_CHANGED).from_select(["memory_id"], sa.union(*ways))
+
+
 def prepare(snapshot: Snapshot, as_of: int) -> None:
-    """Find once what has changed since a time; to be called before ``rows`` of that time."""
-    execute = driver(snapshot).execute
-    execute(_TABLE)
-    execute("DELETE FROM temp.bulletin_changed")
-    execute(_CHANGED, {"as_of": as_of})
+    """Find once what has changed since a time; to be called before reading as of that time."""
+    for statement in (_make_changed(), _empty_changed(), _fill_changed()):
+        statement.rows(snapshot, view_as_of=as_of)
 
 
-def rows(
-    snapshot: Snapshot,
-    view: View,
-    values: dict[str, Any],
-    *,
-    shown: str,
-    where: str,
-    order: str,
-    index: str,
-) -> list[Any]:
-    """The first ``:limit`` rows of memories that had not expired ``:at`` a time, as of ``view``.
-
-    Args:
-        shown: the select list.
-        where: the condition of the partial index, on the alias ``m``.
-        order: the order of the index, on the alias ``m``.
-    """
-    valid = "(m.valid_until IS NULL OR m.valid_until > :at)"
-    seen = f"{View(view.viewer).text.where('m')} AND m.created_at <= :view_as_of"
-    same = (
-        f"SELECT {_columns()} FROM memories m INDEXED BY {index} WHERE {where} AND {seen}"
-        " AND (m.updated_at <= :view_as_of OR NOT EXISTS"
-        " (SELECT 1 FROM temp.bulletin_changed c WHERE c.memory_id = m.memory_id))"
-        f" AND {valid} ORDER BY {order} LIMIT :limit"
+@prepared
+def _section_then(section: Section, view: View, shows: bool) -> sa.Select[Any]:
+    """Return what ``_section`` does, as of an earlier time."""
+    m, changed = tables.memories.alias("m"), _CHANGED.alias("changed")
+    seen = (View(view.viewer).where(m), m.c.created_at <= AS_OF)
+    has_changed = sa.exists().where(changed.c.memory_id == m.c.memory_id).correlate(m)
+    now = [m.c[name] for name in (*_KEPT, "status", *_CHANGING)]
+    same = _first_of(section, m, shows, now).where(*seen, (m.c.updated_at <= AS_OF) | ~has_changed)
+    same = same.with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
+    then: list[Column] = [m.c[name] for name in _KEPT]
+    then.append(view.status(m).label("status"))
+    then.extend(view.value(name, m).label(name) for name in _CHANGING)
+    were = (
+        sa.select(*then)
+        .select_from(ordered(changed, (m, m.c.memory_id == changed.c.memory_id)))
+        .where(*seen, view.unerased(m))
+        .subquery("were")
     )
-    then = (
-        f"SELECT {_columns(view)} FROM temp.bulletin_changed changed CROSS JOIN memories m"
-        f" ON m.memory_id = changed.memory_id WHERE {seen} AND {view.text.unerased('m')}"
-    )
-    changed = f"SELECT * FROM ({then}) m WHERE {where} AND {valid} ORDER BY {order} LIMIT :limit"
-    statement = (
-        f"SELECT {shown} FROM"
-        f" (SELECT * FROM ({same}) UNION ALL SELECT * FROM ({changed})) m"
-        f" ORDER BY {order} LIMIT :limit"
-    )
-    return list(driver(snapshot).execute(statement, view.params | values).fetchall())
-
-
-def _columns(view: View | None = None) -> str:
-    """The columns of ``m``, with a view those of its time."""
-    if view is None:
-        return ", ".join(f"m.{name}" for name in (*_KEPT, "status", *_CHANGING))
-    then = [f"m.{name}" for name in _KEPT]
-    then.append(f"{view.text.status('m')} AS status")
-    then.extend(f"{view.text.value(name, 'm')} AS {name}" for name in _CHANGING)
-    return ", ".join(then)
+    others = _first_of(section, were, shows, list(were.c))
+    both = sa.union_all(*(sa.select(each.subquery()) for each in (same, others))).subquery("both")
+    first = sa.select(*_shown(both, shows)).order_by(*section.by(both))
+    return first.limit(value("limit"))
 
 
 # More of a text than any bulletin shows; keeps a long one from being read and copied whole.
@@ -105,19 +106,6 @@ EXCERPT_CHARS = 2_000
 MOST_READ = 200
 """Rows of a section that are read: of these the fitting ones are offered."""
 MOST_CONFLICTS = 2_000
-
-_KNOWLEDGE = (
-    "m.status = 'active' AND m.kind <> 'episode'"
-    " AND m.type IN ('Fact', 'Identity', 'Observation', 'Event')"
-)
-_OPEN_TODOS = (
-    "m.status = 'active' AND m.type = 'Todo' AND instr(m.tags, '\"done\"') = 0"
-    " AND json_extract(m.attributes, '$.done') IS NOT 1"
-)
-_DECISIONS = "m.status = 'active' AND m.type = 'Decision'"
-_UNCERTAIN = "m.status = 'active' AND m.kind <> 'episode' AND m.confidence < 0.5"
-_OPEN_INDEX = "INDEXED BY ix_memory_edges_contradictions"
-_BY_IMPORTANCE = "m.importance DESC, m.created_at DESC, m.pk DESC"
 
 
 class Excerpt(NamedTuple):
@@ -155,71 +143,142 @@ class Conflict(NamedTuple):
 
 
 def journal_head(snapshot: Snapshot, as_of: int | None = None) -> tuple[int, int, str]:
-    """(seq, time in milliseconds, seal) of the last entry, now or at a time; (0, 0, "") of an empty
-    journal.
+    """Return (seq, time in milliseconds, seal) of the last entry, now or at a time.
+
+    (0, 0, "") of an empty journal.
     """
-    last = "SELECT seq, at, hash FROM audit_log ORDER BY seq DESC LIMIT 1"
-    if as_of is not None:
-        # By the index of times: of the entries of one millisecond the last one.
-        last = (
-            "SELECT seq, at, hash FROM audit_log WHERE at ="
-            " (SELECT max(at) FROM audit_log WHERE at <= :as_of) ORDER BY seq DESC LIMIT 1"
-        )
-    found = _rows(snapshot, last, {"as_of": as_of})
-    return tuple(found[0]) if found else (0, 0, "")
+    row = _journal_head(as_of is None).row(snapshot, as_of=as_of)
+    return (0, 0, "") if row is None else row
+
+
+@prepared
+def _journal_head(now: bool) -> sa.Select[Any]:
+    log, earlier = tables.audit_log, tables.audit_log.alias("earlier")
+    last = sa.select(log.c.seq, log.c.at, log.c.hash).order_by(log.c.seq.desc()).limit(1)
+    if now:
+        return last
+    # By the index of times: of the entries of one millisecond the last one.
+    time = sa.select(sa.func.max(earlier.c.at)).where(earlier.c.at <= value("as_of"))
+    return last.where(log.c.at == time.scalar_subquery())
+
+
+def _by_importance(m: Table) -> tuple[Column, ...]:
+    return m.c.importance.desc(), m.c.created_at.desc(), m.c.pk.desc()
 
 
 class Section(NamedTuple):
     """Where the memories of a section lie: a condition, the index that serves it, their order."""
 
-    where: str
+    where: Callable[[Table], Column]
     by_index: str
-    by: str = _BY_IMPORTANCE
+    by: Callable[[Table], tuple[Column, ...]] = _by_importance
 
     def read(self, snapshot: Snapshot, view: View, at: int, floor: float) -> list[Excerpt]:
         """Return the first memories with a stored confidence of at least ``floor``."""
         values = {"at": at, "floor": floor, "limit": MOST_READ}
-        where = f"{self.where} AND m.confidence >= :floor"
-        found = _selected(snapshot, view, self._replace(where=where), _excerpt("m"), values)
-        return [Excerpt._make(row) for row in found]
+        rows = self._statement(view, True).rows(snapshot, view.params, **values)
+        return [Excerpt._make(row) for row in rows]
 
     def total(self, snapshot: Snapshot, view: View, at: int) -> int:
         """Return how many there are, at most one more than ``MOST_COUNTED``."""
         values = {"at": at, "limit": MOST_COUNTED + 1}
-        return len(_selected(snapshot, view, self, "1", values))
+        return len(self._statement(view, False).rows(snapshot, view.params, **values))
+
+    def _statement(self, view: View, shows: bool) -> Statement:
+        build = _section if view.as_of is None else _section_then
+        return build(self, view.shape, shows)
 
 
-def _of_type(type_: str) -> Section:
-    return Section(f"m.type = '{type_}' AND m.status = 'active'", "ix_memories_type_status")
+@prepared
+def _section(section: Section, view: View, shows: bool) -> sa.Select[Any]:
+    """Return the first memories of a section that had not expired ``at`` a time.
+
+    Args:
+        shows: excerpts, of those that are sure enough; else they are only counted.
+    """
+    m = tables.memories.alias("m")
+    found = _first_of(section, m, shows, _shown(m, shows))
+    return found.where(view.where(m)).with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
 
 
-KNOWLEDGE = Section(_KNOWLEDGE, "ix_memories_knowledge")
-"""Facts, identities, observations and events that are no raw turns."""
-GOALS = _of_type("Goal")
-PREFERENCES = _of_type("Preference")
-OPEN_TODOS = Section(_OPEN_TODOS, "ix_memories_open_todos")
-"""Todos without ``attributes.done`` and without the tag ``done``."""
-DECISIONS = Section(
-    _DECISIONS, "ix_memories_decisions", "m.event_time DESC, m.created_at DESC, m.pk DESC"
+def _first_of(section: Section, m: Table, shows: bool, columns: Sequence[Column]) -> sa.Select[Any]:
+    found = sa.select(*columns).where(section.where(m))
+    if shows:
+        found = found.where(m.c.confidence >= value("floor"))
+    lasts = m.c.valid_until.is_(None) | (m.c.valid_until > value("at"))
+    return found.where(lasts).order_by(*section.by(m)).limit(value("limit"))
+
+
+def _shown(m: Table, shows: bool) -> list[Column]:
+    return _excerpt(m) if shows else [m.c.pk]
+
+
+def _of_type(type_: MemoryType) -> Section:
+    def where(m: Table) -> Column:
+        return (m.c.type == type_) & (m.c.status == MemoryStatus.ACTIVE)
+
+    return Section(where, "ix_memories_type_status")
+
+
+def _is_knowledge(m: Table) -> Column:
+    kept = m.c.kind != MemoryKind.EPISODE
+    return (m.c.status == MemoryStatus.ACTIVE) & kept & m.c.type.in_(_KNOWLEDGE)
+
+
+def _is_open_todo(m: Table) -> Column:
+    return sa.and_(
+        m.c.status == MemoryStatus.ACTIVE,
+        m.c.type == MemoryType.TODO,
+        sa.func.instr(m.c.tags, '"done"') == 0,
+        sa.func.json_extract(m.c.attributes, "$.done").is_distinct_from(1),
+    )
+
+
+def _is_decision(m: Table) -> Column:
+    return (m.c.status == MemoryStatus.ACTIVE) & (m.c.type == MemoryType.DECISION)
+
+
+def _by_dates(m: Table) -> tuple[Column, ...]:
+    return m.c.event_time.desc(), m.c.created_at.desc(), m.c.pk.desc()
+
+
+def _is_uncertain(m: Table) -> Column:
+    kept = m.c.kind != MemoryKind.EPISODE
+    return (m.c.status == MemoryStatus.ACTIVE) & kept & (m.c.confidence < 0.5)
+
+
+_KNOWLEDGE: Final = (
+    MemoryType.FACT,
+    MemoryType.IDENTITY,
+    MemoryType.OBSERVATION,
+    MemoryType.EVENT,
 )
-UNCERTAIN = Section(_UNCERTAIN, "ix_memories_uncertain", "m.confidence, m.created_at, m.pk")
+KNOWLEDGE = Section(_is_knowledge, "ix_memories_knowledge")
+"""Facts, identities, observations and events that are no raw turns."""
+GOALS = _of_type(MemoryType.GOAL)
+PREFERENCES = _of_type(MemoryType.PREFERENCE)
+OPEN_TODOS = Section(_is_open_todo, "ix_memories_open_todos")
+"""Todos without ``attributes.done`` and without the tag ``done``."""
+DECISIONS = Section(_is_decision, "ix_memories_decisions", _by_dates)
+UNCERTAIN = Section(
+    _is_uncertain,
+    "ix_memories_uncertain",
+    lambda m: (m.c.confidence, m.c.created_at, m.c.pk),
+)
 """Memories with a stored confidence under 0.5, the lowest first."""
+# Two walks of one index, as no index is ordered by whichever of two columns is set.
+_WALKS: Final = (
+    DECISIONS._replace(where=lambda m: _is_decision(m) & m.c.event_time.is_not(None)),
+    DECISIONS._replace(
+        where=lambda m: _is_decision(m) & m.c.event_time.is_(None),
+        by=lambda m: (m.c.created_at.desc(), m.c.pk.desc()),
+    ),
+)
 
 
 def decisions(snapshot: Snapshot, view: View, at: int, floor: float) -> list[Excerpt]:
     """Return the newest decisions by when they were taken; the undated come last."""
-    # Two walks of one index, as no index is ordered by whichever of two columns is set.
-    walks = (
-        ("m.event_time IS NOT NULL", "m.event_time DESC, m.created_at DESC, m.pk DESC"),
-        ("m.event_time IS NULL", "m.created_at DESC, m.pk DESC"),
-    )
-    found = [
-        one
-        for condition, order in walks
-        for one in DECISIONS._replace(where=f"{_DECISIONS} AND {condition}", by=order).read(
-            snapshot, view, at, floor
-        )
-    ]
+    found = [one for walk in _WALKS for one in walk.read(snapshot, view, at, floor)]
     return sorted(
         found,
         key=lambda one: (one.at is not None, one.at or 0, one.created_at, one.memory_id),
@@ -227,97 +286,84 @@ def decisions(snapshot: Snapshot, view: View, at: int, floor: float) -> list[Exc
     )
 
 
+@prepared
+def _excerpts(view: View) -> sa.Select[Any]:
+    f, m = listed("ids", "f"), tables.memories.alias("m")
+    lasts = view.value("valid_until", m) > value("at")
+    return (
+        sa.select(*_excerpt(m))
+        .select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
+        .where(view.status(m) == MemoryStatus.ACTIVE, view.where(m), view.unerased(m))
+        .where(sa.func.coalesce(lasts, sa.true()))
+    )
+
+
 def excerpts(
     snapshot: Snapshot, view: View, memory_ids: Sequence[str], at: int
 ) -> dict[str, Excerpt]:
-    """Those of some memories that are visible and active and have not expired, by id."""
-    statement = (
-        f"SELECT {_excerpt('m')} FROM json_each(:ids) f"
-        " CROSS JOIN memories m ON m.memory_id = f.value"
-        f" WHERE {view.text.status('m')} = 'active' AND {view.text.where('m')}"
-        f" AND {view.text.unerased('m')}"
-        f" AND coalesce({view.text.value('valid_until', 'm')} > :at, 1)"
+    """Return those of some memories that are visible, active and not expired, by id."""
+    ids = json.dumps(list(memory_ids))
+    rows = _excerpts(view.shape).rows(snapshot, view.params, ids=ids, at=at)
+    return {row[0]: Excerpt._make(row) for row in rows}
+
+
+@prepared
+def _open_conflicts(view: View) -> sa.Select[Any]:
+    e, a, b = tables.edges.alias("e"), tables.memories.alias("a"), tables.memories.alias("b")
+    ends = ((a, a.c.memory_id == e.c.from_memory_id), (b, b.c.memory_id == e.c.to_memory_id))
+    found = sa.select(e.c.created_at, moment(a), a.c.memory_id, moment(b), b.c.memory_id)
+    if view.as_of is None:
+        found = found.with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
+    return (
+        found.select_from(ordered(e, *ends))
+        .where(e.c.edge_type == EdgeType.CONTRADICTS, view.resolved_at(e).is_(None))
+        .where(*(view.status(m) == MemoryStatus.ACTIVE for m in (a, b)))
+        .where(view.edge_where(e), view.where(a), view.where(b))
+        .where(view.unerased(a), view.unerased(b))
+        .order_by(e.c.created_at.desc(), e.c.edge_id.desc())
+        .limit(MOST_CONFLICTS)
     )
-    values = view.params | {"ids": json.dumps(list(memory_ids)), "at": at}
-    return {row[0]: Excerpt._make(row) for row in _rows(snapshot, statement, values)}
 
 
 def open_conflicts(snapshot: Snapshot, view: View) -> list[Conflict]:
     """Return contradictions without a resolution between two visible, active memories, newest
     first.
     """
-    statement = (
-        f"SELECT e.created_at, {moment('a')}, a.memory_id, {moment('b')}, b.memory_id"
-        f" FROM memory_edges e {_OPEN_INDEX if view.as_of is None else ''}"
-        " CROSS JOIN memories a ON a.memory_id = e.from_memory_id"
-        " CROSS JOIN memories b ON b.memory_id = e.to_memory_id"
-        f" WHERE e.edge_type = 'Contradicts' AND {view.text.resolved_at('e')} IS NULL"
-        f" AND {view.text.status('a')} = 'active' AND {view.text.status('b')} = 'active'"
-        f" AND {view.text.edge_where('e')} AND {view.text.where('a')} AND {view.text.where('b')}"
-        f" AND {view.text.unerased('a')} AND {view.text.unerased('b')}"
-        f" ORDER BY e.created_at DESC, e.edge_id DESC LIMIT {MOST_CONFLICTS}"
-    )
-    found = _rows(snapshot, statement, view.params)
     return [
         Conflict(since, Side(time, one), Side(other_time, other))
-        for since, time, one, other_time, other in found
+        for since, time, one, other_time, other in _open_conflicts(view.shape).rows(
+            snapshot, view.params
+        )
     ]
 
 
-def _selected(
-    snapshot: Snapshot, view: View, of: Section, shown: str, values: dict[str, Any]
-) -> list[Any]:
-    if view.as_of is not None:
-        return rows(
-            snapshot,
-            view,
-            values,
-            shown=shown,
-            where=of.where,
-            order=of.by,
-            index=of.by_index,
-        )
-    statement = (
-        f"SELECT {shown} FROM memories m INDEXED BY {of.by_index}"
-        f" WHERE {of.where} AND {view.text.where('m')}"
-        f" AND (m.valid_until IS NULL OR m.valid_until > :at) ORDER BY {of.by} LIMIT :limit"
+def _excerpt(m: Table) -> list[Column]:
+    stays = is_no_item(m) | member(m.c.attributes, "ttl").is_(None)
+    text = sa.case(
+        (m.c.summary == "", sa.func.substr(m.c.content, 1, EXCERPT_CHARS)), else_=m.c.summary
     )
-    return _rows(snapshot, statement, view.params | values)
+    return [
+        m.c.memory_id,
+        m.c.type,
+        text,
+        m.c.confidence,
+        m.c.event_time,
+        m.c.created_at,
+        sa.case((stays, m.c.valid_until)),
+        member(m.c.attributes, "decision_status"),
+        _path(m),
+    ]
 
 
-def _excerpt(alias: str) -> str:
-    return (
-        f"{alias}.memory_id, {alias}.type, {_text(alias)}, {alias}.confidence, {alias}.event_time,"
-        f" {alias}.created_at, CASE WHEN {is_no_item(alias)}"
-        f" OR json_extract({alias}.attributes, '$.ttl') IS NULL THEN {alias}.valid_until END,"
-        f" json_extract({alias}.attributes, '$.decision_status'), {_path(alias)}"
-    )
+def _path(m: Table) -> Column:
+    s = tables.sources.alias("s")
+    is_file = s.c.source_path.is_not(None) | (s.c.source_type == SourceType.INGEST_FILE)
+    path = sa.select(sa.func.coalesce(s.c.source_path, ""))
+    path = path.where(s.c.source_id == m.c.source_id, is_file)
+    return path.correlate(m).scalar_subquery()
 
 
-def _path(alias: str) -> str:
-    return (
-        "(SELECT coalesce(s.source_path, '') FROM memory_sources s"
-        f" WHERE s.source_id = {alias}.source_id"
-        " AND (s.source_path IS NOT NULL OR s.source_type = 'ingest_file'))"
-    )
-
-
-def moment(alias: str) -> str:
+def moment(m: Table) -> Column:
     """Return the time of a side of a contradiction, see ``Side``: a file has no day of its own."""
-    return (
-        f"coalesce({alias}.event_time,"
-        f" CASE WHEN {_path(alias)} IS NULL THEN {alias}.created_at ELSE 0 END)"
-    )
-
-
-def _text(alias: str) -> str:
-    return (
-        f"CASE {alias}.summary WHEN '' THEN substr({alias}.content, 1, {EXCERPT_CHARS})"
-        f" ELSE {alias}.summary END"
-    )
-
-
-def _rows(snapshot: Snapshot, statement: str, values: dict[str, Any]) -> list[Any]:
-    driver: Any = snapshot.driver
-    found: list[Any] = driver.execute(statement, values).fetchall()
-    return found
+    said_at = sa.case((_path(m).is_(None), m.c.created_at), else_=0)
+    return sa.func.coalesce(m.c.event_time, said_at)

@@ -1,30 +1,31 @@
 """Reading the graph: the memories around some memories, level by level.
 
-SQLite's: ``json_each`` carries lists of ids, so that a statement's text, and with it its plan, is
-the same for one id and for two hundred. Every function works on a snapshot that
-the caller holds, and shows what its ``View`` lets it see.
+Lists of ids are one value, so that a statement's text, and with it its plan, is the same for one
+id and for two hundred. Every function works on a snapshot that the caller holds, and shows what its
+``View`` lets it see.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable
 from enum import Enum
 from operator import itemgetter
 from typing import Any, NamedTuple
+
+import sqlalchemy as sa
 
 from memgraph.clock import MAX_MS
 from memgraph.errors import NotFound
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource
 from memgraph.rules.contradictions import Side
+from memgraph.store import tables
 from memgraph.store.bulletins import moment
-from memgraph.store.recall import plain_rows
 from memgraph.store.rows import (
     EDGE_FIELDS,
     SOURCE_FIELDS,
     STATUS_FIELDS,
-    columns,
     edge_from_row,
     memory_from_row,
     source_from_row,
@@ -32,7 +33,18 @@ from memgraph.store.rows import (
     unreadable,
 )
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.visibility import View
+from memgraph.store.statements import (
+    Column,
+    among,
+    listed,
+    member,
+    ordered,
+    place_of,
+    prepared,
+    unindexed,
+    value,
+)
+from memgraph.store.visibility import Table, View
 
 _STRENGTH = itemgetter(*(EDGE_FIELDS.index(one) for one in ("weight", "created_at", "edge_id")))
 
@@ -59,6 +71,10 @@ class Direction(Enum):
     IN = ("to_memory_id", "from_memory_id")
 
 
+Types = frozenset[EdgeType] | None
+"""Types of edges; None: every one."""
+
+
 def strongest_neighbours(
     snapshot: Snapshot,
     ids: Collection[str],
@@ -66,29 +82,60 @@ def strongest_neighbours(
     edge_types: Collection[EdgeType] | None,
     per_node: int,
 ) -> list[Step]:
-    """For each of ``ids`` at most ``per_node`` edges in and as many out that lead to a visible
-    memory: by weight, then the newest, then the higher edge id. The order of the list is open.
+    """Return for each of ``ids`` the strongest edges that lead to a visible memory.
+
+    At most ``per_node`` edges in and as many out: by weight, then the newest, then the higher edge
+    id. The order of the list is open.
     """
-    legs = " UNION ALL ".join(
-        _strongest_leg(direction, view, edge_types) for direction in Direction
-    )
-    values = view.params | {"ids": _listed(ids), "per_node": per_node}
-    return [Step._make(row) for row in _rows(snapshot, legs, values)]
+    statement = _strongest_neighbours(view.shape, _types(edge_types))
+    rows = statement.rows(snapshot, view.params, ids=_listed(ids), per_node=per_node)
+    return [Step._make(row) for row in rows]
 
 
-def _strongest_leg(
-    direction: Direction, view: View, edge_types: Collection[EdgeType] | None
-) -> str:
+@prepared
+def _strongest_neighbours(view: View, types: Types) -> sa.CompoundSelect[Any]:
+    legs = []
+    for direction in Direction:
+        f, e, strongest = _strongest(direction, view, types)
+        far = direction.value[1]
+        step = (f.c.value, e.c[far], e.c.edge_type, e.c.weight, e.c.created_at, e.c.edge_id)
+        found = sa.select(*step, view.partial(e)).select_from(ordered(f, (e, strongest)))
+        legs.append(found)
+    return sa.union_all(*legs)
+
+
+def _strongest(direction: Direction, view: View, types: Types) -> tuple[Table, Table, Column]:
+    """Return some ids, edges, and the condition that these are among the strongest of an id."""
     near, far = direction.value
-    # The inner query walks an index in the order that is wanted and stops: a hub costs no sort.
+    f, e, o = listed("ids", "f"), tables.edges.alias("e"), tables.edges.alias("o")
+    m = tables.memories.alias("m")
+    # It walks an index in the order that is wanted and stops: a hub costs no sort.
+    strongest = (
+        sa.select(place_of(o))
+        .select_from(ordered(o, (m, m.c.memory_id == o.c[far])))
+        .where(o.c[near] == f.c.value, _is_of(o, types), view.edge_where(o), view.where(m))
+        .order_by(*_strength(o))
+        .limit(value("per_node"))
+        .correlate(f)
+    )
+    return f, e, place_of(e).in_(strongest)
+
+
+def _strength(e: Table) -> tuple[Column, ...]:
+    return e.c.weight.desc(), e.c.created_at.desc(), e.c.edge_id.desc()
+
+
+@prepared
+def _edges_among(view: View, types: Types) -> sa.Select[Any]:
+    f, o = listed("ids", "f"), tables.edges.alias("o")
+    # Without an index for the other end the planner walks the edges of each id, not every pair.
+    other = among(unindexed(o.c.to_memory_id), "ids")
     return (
-        f"SELECT f.value, e.{far}, e.edge_type, e.weight, e.created_at, e.edge_id,"
-        f" {view.text.partial('e')}"
-        f" FROM json_each(:ids) f CROSS JOIN memory_edges e WHERE e.rowid IN ("
-        f"SELECT o.rowid FROM memory_edges o CROSS JOIN memories m ON m.memory_id = o.{far}"
-        f" WHERE o.{near} = f.value AND {_typed('o', edge_types)} AND {view.text.edge_where('o')}"
-        f" AND {view.text.where('m')}"
-        " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :per_node)"
+        sa.select(*view.edge_columns(o))
+        .select_from(ordered(f, (o, o.c.from_memory_id == f.c.value)))
+        .where(other, _is_of(o, types), view.edge_where(o))
+        .order_by(*_strength(o))
+        .limit(value("limit"))
     )
 
 
@@ -99,32 +146,43 @@ def edges_among(
     edge_types: Collection[EdgeType] | None,
     limit: int,
 ) -> list[Edge]:
-    """Edges whose two ends are both in ``ids``: by weight, the newest, the higher id first."""
-    # The unary plus keeps the planner from probing every pair: it walks the edges of each id.
-    statement = (
-        f"SELECT {view.text.edge_columns('o')} FROM json_each(:ids) f CROSS JOIN memory_edges o"
-        " WHERE o.from_memory_id = f.value"
-        " AND +o.to_memory_id IN (SELECT value FROM json_each(:ids))"
-        f" AND {_typed('o', edge_types)} AND {view.text.edge_where('o')}"
-        " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :limit"
+    """Return edges whose ends are both in ``ids``: by weight, the newest, the higher id first."""
+    statement = _edges_among(view.shape, _types(edge_types))
+    rows = statement.rows(snapshot, view.params, ids=_listed(ids), limit=limit)
+    return [edge_from_row(row) for row in rows]
+
+
+@prepared
+def _derivations_among(view: View) -> sa.Select[Any]:
+    f, d = listed("ids", "f"), tables.derivations.alias("d")
+    return (
+        sa.select(d.c.memory_id, d.c.derived_from_id)
+        .select_from(ordered(f, (d, d.c.memory_id == f.c.value)))
+        .where(among(unindexed(d.c.derived_from_id), "ids"), view.derived_where(d))
+        .order_by(d.c.memory_id, d.c.derived_from_id)
+        .limit(value("limit"))
     )
-    values = view.params | {"ids": _listed(ids), "limit": limit}
-    return [edge_from_row(row) for row in _rows(snapshot, statement, values)]
 
 
 def derivations_among(
     snapshot: Snapshot, ids: Collection[str], view: View, limit: int
 ) -> list[tuple[str, str]]:
-    """(memory, what it was derived from) of those whose two are both in ``ids``: by ids."""
-    statement = (
-        "SELECT d.memory_id, d.derived_from_id FROM json_each(:ids) f"
-        " CROSS JOIN memory_derivations d WHERE d.memory_id = f.value"
-        " AND +d.derived_from_id IN (SELECT value FROM json_each(:ids))"
-        f" AND {view.text.derived_where('d')}"
-        " ORDER BY d.memory_id, d.derived_from_id LIMIT :limit"
+    """Return (memory, what it was derived from) where both are in ``ids``: by ids."""
+    return _derivations_among(view.shape).rows(snapshot, view.params, ids=_listed(ids), limit=limit)
+
+
+@prepared
+def _edges_of(direction: Direction, view: View, types: Types) -> sa.Select[Any]:
+    near, far = direction.value
+    o, m = tables.edges.alias("o"), tables.memories.alias("m")
+    return (
+        sa.select(*view.edge_columns(o))
+        .select_from(ordered(o, (m, m.c.memory_id == o.c[far])))
+        .where(o.c[near] == value("memory_id"), _is_of(o, types))
+        .where(view.edge_where(o), view.where(m))
+        .order_by(*_strength(o))
+        .limit(value("limit"))
     )
-    values = view.params | {"ids": _listed(ids), "limit": limit}
-    return [(one, ground) for one, ground in _rows(snapshot, statement, values)]
 
 
 def edges_of(
@@ -135,17 +193,10 @@ def edges_of(
     edge_types: Collection[EdgeType] | None,
     limit: int,
 ) -> list[Edge]:
-    """Edges of one memory in one direction whose other end is visible, strongest first."""
-    near, far = direction.value
-    statement = (
-        f"SELECT {view.text.edge_columns('o')} FROM memory_edges o"
-        f" CROSS JOIN memories m ON m.memory_id = o.{far}"
-        f" WHERE o.{near} = :memory_id AND {_typed('o', edge_types)}"
-        f" AND {view.text.edge_where('o')} AND {view.text.where('m')}"
-        " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :limit"
-    )
-    values = view.params | {"memory_id": memory_id, "limit": limit}
-    return [edge_from_row(row) for row in _rows(snapshot, statement, values)]
+    """Return edges of one memory in one direction whose other end is visible, strongest first."""
+    statement = _edges_of(direction, view.shape, _types(edge_types))
+    rows = statement.rows(snapshot, view.params, memory_id=memory_id, limit=limit)
+    return [edge_from_row(row) for row in rows]
 
 
 def linked(
@@ -158,112 +209,128 @@ def linked(
     *,
     derivations: bool = False,
 ) -> list[Step]:
-    """Visible memories one step from ``ids`` along edges of some types in one direction.
+    """Return visible memories one step from ``ids`` along some edges in one direction.
 
     With ``derivations`` also what the ids were derived from (OUT) or what was derived from them
     (IN). Oldest first, then by ids: at most ``limit``.
     """
+    statement = _linked(direction, view.shape, _types(edge_types), derivations)
+    rows = statement.rows(snapshot, view.params, ids=_listed(ids), limit=limit)
+    return [Step._make(row) for row in rows]
+
+
+@prepared
+def _linked(direction: Direction, view: View, types: Types, derivations: bool) -> sa.Select[Any]:
     near, far = direction.value
-    legs = [
-        f"SELECT o.{near} AS origin, o.{far} AS memory_id, o.edge_type, o.weight,"
-        f" o.created_at AS created_at, o.edge_id, {view.text.partial('o')}"
-        f" FROM json_each(:ids) f CROSS JOIN memory_edges o ON o.{near} = f.value"
-        f" AND {_typed('o', edge_types)} AND {view.text.edge_where('o')}"
-        f" CROSS JOIN memories m ON m.memory_id = o.{far} WHERE {view.text.where('m')}"
-    ]
+    f, m = listed("ids", "f"), tables.memories.alias("m")
+    o, d = tables.edges.alias("o"), tables.derivations.alias("d")
+    of_edge = (o.c.edge_type, o.c.weight, o.c.created_at, o.c.edge_id, view.partial(o))
+    steps = sa.select(o.c[near].label("origin"), o.c[far].label("memory_id"), *of_edge)
+    is_step = sa.and_(o.c[near] == f.c.value, _is_of(o, types), view.edge_where(o))
+    edges = ordered(f, (o, is_step), (m, m.c.memory_id == o.c[far]))
+    legs = [steps.select_from(edges).where(view.where(m))]
     if derivations:
-        near, far = (
-            ("memory_id", "derived_from_id")
-            if direction is Direction.OUT
-            else ("derived_from_id", "memory_id")
-        )
-        legs.append(
-            f"SELECT d.{near}, d.{far}, NULL, 1.0, m.created_at, '', 0"
-            f" FROM json_each(:ids) f CROSS JOIN memory_derivations d ON d.{near} = f.value"
-            f" AND {view.text.derived_where('d')}"
-            f" CROSS JOIN memories m ON m.memory_id = d.{far} WHERE {view.text.where('m')}"
-        )
-    statement = (
-        f"SELECT * FROM ({' UNION ALL '.join(legs)})"
-        " ORDER BY created_at, memory_id, origin, edge_id LIMIT :limit"
-    )
-    values = view.params | {"ids": _listed(ids), "limit": limit}
-    return [Step._make(row) for row in _rows(snapshot, statement, values)]
+        near, far = "memory_id", "derived_from_id"
+        if direction is Direction.IN:
+            near, far = far, near
+        of_none = (sa.null(), sa.literal(1.0), m.c.created_at, sa.literal(""), sa.literal(0))
+        is_step = sa.and_(d.c[near] == f.c.value, view.derived_where(d))
+        grounds = ordered(f, (d, is_step), (m, m.c.memory_id == d.c[far]))
+        leg = sa.select(d.c[near], d.c[far], *of_none).select_from(grounds)
+        legs.append(leg.where(view.where(m)))
+    both = sa.union_all(*legs).subquery()
+    order = (both.c.created_at, both.c.memory_id, both.c.origin, both.c.edge_id)
+    return sa.select(both).order_by(*order).limit(value("limit"))
+
+
+@prepared
+def _visible_memories(view: View) -> sa.Select[Any]:
+    f, m = listed("ids", "f"), tables.memories.alias("m")
+    found = sa.select(*view.memory_columns(m))
+    found = found.select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
+    return found.where(view.where(m))
 
 
 def visible_memories(snapshot: Snapshot, ids: Collection[str], view: View) -> dict[str, Memory]:
-    """Those of ``ids`` that are there and visible, in the order of ``ids``."""
-    statement = (
-        f"SELECT {view.text.memory_columns('m')} FROM json_each(:ids) f"
-        f" CROSS JOIN memories m ON m.memory_id = f.value WHERE {view.text.where('m')}"
-    )
-    found = _rows(snapshot, statement, view.params | {"ids": _listed(ids)})
-    return {row[0]: memory_from_row(row) for row in found}
+    """Return those of ``ids`` that are there and visible, in the order of ``ids``."""
+    rows = _visible_memories(view.shape).rows(snapshot, view.params, ids=_listed(ids))
+    return {row[0]: memory_from_row(row) for row in rows}
 
 
 def visible_memory(snapshot: Snapshot, memory_id: str, view: View) -> Memory:
-    """One memory. Raises NotFound: it is not there or not visible; the two are not told apart."""
+    """Return one memory.
+
+    Raises:
+        NotFound: it is not there or not visible; the two are not told apart.
+    """
     found = visible_memories(snapshot, [memory_id], view)
     if memory_id not in found:
         raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
     return found[memory_id]
 
 
+@prepared
+def _sources() -> sa.Select[Any]:
+    f, s = listed("ids", "f"), tables.sources.alias("s")
+    found = sa.select(*(s.c[name] for name in SOURCE_FIELDS))
+    return found.select_from(ordered(f, (s, s.c.source_id == f.c.value)))
+
+
 def sources_of(snapshot: Snapshot, memories: Collection[Memory]) -> tuple[StoredSource, ...]:
-    """The sources of some memories, each once, by id."""
+    """Return the sources of some memories, each once, by id."""
     wanted = sorted({memory.source_id for memory in memories})
-    statement = (
-        f"SELECT {columns(SOURCE_FIELDS, 's')} FROM json_each(?) f"
-        " CROSS JOIN memory_sources s ON s.source_id = f.value"
+    return tuple(map(source_from_row, _sources().rows(snapshot, ids=_listed(wanted))))
+
+
+@prepared
+def _status_history() -> sa.Select[Any]:
+    h, until = tables.statuses.alias("h"), value("known_until")
+    ended = {"until": sa.case((h.c.until <= until, h.c.until))}
+    return (
+        sa.select(*(ended.get(name, h.c[name]) for name in STATUS_FIELDS))
+        .where(h.c.memory_id == value("memory_id"), h.c.since <= until)
+        .order_by(h.c.since, h.c.status_id)
     )
-    found = _rows(snapshot, statement, (_listed(wanted),))
-    return tuple(source_from_row(row) for row in found)
 
 
 def status_history(
     snapshot: Snapshot, memory_id: str, *, until: int = MAX_MS
 ) -> tuple[StatusPeriod, ...]:
-    """Every status of a memory, the first one first, as it was known at a time."""
-    end = "CASE WHEN h.until <= :until THEN h.until END"
-    fields = ", ".join(end if name == "until" else f"h.{name}" for name in STATUS_FIELDS)
-    found = _rows(
-        snapshot,
-        f"SELECT {fields} FROM memory_status h"
-        " WHERE h.memory_id = :memory_id AND h.since <= :until ORDER BY h.since, h.status_id",
-        {"memory_id": memory_id, "until": until},
+    """Return every status of a memory, the first one first, as it was known at a time."""
+    rows = _status_history().rows(snapshot, memory_id=memory_id, known_until=until)
+    return tuple(map(status_from_row, rows))
+
+
+@prepared
+def _journal_about() -> sa.Select[Any]:
+    log = tables.audit_log
+    return (
+        sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
+        .where(log.c.subject == value("memory_id"), log.c.at <= value("until"))
+        .order_by(log.c.seq.desc())
+        .limit(value("limit"))
     )
-    return tuple(status_from_row(row) for row in found)
 
 
 def journal_about(
     snapshot: Snapshot, memory_id: str, limit: int, *, until: int = MAX_MS
 ) -> list[Any]:
-    """(seq, at, actor, action, details as JSON) about a memory: the last ``limit`` until a time,
-    in order.
+    """Return (seq, at, actor, action, details as JSON) about a memory, in order.
+
+    The last ``limit`` until a time.
     """
-    found = _rows(
-        snapshot,
-        "SELECT seq, at, actor, action, details FROM audit_log WHERE subject = ?"
-        " AND at <= ? ORDER BY seq DESC LIMIT ?",
-        (memory_id, until, limit),
-    )
-    return found[::-1]
+    rows = _journal_about().rows(snapshot, memory_id=memory_id, until=until, limit=limit)
+    return rows[::-1]
 
 
-def _rows(
-    snapshot: Snapshot, statement: str, values: Mapping[str, Any] | Sequence[Any]
-) -> list[Any]:
-    """All rows as plain tuples: with hundreds of them, the driver's own take half the time."""
-    driver: Any = snapshot.driver
-    found: list[Any] = driver.execute(statement, values).fetchall()
-    return found
+def _types(edge_types: Iterable[EdgeType] | None) -> Types:
+    return None if edge_types is None else frozenset(edge_types)
 
 
-def _typed(alias: str, edge_types: Collection[EdgeType] | None) -> str:
-    if edge_types is None:
-        return "1"
-    quoted = ", ".join(f"'{one.value}'" for one in sorted(set(edge_types)))
-    return f"{alias}.edge_type IN ({quoted})"
+def _is_of(e: Table, types: Types) -> Column:
+    if types is None:
+        return sa.true()
+    return e.c.edge_type.in_(sorted(types)) if types else sa.false()
 
 
 def _listed(ids: Collection[str]) -> str:
@@ -273,6 +340,31 @@ def _listed(ids: Collection[str]) -> str:
 # What recall asks of the graph: contradictions, replaced memories, the edges around its items.
 
 
+@prepared
+def _open_contradictions(view: View) -> sa.Select[Any]:
+    standing = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
+    f, e = listed("ids", "f"), tables.edges.alias("e")
+    m, o = tables.memories.alias("m"), tables.memories.alias("o")
+    legs = []
+    for direction in Direction:
+        near, far = direction.value
+        is_side = (e.c[near] == f.c.value) & (e.c.edge_type == EdgeType.CONTRADICTS)
+        ends = ((m, m.c.memory_id == e.c[far]), (o, o.c.memory_id == f.c.value))
+        sides = sa.select(
+            moment(o).label("time"),
+            f.c.value.label("one"),
+            moment(m).label("other_time"),
+            e.c[far].label("other"),
+        )
+        legs.append(
+            sides.select_from(ordered(f, (e, is_side), *ends)).where(
+                view.resolved_at(e).is_(None), view.edge_where(e), standing.where(m)
+            )
+        )
+    both = sa.union_all(*legs).subquery()
+    return sa.select(both).order_by(both.c.one, both.c.other).limit(value("limit"))
+
+
 def open_contradictions(
     snapshot: Snapshot, memory_ids: Collection[str], view: View, limit: int
 ) -> list[tuple[Side, Side]]:
@@ -280,58 +372,62 @@ def open_contradictions(
 
     The first side is one of ``memory_ids``; the other is active and visible.
     """
-    still_open = f"{view.text.resolved_at('e')} IS NULL"
-    standing = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
-    legs = " UNION ALL ".join(
-        f"SELECT {moment('o')}, f.value AS one, {moment('m')}, e.{far} AS other"
-        " FROM json_each(:ids) f"
-        f" CROSS JOIN memory_edges e ON e.{near} = f.value AND e.edge_type = 'Contradicts'"
-        f" CROSS JOIN memories m ON m.memory_id = e.{far}"
-        " CROSS JOIN memories o ON o.memory_id = f.value"
-        f" WHERE {still_open} AND {view.text.edge_where('e')} AND {standing.text.where('m')}"
-        for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
-    )
-    values = standing.params | {"ids": json.dumps(list(memory_ids)), "limit": limit}
-    found = plain_rows(snapshot, f"SELECT * FROM ({legs}) ORDER BY one, other LIMIT :limit", values)
+    statement = _open_contradictions(view.shape)
+    rows = statement.rows(snapshot, view.params, ids=_listed(memory_ids), limit=limit)
     return [
         (Side(int(time), str(one)), Side(int(other_time), str(other)))
-        for time, one, other_time, other in found
+        for time, one, other_time, other in rows
     ]
+
+
+@prepared
+def _replacements(view: View) -> sa.Select[Any]:
+    f, e, m = listed("ids", "f"), tables.edges.alias("e"), tables.memories.alias("m")
+    whole = (e.c.edge_type == EdgeType.UPDATES) & sa.not_(view.partial(e))
+    its = member(view.resolution(e), "loser_id") == f.c.value
+    lost = (e.c.edge_type == EdgeType.CONTRADICTS) & its
+    legs = []
+    for way, direction, condition in (
+        (0, Direction.IN, whole),
+        (1, Direction.IN, lost),
+        (1, Direction.OUT, lost),
+    ):
+        near, far = direction.value
+        step = (sa.literal(way).label("way"), e.c.created_at.label("since"))
+        pair = (f.c.value.label("old"), e.c[far].label("new"))
+        ends = ((e, (e.c[near] == f.c.value) & condition), (m, m.c.memory_id == e.c[far]))
+        found = sa.select(*step, *pair).select_from(ordered(f, *ends))
+        legs.append(found.where(view.edge_where(e), view.where(m)))
+    ways = sa.union_all(*legs).subquery()
+    order = (ways.c.way, ways.c.since, ways.c.new, ways.c.old)
+    return sa.select(ways.c.old, ways.c.new).order_by(*order).limit(value("limit"))
 
 
 def replacements(
     snapshot: Snapshot, memory_ids: Collection[str], view: View, limit: int
 ) -> list[tuple[str, str]]:
-    """(memory, what took its place) for some memories: what replaced one as a whole, oldest first,
-    then what a contradiction with it was decided for.
+    """Return (memory, what took its place) for some memories.
+
+    What replaced one as a whole, oldest first, then what a contradiction with it was decided for.
     """
-    whole = f"e.edge_type = 'Updates' AND NOT {view.text.partial('e')}"
-    lost = f"json_extract({view.text.resolution('e')}, '$.loser_id') = f.value"
-    ways = (
-        (0, "to_memory_id", "from_memory_id", whole),
-        (1, "to_memory_id", "from_memory_id", f"e.edge_type = 'Contradicts' AND {lost}"),
-        (1, "from_memory_id", "to_memory_id", f"e.edge_type = 'Contradicts' AND {lost}"),
-    )
-    legs = " UNION ALL ".join(
-        f"SELECT {way} AS way, e.created_at AS since, f.value AS old, e.{far} AS new"
-        f" FROM json_each(:ids) f CROSS JOIN memory_edges e ON e.{near} = f.value AND {condition}"
-        f" CROSS JOIN memories m ON m.memory_id = e.{far}"
-        f" WHERE {view.text.edge_where('e')} AND {view.text.where('m')}"
-        for way, near, far, condition in ways
-    )
-    values = view.params | {"ids": json.dumps(list(memory_ids)), "limit": limit}
-    found = plain_rows(
-        snapshot,
-        f"SELECT old, new FROM ({legs}) ORDER BY way, since, new, old LIMIT :limit",
-        values,
-    )
-    return [(str(old), str(new)) for old, new in found]
+    statement = _replacements(view.shape)
+    rows = statement.rows(snapshot, view.params, ids=_listed(memory_ids), limit=limit)
+    return [(str(old), str(new)) for old, new in rows]
+
+
+@prepared
+def _edges_around(view: View) -> sa.CompoundSelect[Any]:
+    legs = []
+    for direction in Direction:
+        f, e, strongest = _strongest(direction, view, None)
+        legs.append(sa.select(*view.edge_columns(e)).select_from(ordered(f, (e, strongest))))
+    return sa.union_all(*legs)
 
 
 def edges_around(
     snapshot: Snapshot, memory_ids: Collection[str], view: View, per_memory: int, limit: int
 ) -> list[Edge]:
-    """Edges of some memories whose other end is visible, each once: strongest, newest first.
+    """Return edges of some memories to visible ones, each once: strongest, newest first.
 
     Args:
         per_memory: of each memory at most so many in and as many out.
@@ -339,17 +435,9 @@ def edges_around(
     Raises:
         DatabaseCorrupt: a row is damaged.
     """
-    statement = " UNION ALL ".join(
-        f"SELECT {view.text.edge_columns('e')} FROM json_each(:ids) f CROSS JOIN memory_edges e"
-        " WHERE e.rowid IN ("
-        f"SELECT o.rowid FROM memory_edges o CROSS JOIN memories m ON m.memory_id = o.{far}"
-        f" WHERE o.{near} = f.value AND {view.text.edge_where('o')} AND {view.text.where('m')}"
-        " ORDER BY o.weight DESC, o.created_at DESC, o.edge_id DESC LIMIT :per_memory)"
-        for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
-    )
-    values = view.params | {"ids": json.dumps(list(memory_ids)), "per_memory": per_memory}
+    values = {"ids": _listed(memory_ids), "per_node": per_memory}
     # An edge between two of them comes twice.
-    found = {row[0]: row for row in plain_rows(snapshot, statement, values)}
+    found = {row[0]: row for row in _edges_around(view.shape).rows(snapshot, view.params, **values)}
     try:
         strongest = sorted(found.values(), key=_STRENGTH, reverse=True)
     except TypeError as error:
