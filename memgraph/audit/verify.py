@@ -39,7 +39,7 @@ from memgraph.store import (
 from memgraph.store.memories import source_id
 from memgraph.store.ports import VectorFault
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import full_text
+from memgraph.store.sqlite import full_text, inspection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,11 +62,11 @@ _FAULTS = {
 
 def check_vectors(snapshot: Snapshot, report: VerifyReport) -> None:
     """Report vectors that are damaged, missing, or beside the visibility of their memory."""
-    [(number,)] = integrity.rows(snapshot, integrity.VECTORS)
+    number = integrity.vectors().scalar(snapshot)
     report.checked["vectors"] = number
     for faulty in embeddings.index(snapshot).check():
         report.add(*_FAULTS[faulty.fault], faulty.memory_id)
-    for (memory_id,) in integrity.rows(snapshot, integrity.WITHOUT_VECTOR):
+    for memory_id in integrity.without_vector().column(snapshot):
         report.add(Code.VECTOR_MISSING, "the memory is not queued for embedding", memory_id)
 
 
@@ -136,7 +136,7 @@ def verify(
 
 def check_pages(snapshot: Snapshot, report: VerifyReport) -> None:
     """SQLite's own check of its pages."""
-    for message in integrity.quick_check(snapshot):
+    for message in inspection.quick_check(snapshot):
         if "fts5" in message.lower():
             report.add(Code.TEXT_INDEX_DRIFT, "the full-text index is damaged")
         else:
@@ -146,7 +146,7 @@ def check_pages(snapshot: Snapshot, report: VerifyReport) -> None:
 def check_schema(snapshot: Snapshot, report: VerifyReport) -> None:
     """Tables, indexes and triggers are those that the migrations make."""
     expected = provisioning.expected_schema()
-    found = integrity.schema(snapshot)
+    found = inspection.schema(snapshot)
     report.checked["schema_objects"] = len(found)
     for name in sorted(expected.keys() | found.keys()):
         if expected.get(name) != found.get(name):
@@ -162,7 +162,7 @@ def check_postings(snapshot: Snapshot, report: VerifyReport) -> None:
 
 def check_references(snapshot: Snapshot, report: VerifyReport) -> None:
     """No row refers to a row that is not there."""
-    for table, rowid, parent in integrity.dangling(snapshot):
+    for table, rowid, parent in inspection.dangling(snapshot):
         message = f"a row of {table} refers to a row of {parent} that is not there"
         report.add(Code.REFERENCE_DANGLING, message, table, rowid=rowid)
 
@@ -172,8 +172,8 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
     width = len(SEALED_FIELDS)
     number, last = 0, None
     moved = _moved(snapshot)
-    [(rates_changed,)] = integrity.rows(snapshot, integrity.RATES_CHANGED)
-    for row in integrity.rows(snapshot, integrity.MEMORIES):
+    rates_changed = integrity.rates_changed().scalar(snapshot)
+    for row in integrity.memories().cursor(snapshot):
         memory_id, content = row[0], row[3]
         if memory_id == last:
             report.add(Code.MEMORY_EDITED, "the memory was journalled twice", memory_id)
@@ -207,7 +207,7 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
             message = "the search terms do not fit the content"
             report.add(Code.TEXT_INDEX_DRIFT, message, memory_id)
     report.checked["memories"] = number
-    for subject, seq in integrity.rows(snapshot, integrity.LOST_MEMORIES):
+    for subject, seq in integrity.lost_memories().cursor(snapshot):
         report.add(
             Code.MEMORY_MISSING, "the memory was journalled and is not there", subject, seq=seq
         )
@@ -216,7 +216,7 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
 def check_sources(snapshot: Snapshot, report: VerifyReport) -> None:
     """The id of a source is made from what it says."""
     number = 0
-    for stored_id, *values in integrity.rows(snapshot, integrity.SOURCES):
+    for stored_id, *values in integrity.sources().cursor(snapshot):
         number += 1
         if _source_id(dict(zip(SOURCE_FIELDS, values, strict=True))) != stored_id:
             report.add(Code.SOURCE_EDITED, "the source does not fit its id", stored_id)
@@ -225,18 +225,18 @@ def check_sources(snapshot: Snapshot, report: VerifyReport) -> None:
 
 def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
     """The status of a memory, its history and the journal say the same."""
-    for memory_id, status, last in integrity.rows(snapshot, integrity.STATUS_MISMATCHES):
+    for memory_id, status, last in integrity.status_mismatches().cursor(snapshot):
         message = f"the memory is {status}, its history ends with {last}"
         report.add(Code.STATUS_MISMATCH, message, memory_id)
-    for memory_id, status_id in integrity.rows(snapshot, integrity.BROKEN_HISTORIES):
+    for memory_id, status_id in integrity.broken_histories().cursor(snapshot):
         message = "the periods of the memory's history do not follow one another"
         report.add(Code.STATUS_HISTORY_BROKEN, message, memory_id, status_id=status_id)
-    for memory_id, status, since in integrity.rows(snapshot, integrity.UNTOLD_STATUSES):
+    for memory_id, status, since in integrity.untold_statuses().cursor(snapshot):
         message = f"the journal does not know how the memory became {status}"
         report.add(Code.STATUS_UNJOURNALLED, message, memory_id, since=since)
     edited = {
-        *integrity.rows(snapshot, integrity.EDITED_BEGINNINGS),
-        *integrity.rows(snapshot, integrity.UNERASED_REASONS),
+        *integrity.edited_beginnings().cursor(snapshot),
+        *integrity.unerased_reasons().cursor(snapshot),
         *_periods_edited(snapshot),
     }
     for memory_id, status_id in sorted(edited, key=lambda one: int(one[1])):
@@ -248,7 +248,7 @@ def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
 def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
     """Edges and the resolutions of contradictions are as they were journalled."""
     number = 0
-    for edge in integrity.rows(snapshot, integrity.EDGES):
+    for edge in integrity.edges().cursor(snapshot):
         number += 1
         edge_id, from_id, to_id, edge_type, weight, reason, partial, *later = edge[:9]
         resolved_at, resolution = later
@@ -276,7 +276,7 @@ def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
             message = "the resolution of the contradiction is not as it was journalled"
             report.add(Code.EDGE_EDITED, message, edge_id)
     report.checked["edges"] = number
-    for edge_id, seq in integrity.rows(snapshot, integrity.LOST_EDGES):
+    for edge_id, seq in integrity.lost_edges().cursor(snapshot):
         report.add(Code.EDGE_MISSING, "the edge was journalled and is not there", edge_id, seq=seq)
 
 
@@ -295,7 +295,7 @@ def check_tables(snapshot: Snapshot, report: VerifyReport) -> None:
 def check_entities(snapshot: Snapshot, report: VerifyReport) -> None:
     """How often an entity is named is how many memories are linked to it."""
     report.checked["entities"] = integrity.count(snapshot, "entities")
-    for entity_id, said, found in integrity.rows(snapshot, integrity.MISCOUNTED_ENTITIES):
+    for entity_id, said, found in integrity.miscounted_entities().cursor(snapshot):
         message = f"the entity says {said} mentions and has {found}"
         report.add(Code.ENTITY_COUNT_WRONG, message, entity_id)
 
@@ -373,7 +373,7 @@ def _moved(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     An own statement and no join: SQLite joins the memories with it by reading all of it each time.
     """
     found: dict[str, dict[str, Any]] = {}
-    for memory_id, action, details, _, confirmed in integrity.rows(snapshot, integrity.MOVED):
+    for memory_id, action, details, _, confirmed in integrity.moved().cursor(snapshot):
         told = {"confidence": confidence_after(action, _object(details))}
         found[memory_id] = told | ({"decay_rate": 0.0} if confirmed else {})
     return found
@@ -412,7 +412,7 @@ def _values_edited(
 
 def _periods_edited(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
     """The periods that none of the entries tells of as they are; those without any are untold."""
-    found = integrity.rows(snapshot, integrity.STATUS_ENTRIES)
+    found = integrity.status_entries().cursor(snapshot)
     for (status_id, memory_id, actor, reason), entries in groupby(found, lambda row: row[:4]):
         for *_, action, subject, by, details in entries:
             may_be = reasons(action, subject, _object(details))

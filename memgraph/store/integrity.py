@@ -1,8 +1,8 @@
-"""Reading a database that may be damaged: pragmas, joins and raw rows for an audit to judge.
+"""Reading a database that may be damaged: what an audit judges, row by row.
 
-SQLite's. Rows are the driver's tuples, read as they come, so that memory stays flat. Text that is
-not UTF-8 is shown with replacement characters instead of failing, so that one bad byte is found
-where it lies.
+Rows are the driver's tuples, read as they come, so that memory stays flat. Text that is not UTF-8
+is shown with replacement characters instead of failing, so that one bad byte is found where it
+lies.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pysqlite3.dbapi2 as driver
 import sqlalchemy as sa
-from sqlalchemy.pool import StaticPool
 
-from memgraph.errors import DatabaseCorrupt
-from memgraph.store import sqlite
+from memgraph.model.enums import EdgeType, EmbeddingState
+from memgraph.store import sqlite, tables
+from memgraph.store.rows import SOURCE_FIELDS
 from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.sqlite import inspection
+from memgraph.store.statements import Column, greatest, member, prepared, unindexed
 
-MAX_MESSAGES = 20
+Table = sa.FromClause
 
 
 @contextmanager
 def snapshot(path: Path, *, busy_timeout_ms: int = 30_000) -> Iterator[Snapshot]:
-    """A read-only snapshot on a connection of its own.
+    """Open a read-only snapshot on a connection of its own.
 
     Raises:
         StorageError: or the subclass that says what is wrong.
@@ -34,11 +35,8 @@ def snapshot(path: Path, *, busy_timeout_ms: int = 30_000) -> Iterator[Snapshot]
         raw = sqlite.connect(path, busy_timeout_ms=busy_timeout_ms)
     try:
         with sqlite.translated_errors():
-            raw.execute("PRAGMA query_only = ON")
-            # Sorting a large journal spills to disk rather than into memory.
-            raw.execute("PRAGMA temp_store = FILE")
-        raw.text_factory = lambda text: text.decode("utf-8", "replace")
-        with sqlite.translated_errors(), _engine(raw, "BEGIN").connect() as connection:
+            inspection.prepare(raw)
+        with sqlite.translated_errors(), sqlite.engine_of(raw, "BEGIN").connect() as connection:
             # It ends by rolling back: on damaged pages even an empty COMMIT fails.
             connection.begin()
             yield Snapshot(connection)
@@ -48,12 +46,12 @@ def snapshot(path: Path, *, busy_timeout_ms: int = 30_000) -> Iterator[Snapshot]
 
 @contextmanager
 def alone(path: Path) -> Iterator[Transaction]:
-    """One write transaction on a file that nobody else uses: a draft, a fresh copy."""
+    """Open one write transaction on a file that nobody else uses: a draft, a fresh copy."""
     with sqlite.translated_errors():
         raw = sqlite.connect(path, busy_timeout_ms=5_000)
         try:
             with (
-                _engine(raw, "BEGIN IMMEDIATE").connect() as connection,
+                sqlite.engine_of(raw, "BEGIN IMMEDIATE").connect() as connection,
                 connection.begin(),
             ):
                 yield Transaction(connection)
@@ -61,20 +59,8 @@ def alone(path: Path) -> Iterator[Transaction]:
             raw.close()
 
 
-def _engine(raw: Any, begin: str) -> sa.Engine:
-    engine = sa.create_engine(
-        "sqlite+pysqlite://", module=driver, creator=lambda: raw, poolclass=StaticPool
-    )
-
-    @sa.event.listens_for(engine, "begin")
-    def _begin(snapshot: Snapshot) -> None:
-        snapshot.exec_driver_sql(begin)
-
-    return engine
-
-
 def rows(snapshot: Snapshot, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-    """The rows of a statement, one at a time."""
+    """Yield the rows of a statement, one at a time."""
     raw: Any = snapshot.driver
     cursor = raw.cursor()
     try:
@@ -83,199 +69,296 @@ def rows(snapshot: Snapshot, statement: str, *values: Any) -> Iterator[tuple[Any
         cursor.close()
 
 
+@prepared
+def _count(table: str) -> sa.Select[Any]:
+    return sa.select(sa.func.count()).select_from(tables.memories.metadata.tables[table])
+
+
 def count(snapshot: Snapshot, table: str) -> int:
-    ((number,),) = rows(snapshot, f"SELECT count(*) FROM {table}")
-    return int(number)
+    """Return how many rows a table has; ``table`` is its name in the database."""
+    return int(_count(table).scalar(snapshot))
 
 
-def quick_check(snapshot: Snapshot) -> list[str]:
-    """What SQLite itself finds wrong with its pages; empty: nothing.
+# -- what an audit reads, each with the journal beside it ----------------------------------------
 
-    It looks at the structure and not at the payload: one flipped byte of a text passes.
+
+def _told(log: Table, key: str) -> Column:
+    """Return a member of an entry's details; NULL where they are no JSON."""
+    return sa.case((sa.func.json_valid(log.c.details), member(log.c.details, key)))
+
+
+def _told_edge(log: Table) -> Column:
+    # A text, so that what is joined by it can be looked up: without an affinity it would be
+    # scanned.
+    return sa.cast(_told(log, "edge_id"), sa.Text)
+
+
+def _other_end(e: Table, memory_id: Column) -> Column:
+    is_first = e.c.from_memory_id == memory_id
+    return sa.case((is_first, e.c.to_memory_id), else_=e.c.from_memory_id)
+
+
+def _is_contradiction_of(e: Table, memory_id: Column) -> Column:
+    ends = memory_id.in_([e.c.from_memory_id, e.c.to_memory_id])
+    return (e.c.edge_type == EdgeType.CONTRADICTS) & ends
+
+
+def _is_erased(memory_id: Column, outer: Table) -> Column:
+    x = tables.audit_log.alias("x")
+    return sa.exists().where(x.c.subject == memory_id, x.c.action == "erase").correlate(outer)
+
+
+@prepared
+def moved() -> sa.Select[Any]:
+    """Select the last entry that tells of a confidence: memory_id, action, details, seq, and how
+    often the memory was confirmed.
+
+    Entries of earlier releases that take a decision back do not name who had lost: it is the other
+    side.
     """
-    try:
-        with sqlite.translated_errors():
-            told = [str(row[0]) for row in rows(snapshot, f"PRAGMA quick_check({MAX_MESSAGES})")]
-    except DatabaseCorrupt as error:
-        return [error.message]
-    return [] if told == ["ok"] else told
+    log, a, e = tables.audit_log, tables.audit_log.alias("a"), tables.edges.alias("e")
+    loser = _told(log, "loser_id")
+    of_itself = log.c.action.in_(["confirm", "strengthen", "weaken", "regain"])
+    of_loser = log.c.action.in_(["resolve", "reopen"]) & loser.is_not(None)
+    nameless = sa.func.json_type(a.c.details, "$.loser_id").is_(None)
+    told = sa.union_all(
+        sa.select(log.c.subject.label("memory_id"), log.c.action, log.c.details, log.c.seq).where(
+            of_itself
+        ),
+        sa.select(loser, log.c.action, log.c.details, log.c.seq).where(of_loser),
+        sa.select(_other_end(e, a.c.subject), a.c.action, a.c.details, a.c.seq)
+        .select_from(a.join(e, e.c.edge_id == _told_edge(a)))
+        .where(a.c.action == "reopen", sa.func.json_valid(a.c.details), nameless),
+    ).subquery("told")
+    confirmed = sa.func.count().filter(told.c.action == "confirm")
+    last = (told.c.memory_id, told.c.action, told.c.details, sa.func.max(told.c.seq))
+    return sa.select(*last, confirmed).group_by(told.c.memory_id)
 
 
-def schema(snapshot: Snapshot) -> dict[str, str]:
-    """The statement that made each table, index and trigger, by ``type name``."""
-    found = rows(
-        snapshot,
-        "SELECT type || ' ' || name, sql FROM sqlite_schema"
-        " WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+_MEMORY = (
+    *("memory_id", "kind", "type", "content", "summary", "sensitivity", "scope", "scope_id"),
+    *("agent_id", "session_id", "sequence", "turn_id", "source_role", "event_time", "created_at"),
+    *("source_id", "content_hash", "search_terms"),
+)
+
+
+@prepared
+def memories() -> sa.Select[Any]:
+    """Select memories in order with the entry that tells of their storing: first what is sealed."""
+    m, s, a = tables.memories.alias("m"), tables.sources.alias("s"), tables.audit_log.alias("a")
+    entry = (a.c.subject == m.c.memory_id) & (a.c.action == "remember")
+    return (
+        sa.select(
+            *(m.c[name] for name in _MEMORY),
+            *(a.c.seq, a.c.at, a.c.details, _is_erased(m.c.memory_id, m)),
+            *(s.c.source_type, s.c.captured_by),
+            *(m.c.importance, m.c.confidence, m.c.decay_rate),
+        )
+        .select_from(m.outerjoin(s, s.c.source_id == m.c.source_id).outerjoin(a, entry))
+        .order_by(m.c.pk, a.c.seq)
     )
-    return {str(name): " ".join(str(statement).split()) for name, statement in found}
 
 
-def dangling(snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
-    """(table, rowid, the table it refers to) of rows that refer to nothing."""
-    for table, rowid, parent, _ in rows(snapshot, "PRAGMA foreign_key_check"):
-        yield str(table), rowid, str(parent)
+@prepared
+def rates_changed() -> sa.Select[Any]:
+    """Select the entry before which rates follow the rule of ``rules.decay``, or 0."""
+    log = tables.audit_log
+    return sa.select(sa.func.coalesce(sa.func.max(log.c.seq), 0)).where(log.c.action == "rates")
 
 
-# A text, so that what is joined by it can be looked up: without an affinity it would be scanned.
-_DETAIL = "CAST(CASE WHEN json_valid(details) THEN json_extract(details, '$.edge_id') END AS TEXT)"
-_LOSER = "CASE WHEN json_valid(details) THEN json_extract(details, '$.loser_id') END"
-_GONE = "EXISTS (SELECT 1 FROM audit_log x WHERE x.subject = s.memory_id AND x.action = 'erase')"
+@prepared
+def lost_memories() -> sa.Select[Any]:
+    """Select (memory id, entry) of what was stored and is not there."""
+    a, m = tables.audit_log.alias("a"), tables.memories.alias("m")
+    is_there = sa.exists().where(m.c.memory_id == a.c.subject).correlate(a)
+    lost = sa.select(a.c.subject, a.c.seq).where(a.c.action == "remember", ~is_there)
+    return lost.order_by(a.c.seq)
 
-# The last entry that tells of a confidence. Those of earlier releases that take a decision back do
-# not name who had lost: it is the other side.
-MOVED = f"""
-    SELECT memory_id, action, details, max(seq), count(*) FILTER (WHERE action = 'confirm') FROM (
-        SELECT subject AS memory_id, action, details, seq FROM audit_log
-        WHERE action IN ('confirm', 'strengthen', 'weaken', 'regain')
-        UNION ALL
-        SELECT {_LOSER}, action, details, seq FROM audit_log
-        WHERE action IN ('resolve', 'reopen') AND {_LOSER} IS NOT NULL
-        UNION ALL
-        SELECT CASE WHEN e.from_memory_id = a.subject THEN e.to_memory_id
-               ELSE e.from_memory_id END, a.action, a.details, a.seq
-        FROM audit_log a JOIN memory_edges e ON e.edge_id = {_DETAIL}
-        WHERE a.action = 'reopen' AND json_valid(a.details)
-        AND json_type(a.details, '$.loser_id') IS NULL
-    ) GROUP BY memory_id
-"""
 
-MEMORIES = """
-    SELECT m.memory_id, m.kind, m.type, m.content, m.summary, m.sensitivity, m.scope, m.scope_id,
-           m.agent_id, m.session_id, m.sequence, m.turn_id, m.source_role, m.event_time,
-           m.created_at, m.source_id, m.content_hash, m.search_terms, a.seq, a.at, a.details,
-           EXISTS (SELECT 1 FROM audit_log x WHERE x.subject = m.memory_id AND x.action = 'erase'),
-           s.source_type, s.captured_by, m.importance, m.confidence, m.decay_rate
-    FROM memories m LEFT JOIN memory_sources s ON s.source_id = m.source_id
-    LEFT JOIN audit_log a ON a.subject = m.memory_id AND a.action = 'remember'
-    ORDER BY m.pk, a.seq
-"""
+@prepared
+def sources() -> sa.Select[Any]:
+    """Select sources with all that their ids are made from."""
+    return sa.select(*(tables.sources.c[name] for name in SOURCE_FIELDS))
 
-# The rates of all that was stored before it follow the rule of ``policy.decay``.
-RATES_CHANGED = "SELECT coalesce(max(seq), 0) FROM audit_log WHERE action = 'rates'"
 
-LOST_MEMORIES = """
-    SELECT a.subject, a.seq FROM audit_log a WHERE a.action = 'remember'
-    AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.memory_id = a.subject) ORDER BY a.seq
-"""
-
-SOURCES = """
-    SELECT source_id, source_type, source_path, conversation_id, workflow_run_id, step_id,
-           captured_by, locator, content_sha256 FROM memory_sources
-"""
-
-STATUS_MISMATCHES = """
-    SELECT m.memory_id, m.status, group_concat(s.status) FROM memories m
-    LEFT JOIN memory_status s ON s.memory_id = m.memory_id AND s.until IS NULL
-    GROUP BY m.pk HAVING count(s.status_id) <> 1 OR max(s.status) <> m.status
-"""
-
-# A clock that was set back ends a period where it began.
-BROKEN_HISTORIES = """
-    SELECT memory_id, status_id FROM (
-        SELECT s.memory_id, s.status_id, s.since, m.created_at,
-               lag(s.since) OVER periods AS before, lag(s.until) OVER periods AS ended,
-               row_number() OVER periods AS place
-        FROM memory_status s JOIN memories m ON m.memory_id = s.memory_id
-        WINDOW periods AS (PARTITION BY s.memory_id ORDER BY s.status_id)
-    ) WHERE CASE WHEN place = 1 THEN since <> created_at
-            ELSE ended IS NULL OR ended <> max(before, since) END
-"""
-
-# Whoever lost or won a contradiction is journalled under the winner; a job for many under nobody.
-# The plus keeps to the index of subjects: of one moment there may be thousands of entries.
-UNTOLD_STATUSES = """
-    WITH later AS MATERIALIZED (
-        SELECT s.memory_id, s.status, s.since FROM memory_status s
-        WHERE EXISTS (SELECT 1 FROM memory_status f
-                      WHERE f.memory_id = s.memory_id AND f.status_id < s.status_id)
+@prepared
+def status_mismatches() -> sa.Select[Any]:
+    """Select (memory id, its status, open periods) where these are not one and the same."""
+    m, s = tables.memories.alias("m"), tables.statuses.alias("s")
+    is_open = (s.c.memory_id == m.c.memory_id) & s.c.until.is_(None)
+    return (
+        sa.select(m.c.memory_id, m.c.status, sa.func.aggregate_strings(s.c.status, ","))
+        .select_from(m.outerjoin(s, is_open))
+        .group_by(m.c.pk)
+        .having((sa.func.count(s.c.status_id) != 1) | (sa.func.max(s.c.status) != m.c.status))
     )
-    SELECT s.memory_id, s.status, s.since FROM later s
-    WHERE NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.subject = s.memory_id AND +a.at = s.since
-                      AND a.action <> 'remember')
-    AND NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.subject IS NULL AND a.at = s.since
-                    AND a.action <> 'deny')
-    AND NOT EXISTS (
-        SELECT 1 FROM memory_edges e JOIN audit_log a
-        ON a.subject = CASE WHEN e.from_memory_id = s.memory_id
-                       THEN e.to_memory_id ELSE e.from_memory_id END
-        WHERE e.edge_type = 'Contradicts' AND s.memory_id IN (e.from_memory_id, e.to_memory_id)
-        AND a.at = s.since AND a.action IN ('resolve', 'reopen'))
-"""
 
-# A memory is stored without a reason, by whom its first entry names.
-EDITED_BEGINNINGS = f"""
-    SELECT s.memory_id, s.status_id FROM memory_status s
-    JOIN audit_log a ON a.subject = s.memory_id AND a.action = 'remember'
-    WHERE NOT EXISTS (SELECT 1 FROM memory_status f
-                      WHERE f.memory_id = s.memory_id AND f.status_id < s.status_id)
-    AND (s.actor IS NOT a.actor
-         OR (s.reason IS NOT NULL AND NOT (s.reason = 'erased' AND {_GONE})))
-"""
 
-# Once the text of an erased memory is gone, no reason is left that might say it.
-UNERASED_REASONS = """
-    SELECT s.memory_id, s.status_id FROM audit_log a
-    JOIN memories m ON m.memory_id = a.subject JOIN memory_status s ON s.memory_id = m.memory_id
-    WHERE a.action = 'erase' AND m.content = '' AND s.reason IS NOT 'erased'
-"""
+@prepared
+def broken_histories() -> sa.Select[Any]:
+    """Select (memory id, period) of periods that do not follow the one before."""
+    s, m = tables.statuses.alias("s"), tables.memories.alias("m")
 
-# Each later period with each entry that may have made it. One that begins where the one before it
-# began was made under a clock that was set back, when its entry may be of an earlier time.
-_AT = """(a.at = s.since OR (a.at < s.since AND EXISTS (
-        SELECT 1 FROM memory_status p WHERE p.memory_id = s.memory_id
-        AND p.status_id < s.status_id AND p.since = s.since)))"""
-STATUS_ENTRIES = f"""
-    WITH later AS MATERIALIZED (
-        SELECT s.status_id, s.memory_id, s.since, s.actor, s.reason FROM memory_status s
-        WHERE EXISTS (SELECT 1 FROM memory_status f
-                      WHERE f.memory_id = s.memory_id AND f.status_id < s.status_id)
-        AND NOT (s.reason IS 'erased' AND {_GONE})
+    def over_periods(function: sa.FunctionElement[Any], name: str) -> Column:
+        ordered = function.over(partition_by=s.c.memory_id, order_by=s.c.status_id)
+        return ordered.label(name)
+
+    p = (
+        sa.select(
+            *(s.c.memory_id, s.c.status_id, s.c.since, m.c.created_at),
+            over_periods(sa.func.lag(s.c.since), "before"),
+            over_periods(sa.func.lag(s.c.until), "ended"),
+            over_periods(sa.func.row_number(), "place"),
+        )
+        .select_from(s.join(m, m.c.memory_id == s.c.memory_id))
+        .subquery("p")
     )
-    SELECT s.status_id, s.memory_id, s.actor, s.reason, a.action, a.subject, a.actor, a.details
-    FROM later s JOIN audit_log a ON a.subject = s.memory_id AND {_AT}
-    AND a.action IN ('retract', 'restore', 'supersede', 'erase')
-    UNION ALL
-    SELECT s.status_id, s.memory_id, s.actor, s.reason, a.action, a.subject, a.actor, a.details
-    FROM later s
-    JOIN memory_edges e ON e.edge_type = 'Contradicts'
-    AND s.memory_id IN (e.from_memory_id, e.to_memory_id)
-    JOIN audit_log a ON a.subject = CASE WHEN e.from_memory_id = s.memory_id
-                                    THEN e.to_memory_id ELSE e.from_memory_id END
-    AND {_AT} AND a.action IN ('resolve', 'reopen') AND {_DETAIL} = e.edge_id
-    ORDER BY 1
-"""
+    # A clock that was set back ends a period where it began.
+    follows = p.c.ended.is_(None) | (p.c.ended != greatest(p.c.before, p.c.since))
+    broken = sa.case((p.c.place == 1, p.c.since != p.c.created_at), else_=follows)
+    return sa.select(p.c.memory_id, p.c.status_id).where(broken)
 
-EDGES = f"""
-    WITH told AS MATERIALIZED (
-        SELECT {_DETAIL} AS edge_id, subject, details, count(*) AS entries, min(seq) FROM audit_log
-        WHERE action = 'relate' GROUP BY 1
-    ), decided AS MATERIALIZED (
-        SELECT {_DETAIL} AS edge_id, action, at, details, max(seq) FROM audit_log
-        WHERE action IN ('resolve', 'dismiss', 'reopen') GROUP BY 1
+
+def _later(s: Table) -> Column:
+    """Return whether a period has another one of its memory before it."""
+    f = tables.statuses.alias("f")
+    earlier = sa.exists().where(f.c.memory_id == s.c.memory_id, f.c.status_id < s.c.status_id)
+    return earlier.correlate(s)
+
+
+@prepared
+def untold_statuses() -> sa.Select[Any]:
+    """Select (memory id, status, since) of later periods that the journal does not tell of.
+
+    Whoever lost or won a contradiction is journalled under the winner; a job for many under nobody.
+    """
+    h, a, e = tables.statuses.alias("s"), tables.audit_log.alias("a"), tables.edges.alias("e")
+    later = sa.select(h.c.memory_id, h.c.status, h.c.since).where(_later(h)).cte("later")
+    s = later.prefix_with("MATERIALIZED")
+    # Of one moment there may be thousands of entries: the index of subjects is the one to use.
+    alone = sa.exists().where(
+        a.c.subject == s.c.memory_id, unindexed(a.c.at) == s.c.since, a.c.action != "remember"
     )
-    SELECT e.edge_id, e.from_memory_id, e.to_memory_id, e.edge_type, e.weight, e.reason, e.partial,
-           e.resolved_at, e.resolution, t.subject, t.details, t.entries, d.action, d.at, d.details
-    FROM memory_edges e LEFT JOIN told t ON t.edge_id = e.edge_id
-    LEFT JOIN decided d ON d.edge_id = e.edge_id ORDER BY e.edge_id
-"""
+    by_job = sa.exists().where(a.c.subject.is_(None), a.c.at == s.c.since, a.c.action != "deny")
+    decided = (
+        sa.exists()
+        .select_from(e.join(a, a.c.subject == _other_end(e, s.c.memory_id)))
+        .where(_is_contradiction_of(e, s.c.memory_id), a.c.at == s.c.since)
+        .where(a.c.action.in_(["resolve", "reopen"]))
+    )
+    told = (each.correlate(s) for each in (alone, by_job, decided))
+    return sa.select(s.c.memory_id, s.c.status, s.c.since).where(*(~each for each in told))
 
-LOST_EDGES = f"""
-    SELECT told.edge_id, told.seq FROM (
-        SELECT {_DETAIL} AS edge_id, seq FROM audit_log WHERE action = 'relate'
-    ) told
-    WHERE NOT EXISTS (SELECT 1 FROM memory_edges e WHERE e.edge_id = told.edge_id)
-"""
 
-VECTORS = "SELECT count(*) FROM memory_embeddings WHERE state = 'ready'"
+@prepared
+def edited_beginnings() -> sa.Select[Any]:
+    """Select (memory id, period) of first periods that are not as the memory was stored.
 
-WITHOUT_VECTOR = """
-    SELECT m.memory_id FROM memories m
-    WHERE NOT EXISTS (SELECT 1 FROM memory_embeddings e WHERE e.memory_pk = m.pk)
-"""
+    It is stored without a reason, by whom its first entry names.
+    """
+    s, a = tables.statuses.alias("s"), tables.audit_log.alias("a")
+    stored = (a.c.subject == s.c.memory_id) & (a.c.action == "remember")
+    by_erasing = (s.c.reason == "erased") & _is_erased(s.c.memory_id, s)
+    edited = s.c.actor.is_distinct_from(a.c.actor) | (s.c.reason.is_not(None) & ~by_erasing)
+    found = sa.select(s.c.memory_id, s.c.status_id).select_from(s.join(a, stored))
+    return found.where(~_later(s), edited)
 
-MISCOUNTED_ENTITIES = """
-    SELECT e.entity_id, e.mention_count, coalesce(l.mentions, 0) FROM entities e
-    LEFT JOIN (SELECT entity_pk, count(*) AS mentions FROM memory_entities GROUP BY 1) l
-    ON l.entity_pk = e.pk WHERE e.mention_count <> coalesce(l.mentions, 0) ORDER BY e.pk
-"""
+
+@prepared
+def unerased_reasons() -> sa.Select[Any]:
+    """Select (memory id, period) with a reason, where the text of the memory is erased."""
+    a, m, s = tables.audit_log.alias("a"), tables.memories.alias("m"), tables.statuses.alias("s")
+    joined = a.join(m, m.c.memory_id == a.c.subject).join(s, s.c.memory_id == m.c.memory_id)
+    found = sa.select(s.c.memory_id, s.c.status_id).select_from(joined)
+    is_erased = (a.c.action == "erase") & (m.c.content == "")
+    return found.where(is_erased, s.c.reason.is_distinct_from("erased"))
+
+
+@prepared
+def status_entries() -> sa.CompoundSelect[Any]:
+    """Select each later period with each entry that may have made it, in the order of periods:
+    status_id, memory_id, actor, reason, and of the entry action, subject, actor and details.
+    """
+    h, a, e = tables.statuses.alias("h"), tables.audit_log.alias("a"), tables.edges.alias("e")
+    by_erasing = h.c.reason.is_not_distinct_from("erased") & _is_erased(h.c.memory_id, h)
+    period = sa.select(h.c.status_id, h.c.memory_id, h.c.since, h.c.actor, h.c.reason)
+    s = period.where(_later(h), ~by_erasing).cte("later").prefix_with("MATERIALIZED")
+    # One that begins where the one before it began was made under a clock that was set back, when
+    # its entry may be of an earlier time.
+    p = tables.statuses.alias("p")
+    at_once = sa.exists().where(
+        p.c.memory_id == s.c.memory_id, p.c.status_id < s.c.status_id, p.c.since == s.c.since
+    )
+    then = (a.c.at == s.c.since) | ((a.c.at < s.c.since) & at_once.correlate(s))
+    of_itself = (a.c.subject == s.c.memory_id) & then
+    of_other = (a.c.subject == _other_end(e, s.c.memory_id)) & then
+    found = sa.select(
+        *(s.c.status_id, s.c.memory_id, s.c.actor, s.c.reason),
+        *(a.c.action, a.c.subject, a.c.actor, a.c.details),
+    )
+    alone = found.select_from(s.join(a, of_itself)).where(
+        a.c.action.in_(["retract", "restore", "supersede", "erase"])
+    )
+    decided = found.select_from(
+        s.join(e, _is_contradiction_of(e, s.c.memory_id)).join(a, of_other)
+    ).where(a.c.action.in_(["resolve", "reopen"]), _told_edge(a) == e.c.edge_id)
+    return sa.union_all(alone, decided).order_by("status_id")
+
+
+@prepared
+def edges() -> sa.Select[Any]:
+    """Select edges in the order of their ids with the first entry that tells of each, how many do,
+    and the last decision: nine columns, then subject, details, entries, action, at and details.
+    """
+    e, log = tables.edges.alias("e"), tables.audit_log
+    edge_id = _told_edge(log).label("edge_id")
+    first = (edge_id, log.c.subject, log.c.details, sa.func.count().label("entries"))
+    told = sa.select(*first, sa.func.min(log.c.seq)).where(log.c.action == "relate")
+    t = told.group_by(edge_id).cte("told").prefix_with("MATERIALIZED")
+    last = (edge_id, log.c.action, log.c.at, log.c.details, sa.func.max(log.c.seq))
+    decided = sa.select(*last).where(log.c.action.in_(["resolve", "dismiss", "reopen"]))
+    d = decided.group_by(edge_id).cte("decided").prefix_with("MATERIALIZED")
+    joined = e.outerjoin(t, t.c.edge_id == e.c.edge_id).outerjoin(d, d.c.edge_id == e.c.edge_id)
+    found = sa.select(
+        *(e.c.edge_id, e.c.from_memory_id, e.c.to_memory_id, e.c.edge_type, e.c.weight),
+        *(e.c.reason, e.c.partial, e.c.resolved_at, e.c.resolution),
+        *(t.c.subject, t.c.details, t.c.entries, d.c.action, d.c.at, d.c.details),
+    )
+    return found.select_from(joined).order_by(e.c.edge_id)
+
+
+@prepared
+def lost_edges() -> sa.Select[Any]:
+    """Select (edge id, entry) of what was journalled and is not there."""
+    log, e = tables.audit_log, tables.edges.alias("e")
+    edge_id = _told_edge(log).label("edge_id")
+    told = sa.select(edge_id, log.c.seq).where(log.c.action == "relate").subquery("told")
+    is_there = sa.exists().where(e.c.edge_id == told.c.edge_id).correlate(told)
+    return sa.select(told.c.edge_id, told.c.seq).where(~is_there)
+
+
+@prepared
+def vectors() -> sa.Select[Any]:
+    """Select how many memories have a vector."""
+    e = tables.embeddings
+    return sa.select(sa.func.count()).select_from(e).where(e.c.state == EmbeddingState.READY)
+
+
+@prepared
+def without_vector() -> sa.Select[Any]:
+    """Select the ids of memories that neither have a vector nor wait for one."""
+    m, e = tables.memories.alias("m"), tables.embeddings.alias("e")
+    queued = sa.exists().where(e.c.memory_pk == m.c.pk).correlate(m)
+    return sa.select(m.c.memory_id).where(~queued)
+
+
+@prepared
+def miscounted_entities() -> sa.Select[Any]:
+    """Select (entity id, the mentions that it says, those that it has) where they differ."""
+    e, link = tables.entities.alias("e"), tables.links
+    counted = sa.select(link.c.entity_pk, sa.func.count().label("mentions"))
+    n = counted.group_by(link.c.entity_pk).subquery("l")
+    mentions = sa.func.coalesce(n.c.mentions, 0)
+    found = sa.select(e.c.entity_id, e.c.mention_count, mentions)
+    found = found.select_from(e.outerjoin(n, n.c.entity_pk == e.c.pk))
+    return found.where(e.c.mention_count != mentions).order_by(e.c.pk)

@@ -6,20 +6,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import pysqlite3.dbapi2 as driver
-import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy.pool import StaticPool
 
-from memgraph.store import journal, table_digests
+from memgraph.store import journal, sqlite, table_digests
 from memgraph.store.snapshot import Transaction
 from memgraph.store.sqlite import postings
 
 
 def migrations_folder() -> Path:
-    """In a wheel the migrations lie inside the package, in a checkout beside it."""
+    """Return their folder: in a wheel it lies inside the package, in a checkout beside it."""
     package = Path(__file__).resolve().parent.parent
     shipped = package / "_migrations"
     return shipped if shipped.is_dir() else package.parent / "migrations"
@@ -40,7 +37,10 @@ def upgrade(driver_connection: Any, revision: str, *, key: bytes | None = None) 
     """
     config = Config()
     config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
-    with _engine(driver_connection).connect() as connection, connection.begin():
+    with (
+        sqlite.engine_of(driver_connection, "BEGIN IMMEDIATE").connect() as connection,
+        connection.begin(),
+    ):
         config.attributes.update(connection=connection, key=key)
         command.upgrade(config, revision)
 
@@ -52,25 +52,13 @@ def fill_postings(driver_connection: Any) -> None:
     """
     made = True
     while made:
-        with _engine(driver_connection).connect() as connection, connection.begin():
+        with (
+            sqlite.engine_of(driver_connection, "BEGIN IMMEDIATE").connect() as connection,
+            connection.begin(),
+        ):
             transaction = Transaction(connection)
             draft = postings.due(transaction)
             made = draft is not None and postings.commit(transaction, draft)
-
-
-def _engine(driver_connection: Any) -> sa.Engine:
-    engine = sa.create_engine(
-        "sqlite+pysqlite://",
-        module=driver,
-        creator=lambda: driver_connection,
-        poolclass=StaticPool,
-    )
-
-    @sa.event.listens_for(engine, "begin")
-    def _begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-    return engine
 
 
 def renew_digests(transaction: Transaction, *, key: bytes | None = None) -> str:

@@ -31,6 +31,7 @@ from memgraph.errors import (
 )
 from memgraph.store import integrity, journal, open_files, sqlite
 from memgraph.store.database import Database, FileLock, file_identity
+from memgraph.store.sqlite import inspection
 
 if TYPE_CHECKING:
     from sqlmodel import Session
@@ -116,7 +117,7 @@ def _template() -> _Template:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             migrating.upgrade(connection, "head")
         with integrity.snapshot(path) as snapshot:
-            schema = integrity.schema(snapshot)
+            schema = inspection.schema(snapshot)
         return _Template(path.read_bytes(), schema)
 
 

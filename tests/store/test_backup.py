@@ -11,6 +11,7 @@ import pytest
 from memgraph.errors import Conflict, DatabaseForeign, DatabaseMissing
 from memgraph.store import backup, integrity, provisioning
 from memgraph.store.database import Database
+from memgraph.store.sqlite import inspection
 
 NOW = 1_767_225_600_000
 
@@ -84,7 +85,7 @@ def test_a_copy_beside_a_writer_is_one_snapshot(
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
     assert [name.name for name in tmp_path.iterdir() if name.name.startswith("copy")] == ["copy.db"]
     with integrity.snapshot(copy) as connection:
-        assert integrity.quick_check(connection) == []
+        assert inspection.quick_check(connection) == []
 
 
 def test_a_draft_is_private_and_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ from memgraph.errors import (
 from memgraph.store import database as database_module
 from memgraph.store import integrity, provisioning, sqlite
 from memgraph.store.database import Database, FileLock
+from memgraph.store.sqlite import inspection
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def test_killed_writers_lose_nothing_they_acknowledged(path: Path, tmp_path: Pat
     # Each may have died between its commit and the telling of it.
     assert max(told) <= read_number(database) <= len(told) + 3
     with integrity.snapshot(path) as connection:
-        assert integrity.quick_check(connection) == []
+        assert inspection.quick_check(connection) == []
     assert increment(database) == read_number(database)
     database.close()
 

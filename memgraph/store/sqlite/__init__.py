@@ -15,8 +15,10 @@ from typing import Any
 from urllib.parse import quote
 
 import pysqlite3.dbapi2 as sqlite
+import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.pool import StaticPool
 
 from memgraph.errors import (
     Conflict,
@@ -141,6 +143,23 @@ def connect(
         connection.close()
         raise
     return connection
+
+
+def engine_of(connection: Any, begin: str) -> sa.Engine:
+    """Return an engine with one driver connection, which stays open when the engine's is closed.
+
+    Args:
+        begin: the statement that begins a transaction.
+    """
+    engine = sa.create_engine(
+        "sqlite+pysqlite://", module=sqlite, creator=lambda: connection, poolclass=StaticPool
+    )
+
+    @sa.event.listens_for(engine, "begin")
+    def _begin(one: sa.Connection) -> None:
+        one.exec_driver_sql(begin)
+
+    return engine
 
 
 def _set_foreign_journal_aside(path: Path) -> None:
