@@ -31,6 +31,11 @@ class Standing:
     stale: frozenset[str] = frozenset()
     amended_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether nothing has to stand beside any of them."""
+        return self.conflicts.graph is None and not self.amended_by
+
     def __or__(self, more: Standing) -> Standing:
         """How these and more candidates stand."""
         return Standing(

@@ -332,6 +332,8 @@ class Search:
         if self.judged:
             legs.judge()
         # What replaced a memory stands where that one would: its own words may hardly fit.
-        places = dict.fromkeys(one for pk in order for one in (*legs.successors.get(pk, ()), pk))
-        shown = (members[pk] for pk in places if self._is_shown(members[pk]))
+        after = legs.successors
+        if after:
+            order = list(dict.fromkeys(one for pk in order for one in (*after.get(pk, ()), pk)))
+        shown = (members[pk] for pk in order if self._is_shown(members[pk]))
         legs.put("context", list(islice(shown, self.top_k_context)))

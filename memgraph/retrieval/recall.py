@@ -204,24 +204,22 @@ class _Origins:
     snapshot: Snapshot
     low: Collection[int] = ()
     _sources: dict[str, Captured] = field(default_factory=dict)
-    _names: dict[tuple[str, str | None], frozenset[Named]] = field(default_factory=dict)
+    _names: dict[str, frozenset[Named]] = field(default_factory=dict)
 
     def look_up(self, some: Iterable[Candidate]) -> None:
         """Look up the sources of those that are not known yet."""
         unknown = {each.source_id for each in some} - self._sources.keys()
         if unknown:
-            self._sources |= trust_rows.sources_by_id(self.snapshot, unknown)
+            found = trust_rows.sources_by_id(self.snapshot, unknown)
+            self._sources |= found
+            self._names |= {source_id: each.names for source_id, each in found.items()}
 
     def captured(self, each: Candidate) -> Captured:
         return self._sources[each.source_id]._replace(session_id=each.session_id)
 
     def names(self, each: Candidate) -> frozenset[Named]:
-        # Most candidates share a source and a session with others.
-        key = (each.source_id, each.session_id)
-        found = self._names.get(key)
-        if found is None:
-            found = self._names[key] = self.captured(each).names
-        return found
+        names = self._names[each.source_id]
+        return names if each.session_id is None else names | Captured.of_session(each.session_id)
 
     def claims(
         self, some: Sequence[Rated], relevance: Mapping[int, float], *, turns: bool
@@ -305,7 +303,8 @@ class _Answer:
         top_n = self._top_n
         # A replaced memory, shown on demand, is worth half: it may let anyone pass.
         most = len(fused) if self.request.include_superseded else top_n + MODIFIED_SURPLUS
-        considered = [*fused[:most], *(each for each in fused[most:] if each.id == legs.agreed)]
+        agreed = legs.agreed
+        considered = [*fused[:most], *(each for each in fused[most:] if each.id == agreed)]
         stand = Standing()
         if self.state.ties:
             names = [legs.candidates[each.id].memory_id for each in considered]
@@ -313,7 +312,7 @@ class _Answer:
         rate = rating(self.narrowing.at, self.settings, stand, self._accessed).rated
         ranked = [rate(legs.candidates[each.id], each.score, each.ranks) for each in considered]
         ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
-        lift_agreed(ranked, legs.agreed)
+        lift_agreed(ranked, agreed)
         ranked = self._with_shares(ranked, legs, top_n)
         chosen, stand = self._with_other_sides(ranked, legs, stand, top_n)
         shown = {each.candidate.pk for each in chosen}
@@ -471,6 +470,8 @@ class _Answer:
         Both sides of an open contradiction stand together, the later first. What amended a memory
         stands right before it, what it replaced right behind it.
         """
+        if stand.is_apart and not legs.successors:
+            return list(ranked[:top_n]), stand
         by_id = {each.candidate.memory_id: each for each in ranked}
         places = {one: rank for rank, one in enumerate(by_id)}
         amended_by = {

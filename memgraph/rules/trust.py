@@ -69,6 +69,11 @@ class Captured(NamedTuple):
         )
         return frozenset(Named(kind, name) for kind, name in given if name)
 
+    @staticmethod
+    def of_session(session_id: str) -> frozenset[Named]:
+        """The name that a memory has from its session."""
+        return frozenset((Named(SourceName.CONVERSATION, session_id),) if session_id else ())
+
 
 class Quota(NamedTuple):
     """So many memories may bear this name, those retracted not counted."""
