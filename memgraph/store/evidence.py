@@ -9,86 +9,112 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable
 from itertools import takewhile
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from memgraph.model.enums import MemoryStatus
+import sqlalchemy as sa
+
+from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.rules.evidence import BASIS_EDGES, MAX_HOPS, Basis, Refuted, broken_paths, leading_to
 from memgraph.rules.lifecycle import Ending, lost_to, refuted
-from memgraph.store import graph
+from memgraph.store import graph, receipts, tables
 from memgraph.store.graph import Direction
-from memgraph.store.recall import plain_rows
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.visibility import View
+from memgraph.store.statements import Column, listed, member, ordered, prepared, value
+from memgraph.store.visibility import AS_OF, Table, View
 
 # How memories came to their end, as ``memgraph.rules.lifecycle`` wants to know it.
 
 
 def endings(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict[str, Ending]:
-    """The ending of each of some visible memories, as it is or as it was at the view's time.
+    """Return the ending of each of some visible memories, as it is or was at the view's time.
 
     The statuses that the view shows do not matter: what is gone has an ending too.
     """
     anyone = View(view.viewer, view.as_of)
-    status = anyone.text.status("m")
-    # Only of those that came to an end: most have not.
-    found = plain_rows(
-        snapshot,
-        "SELECT memory_id, status,"
-        f" CASE WHEN status <> 'active' THEN {_reason(anyone)} END,"
-        f" CASE WHEN status <> 'active' THEN {_lost(anyone)} ELSE 0 END"
-        f" FROM (SELECT m.memory_id, {status} AS status FROM json_each(:ids) f"
-        f" CROSS JOIN memories m ON m.memory_id = f.value WHERE {anyone.text.where('m')}) ended",
-        anyone.params | {"ids": json.dumps(list(memory_ids))},
-    )
+    rows = _endings(anyone.shape).rows(snapshot, anyone.params, ids=_listed(memory_ids))
     return {
         str(one): Ending(MemoryStatus(status), reason, bool(lost))
-        for one, status, reason, lost in found
+        for one, status, reason, lost in rows
     }
 
 
-def last_retractions(snapshot: Snapshot, memory_id: str) -> tuple[str | None, ...]:
-    """The reasons of the last two periods of a retracted memory, as far as both are such."""
-    found = plain_rows(
-        snapshot,
-        "SELECT status, reason FROM memory_status WHERE memory_id = :id"
-        " ORDER BY since DESC, status_id DESC LIMIT 2",
-        {"id": memory_id},
+@prepared
+def _endings(view: View) -> sa.Select[Any]:
+    f, m = listed("ids", "f"), tables.memories.alias("m")
+    ended = (
+        sa.select(m.c.memory_id, view.status(m).label("status"))
+        .select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
+        .where(view.where(m))
+        .subquery("ended")
     )
-    told = takewhile(lambda row: row[0] == MemoryStatus.RETRACTED, found)
+    h, e = tables.statuses.alias("h"), tables.edges.alias("e")
+    reason = (
+        sa.select(h.c.reason)
+        .where(h.c.memory_id == ended.c.memory_id, _is_then(h, view))
+        .order_by(*_last_first(h))
+        .limit(1)
+        .correlate(ended)
+        .scalar_subquery()
+    )
+    lost = (
+        sa.select(sa.literal(1))
+        .where(e.c[end] == ended.c.memory_id, e.c.edge_type == EdgeType.CONTRADICTS)
+        .where(member(view.resolution(e), "loser_id") == ended.c.memory_id)
+        .correlate(ended)
+        for end in ("from_memory_id", "to_memory_id")
+    )
+    # Only of those that came to an end: most have not.
+    gone = ended.c.status != MemoryStatus.ACTIVE
+    return sa.select(
+        ended.c.memory_id,
+        ended.c.status,
+        sa.case((gone, reason)),
+        sa.case((gone, sa.union_all(*lost).exists()), else_=sa.false()),
+    )
+
+
+@prepared
+def _last_periods() -> sa.Select[Any]:
+    h = tables.statuses.alias("h")
+    last = sa.select(h.c.status, h.c.reason).where(h.c.memory_id == value("id"))
+    return last.order_by(*_last_first(h)).limit(2)
+
+
+def last_retractions(snapshot: Snapshot, memory_id: str) -> tuple[str | None, ...]:
+    """Return the reasons of the last two periods of a retracted memory, as far as both are such."""
+    rows = _last_periods().rows(snapshot, id=memory_id)
+    told = takewhile(lambda row: row[0] == MemoryStatus.RETRACTED, rows)
     return tuple(reason for _, reason in told)
 
 
-def _reason(view: View) -> str:
-    then = "h.until IS NULL"
-    if view.as_of is not None:
-        then = "h.since <= :view_as_of AND (h.until IS NULL OR h.until > :view_as_of)"
-    return (
-        "(SELECT h.reason FROM memory_status h WHERE h.memory_id = ended.memory_id"
-        f" AND {then} ORDER BY h.since DESC, h.status_id DESC LIMIT 1)"
-    )
+def _last_first(h: Table) -> tuple[Column, Column]:
+    return h.c.since.desc(), h.c.status_id.desc()
 
 
-def _lost(view: View) -> str:
-    ends = " UNION ALL ".join(
-        f"SELECT 1 FROM memory_edges e WHERE e.{end} = ended.memory_id"
-        " AND e.edge_type = 'Contradicts'"
-        f" AND json_extract({view.text.resolution('e')}, '$.loser_id') = ended.memory_id"
-        for end in ("from_memory_id", "to_memory_id")
-    )
-    return f"EXISTS ({ends})"
+def _is_then(h: Table, view: View) -> Column:
+    """Return whether a period of ``memory_status`` is the one that the view is in."""
+    if view.as_of is None:
+        return h.c.until.is_(None)
+    return (h.c.since <= AS_OF) & (h.c.until.is_(None) | (h.c.until > AS_OF))
+
+
+def _listed(ids: Iterable[str]) -> str:
+    return json.dumps(list(ids))
 
 
 MAX_ROWS: Final = 2_000
 """Of one step from all memories of a walk together."""
 
 _KINDS: Final = {one.value: one for one in BASIS_EDGES}
-# Word for word the condition of the index ix_memory_edges_grounds.
-_TYPES: Final = ", ".join(f"'{one.value}'" for one in sorted(BASIS_EDGES))
-# Word for word the condition of the index ix_memory_status_ended.
-_REFUTING: Final = (
-    "h.status <> 'active'"
-    " AND coalesce(h.reason, '') NOT IN ('cleared', 'decayed', 'evicted', 'task_closed')"
-)
+# In the order of the condition of the index ix_memory_edges_grounds, which has to be the same.
+_TYPES: Final = tuple(sorted(BASIS_EDGES))
+
+
+def _refutes(h: Table) -> Column:
+    """Return the condition of the index ix_memory_status_ended, which has to be the same."""
+    kept = ("cleared", "decayed", "evicted", "task_closed")
+    reason = sa.func.coalesce(h.c.reason, "")
+    return (h.c.status != MemoryStatus.ACTIVE) & reason.not_in(kept)
 
 
 class Ended(NamedTuple):
@@ -118,7 +144,7 @@ def walked(
     max_hops: int = MAX_HOPS,
     max_rows: int = MAX_ROWS,
 ) -> Walk:
-    """All that the memories stand on (OUT), or all that stands on them (IN), step by step.
+    """Return all that the memories stand on (OUT), or all that stands on them (IN), step by step.
 
     Args:
         view: who looks, and when; of any status.
@@ -137,7 +163,11 @@ def _walked(
     max_rows: int,
     shown: View | None,
 ) -> tuple[list[_Row], bool]:
-    """The rows of a walk, and whether it was cut; ``shown`` None: whatever is met, seen or not."""
+    """Return the rows of a walk, and whether it was cut.
+
+    Args:
+        shown: None: whatever is met, seen or not.
+    """
     walk: list[_Row] = []
     frontier = list(memory_ids)
     passed = set(frontier)
@@ -170,42 +200,55 @@ def _step(
     max_rows: int,
     shown: View | None,
 ) -> list[_Row]:
-    """At most one row more than ``max_rows``; only where there are more does their order matter."""
-    near, far = direction.value
-    derived = {"from_memory_id": "d.memory_id", "to_memory_id": "d.derived_from_id"}
-    index = {
-        Direction.OUT: "ix_memory_edges_grounds",
-        Direction.IN: "ix_memory_edges_to_memory_id",
-    }
-    legs = (
-        "SELECT e.from_memory_id AS dependent, e.to_memory_id AS ground, e.edge_type AS type,"
-        " e.edge_id AS edge FROM json_each(:ids) f"
-        f" CROSS JOIN memory_edges e INDEXED BY {index[direction]}"
-        f" ON e.{near} = f.value AND e.edge_type IN ({_TYPES})"
-        f" AND {view.text.edge_where('e')}{_met(shown, f'e.{far}')}",
-        "SELECT d.memory_id, d.derived_from_id, NULL, '' FROM json_each(:ids) f"
-        f" CROSS JOIN memory_derivations d ON {derived[near]} = f.value"
-        f" AND {view.text.derived_where('d')}{_met(shown, derived[far])}",
-    )
-    both = f"SELECT * FROM ({' UNION ALL '.join(legs)})"
-    values = view.params | {"ids": json.dumps(list(memory_ids)), "limit": max_rows + 1}
-    rows = plain_rows(snapshot, f"{both} LIMIT :limit", values)
+    """Return at most one row more than ``max_rows``; only of more does the order matter."""
+    values = view.params | {"ids": _listed(memory_ids), "limit": max_rows + 1}
+    shape = None if shown is None else shown.shape
+    rows = _steps(direction, view.shape, shape, False).rows(snapshot, values)
     if len(rows) > max_rows:
-        ordered = f"{both} ORDER BY dependent, ground, type, edge LIMIT :limit"
-        rows = plain_rows(snapshot, ordered, values)
+        rows = _steps(direction, view.shape, shape, True).rows(snapshot, values)
     return rows
 
 
-def _met(shown: View | None, end: str) -> str:
-    if shown is None:
-        return ""
-    return f" CROSS JOIN memories m ON m.memory_id = {end} WHERE {shown.text.where('m')}"
+@prepared
+def _steps(direction: Direction, view: View, shown: View | None, in_order: bool) -> sa.Select[Any]:
+    f, m = listed("ids", "f"), tables.memories.alias("m")
+    e, d = tables.edges.alias("e"), tables.derivations.alias("d")
+    ends = {"from_memory_id": d.c.memory_id, "to_memory_id": d.c.derived_from_id}
+    near, far = direction.value
+    of_edge = (e.c[near] == f.c.value) & e.c.edge_type.in_(_TYPES) & view.edge_where(e)
+    derived = sa.and_(ends[near] == f.c.value, view.derived_where(d))
+    grounds = sa.select(
+        e.c.from_memory_id.label("dependent"),
+        e.c.to_memory_id.label("ground"),
+        e.c.edge_type.label("type"),
+        e.c.edge_id.label("edge"),
+    ).with_hint(e, f"INDEXED BY {_INDEXES[direction]}", "sqlite")
+    origins = sa.select(*ends.values(), sa.null(), sa.literal(""))
+    legs = []
+    for leg, row, condition, end in (
+        (grounds, e, of_edge, e.c[far]),
+        (origins, d, derived, ends[far]),
+    ):
+        joined = [(row, condition)]
+        if shown is not None:
+            joined.append((m, m.c.memory_id == end))
+            leg = leg.where(shown.where(m))
+        legs.append(leg.select_from(ordered(f, *joined)))
+    both = sa.union_all(*legs).subquery()
+    found = sa.select(both).limit(value("limit"))
+    return found.order_by(*both.c) if in_order else found
+
+
+_INDEXES: Final = {
+    Direction.OUT: "ix_memory_edges_grounds",
+    Direction.IN: "ix_memory_edges_to_memory_id",
+}
 
 
 def broken(
     snapshot: Snapshot, memory_ids: Iterable[str], view: View
 ) -> dict[str, tuple[Basis, ...]]:
-    """Those of the memories that stand on a refuted ground, each with the way down to it."""
+    """Return those of the memories that stand on a refuted ground, with the way down to it."""
     wanted = sorted(set(memory_ids))
     anyone = View(view.viewer, view.as_of)
     # Most grounds hold. So the way goes along indexes alone, and who may see what is asked where
@@ -224,21 +267,23 @@ def broken(
     return {one: paths[one] for one in wanted if one in paths}
 
 
+@prepared
+def _ended(view: View) -> sa.Select[Any]:
+    f, h = listed("ids", "f"), tables.statuses.alias("h")
+    period = (h.c.memory_id == f.c.value, h.c.status != MemoryStatus.ACTIVE, _is_then(h, view))
+    return sa.select(f.c.value).where(sa.exists().where(*period).correlate(f))
+
+
 def _ended_among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> frozenset[str]:
-    """Those of some memories, seen or not, that are not active."""
-    found = plain_rows(
-        snapshot,
-        "SELECT f.value FROM json_each(:ids) f WHERE EXISTS (SELECT 1 FROM memory_status h"
-        f" WHERE h.memory_id = f.value AND h.status <> 'active' AND {_period(view)})",
-        {"ids": json.dumps(sorted(memory_ids)), "view_as_of": view.as_of},
-    )
-    return frozenset(one for (one,) in found)
+    """Return those of some memories, seen or not, that are not active."""
+    ids = _listed(sorted(memory_ids))
+    return frozenset(_ended(view.shape).column(snapshot, ids=ids, view_as_of=view.as_of))
 
 
 def refuted_among(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, Refuted]:
-    """Those of some visible memories that no longer hold: since when, and what took their place."""
+    """Return the visible memories that hold no more: since when, and what took their place."""
     if not memory_ids:
         return {}
     ids = sorted(memory_ids)
@@ -254,28 +299,54 @@ def refuted_among(
     return {one: Refuted(since[one], frozenset(successors.get(one, ()))) for one in gone}
 
 
-def _since(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict[str, int]:
-    found = plain_rows(
-        snapshot,
-        "SELECT f.value, (SELECT h.since FROM memory_status h WHERE h.memory_id = f.value"
-        f" AND {_period(view)} ORDER BY h.since DESC, h.status_id DESC LIMIT 1)"
-        " FROM json_each(:ids) f",
-        {"ids": json.dumps(list(memory_ids)), "view_as_of": view.as_of},
+@prepared
+def _beginnings(view: View) -> sa.Select[Any]:
+    f, h = listed("ids", "f"), tables.statuses.alias("h")
+    since = (
+        sa.select(h.c.since)
+        .where(h.c.memory_id == f.c.value, _is_then(h, view))
+        .order_by(*_last_first(h))
+        .limit(1)
+        .correlate(f)
     )
-    return {str(one): int(since) for one, since in found}
+    return sa.select(f.c.value, since.scalar_subquery())
 
 
-def _period(view: View) -> str:
-    """The condition on a row of ``memory_status``: the period that the view is in."""
-    if view.as_of is None:
-        return "h.until IS NULL"
-    return "h.since <= :view_as_of AND (h.until IS NULL OR h.until > :view_as_of)"
+def _since(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict[str, int]:
+    values = {"ids": _listed(memory_ids), "view_as_of": view.as_of}
+    return {str(one): int(at) for one, at in _beginnings(view.shape).rows(snapshot, values)}
+
+
+@prepared
+def _newest_endings(view: View, is_next: bool) -> sa.Select[Any]:
+    h, m = tables.statuses.alias("h"), tables.memories.alias("m")
+    d, e = tables.derivations.alias("d"), tables.edges.alias("e")
+    looked = (
+        sa.select(h.c.since, h.c.memory_id)
+        .with_hint(h, "INDEXED BY ix_memory_status_ended", "sqlite")
+        .where(_refutes(h), _is_then(h, view))
+        .order_by(h.c.since.desc(), h.c.memory_id.desc())
+        .limit(value("looks"))
+    )
+    if is_next:
+        # A row value keeps to the index, and the first term lets the walk begin at its place.
+        here, last = sa.tuple_(h.c.since, h.c.memory_id), sa.tuple_(value("since"), value("id"))
+        looked = looked.where(h.c.since <= value("since"), here < last)
+    found = looked.subquery("found")
+    derived = sa.exists().where(d.c.derived_from_id == m.c.memory_id).correlate(m)
+    caused = sa.exists().where(e.c.to_memory_id == m.c.memory_id, e.c.edge_type.in_(_TYPES))
+    used = view.where(m) & (derived | caused.correlate(m))
+    return (
+        sa.select(found.c.since, found.c.memory_id, used)
+        .select_from(ordered(found, (m, m.c.memory_id == found.c.memory_id)))
+        .order_by(found.c.since.desc(), found.c.memory_id.desc())
+    )
 
 
 def newest_endings(
     snapshot: Snapshot, view: View, *, after: Ended | None, looks: int
 ) -> tuple[list[Ended], Ended | None]:
-    """Of the next ``looks`` endings, the newest first, those that something stands on.
+    """Return those of the next ``looks`` endings, newest first, that something stands on.
 
     One that was housekeeping is no such ending, nor is one that the view does not show.
 
@@ -286,49 +357,23 @@ def newest_endings(
         The endings, and the place after which to go on; None: there is no further one.
     """
     anyone = View(view.viewer, view.as_of)
-    # A row value keeps to the index, and the first term lets the walk begin at its place.
-    place = (
-        "" if after is None else " AND h.since <= :since AND (h.since, h.memory_id) < (:since, :id)"
-    )
-    looked = (
-        "SELECT h.since AS since, h.memory_id AS memory_id"
-        " FROM memory_status h INDEXED BY ix_memory_status_ended"
-        f" WHERE {_REFUTING} AND {_period(view)}{place}"
-        " ORDER BY h.since DESC, h.memory_id DESC LIMIT :looks"
-    )
-    used = (
-        "EXISTS (SELECT 1 FROM memory_derivations d WHERE d.derived_from_id = m.memory_id)"
-        " OR EXISTS (SELECT 1 FROM memory_edges e WHERE e.to_memory_id = m.memory_id"
-        f" AND e.edge_type IN ({_TYPES}))"
-    )
-    statement = (
-        f"SELECT l.since, l.memory_id, {anyone.text.where('m')} AND ({used}) FROM ({looked}) l"
-        " CROSS JOIN memories m ON m.memory_id = l.memory_id"
-        " ORDER BY l.since DESC, l.memory_id DESC"
-    )
     since, memory_id = after or (None, None)
-    values = view.params | {"since": since, "id": memory_id, "looks": looks}
-    rows = plain_rows(snapshot, statement, values)
+    values = anyone.params | {"since": since, "id": memory_id, "looks": looks}
+    rows = _newest_endings(anyone.shape, after is not None).rows(snapshot, values)
     met = [Ended(int(at), str(one)) for at, one, wanted in rows if wanted]
     last = Ended(int(rows[-1][0]), str(rows[-1][1])) if len(rows) == looks else None
     return met, last
 
 
 def active_among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> list[str]:
-    """Those of some memories that are visible and active, sorted."""
+    """Return those of some memories that are visible and active, sorted."""
     active = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
     return sorted(_among(snapshot, memory_ids, active))
 
 
 def _among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> frozenset[str]:
-    """Those of some memories that the view shows."""
-    found = plain_rows(
-        snapshot,
-        "SELECT m.memory_id FROM json_each(:ids) f CROSS JOIN memories m"
-        f" ON m.memory_id = f.value WHERE {view.text.where('m')}",
-        view.params | {"ids": json.dumps(sorted(memory_ids))},
-    )
-    return frozenset(one for (one,) in found)
+    """Return those of some memories that the view shows."""
+    return frozenset(receipts.visible_ids(snapshot, view, sorted(memory_ids)))
 
 
 class ToldEnding(NamedTuple):
@@ -346,44 +391,47 @@ class ToldEnding(NamedTuple):
 def told_endings(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, ToldEnding]:
-    """Of some visible memories that came to an end.
+    """Return how some visible memories came to their end; what has not is left out.
 
     Of what was taken back and is back as what it was, this is told of what had ended it.
     """
     ended = endings(snapshot, memory_ids, view)
-    found = plain_rows(
-        snapshot,
-        "SELECT h.memory_id, h.actor, h.reason, h.since FROM json_each(:ids) f"
-        f" CROSS JOIN memory_status h ON h.memory_id = f.value AND {_period(view)}"
-        " ORDER BY h.since, h.status_id",
-        {"ids": json.dumps(list(memory_ids)), "view_as_of": view.as_of},
-    )
+    values = {"ids": _listed(memory_ids), "view_as_of": view.as_of}
+    rows = _periods(view.shape).rows(snapshot, values)
     told = {
         one: ToldEnding(actor, reason, since, ended[one].lost)
-        for one, actor, reason, since in found
+        for one, _, actor, reason, since in rows
     }
     superseded = [one for one in told if ended[one].status is MemoryStatus.SUPERSEDED]
     told |= _replacements(snapshot, [one for one in superseded if not told[one].lost], view)
     return told | _decisions(snapshot, [one for one in superseded if told[one].lost], view)
 
 
+@prepared
+def _periods(view: View, *, all_before: bool = False) -> sa.Select[Any]:
+    """Return the periods that a view is in, or those that began by then, in their order."""
+    f, h = listed("ids", "f"), tables.statuses.alias("h")
+    then = _is_then(h, view)
+    if all_before:
+        then = sa.true() if view.as_of is None else h.c.since <= AS_OF
+    found = sa.select(h.c.memory_id, h.c.status, h.c.actor, h.c.reason, h.c.since).select_from(
+        ordered(f, (h, sa.and_(h.c.memory_id == f.c.value, then)))
+    )
+    order = (h.c.since, h.c.status_id)
+    return found.order_by(*((h.c.memory_id, *order) if all_before else order))
+
+
 def _replacements(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, ToldEnding]:
-    """Of superseded memories, how they came to that when they were active last.
+    """Return of superseded memories how they came to that when they were active last.
 
     Those that were retracted before are left out.
     """
-    then = "1" if view.as_of is None else "h.since <= :view_as_of"
-    found = plain_rows(
-        snapshot,
-        "SELECT h.memory_id, h.status, h.actor, h.reason, h.since FROM json_each(:ids) f"
-        f" CROSS JOIN memory_status h ON h.memory_id = f.value AND {then}"
-        " ORDER BY h.memory_id, h.since, h.status_id",
-        {"ids": json.dumps(list(memory_ids)), "view_as_of": view.as_of},
-    )
+    values = {"ids": _listed(memory_ids), "view_as_of": view.as_of}
+    rows = _periods(view.shape, all_before=True).rows(snapshot, values)
     first: dict[str, tuple[str, ToldEnding]] = {}
-    for one, status, actor, reason, since in found:
+    for one, status, actor, reason, since in rows:
         if status == MemoryStatus.ACTIVE:
             first.pop(one, None)
         else:
@@ -391,26 +439,28 @@ def _replacements(
     return {one: each for one, (how, each) in first.items() if how == MemoryStatus.SUPERSEDED}
 
 
+@prepared
+def _last_decisions(view: View) -> sa.Select[Any]:
+    f, e = listed("ids", "f"), tables.edges.alias("e")
+    resolution, legs = view.resolution(e), []
+    for end in ("from_memory_id", "to_memory_id"):
+        its = (e.c[end] == f.c.value) & (e.c.edge_type == EdgeType.CONTRADICTS)
+        lost = member(resolution, "loser_id") == f.c.value
+        decided = (resolution.label("told"), view.resolved_at(e).label("at"))
+        leg = sa.select(f.c.value.label("lost"), *decided)
+        legs.append(leg.select_from(ordered(f, (e, its & lost))))
+    both = sa.union_all(*legs).subquery()
+    told = (member(both.c.told, name) for name in ("actor", "winner_id", "reason"))
+    return sa.select(both.c.lost, *told, both.c.at).order_by(both.c.at)
+
+
 def _decisions(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, ToldEnding]:
-    """Of memories that lost a contradiction, the last decision against each."""
-    resolution = view.text.resolution("e")
-    ends = " UNION ALL ".join(
-        f"SELECT f.value AS lost, {resolution} AS told, {view.text.resolved_at('e')} AS at"
-        f" FROM json_each(:ids) f CROSS JOIN memory_edges e ON e.{end} = f.value"
-        " AND e.edge_type = 'Contradicts'"
-        f" AND json_extract({resolution}, '$.loser_id') = f.value"
-        for end in ("from_memory_id", "to_memory_id")
-    )
-    found = plain_rows(
-        snapshot,
-        "SELECT lost, told ->> '$.actor', told ->> '$.winner_id', told ->> '$.reason', at"
-        f" FROM ({ends}) ORDER BY at",
-        view.params | {"ids": json.dumps(list(memory_ids))},
-    )
+    """Return of memories that lost a contradiction the last decision against each."""
+    rows = _last_decisions(view.shape).rows(snapshot, view.params, ids=_listed(memory_ids))
     return {
         one: ToldEnding(actor, lost_to(winner, reason), at, lost=True)
-        for one, actor, winner, reason, at in found
+        for one, actor, winner, reason, at in rows
         if actor is not None and reason is not None
     }

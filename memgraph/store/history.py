@@ -9,16 +9,24 @@ import json
 from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
-from memgraph.store.snapshot import Snapshot, driver
-from memgraph.store.visibility import View
+import sqlalchemy as sa
+
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
+from memgraph.store import tables
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.statements import (
+    Column,
+    among,
+    element,
+    listed,
+    member,
+    ordered,
+    prepared,
+    value,
+)
+from memgraph.store.visibility import Table, View
 
 EXCERPT_CHARS: Final = 200
-_WITHIN: Final = "> :since AND {0} <= :until"
-# The first status of a memory is how it came; what it had before has an end by then.
-_CAME: Final = (
-    "NOT EXISTS (SELECT 1 FROM memory_status b WHERE b.memory_id = h.memory_id"
-    " AND (b.since, b.status_id) < (h.since, h.status_id))"
-)
 DECISIONS: Final = ("resolve", "dismiss", "reopen")
 
 
@@ -74,112 +82,163 @@ class Moved(NamedTuple):
     after: float
 
 
-def begun(snapshot: Snapshot, view: View, during: Interval) -> list[Begun]:
-    """Every status but that of turns that began during an interval, the newest first."""
-    statement = (
-        f"SELECT m.memory_id, m.kind, m.type, {_text('m')}, h.status, h.since, h.actor, h.reason,"
-        f" {_CAME} FROM memory_status h CROSS JOIN memories m ON m.memory_id = h.memory_id"
-        f" WHERE h.since {_WITHIN.format('h.since')} AND m.kind <> 'episode'"
-        f" AND {view.text.where('m')}"
-        " ORDER BY h.since DESC, h.status_id DESC"
+def _within(time: Column) -> Column:
+    return (time > value("since")) & (time <= value("until"))
+
+
+def _text(m: Table) -> Column:
+    long = sa.case((m.c.summary == "", m.c.content), else_=m.c.summary)
+    return sa.func.substr(long, 1, EXCERPT_CHARS)
+
+
+@prepared
+def _begun(view: View) -> sa.Select[Any]:
+    h, m, b = tables.statuses.alias("h"), tables.memories.alias("m"), tables.statuses.alias("b")
+    earlier = sa.tuple_(b.c.since, b.c.status_id) < sa.tuple_(h.c.since, h.c.status_id)
+    # The first status of a memory is how it came; what it had before has an end by then.
+    came = ~sa.exists().where(b.c.memory_id == h.c.memory_id, earlier).correlate(h)
+    period = (h.c.status, h.c.since, h.c.actor, h.c.reason, came)
+    return (
+        sa.select(m.c.memory_id, m.c.kind, m.c.type, _text(m), *period)
+        .select_from(ordered(h, (m, m.c.memory_id == h.c.memory_id)))
+        .where(_within(h.c.since), m.c.kind != MemoryKind.EPISODE, view.where(m))
+        .order_by(h.c.since.desc(), h.c.status_id.desc())
     )
-    return [Begun._make(row) for row in _rows(snapshot, statement, view, during)]
+
+
+def begun(snapshot: Snapshot, view: View, during: Interval) -> list[Begun]:
+    """Return every status but that of turns that began during an interval, the newest first."""
+    rows = _begun(view.shape).rows(snapshot, view.params, **during._asdict())
+    return [Begun._make(row) for row in rows]
+
+
+@prepared
+def _said(view: View) -> sa.Select[Any]:
+    h, m = tables.statuses.alias("h"), tables.memories.alias("m")
+    return (
+        sa.select(sa.func.count())
+        .select_from(ordered(h, (m, m.c.memory_id == h.c.memory_id)))
+        .where(_within(h.c.since), h.c.since == m.c.created_at)
+        .where(h.c.status == MemoryStatus.ACTIVE, m.c.kind == MemoryKind.EPISODE, view.where(m))
+    )
 
 
 def said(snapshot: Snapshot, view: View, during: Interval) -> int:
-    """How many turns were stored during an interval."""
-    statement = (
-        "SELECT count(*) FROM memory_status h CROSS JOIN memories m ON m.memory_id = h.memory_id"
-        f" WHERE h.since {_WITHIN.format('h.since')} AND h.since = m.created_at"
-        f" AND h.status = 'active' AND m.kind = 'episode' AND {view.text.where('m')}"
-    )
-    [(count,)] = _rows(snapshot, statement, view, during)
-    return int(count)
+    """Return how many turns were stored during an interval."""
+    return int(_said(view.shape).scalar(snapshot, view.params, **during._asdict()))
+
+
+def _pairs(view: View) -> tuple[sa.Select[Any], Table]:
+    """Return the ``Pair`` of every contradiction whose sides are seen, and the edges."""
+    e, a, b = tables.edges.alias("e"), tables.memories.alias("a"), tables.memories.alias("b")
+    ends = ((a, a.c.memory_id == e.c.from_memory_id), (b, b.c.memory_id == e.c.to_memory_id))
+    sides = (a.c.memory_id, b.c.memory_id, _text(a), _text(b))
+    found = sa.select(e.c.edge_id, *sides, e.c.created_at).select_from(ordered(e, *ends))
+    return found.where(e.c.edge_type == EdgeType.CONTRADICTS, view.where(a), view.where(b)), e
+
+
+@prepared
+def _contradicted(view: View) -> sa.Select[Any]:
+    found, e = _pairs(view)
+    return found.where(_within(e.c.created_at)).order_by(e.c.created_at.desc(), e.c.edge_id.desc())
 
 
 def contradicted(snapshot: Snapshot, view: View, during: Interval) -> list[Pair]:
-    """Contradictions that were found during an interval, both sides seen, the newest first."""
-    terms = f"e.created_at {_WITHIN.format('e.created_at')}"
-    statement = f"{_pairs(view)} AND {terms} ORDER BY e.created_at DESC, e.edge_id DESC"
-    return [Pair._make(row) for row in _rows(snapshot, statement, view, during)]
+    """Return contradictions that were found during an interval, both sides seen, newest first."""
+    rows = _contradicted(view.shape).rows(snapshot, view.params, **during._asdict())
+    return [Pair._make(row) for row in rows]
+
+
+@prepared
+def _pairs_of(view: View) -> sa.Select[Any]:
+    found, e = _pairs(view)
+    return found.where(among(e.c.edge_id, "ids"))
 
 
 def pairs(snapshot: Snapshot, view: View, edge_ids: Collection[str]) -> dict[str, Pair]:
-    """Those of some contradictions of which both sides are seen, by edge id."""
-    statement = f"{_pairs(view)} AND e.edge_id IN (SELECT value FROM json_each(:ids))"
-    values = view.params | {"ids": json.dumps(sorted(edge_ids))}
-    found = driver(snapshot).execute(statement, values).fetchall()
-    return {row[0]: Pair._make(row) for row in found}
+    """Return those of some contradictions of which both sides are seen, by edge id."""
+    ids = json.dumps(sorted(edge_ids))
+    rows = _pairs_of(view.shape).rows(snapshot, view.params, ids=ids)
+    return {row[0]: Pair._make(row) for row in rows}
+
+
+@prepared
+def _decisions() -> sa.Select[Any]:
+    log = tables.audit_log
+    told = sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
+    return told.where(_within(log.c.at), log.c.action.in_(DECISIONS)).order_by(log.c.seq.desc())
 
 
 def decisions(snapshot: Snapshot, during: Interval) -> list[Decision]:
-    """What the journal tells of decided and reopened contradictions, the newest first."""
-    listed = ", ".join(f"'{each}'" for each in DECISIONS)
-    statement = (
-        "SELECT seq, at, actor, action, details FROM audit_log"
-        f" WHERE at {_WITHIN.format('at')} AND action IN ({listed}) ORDER BY seq DESC"
+    """Return what the journal tells of decided and reopened contradictions, the newest first."""
+    return [Decision._make(row) for row in _decisions().rows(snapshot, during._asdict())]
+
+
+@prepared
+def _who_found() -> sa.Select[Any]:
+    f, a = listed("pairs", "f"), tables.audit_log.alias("a")
+    edge_id, first_id = element(f.c.value, 0), element(f.c.value, 1)
+    joined = sa.and_(
+        a.c.subject == first_id,
+        a.c.action == "relate",
+        member(a.c.details, "edge_id") == edge_id,
     )
-    found = driver(snapshot).execute(statement, during._asdict())
-    return [Decision._make(row) for row in found.fetchall()]
+    reason = sa.func.coalesce(member(a.c.details, "reason"), "")
+    return sa.select(edge_id, a.c.actor, reason).select_from(ordered(f, (a, joined)))
 
 
 def who_found(snapshot: Snapshot, found: Collection[Pair]) -> dict[str, tuple[str, str]]:
-    """(actor, reason) of the entry that joined the sides of some contradictions, by edge id."""
-    statement = (
-        "SELECT f.value ->> 0, a.actor, coalesce(a.details ->> '$.reason', '') FROM json_each(?) f"
-        " CROSS JOIN audit_log a ON a.subject = f.value ->> 1 AND a.action = 'relate'"
-        " AND a.details ->> '$.edge_id' = f.value ->> 0"
-    )
+    """Return (actor, reason) of the entry that joined the sides of contradictions, by edge id."""
     given = json.dumps([(one.edge_id, one.first_id) for one in found])
-    rows = driver(snapshot).execute(statement, (given,))
+    rows = _who_found().rows(snapshot, pairs=given)
     return {edge_id: (actor, reason) for edge_id, actor, reason in rows}
 
 
-def moved(snapshot: Snapshot, view: View, during: Interval) -> list[Moved]:
-    """Memories that were there before an interval and whose confidence is another after it."""
-    then = View(view.viewer, during.until)
-    statement = (
-        "WITH changed AS MATERIALIZED (SELECT r.memory_id, max(r.until) AS at,"
-        " min(r.revision_id) AS first_id FROM memory_revisions r"
-        f" WHERE r.until {_WITHIN.format('r.until')} GROUP BY r.memory_id)"
-        f" SELECT m.memory_id, {_text('m')}, c.at, f.confidence,"
-        f" {then.text.confidence('m')} AS after"
-        " FROM changed c CROSS JOIN memory_revisions f ON f.revision_id = c.first_id"
-        " CROSS JOIN memories m ON m.memory_id = c.memory_id"
-        f" WHERE m.created_at <= :since AND {view.text.where('m')} AND after <> f.confidence"
-        " ORDER BY c.at DESC, m.memory_id DESC"
+@prepared
+def _moved(then: View, view: View) -> sa.Select[Any]:
+    r, f, m = (
+        tables.revisions.alias("r"),
+        tables.revisions.alias("f"),
+        tables.memories.alias("m"),
     )
-    values = then.params | view.params | {"view_as_of": during.until} | during._asdict()
-    return [Moved._make(row) for row in driver(snapshot).execute(statement, values).fetchall()]
+    last, first = sa.func.max(r.c.until), sa.func.min(r.c.revision_id)
+    changed = (
+        sa.select(r.c.memory_id, last.label("at"), first.label("first_id"))
+        .where(_within(r.c.until))
+        .group_by(r.c.memory_id)
+        .cte("changed")
+        .prefix_with("MATERIALIZED")
+    )
+    after = then.confidence(m)
+    return (
+        sa.select(m.c.memory_id, _text(m), changed.c.at, f.c.confidence, after)
+        .select_from(
+            ordered(
+                changed,
+                (f, f.c.revision_id == changed.c.first_id),
+                (m, m.c.memory_id == changed.c.memory_id),
+            )
+        )
+        .where(m.c.created_at <= value("since"), view.where(m), after != f.c.confidence)
+        .order_by(changed.c.at.desc(), m.c.memory_id.desc())
+    )
+
+
+def moved(snapshot: Snapshot, view: View, during: Interval) -> list[Moved]:
+    """Return memories that were there before an interval with another confidence after it."""
+    then = View(view.viewer, during.until)
+    values = view.params | then.params | during._asdict()
+    return [Moved._make(row) for row in _moved(then.shape, view.shape).rows(snapshot, values)]
+
+
+@prepared
+def _revisions() -> sa.Select[Any]:
+    r = tables.revisions
+    kept = (r.c.until, r.c.importance, r.c.confidence, r.c.decay_rate, r.c.valid_until, r.c.tags)
+    found = sa.select(*kept).where(r.c.memory_id == value("memory_id"))
+    return found.order_by(r.c.until, r.c.revision_id)
 
 
 def revisions(snapshot: Snapshot, memory_id: str) -> list[tuple[Any, ...]]:
-    """(until, importance, confidence, decay_rate, valid_until, tags as JSON) that a memory had."""
-    return list(
-        driver(snapshot)
-        .execute(
-            "SELECT until, importance, confidence, decay_rate, valid_until, tags"
-            " FROM memory_revisions WHERE memory_id = ? ORDER BY until, revision_id",
-            (memory_id,),
-        )
-        .fetchall()
-    )
-
-
-def _pairs(view: View) -> str:
-    return (
-        f"SELECT e.edge_id, a.memory_id, b.memory_id, {_text('a')}, {_text('b')}, e.created_at"
-        " FROM memory_edges e CROSS JOIN memories a ON a.memory_id = e.from_memory_id"
-        " CROSS JOIN memories b ON b.memory_id = e.to_memory_id"
-        f" WHERE e.edge_type = 'Contradicts' AND {view.text.where('a')} AND {view.text.where('b')}"
-    )
-
-
-def _text(alias: str) -> str:
-    long = f"CASE {alias}.summary WHEN '' THEN {alias}.content ELSE {alias}.summary END"
-    return f"substr({long}, 1, {EXCERPT_CHARS})"
-
-
-def _rows(snapshot: Snapshot, statement: str, view: View, during: Interval) -> list[Any]:
-    found = driver(snapshot).execute(statement, view.params | during._asdict())
-    return list(found.fetchall())
+    """Return (until, importance, confidence, decay_rate, valid_until, tags as JSON) of the past."""
+    return _revisions().rows(snapshot, memory_id=memory_id)

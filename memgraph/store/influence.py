@@ -11,58 +11,92 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+import sqlalchemy as sa
+
 from memgraph.clock import MAX_MS, parse_time
+from memgraph.model.enums import MemoryKind
 from memgraph.model.influence import HandOut, SourceTurn
-from memgraph.store.receipts import covered
+from memgraph.store import tables
+from memgraph.store.receipts import BULLETIN, covered
 from memgraph.store.rows import built
-from memgraph.store.snapshot import Snapshot, driver
-from memgraph.store.visibility import View
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.statements import (
+    Column,
+    among,
+    each,
+    is_untrue,
+    listed,
+    member,
+    ordered,
+    prepared,
+    value,
+)
+from memgraph.store.visibility import Table, View
 
 Place = Literal["workflow_run_id", "conversation_id"]
 PURPOSE: Final = "recall"
 """Of a receipt that names no other."""
 
-_HEAD: Final = (
-    "r.recall_id, r.created_at, coalesce(r.purpose, r.request ->> '$.purpose'), r.actor,"
-    " r.conversation_id, r.workflow_run_id, r.step_id, r.bulletin_id, r.same_as,"
-    " r.request ->> '$.as_of', r.request -> '$.bulletin.memory_ids', r.viewer"
-)
 # So many receipts are looked into at once.
 _BLOCK: Final = 500
-# Every receipt with one of the memories: by its items, by those that it repeats, by its bulletin.
-# A bulletin's own receipt has what it cites as its items; where that one became too old while the
-# receipt of a turn is kept, only the bulletin itself tells.
-_NAMING: Final = """
-    WITH held (recall_id) AS (
-        SELECT DISTINCT i.recall_id FROM json_each(:ids) f
-        CROSS JOIN recall_items i ON i.memory_id = f.value),
-    cited (bulletin_id) AS (
-        SELECT r.bulletin_id FROM held h CROSS JOIN recalls r ON r.recall_id = h.recall_id
-            WHERE r.purpose = 'bulletin'
-        UNION SELECT b.bulletin_id FROM bulletins b WHERE NOT EXISTS (
-            SELECT 1 FROM recalls r INDEXED BY ix_recalls_bulletin_id
-            WHERE r.bulletin_id = b.bulletin_id AND r.purpose = 'bulletin' AND r.same_as IS NULL)
-        AND EXISTS (SELECT 1 FROM json_each(b.memory_ids) c
-            WHERE c.value IN (SELECT value FROM json_each(:ids)))),
-    found (recall_id) AS (
-        SELECT recall_id FROM held
-        UNION SELECT r.recall_id FROM held h CROSS JOIN recalls r
-            INDEXED BY ix_recalls_same_as ON r.same_as = h.recall_id
-        UNION SELECT r.recall_id FROM cited c CROSS JOIN recalls r
-            INDEXED BY ix_recalls_bulletin_id ON r.bulletin_id = c.bulletin_id),
-    ordered (recall_id) AS (
-        SELECT r.recall_id FROM found f CROSS JOIN recalls r ON r.recall_id = f.recall_id
-        ORDER BY r.created_at DESC, r.recall_id DESC LIMIT -1)
-"""
-# All in one value: ten thousand rows would take longer to hand over than to read.
-_ITEMS: Final = (
-    "SELECT json_group_object(f.value, json((SELECT json_group_array(i.memory_id ORDER BY i.rank)"
-    " FROM recall_items i WHERE i.recall_id = f.value))) FROM json_each(:holders) f"
-)
-_CITED: Final = (
-    "SELECT b.bulletin_id, b.memory_ids FROM json_each(:bulletins) f CROSS JOIN bulletins b"
-    " ON b.bulletin_id = f.value"
-)
+
+
+def _head(r: Table) -> list[Column]:
+    """Return the columns of a ``_Head``."""
+    return [
+        r.c.recall_id,
+        r.c.created_at,
+        sa.func.coalesce(r.c.purpose, member(r.c.request, "purpose")),
+        r.c.actor,
+        r.c.conversation_id,
+        r.c.workflow_run_id,
+        r.c.step_id,
+        r.c.bulletin_id,
+        r.c.same_as,
+        member(r.c.request, "as_of"),
+        member(r.c.request, "bulletin.memory_ids"),
+        r.c.viewer,
+    ]
+
+
+@prepared
+def _naming() -> sa.Select[Any]:
+    """Every receipt with one of the memories: by its items, by what it repeats, by its bulletin.
+
+    A bulletin's own receipt has what it cites as its items; where that one became too old while the
+    receipt of a turn is kept, only the bulletin itself tells.
+    """
+    i, r, b = tables.recall_items.alias("i"), tables.recalls.alias("r"), tables.bulletins.alias("b")
+    f = listed("ids", "f")
+    items = sa.select(i.c.recall_id).distinct()
+    held = items.select_from(ordered(f, (i, i.c.memory_id == f.c.value))).cte("held")
+    own = sa.select(r.c.bulletin_id)
+    own = own.select_from(ordered(held, (r, r.c.recall_id == held.c.recall_id)))
+    by_bulletin = "INDEXED BY ix_recalls_bulletin_id"
+    told = sa.select(r.c.recall_id).with_hint(r, by_bulletin, "sqlite").correlate(b)
+    told = told.where(r.c.bulletin_id == b.c.bulletin_id, r.c.purpose == BULLETIN)
+    c = each(b.c.memory_ids, "c")
+    cites = sa.exists().select_from(c).where(among(c.c.value, "ids")).correlate(b)
+    cited = sa.union(
+        own.where(r.c.purpose == BULLETIN),
+        sa.select(b.c.bulletin_id).where(~told.where(r.c.same_as.is_(None)).exists(), cites),
+    ).cte("cited")
+    again = sa.select(r.c.recall_id).with_hint(r, "INDEXED BY ix_recalls_same_as", "sqlite")
+    of_bulletin = sa.select(r.c.recall_id).with_hint(r, by_bulletin, "sqlite")
+    found = sa.union(
+        sa.select(held.c.recall_id),
+        again.select_from(ordered(held, (r, r.c.same_as == held.c.recall_id))),
+        of_bulletin.select_from(ordered(cited, (r, r.c.bulletin_id == cited.c.bulletin_id))),
+    ).cte("found")
+    in_order = (
+        sa.select(r.c.recall_id)
+        .select_from(ordered(found, (r, r.c.recall_id == found.c.recall_id)))
+        .order_by(r.c.created_at.desc(), r.c.recall_id.desc())
+        .limit(-1)
+        .cte("in_order")
+    )
+    heads = sa.select(*_head(r)).where(r.c.created_at <= value("until"))
+    return heads.select_from(ordered(in_order, (r, r.c.recall_id == in_order.c.recall_id)))
 
 
 def naming(
@@ -73,17 +107,23 @@ def naming(
     limit: int,
     until: int = MAX_MS,
 ) -> list[HandOut]:
-    """Receipts that name any of the memories, the newest first, at most ``limit``.
+    """Return receipts that name any of the memories, the newest first, at most ``limit``.
 
     Args:
         until: milliseconds, included; what was handed out later counts for nothing.
     """
-    statement = (
-        f"{_NAMING} SELECT {_HEAD} FROM ordered o CROSS JOIN recalls r ON r.recall_id = o.recall_id"
-        " WHERE r.created_at <= :until"
-    )
-    rows = driver(snapshot).execute(statement, {"ids": _listed(memory_ids), "until": until})
+    rows = _naming().cursor(snapshot, ids=_listed(memory_ids), until=until)
     return _hand_outs(_Names(snapshot, view), rows, limit, frozenset(memory_ids))
+
+
+@prepared
+def _given_to(place: Place, is_earlier: bool) -> sa.Select[Any]:
+    r = tables.recalls.alias("r")
+    heads = sa.select(*_head(r)).with_hint(r, f"INDEXED BY ix_recalls_{place}", "sqlite")
+    heads = heads.where(r.c[place] == value("name"))
+    if is_earlier:
+        heads = heads.where(r.c.created_at < value("before"))
+    return heads.order_by(r.c.created_at.desc(), r.c.recall_id.desc())
 
 
 def given_to(
@@ -95,24 +135,33 @@ def given_to(
     limit: int,
     before: int | None = None,
 ) -> list[HandOut]:
-    """Receipts for a run or a conversation, the newest first, at most ``limit``.
+    """Return receipts for a run or a conversation, the newest first, at most ``limit``.
 
     Args:
         before: milliseconds; only those of an earlier time.
     """
-    earlier = "" if before is None else "AND r.created_at < :before"
-    statement = (
-        f"SELECT {_HEAD} FROM recalls r INDEXED BY ix_recalls_{place} WHERE r.{place} = :name"
-        f" {earlier} ORDER BY r.created_at DESC, r.recall_id DESC"
-    )
-    rows = driver(snapshot).execute(statement, {"name": name, "before": before})
+    rows = _given_to(place, before is not None).cursor(snapshot, name=name, before=before)
     return _hand_outs(_Names(snapshot, view), rows, limit, None)
+
+
+@prepared
+def _left_by(place: Place, view: View) -> sa.Select[Any]:
+    s, m = tables.sources.alias("s"), tables.memories.alias("m")
+    return (
+        sa.select(m.c.memory_id)
+        .with_hint(s, f"INDEXED BY ix_memory_sources_{place}", "sqlite")
+        .select_from(ordered(s, (m, m.c.source_id == s.c.source_id)))
+        .where(s.c[place] == value("name"), m.c.kind != MemoryKind.EPISODE)
+        .where(m.c.created_at >= value("since"), view.where(m))
+        .order_by(m.c.created_at, m.c.memory_id)
+        .limit(value("limit"))
+    )
 
 
 def left_by(
     snapshot: Snapshot, place: Place, since: Mapping[str, int], view: View, *, limit: int
 ) -> list[tuple[str, str]]:
-    """What comes from runs or conversations and was stored at a time or later, oldest first.
+    """Return what comes from runs or conversations and was stored at a time or later, oldest first.
 
     Args:
         since: milliseconds, by the id of the run or the conversation.
@@ -122,32 +171,31 @@ def left_by(
         Pairs of the id of the run or the conversation, and of a memory.
     """
     # Each name by itself: of one that left ten thousand no more than the first few are read.
-    statement = (
-        "SELECT m.memory_id FROM memory_sources s"
-        f" INDEXED BY ix_memory_sources_{place} CROSS JOIN memories m ON m.source_id = s.source_id"
-        f" WHERE s.{place} = :name AND m.kind <> 'episode' AND m.created_at >= :since"
-        f" AND {view.text.where('m')} ORDER BY m.created_at, m.memory_id LIMIT :limit"
-    )
-    execute = driver(snapshot).execute
+    statement, values = _left_by(place, view.shape), view.params | {"limit": limit}
     return [
         (name, memory_id)
         for name, at in since.items()
-        for (memory_id,) in execute(
-            statement, view.params | {"name": name, "since": at, "limit": limit}
-        )
+        for memory_id in statement.column(snapshot, values, name=name, since=at)
     ]
 
 
-def turns_of(snapshot: Snapshot, memory_id: str, view: View, *, limit: int) -> list[SourceTurn]:
-    """The turns that a memory was derived from and that the view shows, as they were said."""
-    statement = (
-        "SELECT m.memory_id, m.session_id, m.sequence, m.source_role,"
-        " coalesce(m.event_time, m.created_at), m.content"
-        " FROM memory_derivations d CROSS JOIN memories m ON m.memory_id = d.derived_from_id"
-        f" WHERE d.memory_id = :memory_id AND m.kind = 'episode' AND {view.text.where('m')}"
-        " ORDER BY m.session_id, m.sequence, m.created_at, m.memory_id LIMIT :limit"
+@prepared
+def _turns_of(view: View) -> sa.Select[Any]:
+    d, m = tables.derivations.alias("d"), tables.memories.alias("m")
+    said_at = sa.func.coalesce(m.c.event_time, m.c.created_at)
+    turn = (m.c.memory_id, m.c.session_id, m.c.sequence, m.c.source_role, said_at, m.c.content)
+    return (
+        sa.select(*turn)
+        .select_from(ordered(d, (m, m.c.memory_id == d.c.derived_from_id)))
+        .where(d.c.memory_id == value("memory_id"), m.c.kind == MemoryKind.EPISODE, view.where(m))
+        .order_by(m.c.session_id, m.c.sequence, m.c.created_at, m.c.memory_id)
+        .limit(value("limit"))
     )
-    values = view.params | {"memory_id": memory_id, "limit": limit}
+
+
+def turns_of(snapshot: Snapshot, memory_id: str, view: View, *, limit: int) -> list[SourceTurn]:
+    """Return the turns that a memory was derived from and the view shows, as they were said."""
+    rows = _turns_of(view.shape).rows(snapshot, view.params, memory_id=memory_id, limit=limit)
     return [
         SourceTurn(
             memory_id=row[0],
@@ -157,26 +205,29 @@ def turns_of(snapshot: Snapshot, memory_id: str, view: View, *, limit: int) -> l
             at=row[4],
             text=row[5],
         )
-        for row in driver(snapshot).execute(statement, values)
+        for row in rows
     ]
 
 
-def hidden_locators(snapshot: Snapshot, sha256: str, view: View) -> list[str | None]:
-    """Where in a content memories were read, or said again, that the view does not show."""
-    hidden = f"s.content_sha256 = :sha256 AND ({view.text.where('m')}) IS NOT TRUE"
-    statement = (
-        "SELECT s.locator FROM memory_sources s"
-        f" CROSS JOIN memories m ON m.source_id = s.source_id WHERE {hidden}"
-        " UNION SELECT s.locator FROM memory_sources s"
-        " CROSS JOIN memory_supports p ON p.source_id = s.source_id"
-        f" CROSS JOIN memories m ON m.memory_id = p.memory_id WHERE {hidden}"
+@prepared
+def _hidden_locators(view: View) -> sa.CompoundSelect[Any]:
+    s, m = tables.sources.alias("s"), tables.memories.alias("m")
+    p = tables.supports.alias("p")
+    ways = (
+        ordered(s, (m, m.c.source_id == s.c.source_id)),
+        ordered(s, (p, p.c.source_id == s.c.source_id), (m, m.c.memory_id == p.c.memory_id)),
     )
-    found = driver(snapshot).execute(statement, view.params | {"sha256": sha256})
-    return [row[0] for row in found]
+    hidden = (s.c.content_sha256 == value("sha256"), is_untrue(view.where(m)))
+    return sa.union(*(sa.select(s.c.locator).select_from(way).where(*hidden) for way in ways))
+
+
+def hidden_locators(snapshot: Snapshot, sha256: str, view: View) -> list[str | None]:
+    """Return where in a content memories were read, or said again, that the view does not show."""
+    return _hidden_locators(view.shape).column(snapshot, view.params, sha256=sha256)
 
 
 class _Head(NamedTuple):
-    """A row of ``_HEAD``. ``as_of`` is ISO 8601; ``beside`` and ``viewer`` are JSON."""
+    """A receipt. ``as_of`` is ISO 8601; ``beside`` and ``viewer`` are JSON."""
 
     receipt_id: str
     at: int
@@ -193,37 +244,56 @@ class _Head(NamedTuple):
 
     @property
     def holder(self) -> str:
-        """The receipt that has its items: itself, or the one that it repeats."""
+        """Return the receipt that has its items: itself, or the one that it repeats."""
         return self.same_as or self.receipt_id
+
+
+@prepared
+def _hidden(view: View) -> sa.Select[Any]:
+    f, m = listed("ids", "f"), tables.memories.alias("m")
+    found = sa.select(m.c.memory_id).select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
+    return found.where(is_untrue(view.where(m)))
+
+
+@prepared
+def _items() -> sa.Select[Any]:
+    """Return all in one value: ten thousand rows take longer to hand over than to read."""
+    f, i = listed("holders", "f"), tables.recall_items.alias("i")
+    ids = sa.func.json_group_array(i.c.memory_id).aggregate_order_by(i.c.rank)
+    of_one = sa.select(ids).where(i.c.recall_id == f.c.value).correlate(f).scalar_subquery()
+    return sa.select(sa.func.json_group_object(f.c.value, sa.func.json(of_one)))
+
+
+@prepared
+def _cited() -> sa.Select[Any]:
+    f, b = listed("bulletins", "f"), tables.bulletins.alias("b")
+    cited = sa.select(b.c.bulletin_id, b.c.memory_ids)
+    return cited.select_from(ordered(f, (b, b.c.bulletin_id == f.c.value)))
 
 
 class _Names:
     """What receipts name, and whether any of that is hidden; each memory is looked at once."""
 
     def __init__(self, snapshot: Snapshot, view: View) -> None:
-        self._execute = driver(snapshot).execute
-        self._params = view.params
+        self._snapshot = snapshot
+        self._view = view
         self._reader = view.viewer
         self._covered: dict[str | None, bool] = {}
-        self._hidden_of = (
-            "SELECT v.memory_id FROM json_each(:ids) f CROSS JOIN memories v"
-            f" ON v.memory_id = f.value WHERE ({view.text.where('v')}) IS NOT TRUE"
-        )
         self._items: dict[str, list[str]] = {}
         self._cited: dict[str, list[str]] = {}
         self._known: set[str] = set()
         self._hidden: set[str] = set()
 
     def of(self, heads: Sequence[_Head]) -> Iterator[tuple[_Head, list[str]]]:
-        """Those that name nothing hidden, with what they name; what was erased hides nothing.
+        """Return those that name nothing hidden, with what they name; the erased hides nothing.
 
         Those of bulletins are for readers who see as much as their askers.
         """
         self._read(heads)
         named = [self._named(head) for head in heads]
         fresh = set().union(*named) - self._known
-        values = self._params | {"ids": _listed(fresh)}
-        self._hidden |= {one for (one,) in self._execute(self._hidden_of, values)}
+        hidden = _hidden(self._view.shape)
+        self._hidden |= set(hidden.column(self._snapshot, self._view.params, ids=_listed(fresh)))
         self._known |= fresh
         for head, ids in zip(heads, named, strict=True):
             if self._hidden.isdisjoint(ids) and (
@@ -232,7 +302,7 @@ class _Names:
                 yield head, ids
 
     def _is_covered(self, head: _Head) -> bool:
-        """Whether the reader sees all that the asker saw."""
+        """Return whether the reader sees all that the asker saw."""
         if head.viewer not in self._covered:
             self._covered[head.viewer] = covered(self._reader, head.receipt_id, head.viewer)
         return self._covered[head.viewer]
@@ -240,9 +310,9 @@ class _Names:
     def _read(self, heads: Sequence[_Head]) -> None:
         holders = {head.holder for head in heads} - self._items.keys()
         bulletins = {head.bulletin_id for head in heads if head.bulletin_id} - self._cited.keys()
-        [(items,)] = self._execute(_ITEMS, {"holders": _listed(holders)})
+        items = _items().scalar(self._snapshot, holders=_listed(holders))
         self._items |= json.loads(items)
-        for bulletin_id, ids in self._execute(_CITED, {"bulletins": _listed(bulletins)}):
+        for bulletin_id, ids in _cited().rows(self._snapshot, bulletins=_listed(bulletins)):
             self._cited[bulletin_id] = json.loads(ids)
 
     def _named(self, head: _Head) -> list[str]:
@@ -256,7 +326,7 @@ class _Names:
 def _hand_outs(
     names: _Names, rows: Any, limit: int, wanted: frozenset[str] | None
 ) -> list[HandOut]:
-    """The first ``limit`` that name nothing hidden, with the ids that they name.
+    """Return the first ``limit`` that name nothing hidden, with the ids that they name.
 
     Args:
         rows: a cursor; it is read as far as it has to be.
