@@ -330,6 +330,7 @@ _PERFECT: Final = re.compile(
 _WEAK: Final = re.compile(
     rf"{_I} {_ADV}(?!(?:{_INNER}|{PAST})\b)(?:don't )?(?!(?:{_INNER}|{PAST})\b)\w+ \w"
     rf"|{_PERFECT.pattern}|{_AM}planning (?:to|on) \w"
+    rf"|{_I} (?:can't|cannot|can only) {_ADV}(?!(?:{_INNER})\b)\w+ \w"
     rf"|{_I} (?:had|need) (?:about |at least )?{_COUNT}\b|{_I}.*(?-i: [A-Z][a-z]+), (?:my|"
     rf"our) [\w ]+[,.]",
     re.IGNORECASE,
@@ -392,6 +393,7 @@ _TO_ME: Final = re.compile(r"[a-z]+ (?:to )?me\b")
 _ADDRESS: Final = re.compile(
     r"\bi(?:'d| would) like\b|\byou(?:r|'re|'ll)?\b|\beverything\b|\banything\b|\btry\b"
 )
+_GROUND: Final = re.compile(r",\s+(?=(?:i|we|it|that|because|so|my|our)\b)", re.IGNORECASE)
 _LISTENER: Final = re.compile(r"\byou(?:'\w+|rs?|rself)?\b")
 _CONDITION: Final = re.compile(r"(?:if|unless|until|once|as long as)\b")
 # "I'm forty", "Leo's nine".
@@ -507,8 +509,7 @@ class _Reader(NamedTuple):
         """Return what a person wants an assistant to do from now on; None where it is no order."""
         if self.acquainted or self.voice is Voice.AGENT or len(text) > MAX_FACT_CHARS:
             return None
-        whole, main = text, text[: clauses_of(text)[0][1]] if text else text
-        return self.as_order(whole) or self.as_order(main)
+        return self.as_order(text) or self.as_order(_GROUND.split(text)[0])
 
     def as_order(self, text: str) -> tuple[str, Judged] | None:
         """Return a text as an order that stands; None where it is none, or hangs on another."""
@@ -705,7 +706,8 @@ class _Reader(NamedTuple):
         if whom["the"]:
             fixed = re.search(f"{_DATE}|{_OFTEN}", text[found.start() :].lower())
             valued = len(words) > 2 and _VALUED.match(text, found.start())
-            return bool(self.alone or fixed or valued)
+            counted = re.search(rf"\b{_COUNT}\b", text.lower())
+            return bool(self.alone or fixed or valued or counted)
         if not (
             words[0] in self.speakers
             or words[0] in self.named
