@@ -163,7 +163,9 @@ def clauses_of(sentence: str) -> list[tuple[int, int]]:
         link = sentence[stop:start].strip(" ,-–—").lower()
         verb = FINITE.search(sentence[start:end]) is not None
         apart = verb or _TURNED.fullmatch(link) or _ASIDE.match(sentence, start)
-        if spans and ((waits and not (link.isalpha() or ":" in link)) or not apart):
+        # "Leo and our son are coming": two subjects of one verb.
+        paired = link == "and" and sentence[stop] == " "
+        if spans and ((waits and (paired or not (link.isalpha() or ":" in link))) or not apart):
             spans[-1] = (spans[-1][0], end)
         else:
             spans.append((start, end))

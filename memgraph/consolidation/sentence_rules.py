@@ -307,7 +307,7 @@ _SHAPES: Final = tuple(
             rf"|{_I}(?:'ve| have) {_ADV}(?:been )?(?!\w+ing (?:for|since)\b|trying|thinking|"
             rf"looking|feeling|wanting|doing|"
             rf"going|thought|known|wanted|felt|meaning)\w+.*{_LONG}"
-            rf"|{_I}(?: have|'ve got|'ve| own) {_ADV}(?:an?|no|my|"
+            rf"|{_I}(?: have|'ve got|'ve| own) {_ADV}(?:an?|no|my|(?-i:[A-Z]\w+)|"
             rf"{_COUNT}|several) (?!(?:[\w-]+ )?(?:{_VAGUE})\b)"
             rf"|{_I} {_ADV}{_DO}\b|{_I} (?:can't|cannot) (?:eat|drink|take|swim|drive|use|work|"
             rf"smoke|allow|accept|support|own|speak)\b"
@@ -340,7 +340,8 @@ _NAME: Final = r"(?-i:[A-Z])[\w'’.-]*\w(?: (?:(?-i:[A-Z])[\w'’.-]*\w|&|of|de
 _WHOM: Final = re.compile(
     r"(?P<mine>(?:my|our)(?: [\w&/-]+){1,6})|(?P<the>the(?: [\w&/-]+){1,7})|"
     r"(?P<every>(?:every|all|no)(?: [\w&/-]+){1,5})|"
-    rf"(?P<said>(?:s?he|they|it)\b)|(?P<name>{_NAME})(?:,? (?:my|our) [\w -]{{2,30}},)?",
+    rf"(?P<said>(?:s?he|they|it)\b)|(?P<name>{_NAME})(?:,? (?:my|our) [\w -]{{2,30}},)?|"
+    r"(?P<bare>[a-z][\w-]+(?: [\w-]+){0,2})",
     re.IGNORECASE,
 )
 _IS: Final = re.compile(
@@ -394,6 +395,7 @@ _ADDRESS: Final = re.compile(
     r"\bi(?:'d| would) like\b|\byou(?:r|'re|'ll)?\b|\beverything\b|\banything\b|\btry\b"
 )
 _GROUND: Final = re.compile(r",\s+(?=(?:i|we|it|that|because|so|my|our)\b)", re.IGNORECASE)
+_NO_SUBJECT: Final = re.compile(rf"{_IDLE.pattern}|{_COUNT}|one|{PAST}|\w+ing|let", re.IGNORECASE)
 _LISTENER: Final = re.compile(r"\byou(?:'\w+|rs?|rself)?\b")
 _CONDITION: Final = re.compile(r"(?:if|unless|until|once|as long as)\b")
 # "I'm forty", "Leo's nine".
@@ -514,6 +516,8 @@ class _Reader(NamedTuple):
     def as_order(self, text: str) -> tuple[str, Judged] | None:
         """Return a text as an order that stands; None where it is none, or hangs on another."""
         low = _plain(text)
+        if low.startswith("let"):
+            return None
         order = _ORDER.match(low)
         tells = order is not None and (is_instruction(low[order.end() :]) or _TO_ME.match(low))
         if not (_STANDING.match(low) or (tells and _LASTING.search(low))):
@@ -697,6 +701,11 @@ class _Reader(NamedTuple):
         if whom["mine"]:
             return be is None or _REFERRED.match(text, be.end()) is None
         words = _WORD.findall(whom[0])
+        if whom["bare"]:
+            told = text[whom.end() :]
+            idle = be is None or is_instruction(text) or _NO_SUBJECT.fullmatch(words[0].lower())
+            exact = _PRECISE.search(told.lower()) or self.is_named(["", *_WORD.findall(told)])
+            return not idle and bool(exact)
         if whom["name"] and _IDLE.fullmatch(words[0]) and not whom["name"][:1].isdigit():
             return False
         if whom["every"]:
@@ -706,8 +715,7 @@ class _Reader(NamedTuple):
         if whom["the"]:
             fixed = re.search(f"{_DATE}|{_OFTEN}", text[found.start() :].lower())
             valued = len(words) > 2 and _VALUED.match(text, found.start())
-            counted = re.search(rf"\b{_COUNT}\b", text.lower())
-            return bool(self.alone or fixed or valued or counted)
+            return bool(self.alone or fixed or valued)
         if not (
             words[0] in self.speakers
             or words[0] in self.named

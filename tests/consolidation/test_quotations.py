@@ -486,3 +486,18 @@ def test_an_order_that_stands_is_told_from_the_task_at_hand(said: str, kept: boo
     found = facts(("user", said))
     assert [each.quote for each in found] == ([said] if kept else [])
     assert quotes(("assistant", said)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "quote"),
+    [
+        ("Tariq and our daughter Rana are coming from Graz on 20 June.", None),
+        ("Cutover is planned for 14 May.", None),
+        ("Chapter 2 is under review at Springer.", None),
+        ("Broken is the word for 14 of them.", ""),
+        ("Dinner is lovely.", ""),
+        ("Keep it short, I read in the tram.", "Keep it short"),
+    ],
+)
+def test_a_subject_needs_no_article_where_the_rest_is_exact(said: str, quote: str | None) -> None:
+    assert quotes(("user", said)) == ([said] if quote is None else [quote] if quote else [])
