@@ -61,6 +61,8 @@ _BREAK: Final = re.compile(
     r"\s*;\s+|\s+[-–—]+\s+(?:even though\s+)?|\s*—\s*|(?<=\w)-\s|:\s+|\s+\((?=[^()]*\)[.!]?$)"
     rf"|,?\s+{_AND}(?:,? (?:then|now|also))?\s+(?={_SUBJECT}\b|(?-i:[A-Z])\w+ \w+(?:s|ed)\b|"
     rf"(?:since|if|when|as|with)\b)|,\s+(?={_SUBJECT}\b)|,\s+(?=(?:which|where|who)\b)"
+    r"|,\s+(?=(?-i:[A-Z])[a-z]+(?:, (?:my|our) |['’]s (?:\w+ing|got|been|an?|the)\b| (?:is|was|"
+    r"has|will) ))"
     r"|,\s+(?:so|but)\s+(?!far|that)|,?\s+(?=(?:if|unless|until|once|when|while) "
     rf"{_SUBJECT}\b)|\s+(?:'?cause|because|(?:even )?though)\s+",
     re.IGNORECASE,

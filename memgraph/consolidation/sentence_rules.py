@@ -69,7 +69,7 @@ _PASSING: Final = re.compile(
     r"hopefully|kinda|"
     r"probably|wonder\w*|guess|"
     r"suppose|think|thought|thinking|considering|mean|heard|know|feel\w*|felt|seem\w*|"
-    r"look(?:s|ed)? like|sounds?|sorry|thank\w*|hope|hoping|wish|glad|sure|trying|tried|try|"
+    r"look(?:s|ed)? like|sounds?|sorry|thank(?:s|ful)?|hope|hoping|wish|glad|sure|trying|tried|try|"
     r"promise|remember|reali[sz]\w+|reckon|noticed|so (?:much|many)|right now|at the moment|"
     r"later(?! this)|(?:i|we) (?:\w+ )?appreciate|debating|looking to|open to|lol|haha|"
     r"look\w* forward|supposed to|memor(?:y|ies)|confidence|importance|instructions?|prompts?|"
@@ -184,18 +184,21 @@ _INNER: Final = alternatives(
     r"""think | know | hope | guess | mean | see | feel | want | need | love | like | wonder |
     suppose | believe | understand | agree | get | appreciate | hear | look | sound | seem | thank |
     bet | swear | promise | wish | remember | forget | notice | reali[sz]e | imagine | say | tell |
-    ask | doubt | expect | care | mind | try | wait | let | come | go | keep | plan | find |
+    ask | doubt | expect | care | mind | try | wait | let | come | go | keep \w+ing | plan | find |
     figure |
     just |
     admit | recommend | suggest | assume | trust | miss | enjoy | hate | prefer | have | do | did |
     don't | didn't | haven't | could | can | can't | will | won't | would | should | must | may |
     might | am | are | was | were | had | got | been | be | and | or | who | that | to | both |
     all |
-    gotta | gonna | wanna | consider | intend | decide | make | take | give | put | start | stop |
-    end |
+    gotta | gonna | wanna | consider | intend | decide | give | end |
     stay | laugh | cry | dream | worry | struggle | work on | welcome | learn | value | cherish"""
 )
 _WANT: Final = r"(?: (?:want|hope|would (?:like|love)|aim|intend|plan|mean)|'d (?:like|love))"
+_LATELY: Final = (
+    r"\b(?:last (?:week|month|year|spring|summer|autumn|fall|winter)|\w+ (?:weeks?|months?|"
+    r"years?) ago)\b"
+)
 _LONG: Final = r"\b(?:for (?:[\w-]+ ){0,4}(?:years?|months|weeks|decades|ages|life)|since)\b"
 _AM: Final = rf"{_I}(?:'m| am|'re| are|(?<=im)) {_ADV}"
 _HAVE: Final = rf"{_I}(?: have|'ve)? {_ADV}"
@@ -301,7 +304,7 @@ _SHAPES: Final = tuple(
         (
             MemoryType.FACT,
             rf"{_AM}(?:not )?(?:{_STATES}|(?-i:[A-Z][a-z]+(?: [A-Z]\w+)?)(?=,|\.?$)|{_DOING}\b)"
-            rf"|{_AM}(?:in|at|on|away|off|out|going to (?!be|try|have)\w+|(?!start|think)\w+ing) "
+            rf"|{_AM}(?:in|at|on|away|off|out|going to (?!be|try|have)\w+|(?!start|think|look)\w+ing) "
             rf".*(?:{_SOON}|{_OFTEN})|{_I}(?:'ll| will) (?!need|have|be)\w+ .*{_SOON}"
             rf"|{_I} (?:was|had) (?:an?|{_COUNT}) .*(?:{_LONG}|\buntil\b)"
             rf"|{_I}(?:'ve| have) {_ADV}(?:been )?(?!\w+ing (?:for|since)\b|trying|thinking|"
@@ -330,12 +333,16 @@ _PERFECT: Final = re.compile(
 _WEAK: Final = re.compile(
     rf"{_I} {_ADV}(?!(?:{_INNER}|{PAST})\b)(?:don't )?(?!(?:{_INNER}|{PAST})\b)\w+ \w"
     rf"|{_PERFECT.pattern}|{_AM}planning (?:to|on) \w"
+    rf"|{_I} {_ADV}{PAST} .*{_LATELY}"
     rf"|{_I} (?:can't|cannot|can only) {_ADV}(?!(?:{_INNER})\b)\w+ \w"
     rf"|{_I} (?:had|need) (?:about |at least )?{_COUNT}\b|{_I}.*(?-i: [A-Z][a-z]+), (?:my|"
     rf"our) [\w ]+[,.]",
     re.IGNORECASE,
 )
-_NAME: Final = r"(?-i:[A-Z])[\w'’.-]*\w(?: (?:(?-i:[A-Z])[\w'’.-]*\w|&|of|de|van|von)){0,3}"
+_NAME: Final = (
+    r"(?:(?:Mrs?|Ms|Dr|St)\.? )?"
+    r"(?-i:[A-Z])[\w'’.-]*\w(?: (?:(?-i:[A-Z])[\w'’.-]*\w|&|of|de|van|von)){0,3}"
+)
 # For whom or what something holds.
 _WHOM: Final = re.compile(
     r"(?P<mine>(?:my|our)(?: [\w&/-]+){1,6})|(?P<the>the(?: [\w&/-]+){1,7})|"
@@ -345,7 +352,8 @@ _WHOM: Final = re.compile(
     re.IGNORECASE,
 )
 _IS: Final = re.compile(
-    rf"['’]s (?=(?:an?|the|at|on|in|not|now|only|{_COUNT}|\w+ing)\b)| (?:is|are|was|were|will be|"
+    rf"['’]s (?=(?:an?|the|at|on|in|not|now|only|been|got|{_COUNT}|\w+ing)\b)| (?:is|are|was|"
+    rf"were|will be|"
     rf"has "
     r"been) ",
     re.IGNORECASE,
@@ -354,7 +362,10 @@ _VALUE: Final = re.compile(
     rf"{_ADV}(?:{_STATES}|{_COUNT}\b|(?:the|my|our|in|at|on|under|for|with|to be|between|called|"
     r"named|only|about|around|(?:\w+ed|kept|held|sent|run|sold|given|taken|set) (?:in|by|on|at|"
     r"with|for|to|from|as|of|every|until|through)|written|built|"
-    rf"{_DOING}\b|\w+ing .*{_SOON}|made|paid|out of|off) |off\b|(?-i:[A-Z]))",
+    rf"{_DOING}\b|got (?:an?|no|{_COUNT}|(?-i:[A-Z]))|been \w+ing .*{_LONG}|\S*\w[.\d_/]\w|"
+    r"(?!getting|being|doing|going|looking|feeling|trying|making|having|saying|thinking|kidding|"
+    rf"coming)\w{{3,}}ing (?!to |me\b)\w|\w+ing .*{_SOON}|made|paid|out of|off) |off\b|"
+    rf"(?-i:[A-Z]))",
     re.IGNORECASE,
 )
 _REFERRED: Final = re.compile(r"(?:the|my|our) ", re.IGNORECASE)
@@ -386,7 +397,7 @@ _LASTING: Final = re.compile(
     r"respond)(?: to)? (?:me )?in)\b"
 )
 _ORDER: Final = re.compile(
-    r"(?:(?:and|also|but|so|just|one \w+|whatever happens),? )*"
+    r"(?:(?:and|also|but|so|just|one \w+|whatever happens|please),? |\w+, )*"
     r"(?:i(?:'d| would)? (?:want|need|like) you to |when(?:ever)? (?:i|you) [^,]{2,60}, )?"
 )
 _TO_ME: Final = re.compile(r"[a-z]+ (?:to )?me\b")
@@ -562,6 +573,8 @@ class _Reader(NamedTuple):
         conditional = False
         while clauses:
             start, end = clauses.pop(0)
+            if not reader.is_clear(sentence[start:end], before):
+                end = reader.clear_end(sentence, start, end, before)
             judged = None if conditional else reader.judge(sentence[start:end], before)
             conditional = _CONDITION.match(sentence[start:end].lower()) is not None
             if judged is None:
@@ -574,6 +587,11 @@ class _Reader(NamedTuple):
                 continue
             yield _LOOSE_END.sub("", sentence[start:end]), judged
             before = ""
+
+    def clear_end(self, sentence: str, start: int, end: int, before: str) -> int:
+        """Return where the clear part of a clause ends, at a comma; ``end`` where there is none."""
+        at = sentence.find(", ", start, end)
+        return at if at > 0 and self.is_clear(sentence[start:at], before) else end
 
     def is_conditional(self, sentence: str, clause: tuple[int, int]) -> bool:
         """Return whether a clause that is left off says when the clause before it holds."""
@@ -703,7 +721,8 @@ class _Reader(NamedTuple):
         words = _WORD.findall(whom[0])
         if whom["bare"]:
             told = text[whom.end() :]
-            idle = be is None or is_instruction(text) or _NO_SUBJECT.fullmatch(words[0].lower())
+            rule = be is not None or _MODAL.match(text, whom.end())
+            idle = not rule or is_instruction(text) or _NO_SUBJECT.fullmatch(words[0].lower())
             exact = _PRECISE.search(told.lower()) or self.is_named(["", *_WORD.findall(told)])
             return not idle and bool(exact)
         if whom["name"] and _IDLE.fullmatch(words[0]) and not whom["name"][:1].isdigit():
@@ -722,8 +741,10 @@ class _Reader(NamedTuple):
             or len(words) > 1
             or _is_given(words[0])
         ):
-            dated = be and be[0][0] == " " and re.search(_DATE, text.lower())
-            return bool(self.alone or dated) and not (self.acquainted or _IDLE.fullmatch(words[0]))
+            told = text[whom.end() :]
+            exact = _PRECISE.search(told.lower()) or self.is_named(["", *_WORD.findall(told)])
+            alone = (self.alone and not self.acquainted) or (be is not None and exact)
+            return bool(alone) and not _NO_SUBJECT.fullmatch(words[0].lower())
         value = "" if be is None else text[be.end() :]
         plain = self.acquainted and re.fullmatch(r"an? \w+\W*", value) is not None
         return not (value[:1].isupper() or plain)
@@ -734,7 +755,7 @@ class _Reader(NamedTuple):
         words = _WORD.findall(straight)
         if self.is_named(_WORD.findall(_PLACED.sub(" ", straight))):
             return True
-        return bool(words) and (_is_given(words[0]) or words[0] in self.named)
+        return bool(words) and (_is_given(words[0]) or words[0].removesuffix("'s") in self.named)
 
     def is_named(self, words: list[str]) -> bool:
         """Return whether a word after the first is written as a name and is no day or month."""
