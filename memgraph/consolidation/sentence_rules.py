@@ -40,7 +40,8 @@ MAX_CONTEXT_CHARS: Final = 120
 _WORD: Final = re.compile(r"[^\W_]+(?:['’.+/:-][^\W_]+)*+")
 _COUNT: Final = alternatives(
     r"""\d[\d.,:]* | two | three | four | five | six | seven | eight | nine | ten | eleven | twelve
-    | fifteen | (?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w+)?"""
+    | thirteen | fourteen | fifteen | sixteen | seventeen | eighteen | nineteen |
+    (?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w+)?"""
 )
 _DAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
 _MONTH: Final = alternatives(
@@ -131,7 +132,7 @@ _BARE: Final = re.compile(
     r"mornings?|evenings?|nights?|day|week|month|year|end|kids|family|piano|violin|guitar|cello|"
     r"drums|flute|trumpet|ocean|sea|beach|mountains|countryside|country|city|gym|house|garden|"
     r"kitchen|office|aisle)(?:[\w-]+ )?[\w-]+(?=[.,!]*$| (?:to|at|and|by|starting|"
-    r"on(?! my| our| \d))\b)"
+    r"on(?! my| our| (?:the )?\d))\b)"
 )
 _PRONOUN: Final = re.compile(
     r"\b(?:it|its|it's|it'll|itself|that's|this|them|they|they're|they've|they'll|their|theirs|he|"
@@ -304,13 +305,14 @@ _SHAPES: Final = tuple(
         (
             MemoryType.FACT,
             rf"{_AM}(?:not )?(?:{_STATES}|(?-i:[A-Z][a-z]+(?: [A-Z]\w+)?)(?=,|\.?$)|{_DOING}\b)"
-            rf"|{_AM}(?:in|at|on|away|off|out|going to (?!be|try|have)\w+|(?!start|think|look)\w+ing) "
+            rf"|{_AM}(?:in|at|on|away|off|out|going to (?!be|try|have)\w+|(?!start|think|"
+            rf"look)\w+ing) "
             rf".*(?:{_SOON}|{_OFTEN})|{_I}(?:'ll| will) (?!need|have|be)\w+ .*{_SOON}"
             rf"|{_I} (?:was|had) (?:an?|{_COUNT}) .*(?:{_LONG}|\buntil\b)"
             rf"|{_I}(?:'ve| have) {_ADV}(?:been )?(?!\w+ing (?:for|since)\b|trying|thinking|"
             rf"looking|feeling|wanting|doing|"
             rf"going|thought|known|wanted|felt|meaning)\w+.*{_LONG}"
-            rf"|{_I}(?: have|'ve got|'ve| own) {_ADV}(?:an?|no|my|(?-i:[A-Z]\w+)|"
+            rf"|{_I}(?: have|'ve {_ADV}got|'ve| own) {_ADV}(?:an?|no|my|(?-i:[A-Z]\w+)|"
             rf"{_COUNT}|several) (?!(?:[\w-]+ )?(?:{_VAGUE})\b)"
             rf"|{_I} {_ADV}{_DO}\b|{_I} (?:can't|cannot) (?:eat|drink|take|swim|drive|use|work|"
             rf"smoke|allow|accept|support|own|speak)\b"
@@ -345,14 +347,16 @@ _NAME: Final = (
 )
 # For whom or what something holds.
 _WHOM: Final = re.compile(
-    r"(?P<mine>(?:my|our)(?: [\w&/-]+){1,6})|(?P<the>the(?: [\w&/-]+){1,7})|"
+    r"(?P<mine>(?:(?:one|two|some|most|all) of )?(?:my|our)(?: [\w&/-]+){1,6})|"
+    r"(?P<the>the(?: [\w&/-]+){1,7})|"
     r"(?P<every>(?:every|all|no)(?: [\w&/-]+){1,5})|"
     rf"(?P<said>(?:s?he|they|it)\b)|(?P<name>{_NAME})(?:,? (?:my|our) [\w -]{{2,30}},)?|"
     r"(?P<bare>[a-z][\w-]+(?: [\w-]+){0,2})",
     re.IGNORECASE,
 )
 _IS: Final = re.compile(
-    rf"['’]s (?=(?:an?|the|at|on|in|not|now|only|been|got|{_COUNT}|\w+ing)\b)| (?:is|are|was|"
+    rf"['’]s (?=(?:an?|the|at|on|in|not|now|only|been|got|{_STATES}|{_COUNT}|\w+ing)\b)| (?:is|"
+    rf"are|was|"
     rf"were|will be|"
     rf"has "
     r"been) ",
@@ -386,7 +390,8 @@ _MODAL: Final = re.compile(r" (?:must|has to|have to|needs? to|may|should|cannot
 _STANDING: Final = re.compile(
     r"(?:(?:and|also|but|please),? )*(?:always|never|from (?:now|next|here)[\w ]{0,20},?) "
     r"(?!been|had|give up)[a-z]+(?<!ing)(?<!ed) \w|"
-    rf"no (?!{_VAGUE}\b)(?:[\w-]+ ){{1,5}}(?:in|on|at|before|after|during)\b"
+    rf"no (?!{_VAGUE}\b)(?:[\w-]+ ){{1,5}}(?:in|on|at|before|after|during|please)\b|"
+    rf"no [\w-]+,? please\b"
 )
 _LASTING: Final = re.compile(
     r"\b(?:always|never|every time|each time|any time|whenever|from (?:now|next \w+|here) on|in "
@@ -742,7 +747,8 @@ class _Reader(NamedTuple):
             or _is_given(words[0])
         ):
             told = text[whom.end() :]
-            exact = _PRECISE.search(told.lower()) or self.is_named(["", *_WORD.findall(told)])
+            exact = re.search(r"\d", told) or _PRECISE.search(told.lower())
+            exact = exact or self.is_named(["", *_WORD.findall(told)])
             alone = (self.alone and not self.acquainted) or (be is not None and exact)
             return bool(alone) and not _NO_SUBJECT.fullmatch(words[0].lower())
         value = "" if be is None else text[be.end() :]
