@@ -309,7 +309,7 @@ _SHAPES: Final = tuple(
             rf"look)\w+ing) "
             rf".*(?:{_SOON}|{_OFTEN})|{_I}(?:'ll| will) (?!need|have|be)\w+ .*{_SOON}"
             rf"|{_I} (?:was|had) (?:an?|{_COUNT}) .*(?:{_LONG}|\buntil\b)"
-            rf"|{_I}(?:'ve| have) {_ADV}(?:been )?(?!\w+ing (?:for|since)\b|trying|thinking|"
+            rf"|{_I}(?:'ve| have) {_ADV}(?:been )?+(?!\w+ing (?:for|since)\b|trying|thinking|"
             rf"looking|feeling|wanting|doing|"
             rf"going|thought|known|wanted|felt|meaning)\w+.*{_LONG}"
             rf"|{_I}(?: have|'ve {_ADV}got|'ve| own) {_ADV}(?:an?|no|my|(?-i:[A-Z]\w+)|"
@@ -747,8 +747,8 @@ class _Reader(NamedTuple):
             or _is_given(words[0])
         ):
             told = text[whom.end() :]
-            exact = re.search(r"\d", told) or _PRECISE.search(told.lower())
-            exact = exact or self.is_named(["", *_WORD.findall(told)])
+            counted = re.search(r"\d", told) or _PRECISE.search(told.lower())
+            exact = counted is not None or self.is_named(["", *_WORD.findall(told)])
             alone = (self.alone and not self.acquainted) or (be is not None and exact)
             return bool(alone) and not _NO_SUBJECT.fullmatch(words[0].lower())
         value = "" if be is None else text[be.end() :]
