@@ -5,32 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from memgraph.store.snapshot import Snapshot, Transaction, driver
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
 
-# One that is past its time makes room for another request.
-_CLAIM = (
-    "INSERT INTO idempotency_keys (key_sha256, request_sha256, created_at, memory_ids)"
-    " VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key_sha256) DO UPDATE SET"
-    " request_sha256 = excluded.request_sha256, created_at = excluded.created_at,"
-    " memory_ids = excluded.memory_ids, status = NULL, answer = NULL"
-    " WHERE idempotency_keys.created_at <= ?5 RETURNING 1"
-)
-_EXTEND = "UPDATE idempotency_keys SET memory_ids = ? WHERE key_sha256 = ?"
-_FIND = (
-    "SELECT request_sha256, created_at, memory_ids, status, answer FROM idempotency_keys"
-    " WHERE key_sha256 = ? AND created_at > ?"
-)
-_KEEP = (
-    "UPDATE idempotency_keys SET status = ?, answer = ?"
-    " WHERE key_sha256 = ? AND request_sha256 = ? AND status IS NULL"
-)
-_PRUNE = (
-    "DELETE FROM idempotency_keys WHERE key_sha256 IN (SELECT key_sha256 FROM idempotency_keys"
-    " WHERE created_at <= ? ORDER BY created_at LIMIT ?)"
-)
-
-_ANY = "SELECT EXISTS (SELECT 1 FROM idempotency_keys WHERE created_at <= ?)"
+from memgraph.store import tables
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.statements import prepared, value
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +41,21 @@ class Answer:
     at: int | None = None
 
 
+@prepared
+def _claim() -> sa.Insert:
+    """One that is past its time makes room for another request."""
+    done = tables.idempotency_keys
+    given = {"key_sha256": "key", "request_sha256": "request"}
+    given |= {"created_at": "at", "memory_ids": "ids"}
+    new = insert(done).values({column: value(name) for column, name in given.items()})
+    fresh = {column: new.excluded[column] for column in given if column != "key_sha256"}
+    return new.on_conflict_do_update(
+        index_elements=["key_sha256"],
+        set_={**fresh, "status": None, "answer": None},
+        where=done.c.created_at <= value("expired"),
+    )
+
+
 def claim(
     transaction: Transaction,
     key_sha256: str,
@@ -68,27 +65,50 @@ def claim(
     at: int,
     expired: int,
 ) -> bool:
-    """Note that a request is done by this transaction; False: another did it.
+    """Note that a request is done by this transaction; return False if another did it.
 
     Args:
         expired: one that was noted then, or before, is none.
     """
-    row = (key_sha256, request_sha256, at, json.dumps(list(memory_ids)), expired)
-    return driver(transaction).execute(_CLAIM, row).fetchone() is not None
+    row = {"key": key_sha256, "request": request_sha256, "ids": json.dumps(list(memory_ids))}
+    return _claim().write(transaction, row, at=at, expired=expired) > 0
+
+
+@prepared
+def _extend() -> sa.Update:
+    done = tables.idempotency_keys
+    return sa.update(done).where(done.c.key_sha256 == value("key")).values(memory_ids=value("ids"))
 
 
 def extend(transaction: Transaction, key_sha256: str, memory_ids: Iterable[str]) -> None:
     """Note that the same request wrote more in a further transaction."""
-    driver(transaction).execute(_EXTEND, (json.dumps(list(memory_ids)), key_sha256))
+    _extend().write(transaction, key=key_sha256, ids=json.dumps(list(memory_ids)))
+
+
+@prepared
+def _find() -> sa.Select[Any]:
+    done = tables.idempotency_keys.c
+    found = sa.select(
+        done.request_sha256, done.created_at, done.memory_ids, done.status, done.answer
+    )
+    return found.where(done.key_sha256 == value("key"), done.created_at > value("expired"))
 
 
 def find(snapshot: Snapshot, key_sha256: str, *, expired: int) -> Done | None:
-    """The request that was done with a key since ``expired``."""
-    row = driver(snapshot).execute(_FIND, (key_sha256, expired)).fetchone()
+    """Return the request that was done with a key since ``expired``; None: there is none."""
+    row = _find().row(snapshot, key=key_sha256, expired=expired)
     if row is None:
         return None
     request_sha256, created_at, memory_ids, status, answer = row
     return Done(request_sha256, created_at, tuple(json.loads(memory_ids)), status, answer)
+
+
+@prepared
+def _keep() -> sa.Update:
+    done = tables.idempotency_keys
+    its = (done.c.key_sha256 == value("key"), done.c.request_sha256 == value("request"))
+    given = {"status": value("code"), "answer": value("text")}
+    return sa.update(done).where(*its, done.c.status.is_(None)).values(given)
 
 
 def keep(transaction: Transaction, answers: Sequence[Answer], *, kept_ms: int) -> None:
@@ -97,15 +117,37 @@ def keep(transaction: Transaction, answers: Sequence[Answer], *, kept_ms: int) -
         if each.at is not None:
             key, request = each.key_sha256, each.request_sha256
             claim(transaction, key, request, (), at=each.at, expired=each.at - kept_ms)
-    rows = [(each.status, each.text, each.key_sha256, each.request_sha256) for each in answers]
-    driver(transaction).executemany(_KEEP, rows)
+    rows = (
+        {
+            "code": each.status,
+            "text": each.text,
+            "key": each.key_sha256,
+            "request": each.request_sha256,
+        }
+        for each in answers
+    )
+    _keep().write_all(transaction, rows)
+
+
+@prepared
+def _any_of() -> sa.Select[Any]:
+    done = tables.idempotency_keys
+    return sa.select(sa.exists().where(done.c.created_at <= value("expired")))
 
 
 def any_of(snapshot: Snapshot, expired: int) -> bool:
-    """Whether there is a request of ``expired`` or before."""
-    return bool(driver(snapshot).execute(_ANY, (expired,)).fetchone()[0])
+    """Return whether there is a request of ``expired`` or before."""
+    return bool(_any_of().scalar(snapshot, expired=expired))
+
+
+@prepared
+def _prune() -> sa.Delete:
+    done, old = tables.idempotency_keys, tables.idempotency_keys.alias("old")
+    oldest = sa.select(old.c.key_sha256).where(old.c.created_at <= value("expired"))
+    oldest = oldest.order_by(old.c.created_at).limit(value("limit"))
+    return sa.delete(done).where(done.c.key_sha256.in_(oldest))
 
 
 def prune(transaction: Transaction, expired: int, limit: int) -> int:
-    """Forget requests of ``expired`` and before, the oldest first; gives how many."""
-    return int(driver(transaction).execute(_PRUNE, (expired, limit)).rowcount)
+    """Forget requests of ``expired`` and before, the oldest first; return how many."""
+    return _prune().write(transaction, expired=expired, limit=limit)
