@@ -6,31 +6,21 @@ import json
 from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
-from memgraph.model.enums import Sensitivity
-from memgraph.store.snapshot import Snapshot, driver
+import sqlalchemy as sa
+
+from memgraph.model.enums import EntityType, MemoryKind, MemoryStatus, Sensitivity
+from memgraph.store import tables
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.statements import Column, among, member, prepared, value
 
 # Attributes of a memory: when it was enriched, and the names that rules alone do not find in it.
 ENRICHED_AT: Final = "enriched_at"
 ENRICHED_NAMES: Final = "enriched_names"
 
-_OPEN: Final = (
-    "m.status = 'active' AND m.kind IN ('episode', 'fact') AND m.content <> ''"
-    f" AND json_extract(m.attributes, '$.{ENRICHED_AT}') IS NULL"
-)
-# In the order of the table: no index would be smaller than a window of it.
-_CANDIDATES: Final = (
-    "SELECT m.pk, m.memory_id, m.content, m.content_hash, m.sensitivity, m.attributes"
-    " FROM memories m NOT INDEXED WHERE m.pk > ? AND m.pk <= ?"
-    f" AND {_OPEN} AND (SELECT count(*) FROM memory_entities l WHERE l.memory_pk = m.pk) <= ?"
-    " ORDER BY m.pk LIMIT ?"
-)
-_STILL_OPEN: Final = (
-    "SELECT m.pk, m.memory_id, m.content, m.content_hash, m.sensitivity, m.attributes"
-    f" FROM memories m WHERE m.pk IN (SELECT value FROM json_each(?)) AND {_OPEN} ORDER BY m.pk"
-)
-
 
 class Candidate(NamedTuple):
+    """A memory that may be enriched."""
+
     pk: int
     memory_id: str
     content: str
@@ -39,70 +29,140 @@ class Candidate(NamedTuple):
     attributes: dict[str, Any]
 
 
+def _open(m: sa.FromClause) -> sa.Select[Any]:
+    """Return active memories that nobody has enriched, by key."""
+    return (
+        sa.select(*(m.c[name] for name in Candidate._fields))
+        .where(
+            m.c.status == MemoryStatus.ACTIVE,
+            m.c.kind.in_([MemoryKind.EPISODE, MemoryKind.FACT]),
+            m.c.content != "",
+            member(m.c.attributes, ENRICHED_AT).is_(None),
+        )
+        .order_by(m.c.pk)
+    )
+
+
+@prepared
+def _last_pk() -> sa.Select[Any]:
+    return sa.select(sa.func.max(tables.memories.c.pk))
+
+
 def last_pk(snapshot: Snapshot) -> int:
-    [(last,)] = driver(snapshot).execute("SELECT coalesce(max(pk), 0) FROM memories")
-    return int(last)
+    """Return the highest key of a memory; 0: there is none."""
+    return _last_pk().scalar(snapshot) or 0
+
+
+@prepared
+def _candidates() -> sa.Select[Any]:
+    m, n = tables.memories.alias("m"), tables.links.alias("n")
+    named = sa.select(sa.func.count()).select_from(n).where(n.c.memory_pk == m.c.pk).correlate(m)
+    # In the order of the table: no index would be smaller than a window of it.
+    found = _open(m).with_hint(m, "NOT INDEXED", "sqlite")
+    found = found.where(m.c.pk > value("after"), m.c.pk <= value("through"))
+    return found.where(named.scalar_subquery() <= value("most")).limit(value("limit"))
 
 
 def candidates(
     snapshot: Snapshot, after: int, through: int, max_entities: int, limit: int
 ) -> list[Candidate]:
-    """Active episodes and facts with keys in (``after``, ``through``] that were not enriched.
+    """Return active episodes and facts with keys in (``after``, ``through``] to be enriched.
 
     Those that name more than ``max_entities`` are left out. In the order of their keys.
     """
-    found = driver(snapshot).execute(_CANDIDATES, (after, through, max_entities, limit))
-    return [_candidate(row) for row in found]
+    window = {"after": after, "through": through}
+    return _read(_candidates().rows(snapshot, window, most=max_entities, limit=limit))
+
+
+@prepared
+def _still_open() -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    return _open(m).where(among(m.c.pk, "pks"))
 
 
 def still_open(snapshot: Snapshot, pks: Collection[int]) -> list[Candidate]:
-    """Those of ``pks`` that are active by now and not enriched, as they are by now."""
-    found = driver(snapshot).execute(_STILL_OPEN, (json.dumps(list(pks)),))
-    return [_candidate(row) for row in found]
+    """Return those of ``pks`` that are active by now and not enriched, as they are by now."""
+    return _read(_still_open().rows(snapshot, pks=json.dumps(list(pks))))
+
+
+def _read(rows: list[tuple[Any, ...]]) -> list[Candidate]:
+    return [Candidate._make((*row[:-1], json.loads(row[-1]))) for row in rows]
+
+
+@prepared
+def _links_of() -> sa.Select[Any]:
+    n = tables.links
+    return sa.select(n.c.entity_pk, n.c.memory_pk).where(among(n.c.memory_pk, "pks"))
 
 
 def links_of(snapshot: Snapshot, pks: Collection[int]) -> set[tuple[int, int]]:
-    """Pairs of (entity key, memory key) of these memories."""
-    found = driver(snapshot).execute(
-        "SELECT entity_pk, memory_pk FROM memory_entities"
-        " WHERE memory_pk IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(pks)),),
-    )
-    return {(int(entity), int(memory)) for entity, memory in found}
-
-
-def _candidate(row: tuple[Any, ...]) -> Candidate:
-    return Candidate._make((*row[:-1], json.loads(row[-1])))
+    """Return pairs of (entity key, memory key) of these memories."""
+    return set(_links_of().rows(snapshot, pks=json.dumps(list(pks))))
 
 
 # Names that may be other names of known entities: what a model is asked about.
 
 
-_MOST: int = 200
-# Active memories that a model may read.
-_READABLE = (
-    "FROM memory_entities l JOIN memories m ON m.pk = l.memory_pk WHERE l.entity_pk = {0}"
-    " AND m.status = 'active' AND m.kind <> 'reflection'"
-    " AND m.sensitivity IN (SELECT value FROM json_each(:readable))"
+_MOST: Final = 200
+_NAMED: Final = (
+    EntityType.PERSON,
+    EntityType.PROJECT,
+    EntityType.ORGANIZATION,
+    EntityType.OTHER,
 )
-_NAMED = "e.type IN ('person', 'project', 'organization', 'other') AND e.merged_into IS NULL"
-# A name whose type nobody was sure of, or a single name that others have as a part of theirs.
-_UNSURE = (
-    f"SELECT e.pk, e.entity_id, e.canonical_name, e.name_key, e.type FROM entities e WHERE {_NAMED}"
-    " AND (coalesce(e.type_confidence, 1.0) < :unsure OR instr(e.name_key, ' ') = 0)"
-    f" AND EXISTS (SELECT 1 {_READABLE.format('e.pk')}) ORDER BY e.mention_count DESC, e.pk LIMIT"
-    f" {_MOST}"
-)
-# Whose name begins alike or has a word in common.
-_ALIAS_CANDIDATES = (
-    f"SELECT e.entity_id, e.canonical_name FROM entities e WHERE {_NAMED} AND e.pk <> :pk"
-    " AND e.type = :type AND (substr(e.name_key, 1, 3) = substr(:key, 1, 3)"
-    " OR instr(' ' || e.name_key || ' ', ' ' || :key || ' ') > 0"
-    " OR instr(' ' || :key || ' ', ' ' || e.name_key || ' ') > 0)"
-    f" AND EXISTS (SELECT 1 {_READABLE.format('e.pk')})"
-    " ORDER BY e.mention_count DESC, e.pk LIMIT :limit"
-)
-_TEXTS = f"SELECT m.content {_READABLE.format(':pk')} ORDER BY m.pk DESC LIMIT :limit"
+
+
+def _readable() -> tuple[sa.FromClause, sa.FromClause, Any, Column]:
+    """Return links, active memories that a model may read, their join, and the condition."""
+    n, m = tables.links.alias("n"), tables.memories.alias("m")
+    condition = sa.and_(
+        m.c.status == MemoryStatus.ACTIVE,
+        m.c.kind != MemoryKind.REFLECTION,
+        among(m.c.sensitivity, "readable"),
+    )
+    return n, m, n.join(m, m.c.pk == n.c.memory_pk), condition
+
+
+def _read_of(e: sa.FromClause) -> tuple[Column, ...]:
+    """Return the conditions on an entity of which a model may read, and what it is called."""
+    n, _, naming, condition = _readable()
+    its = sa.exists().select_from(naming).where(n.c.entity_pk == e.c.pk, condition).correlate(e)
+    return e.c.type.in_(_NAMED), e.c.merged_into.is_(None), its
+
+
+@prepared
+def _unsure() -> sa.Select[Any]:
+    """A name whose type nobody was sure of, or a single name that others have as a part."""
+    e = tables.entities.alias("e")
+    confidence = sa.func.coalesce(e.c.type_confidence, 1.0)
+    is_unsure = (confidence < value("unsure")) | (sa.func.instr(e.c.name_key, " ") == 0)
+    found = sa.select(e.c.pk, e.c.entity_id, e.c.canonical_name, e.c.name_key, e.c.type)
+    found = found.where(*_read_of(e), is_unsure)
+    return found.order_by(e.c.mention_count.desc(), e.c.pk).limit(_MOST)
+
+
+@prepared
+def _alike() -> sa.Select[Any]:
+    """Whose name begins alike or has a word in common."""
+    e, key = tables.entities.alias("e"), value("key")
+
+    def holds(name: Column, words: Column) -> Column:
+        padded = (sa.literal(" ").concat(each).concat(" ") for each in (name, words))
+        return sa.func.instr(*padded) > 0
+
+    begins_alike = sa.func.substr(e.c.name_key, 1, 3) == sa.func.substr(key, 1, 3)
+    alike = begins_alike | holds(e.c.name_key, key) | holds(key, e.c.name_key)
+    found = sa.select(e.c.entity_id, e.c.canonical_name)
+    found = found.where(*_read_of(e), e.c.pk != value("pk"), e.c.type == value("type"), alike)
+    return found.order_by(e.c.mention_count.desc(), e.c.pk).limit(value("limit"))
+
+
+@prepared
+def _texts() -> sa.Select[Any]:
+    n, m, naming, condition = _readable()
+    found = sa.select(m.c.content).select_from(naming)
+    found = found.where(n.c.entity_pk == value("pk"), condition)
+    return found.order_by(m.c.pk.desc()).limit(value("limit"))
 
 
 class Unsure(NamedTuple):
@@ -122,22 +182,18 @@ def unsure(
     texts: int,
     candidates: int,
 ) -> list[Unsure]:
-    """Names below ``confidence`` that may mean another entity, the most mentioned first.
+    """Return names below ``confidence`` that may mean another entity, most mentioned first.
 
     Args:
         readable: memories of other sensitivities are not looked at.
     """
-    execute = driver(snapshot).execute
     values = {"readable": json.dumps([each.value for each in readable])}
     found = []
-    for pk, entity_id, name, key, kind in execute(
-        _UNSURE, {**values, "unsure": confidence}
-    ).fetchall():
-        alike = execute(
-            _ALIAS_CANDIDATES, {**values, "pk": pk, "type": kind, "key": key, "limit": candidates}
-        ).fetchall()
+    rows = _unsure().rows(snapshot, values, unsure=confidence)
+    for pk, entity_id, name, key, kind in rows:
+        alike = _alike().rows(snapshot, values, pk=pk, type=kind, key=key, limit=candidates)
         if not alike:
             continue
-        held = execute(_TEXTS, {**values, "pk": pk, "limit": texts}).fetchall()
-        found.append(Unsure(entity_id, name, [text for (text,) in held], alike))
+        held = _texts().column(snapshot, values, pk=pk, limit=texts)
+        found.append(Unsure(entity_id, name, held, alike))
     return found
