@@ -4,58 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
 
 from memgraph.clock import MS_PER_DAY
-from memgraph.model.enums import MemoryStatus
+from memgraph.model.enums import MemoryKind, MemoryStatus
+from memgraph.store import tables
 from memgraph.store.memories import set_statuses
-from memgraph.store.snapshot import Snapshot, Transaction, driver
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.statements import Column, among, greatest, listed, ordered, prepared, value
 from memgraph.store.visibility import View
 
 REASON = "decayed"
 
 # SQLite's arithmetic and Python's may differ in the last digits; the caller decides once more.
 _MARGIN = 1.0 + 1e-9
-_RETRACTED = MemoryStatus.RETRACTED.value
-# All that keeps a memory from ever being retired by time; ``policy.decay.rate_of`` has the rates.
-_ABOUT_NO_PROTECTED = (
-    "NOT EXISTS (SELECT 1 FROM memory_entities l JOIN entities e ON e.pk = l.entity_pk"
-    " WHERE l.memory_pk = m.pk AND e.protected)"
-)
-_DECAYS = " AND ".join(
-    ("m.kind = 'fact'", "m.status = 'active'", "m.decay_rate > 0", _ABOUT_NO_PROTECTED)
-)
-# The formula of ``memgraph.rules.decay``: a hundred thousand rows need not leave the database.
-_IDLE_DAYS = f"max(:now - coalesce(m.last_accessed_at, m.created_at), 0) / {MS_PER_DAY}.0"
-_EXPIRED = f"m.confidence * exp(-m.decay_rate * pow({_IDLE_DAYS}, :exponent)) < :threshold"
-_COLUMNS = "m.pk, m.memory_id, m.confidence, m.decay_rate, m.created_at, m.last_accessed_at"
-# Only looked up for facts whose own confidence is too low for any use to keep them.
-_WAS_RESTORED = (
-    "m.confidence < :base_threshold AND EXISTS (SELECT 1 FROM memory_status h"
-    f" WHERE h.memory_id = m.memory_id AND h.status = '{_RETRACTED}')"
-)
-_COUNT = f"SELECT count(*), max(m.pk) FROM memories m WHERE {_DECAYS}"
-_AFTER = (
-    f"SELECT m.pk FROM memories m WHERE m.pk > :after AND {_DECAYS} AND {_EXPIRED}"
-    " ORDER BY m.pk LIMIT :limit"
-)
-_NOW = (
-    f"SELECT {_COLUMNS}, {_WAS_RESTORED} FROM memories m"
-    f" WHERE m.pk IN (SELECT value FROM json_each(:these)) AND {_DECAYS} ORDER BY m.pk"
-)
-
-
-# The period that is not over is the one that decay began.
-_BY_DECAY = (
-    " JOIN memory_status h ON h.memory_id = m.memory_id AND h.until IS NULL"
-    f" AND h.reason = '{REASON}' WHERE m.kind = 'fact' AND m.status = '{_RETRACTED}'"
-    " AND m.content <> ''"
-)
-_RETIRED_SINCE = (
-    "SELECT m.memory_id FROM json_each(?) given CROSS JOIN memories m ON m.memory_id = given.key"
-    f"{_BY_DECAY} AND h.since >= given.value"
-)
-_RETIRED = f"SELECT {_COLUMNS}, 0, h.since FROM memories m{_BY_DECAY} AND m.memory_id = ?"
 
 
 class DecayRow(NamedTuple):
@@ -81,46 +45,126 @@ class Rule(NamedTuple):
     exponent: float
 
 
+def _decays(m: sa.FromClause) -> Column:
+    """Return whether time may retire a memory; ``memgraph.rules.decay.rate_of`` has the rates."""
+    n, e = tables.links.alias("n"), tables.entities.alias("e")
+    protected = sa.exists().select_from(n.join(e, e.c.pk == n.c.entity_pk))
+    protected = protected.where(n.c.memory_pk == m.c.pk, e.c.protected == sa.true()).correlate(m)
+    is_active = m.c.status == MemoryStatus.ACTIVE
+    return sa.and_(m.c.kind == MemoryKind.FACT, is_active, m.c.decay_rate > 0, ~protected)
+
+
+def _expired(m: sa.FromClause) -> Column:
+    """Return whether a fact has expired, by the formula of ``memgraph.rules.decay``.
+
+    So a hundred thousand rows need not leave the database.
+    """
+    used = sa.func.coalesce(m.c.last_accessed_at, m.c.created_at)
+    idle_days = greatest(value("now") - used, sa.literal(0)) / sa.literal(float(MS_PER_DAY))
+    left = sa.func.exp(-m.c.decay_rate * sa.func.pow(idle_days, value("exponent")))
+    return m.c.confidence * left < value("threshold")
+
+
+def _columns(m: sa.FromClause) -> list[Column]:
+    """Return the columns of ``DecayRow`` but the last."""
+    return [m.c[name] for name in DecayRow._fields[:-1]]
+
+
+def _was_restored(m: sa.FromClause) -> Column:
+    # Only looked up for facts whose own confidence is too low for any use to keep them.
+    h = tables.statuses.alias("h")
+    ended = (h.c.memory_id == m.c.memory_id, h.c.status == MemoryStatus.RETRACTED)
+    return (m.c.confidence < value("base_threshold")) & sa.exists().where(*ended).correlate(m)
+
+
+@prepared
+def _decaying_count() -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    counted: tuple[Column, ...] = (sa.func.count(), sa.func.max(m.c.pk))
+    return sa.select(*counted).select_from(m).where(_decays(m))
+
+
 def decaying_count(snapshot: Snapshot) -> tuple[int, int]:
     """Return how many facts decay, and the highest key among them (0: none)."""
-    [(number, last)] = driver(snapshot).execute(_COUNT)
-    return int(number), int(last or 0)
+    number, last = _decaying_count().row(snapshot)
+    return number, last or 0
+
+
+@prepared
+def _expired_after() -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    found = sa.select(m.c.pk).where(m.c.pk > value("after"), _decays(m), _expired(m))
+    return found.order_by(m.c.pk).limit(value("limit"))
 
 
 def expired_after(snapshot: Snapshot, rule: Rule, after: int, limit: int) -> list[int]:
     """Return keys of the next facts that have expired, or are too close for SQLite to decide."""
-    values = _values(rule) | {"after": after, "limit": limit}
-    return [pk for (pk,) in driver(snapshot).execute(_AFTER, values)]
+    return _expired_after().column(snapshot, _values(rule), after=after, limit=limit)
+
+
+@prepared
+def _decaying_now() -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    found = sa.select(*_columns(m), _was_restored(m)).where(among(m.c.pk, "these"), _decays(m))
+    return found.order_by(m.c.pk)
 
 
 def decaying_now(snapshot: Snapshot, pks: Sequence[int], threshold: float) -> list[DecayRow]:
     """Return the facts among ``pks`` that still decay, as they are now."""
-    values = {"these": json.dumps(list(pks)), "base_threshold": threshold}
-    return [DecayRow(*row) for row in driver(snapshot).execute(_NOW, values)]
+    these = json.dumps(list(pks))
+    rows = _decaying_now().rows(snapshot, these=these, base_threshold=threshold)
+    return [DecayRow(*row) for row in rows]
+
+
+def _by_decay(m: sa.FromClause) -> tuple[sa.FromClause, Column, tuple[Column, ...]]:
+    """Return the period that decay began and that is not over, its join, and the conditions."""
+    h = tables.statuses.alias("h")
+    lasts = sa.and_(h.c.memory_id == m.c.memory_id, h.c.until.is_(None), h.c.reason == REASON)
+    is_retired = m.c.status == MemoryStatus.RETRACTED
+    return h, lasts, (m.c.kind == MemoryKind.FACT, is_retired, m.c.content != "")
+
+
+@prepared
+def _retired_since() -> sa.Select[Any]:
+    given, m = listed("used", "given"), tables.memories.alias("m")
+    h, lasts, retired = _by_decay(m)
+    joined = ordered(given, (m, m.c.memory_id == given.c.key)).join(h, lasts)
+    found = sa.select(m.c.memory_id).select_from(joined)
+    return found.where(*retired, h.c.since >= given.c.value)
 
 
 def retired_since(snapshot: Snapshot, used: Mapping[str, int]) -> list[str]:
     """Return the memories that decay retired at the time given for each, or later."""
     if not used:
         return []
-    found = driver(snapshot).execute(_RETIRED_SINCE, (json.dumps(dict(used)),))
-    return [memory_id for (memory_id,) in found]
+    return _retired_since().column(snapshot, used=json.dumps(dict(used)))
+
+
+@prepared
+def _retired() -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    h, lasts, retired = _by_decay(m)
+    found = sa.select(*_columns(m), sa.literal(0), h.c.since).select_from(m.join(h, lasts))
+    return found.where(*retired, m.c.memory_id == value("memory_id"))
 
 
 def retired(snapshot: Snapshot, memory_id: str) -> tuple[DecayRow, int] | None:
     """Return a memory that decay retired, and when that was; None: decay did not retire it."""
-    row = driver(snapshot).execute(_RETIRED, (memory_id,)).fetchone()
+    row = _retired().row(snapshot, memory_id=memory_id)
     return None if row is None else (DecayRow(*row[:-1]), int(row[-1]))
+
+
+@prepared
+def _visible_expired(view: View) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    found = sa.select(*_columns(m), _was_restored(m))
+    return found.where(_decays(m), _expired(m), view.where(m)).order_by(m.c.pk)
 
 
 def visible_expired(snapshot: Snapshot, rule: Rule, view: View) -> Iterator[DecayRow]:
     """Yield the expired facts that the reader may see, and nearly expired ones, by key."""
-    statement = (
-        f"SELECT {_COLUMNS}, {_WAS_RESTORED} FROM memories m"
-        f" WHERE {_DECAYS} AND {_EXPIRED} AND {view.text.where('m')} ORDER BY m.pk"
-    )
     values = view.params | _values(rule)
-    yield from (DecayRow(*row) for row in driver(snapshot).execute(statement, values))
+    yield from (DecayRow(*row) for row in _visible_expired(view.shape).cursor(snapshot, values))
 
 
 def _values(rule: Rule) -> dict[str, float]:
