@@ -1,10 +1,9 @@
-"""The SQL of comparing new facts with stored ones, and of the outbox of those that wait. SQLite's.
+"""What new facts are compared with, and the outbox of those that wait for it.
 
 A fact enters the outbox in the transaction that stores it, and leaves it in the one that writes
 what was found: neither a crash nor a failing model loses a comparison.
 
-Every function works on a snapshot or transaction that the caller holds, and binds
-plain values.
+Every function works on a snapshot or transaction that the caller holds.
 """
 
 from __future__ import annotations
@@ -13,10 +12,21 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from memgraph.model.enums import ComparisonStage, Sensitivity
+import sqlalchemy as sa
+
+from memgraph.model.enums import (
+    ComparisonStage,
+    EdgeType,
+    MemoryKind,
+    MemoryStatus,
+    Sensitivity,
+)
+from memgraph.store import tables
 from memgraph.store.items import is_no_item
 from memgraph.store.sessions import Place
-from memgraph.store.snapshot import Insert, Snapshot, Transaction, driver
+from memgraph.store.snapshot import Insert, Snapshot, Transaction
+from memgraph.store.statements import Column, among, least, listed, ordered, prepared, value
+from memgraph.store.text_index import matching
 from memgraph.store.visibility import View
 
 
@@ -70,25 +80,41 @@ class WaitingFact(NamedTuple):
 
 
 _enqueue = Insert("memory_comparisons", ("memory_pk", "stage"), or_ignore=True)
-_SAID_AT = "min(coalesce(m.event_time, m.created_at), m.created_at)"
-_WAITING = (
-    "SELECT c.memory_pk, c.stage, c.attempts, m.memory_id,"
-    " m.status = 'active' AND (m.valid_until IS NULL OR m.valid_until > ?1), m.content,"
-    f" {_SAID_AT}, m.scope, m.scope_id, m.agent_id, m.sensitivity, s.captured_by, s.source_type,"
-    " s.source_path, s.content_sha256,"
-    " (SELECT json_group_array(l.entity_pk) FROM memory_entities l WHERE l.memory_pk = m.pk),"
-    " (SELECT json_group_array(DISTINCT t.source_role) FROM memory_derivations d"
-    " JOIN memories t ON t.memory_id = d.derived_from_id"
-    " WHERE d.memory_id = m.memory_id AND t.kind = 'episode')"
-    " FROM memory_comparisons c JOIN memories m ON m.pk = c.memory_pk"
-    " JOIN memory_sources s ON s.source_id = m.source_id"
-)
-_DUE = (
-    f"{_WAITING} WHERE c.next_attempt_at <= ?1 AND c.stage IN (SELECT value FROM json_each(?2))"
-    " ORDER BY c.memory_pk LIMIT ?3"
-)
-_OF_KEYS = f"{_WAITING} WHERE c.memory_pk IN (SELECT value FROM json_each(?2)) ORDER BY c.memory_pk"
-_LISTED = "(SELECT value FROM json_each(?))"
+
+
+def _said_at(m: sa.FromClause) -> Column:
+    return least(sa.func.coalesce(m.c.event_time, m.c.created_at), m.c.created_at)
+
+
+def _is_valid(m: sa.FromClause) -> Column:
+    return m.c.valid_until.is_(None) | (m.c.valid_until > value("at"))
+
+
+def _source_of(s: sa.FromClause) -> tuple[Column, ...]:
+    return (s.c.captured_by, s.c.source_type, s.c.source_path, s.c.content_sha256)
+
+
+def _waiting() -> sa.Select[Any]:
+    """Return the columns of ``WaitingFact``, the oldest first."""
+    c, m, s = tables.comparisons, tables.memories.alias("m"), tables.sources.alias("s")
+    n, d, t = tables.links.alias("n"), tables.derivations.alias("d"), tables.memories.alias("t")
+    entities = sa.select(sa.func.json_group_array(n.c.entity_pk)).where(n.c.memory_pk == m.c.pk)
+    roles = (
+        sa.select(sa.func.json_group_array(t.c.source_role.distinct()))
+        .select_from(d.join(t, t.c.memory_id == d.c.derived_from_id))
+        .where(d.c.memory_id == m.c.memory_id, t.c.kind == MemoryKind.EPISODE)
+    )
+    return (
+        sa.select(
+            *(c.c.memory_pk, c.c.stage, c.c.attempts, m.c.memory_id),
+            (m.c.status == MemoryStatus.ACTIVE) & _is_valid(m),
+            *(m.c.content, _said_at(m), m.c.scope, m.c.scope_id, m.c.agent_id, m.c.sensitivity),
+            *_source_of(s),
+            *(each.correlate(m).scalar_subquery() for each in (entities, roles)),
+        )
+        .select_from(c.join(m, m.c.pk == c.c.memory_pk).join(s, s.c.source_id == m.c.source_id))
+        .order_by(c.c.memory_pk)
+    )
 
 
 def enqueue(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage) -> None:
@@ -96,85 +122,124 @@ def enqueue(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage
     _enqueue(transaction, [(pk, stage.value) for pk in pks])
 
 
+@prepared
+def _due() -> sa.Select[Any]:
+    c = tables.comparisons.c
+    is_due = (c.next_attempt_at <= value("at"), among(c.stage, "stages"))
+    return _waiting().where(*is_due).limit(value("limit"))
+
+
 def due(
     snapshot: Snapshot, stages: Collection[ComparisonStage], *, at: int, limit: int
 ) -> list[WaitingFact]:
     """Return what waits for one of some stages and is not put off, the oldest first."""
-    wanted = json.dumps(sorted(stages))
-    return [WaitingFact._make(row) for row in driver(snapshot).execute(_DUE, (at, wanted, limit))]
+    rows = _due().rows(snapshot, at=at, stages=json.dumps(sorted(stages)), limit=limit)
+    return [WaitingFact._make(row) for row in rows]
+
+
+@prepared
+def _waiting_facts() -> sa.Select[Any]:
+    return _waiting().where(among(tables.comparisons.c.memory_pk, "pks"))
 
 
 def waiting_facts(snapshot: Snapshot, pks: Sequence[int], *, at: int) -> list[WaitingFact]:
     """Return those of some memories that wait, the oldest first."""
-    rows = driver(snapshot).execute(_OF_KEYS, (at, json.dumps(list(pks))))
+    rows = _waiting_facts().rows(snapshot, at=at, pks=json.dumps(list(pks)))
     return [WaitingFact._make(row) for row in rows]
+
+
+@prepared
+def _still_waiting() -> sa.Select[Any]:
+    c = tables.comparisons.c
+    return sa.select(c.memory_pk).where(among(c.memory_pk, "pks"), c.stage == value("stage"))
 
 
 def still_waiting(snapshot: Snapshot, pks: Sequence[int], stage: ComparisonStage) -> set[int]:
     """Return those that nobody else has finished meanwhile."""
-    found = driver(snapshot).execute(
-        f"SELECT memory_pk FROM memory_comparisons WHERE memory_pk IN {_LISTED} AND stage = ?",
-        (json.dumps(list(pks)), stage.value),
-    )
-    return {pk for (pk,) in found}
+    pks_text = json.dumps(list(pks))
+    return set(_still_waiting().column(snapshot, pks=pks_text, stage=stage.value))
+
+
+@prepared
+def _move_on() -> sa.Update:
+    c = tables.comparisons
+    anew = {"attempts": 0, "next_attempt_at": 0, "error_code": None}
+    return sa.update(c).where(among(c.c.memory_pk, "pks")).values(stage=value("to"), **anew)
 
 
 def move_on(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage) -> None:
     """Let facts wait for another stage, at once."""
-    driver(transaction).execute(
-        "UPDATE memory_comparisons SET stage = ?, attempts = 0, next_attempt_at = 0,"
-        f" error_code = NULL WHERE memory_pk IN {_LISTED}",
-        (stage.value, json.dumps(list(pks))),
-    )
+    _move_on().write(transaction, pks=json.dumps(list(pks)), to=stage.value)
+
+
+@prepared
+def _put_off() -> sa.Update:
+    c = tables.comparisons
+    later = {"next_attempt_at": value("until"), "error_code": value("code")}
+    off = sa.update(c).where(among(c.c.memory_pk, "pks"))
+    return off.values(attempts=c.c.attempts + 1, **later)
 
 
 def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_code: str) -> None:
     """Try these again later."""
-    driver(transaction).execute(
-        "UPDATE memory_comparisons SET attempts = attempts + 1, next_attempt_at = ?,"
-        f" error_code = ? WHERE memory_pk IN {_LISTED}",
-        (until_ms, error_code, json.dumps(list(pks))),
-    )
+    _put_off().write(transaction, pks=json.dumps(list(pks)), until=until_ms, code=error_code)
+
+
+@prepared
+def _is_any(failed: bool) -> sa.Select[Any]:
+    c = tables.comparisons.c
+    found = sa.select(c.memory_pk).limit(1)
+    return found.where(c.error_code.is_not(None)) if failed else found
 
 
 def is_failing(snapshot: Snapshot) -> bool:
     """Return True if any fact was put off because a model failed."""
-    # As text: whoever asks how a store does need not wait until all tables are made.
-    statement = "SELECT 1 FROM memory_comparisons WHERE error_code IS NOT NULL LIMIT 1"
-    return driver(snapshot).execute(statement).fetchone() is not None
+    return _is_any(True).row(snapshot) is not None
+
+
+@prepared
+def _joined_ids() -> sa.CompoundSelect[Any]:
+    e, memory_id = tables.edges, value("memory_id")
+    ends = (e.c.from_memory_id, e.c.to_memory_id)
+    types = (EdgeType.UPDATES, EdgeType.CONTRADICTS, EdgeType.RELATED_TO)
+    return sa.union(
+        *(
+            sa.select(far).where(near == memory_id, e.c.edge_type.in_(types), among(far, "others"))
+            for near, far in (ends, ends[::-1])
+        )
+    )
 
 
 def joined_ids(snapshot: Snapshot, memory_id: str, others: Collection[str]) -> set[str]:
     """Return those of some memories that an earlier comparison joined with a fact."""
-    types = "edge_type IN ('Updates', 'Contradicts', 'RelatedTo')"
-    found = driver(snapshot).execute(
-        f"SELECT to_memory_id FROM memory_edges WHERE from_memory_id = ?1 AND {types}"
-        " AND to_memory_id IN (SELECT value FROM json_each(?2))"
-        f" UNION SELECT from_memory_id FROM memory_edges WHERE to_memory_id = ?1 AND {types}"
-        " AND from_memory_id IN (SELECT value FROM json_each(?2))",
-        (memory_id, json.dumps(sorted(others))),
-    )
-    return {other for (other,) in found}
+    wanted = json.dumps(sorted(others))
+    return set(_joined_ids().column(snapshot, memory_id=memory_id, others=wanted))
+
+
+@prepared
+def _remove() -> sa.Delete:
+    c = tables.comparisons
+    return sa.delete(c).where(among(c.c.memory_pk, "pks"))
 
 
 def remove(transaction: Transaction, pks: Sequence[int]) -> int:
-    """Take facts out of the outbox; returns how many there were."""
-    done = driver(transaction).execute(
-        f"DELETE FROM memory_comparisons WHERE memory_pk IN {_LISTED}", (json.dumps(list(pks)),)
-    )
-    return int(done.rowcount)
+    """Take facts out of the outbox; return how many there were."""
+    return _remove().write(transaction, pks=json.dumps(list(pks)))
+
+
+@prepared
+def _count() -> sa.Select[Any]:
+    return sa.select(sa.func.count()).select_from(tables.comparisons)
 
 
 def waiting(snapshot: Snapshot) -> int:
     """Return how many facts wait, those put off among them."""
-    [(count,)] = driver(snapshot).execute("SELECT count(*) FROM memory_comparisons")
-    return int(count)
+    return int(_count().scalar(snapshot))
 
 
 def has_waiting(snapshot: Snapshot) -> bool:
     """Return True if any fact waits; cheap."""
-    found = driver(snapshot).execute("SELECT 1 FROM memory_comparisons LIMIT 1").fetchone()
-    return found is not None
+    return _is_any(False).row(snapshot) is not None
 
 
 class Beside(NamedTuple):
@@ -191,17 +256,14 @@ class Beside(NamedTuple):
     view: View | None = None
     before: int | None = None
 
-    def columns(self) -> str:
-        """Return the columns of ``ComparedFact``."""
-        seen = "1" if self.view is None else f"({self.view.text.where('m')})"
-        return (
-            "m.pk, m.memory_id, m.content, m.type, m.confidence, m.decay_rate,"
-            f" {_SAID_AT}, s.captured_by, s.source_type, s.source_path, s.content_sha256,"
-            f" m.agent_id, m.agent_id IS :agent_id AND m.sensitivity = :sensitivity, {seen}"
-        )
+    @property
+    def shape(self) -> View | None:
+        """What a statement is prepared for."""
+        return None if self.view is None else self.view.shape
 
     @property
     def params(self) -> dict[str, Any]:
+        """The named values of a statement."""
         most = Sensitivity(self.place.sensitivity).level
         levels = [each.value for each in Sensitivity if each.level <= most]
         bound = {"sensitivities": json.dumps(levels), "at": self.at, "before": self.before}
@@ -209,58 +271,79 @@ class Beside(NamedTuple):
         return {**self.place._asdict(), **bound, **seen}
 
 
-_BESIDE = (
-    f"m.kind = 'fact' AND {is_no_item('m')} AND m.status = 'active'"
-    " AND m.scope = :scope AND m.scope_id IS :scope_id"
-    " AND (m.agent_id IS NULL OR m.agent_id IS :agent_id)"
-    " AND m.sensitivity IN (SELECT value FROM json_each(:sensitivities))"
-    " AND (m.valid_until IS NULL OR m.valid_until > :at)"
-    " AND (:before IS NULL OR m.pk < :before)"
-)
+def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause, sa.Select[Any]]:
+    """Return memories, and facts beside a place among them, with the columns of ``ComparedFact``.
+
+    Args:
+        first: the table that is read first.
+        pk: the key that it has of each.
+        view: None: all are seen.
+    """
+    m, s = tables.memories.alias("m"), tables.sources.alias("s")
+    agent_id, before = value("agent_id"), value("before")
+    own = m.c.agent_id.is_not_distinct_from(agent_id)
+    found = sa.select(
+        *(m.c.pk, m.c.memory_id, m.c.content, m.c.type, m.c.confidence, m.c.decay_rate),
+        _said_at(m),
+        *_source_of(s),
+        m.c.agent_id,
+        own & (m.c.sensitivity == value("sensitivity")),
+        sa.literal(1) if view is None else view.where(m),
+    ).where(
+        *(m.c.kind == MemoryKind.FACT, is_no_item(m), m.c.status == MemoryStatus.ACTIVE),
+        m.c.scope == value("scope"),
+        m.c.scope_id.is_not_distinct_from(value("scope_id")),
+        m.c.agent_id.is_(None) | own,
+        among(m.c.sensitivity, "sensitivities"),
+        _is_valid(m),
+        before.is_(None) | (m.c.pk < before),
+    )
+    joined = ordered(first, (m, m.c.pk == pk)).join(s, s.c.source_id == m.c.source_id)
+    return m, found.select_from(joined)
+
+
+@prepared
+def _facts_by_text(view: View | None) -> sa.Select[Any]:
+    f = matching("match", "rank").subquery("f")
+    _, found = _facts_in(f, f.c.rowid, view)
+    return found.order_by(f.c.rank).limit(value("most"))
 
 
 def facts_by_text(snapshot: Snapshot, match: str, beside: Beside, limit: int) -> list[ComparedFact]:
     """Return facts that fulfil an FTS5 expression, best bm25 first."""
-    statement = (
-        f"SELECT {beside.columns()} FROM memory_fts f CROSS JOIN memories m ON m.pk = f.rowid"
-        " JOIN memory_sources s ON s.source_id = m.source_id"
-        f" WHERE f.memory_fts MATCH :match AND {_BESIDE} ORDER BY f.rank LIMIT :most"
-    )
-    return _facts(snapshot, statement, beside, {"match": match, "most": limit})
+    rows = _facts_by_text(beside.shape).rows(snapshot, beside.params, match=match, most=limit)
+    return [ComparedFact._make(row) for row in rows]
+
+
+@prepared
+def _facts_of_entity(view: View | None) -> sa.Select[Any]:
+    n = tables.links.alias("n")
+    newest = sa.select(n.c.memory_pk).where(n.c.entity_pk == value("entity"))
+    e = newest.order_by(n.c.memory_pk.desc()).limit(value("looked_at")).subquery("e")
+    m, found = _facts_in(e, e.c.memory_pk, view)
+    return found.order_by(m.c.pk.desc()).limit(value("most"))
 
 
 def facts_of_entities(
     snapshot: Snapshot, entity_pks: Collection[int], beside: Beside, limit: int
 ) -> list[ComparedFact]:
     """Return facts in which entities are named, the newest of each first."""
-    statement = (
-        f"SELECT {beside.columns()} FROM (SELECT l.memory_pk FROM memory_entities l"
-        " WHERE l.entity_pk = :entity ORDER BY l.memory_pk DESC LIMIT :looked_at) e"
-        " CROSS JOIN memories m ON m.pk = e.memory_pk"
-        " JOIN memory_sources s ON s.source_id = m.source_id"
-        f" WHERE {_BESIDE} ORDER BY m.pk DESC LIMIT :most"
-    )
+    statement, values = _facts_of_entity(beside.shape), beside.params
     facts: dict[int, ComparedFact] = {}
     for entity in sorted(entity_pks):
-        values = {"entity": entity, "looked_at": 4 * limit, "most": limit}
-        for fact in _facts(snapshot, statement, beside, values):
+        rows = statement.rows(snapshot, values, entity=entity, looked_at=4 * limit, most=limit)
+        for fact in map(ComparedFact._make, rows):
             facts.setdefault(fact.pk, fact)
     return list(facts.values())
 
 
+@prepared
+def _facts_by_key(view: View | None) -> sa.Select[Any]:
+    k = listed("pks", "k")
+    return _facts_in(k, k.c.value, view)[1].order_by(k.c.key)
+
+
 def facts_by_key(snapshot: Snapshot, pks: Sequence[int], beside: Beside) -> list[ComparedFact]:
     """Return those of some memories that are beside, in the order of ``pks``."""
-    statement = (
-        f"SELECT {beside.columns()} FROM json_each(:pks) k"
-        " CROSS JOIN memories m ON m.pk = k.value"
-        " JOIN memory_sources s ON s.source_id = m.source_id"
-        f" WHERE {_BESIDE} ORDER BY k.key"
-    )
-    return _facts(snapshot, statement, beside, {"pks": json.dumps(list(pks))})
-
-
-def _facts(
-    snapshot: Snapshot, statement: str, beside: Beside, values: dict[str, Any]
-) -> list[ComparedFact]:
-    rows = driver(snapshot).execute(statement, beside.params | values)
+    rows = _facts_by_key(beside.shape).rows(snapshot, beside.params, pks=json.dumps(list(pks)))
     return [ComparedFact._make(row) for row in rows]

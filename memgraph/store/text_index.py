@@ -58,10 +58,16 @@ def saying(names: Collection[str]) -> str:
     return " OR ".join(found)
 
 
-def matching(name: str) -> sa.Select[Any]:
-    """Select the keys of memories that match an FTS5 expression, given as ``name``."""
-    index = sa.table("memory_fts", sa.column("rowid"), sa.column("memory_fts"))
-    return sa.select(index.c.rowid).where(index.c.memory_fts.op("MATCH")(value(name)))
+def matching(name: str, *more: str) -> sa.Select[Any]:
+    """Select the keys of memories that match an FTS5 expression, given as ``name``.
+
+    Args:
+        more: further columns of the index; ``rank`` is bm25, the best is the least.
+    """
+    names = ("rowid", "memory_fts", *more)
+    index = sa.table("memory_fts", *(sa.column(each) for each in names))
+    chosen = (index.c[each] for each in ("rowid", *more))
+    return sa.select(*chosen).where(index.c.memory_fts.op("MATCH")(value(name)))
 
 
 def _quoted(text: str) -> str:
