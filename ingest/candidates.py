@@ -1,4 +1,4 @@
-"""What a parser makes of a file, before anything is stored. Keys are local to the file."""
+"""The result of parsing a file, before anything is stored. Keys are local to the file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Format = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A part that was left out or changed. ``locator`` says where, ``count`` how often."""
+    """A part that was left out or changed. ``locator`` is its place, ``count`` how often."""
 
     code: Part
     locator: str | None = None
@@ -35,7 +35,7 @@ class Finding:
     count: int = 1
 
     def as_dict(self) -> dict[str, Any]:
-        """The shape in which a manifest tells it."""
+        """Return the form in a manifest."""
         return {
             "code": self.code.value,
             "locator": self.locator,
@@ -46,12 +46,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One memory to be.
+    """One memory to be stored.
 
-    ``type`` None means that a classifier is to say it; the candidate is dropped when it says
-    nothing. ``importance`` is 0..90 and ``confidence`` 0..0.9, ``event_time`` in milliseconds.
-    ``locator`` is ``L<first>-L<last>`` (lines from 1) or a JSON pointer (``#``: the whole). Who
-    captured it is never a candidate's to say: it is always the extractor.
+    ``type`` None: a classifier decides, and the candidate is dropped when it finds none.
+    ``importance`` is 0..90 and ``confidence`` 0..0.9, ``event_time`` in milliseconds. ``locator``
+    is ``L<first>-L<last>`` (lines from 1) or a JSON pointer (``#``: the whole). A candidate cannot
+    set who captured it: it is always the extractor.
     """
 
     key: str
@@ -96,9 +96,9 @@ class CandidateEdge:
 class DocumentLink:
     """An edge to the main memory of another file, which may be known, come later, or never.
 
-    ``target`` is one of that file's ``document_keys``; ``fallbacks`` are looser keys, to be used
-    only if exactly one known file answers to them. ``outgoing`` False turns the edge round: from
-    the other file to this one. ``supersedes`` says that the edge's end is replaced as a whole.
+    ``target`` is one of that file's ``document_keys``; ``fallbacks`` are looser keys, used only if
+    exactly one known file has them. ``outgoing`` False reverses the edge: from the other file to
+    this one. ``supersedes``: the edge's end is replaced as a whole.
     """
 
     local_key: str
@@ -113,9 +113,9 @@ class DocumentLink:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """Everything that was found in one file, in the order of the file.
+    """The content of one file, in the order of the file.
 
-    ``main_key`` is the candidate that stands for the file when others link to it, under any of
+    ``main_key`` is the candidate that represents the file when others link to it, under any of
     ``document_keys``. ``text`` is the whole file as its lines are counted.
     """
 
@@ -131,14 +131,14 @@ class ParsedDocument:
 
 
 class KeySource:
-    """Numbers candidates: m1, m2, … and refuses the file when there are too many."""
+    """Numbers candidates: m1, m2, … and rejects the file when there are too many."""
 
     def __init__(self, limit: int = MAX_CANDIDATES) -> None:
         self._made = 0
         self._limit = limit
 
     def new(self) -> str:
-        """The next key.
+        """Return the next key.
 
         Raises:
             IngestRejected: too_many_items.
@@ -154,12 +154,12 @@ class KeySource:
 
 
 def lines(first: int, last: int) -> str:
-    """The locator of whole lines, both counted from 1 and included."""
+    """Return the locator of whole lines, both counted from 1 and included."""
     return f"L{first}-L{last}"
 
 
 def line_range(locator: str) -> tuple[int, int]:
-    """First and last line of what ``lines`` made.
+    """Return the first and last line of a locator made by ``lines``.
 
     Raises:
         ValueError: another kind of locator.
@@ -171,7 +171,7 @@ def line_range(locator: str) -> tuple[int, int]:
 
 
 def summarize(text: str, limit: int = MAX_SUMMARY_CHARS) -> str:
-    """The first line's beginning, cut at a word."""
+    """Return the beginning of the first line, cut at a word."""
     head = " ".join(text[: limit * 4].split())
     if len(head) <= limit:
         return head
@@ -179,7 +179,7 @@ def summarize(text: str, limit: int = MAX_SUMMARY_CHARS) -> str:
 
 
 def clean_tags(values: Iterable[str]) -> tuple[str, ...]:
-    """Lower-cased, stripped, unique in order, at most ``MAX_TAGS``."""
+    """Return the tags lower-cased, stripped, unique in order, at most ``MAX_TAGS``."""
     seen: dict[str, None] = {}
     for value in values:
         tag = " ".join(value.split()).casefold()[:64]
@@ -191,7 +191,7 @@ def clean_tags(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def split_long(text: str, limit: int) -> Iterator[str]:
-    """``text`` in pieces of at most ``limit`` characters; nothing but white space is lost.
+    """Yield ``text`` in pieces of at most ``limit`` characters; only white space is lost.
 
     A cut falls on the last paragraph, line, sentence or word end in the piece's second half.
     """

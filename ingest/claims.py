@@ -2,10 +2,10 @@
 
 ::
 
-    ingest/.claimed/<id>/lock         held (flock) as long as the worker lives
-    ingest/.claimed/<id>/claim.json   where the file lay, where it will go, how often it was tried
+    ingest/.claimed/<id>/lock         locked (flock) as long as the worker lives
+    ingest/.claimed/<id>/claim.json   the dropped path, the target, the number of attempts
     ingest/.claimed/<id>/file         the dropped file itself
-    ingest/.claimed/<id>/plan.json    of a large file: what it was parsed to, while it is stored
+    ingest/.claimed/<id>/plan.json    of a large file: its parsed form, while it is stored
 
 A worker that dies loses its lock and leaves the claim: the next run adopts it. All renames stay
 within the drop zone's file system, so a file is always in exactly one place.
@@ -47,9 +47,9 @@ Folder = Literal["processed", "rejected"]
 class Claim:
     """A file that this worker owns. ``path`` is where it was dropped, as the file system has it.
 
-    ``target`` is where it goes in the end, relative to the drop zone, once that is decided.
-    ``attempts`` counts the runs that began to read it and did not come to an end; ``held`` is the
-    digest of a content that waits for an operator since then.
+    ``target`` is its final place, relative to the drop zone, once that is decided. ``attempts``
+    counts the runs that began to read it and did not finish; ``held`` is the digest of a content
+    that has waited for an operator since then.
     """
 
     claim_id: str
@@ -76,27 +76,26 @@ class Claim:
 
     @property
     def stored_file(self) -> Path:
-        """Where the file will lie. Raises ValueError before ``reserve``."""
+        """The final place of the file. Raises ValueError before ``reserve``."""
         if self.target is None:
             raise ValueError("the claim's target is not decided yet")
         return self.zone / self.target
 
     @property
     def manifest_file(self) -> Path:
-        """Where its manifest will lie. Raises ValueError before ``reserve``."""
+        """The final place of its manifest. Raises ValueError before ``reserve``."""
         return self.stored_file.with_name(self.stored_file.name + MANIFEST_ENDING)
 
     def save(self) -> None:
-        """Write down what a later run must know, durably."""
+        """Save what a later run must know, durably."""
         state = {"path": self.path, "target": self.target, "attempts": self.attempts}
         state |= {"started_at": self.started_at, "held": self.held}
         write_durably(self.directory / _STATE, state)
 
     def reserve(self, folder: Folder) -> None:
-        """Decide where the file goes: its own path below ``folder``, numbered if that is taken.
+        """Decide the file's final place: its own path below ``folder``, numbered if that is taken.
 
-        Where something else than a folder is in the way, such as a link that was refused, it is
-        the file's name alone.
+        When a part of the path is no folder, such as a rejected link, only the file's name is used.
         """
         decided = self.target is not None and self.target.startswith(f"{folder}/")
         if decided and is_reachable(self.zone, str(self.target)):
@@ -113,7 +112,7 @@ class Claim:
             self.save()
 
     def finish(self) -> None:
-        """Move the file to its target and give the claim up. The manifest must be there before.
+        """Move the file to its target and remove the claim. The manifest must exist before.
 
         Raises:
             IngestRejected: a folder on the way became a link.
@@ -125,11 +124,11 @@ class Claim:
         self._remove()
 
     def drop(self) -> None:
-        """Give up a claim whose file is gone."""
+        """Remove a claim whose file is gone."""
         self._remove()
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Put the manifest beside the place where the file will lie.
+        """Write the manifest beside the final place of the file.
 
         Raises:
             IngestRejected: a folder on the way became a link.
@@ -143,17 +142,17 @@ class Claim:
         return open_parent(self.zone, str(self.stored_file.relative_to(self.zone)), make=True)
 
     def begin(self) -> None:
-        """Count an attempt, durably, before the file is looked into."""
+        """Count an attempt, durably, before the file is read."""
         self.attempts += 1
         self.save()
 
     def has_progressed(self) -> None:
-        """Forget the attempts: the file gets on, and only what stands still is given up."""
+        """Reset the attempts: only a file that makes no progress is given up."""
         self.attempts = 0
         self.save()
 
     def hold(self, sha256: str) -> None:
-        """Let it wait for an operator."""
+        """Keep it until an operator decides."""
         self.held = sha256
         self.save()
         self.release()
@@ -163,14 +162,14 @@ class Claim:
         self.held, self.attempts = None, 0
 
     def give_back(self) -> None:
-        """Let go of it without counting the attempt: it was not the file that failed."""
+        """Release it without counting the attempt: the file was not the cause of the failure."""
         self.attempts = max(self.attempts - 1, 0)
         with suppress(OSError):
             self.save()
         self.release()
 
     def release(self) -> None:
-        """Let go of it as it is; the next run adopts it."""
+        """Release it as it is; the next run adopts it."""
         os.close(self.lock)
 
     def _remove(self) -> None:
@@ -179,11 +178,11 @@ class Claim:
 
 
 def claim(zone: Path, path: str, *, at: int) -> Claim | None:
-    """Take a dropped file; None when somebody else was faster.
+    """Claim a dropped file; None when another worker was faster.
 
     Args:
-        path: relative to the drop zone, as ``discover`` gave it.
-        at: milliseconds since 1970, kept as the begin of its ingestion.
+        path: relative to the drop zone, as ``discover`` returned it.
+        at: milliseconds since 1970, stored as the beginning of its ingestion.
     """
     claims = zone / CLAIMS
     claims.mkdir(exist_ok=True, mode=0o700)
@@ -191,7 +190,7 @@ def claim(zone: Path, path: str, *, at: int) -> Claim | None:
     fresh = claims / f"{_NEW}{claim_id}"
     fresh.mkdir(mode=0o700)
     lock = os.open(fresh / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    # Locked before it has its name: nobody can take it for one that was left behind.
+    # Locked before it has its name, so that nobody takes it for an abandoned one.
     fcntl.flock(lock, fcntl.LOCK_EX)
     fresh.rename(claims / claim_id)
     made = Claim(claim_id, zone, path, lock, started_at=at)
@@ -210,7 +209,7 @@ def claim(zone: Path, path: str, *, at: int) -> Claim | None:
 
 
 def claim_names(zone: Path) -> list[str]:
-    """The claims that there are, whoever works on them: the least tried first, then the oldest."""
+    """Return all claims, of any worker: the least tried first, then the oldest."""
     try:
         names = os.listdir(zone / CLAIMS)  # noqa: PTH208 - names alone are needed
     except FileNotFoundError:
@@ -220,7 +219,7 @@ def claim_names(zone: Path) -> list[str]:
 
 
 def adopt(zone: Path, names: Iterable[str] | None = None) -> Iterator[Claim]:
-    """The claims whose worker is gone; each is this worker's from then on.
+    """Yield the claims whose worker is gone; each is this worker's from then on.
 
     Args:
         names: of those that may be adopted, in order; None: all.
@@ -233,9 +232,9 @@ def adopt(zone: Path, names: Iterable[str] | None = None) -> Iterator[Claim]:
 
 @contextmanager
 def open_parent(zone: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """A descriptor of the folder that holds ``path``, reached without following a link.
+    """Yield a descriptor of the folder of ``path``, reached without following a link.
 
-    With ``make`` folders that are not there are made.
+    With ``make`` missing folders are created.
 
     Raises:
         Vanished, IngestRejected: a folder on the way is gone, or is a link.
@@ -246,12 +245,12 @@ def open_parent(zone: Path, path: str, *, make: bool = False) -> Iterator[tuple[
 
 
 def is_claimed(zone: Path, claim_id: str) -> bool:
-    """Whether a claim still has its file, whoever works on it."""
+    """Return True while a claim still has its file, whichever worker owns it."""
     return _exists(zone / CLAIMS / claim_id / _FILE)
 
 
 def claimed_paths(zone: Path, *, held: bool = True) -> set[str]:
-    """Where the files of all claims lay when they were dropped; with or without ``held`` ones."""
+    """Return where the files of all claims were dropped; with or without ``held`` ones."""
     if not (zone / CLAIMS).is_dir():
         return set()
     states = _states(zone, but="")
@@ -260,7 +259,7 @@ def claimed_paths(zone: Path, *, held: bool = True) -> set[str]:
 
 @contextmanager
 def zone_lock(zone: Path) -> Iterator[None]:
-    """One at a time among all workers of a drop zone; for moments, not for work."""
+    """Lock the drop zone against all other workers; for short operations."""
     claims = zone / CLAIMS
     claims.mkdir(exist_ok=True, mode=0o700)
     descriptor = os.open(claims / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -272,12 +271,12 @@ def zone_lock(zone: Path) -> Iterator[None]:
 
 
 def write_durably(path: Path, value: Any) -> None:
-    """JSON that is on disk as a whole or not at all, after a power cut too; see ``write_text``."""
+    """Write JSON atomically, safe against a power cut; see ``write_text``."""
     write_text(path, _json_text(value))
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text such that it is on disk as a whole or not at all, after a power cut too."""
+    """Write a text atomically, safe against a power cut."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with _written(path.parent, text) as fresh:
         fresh.rename(path)
@@ -286,7 +285,7 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def _written(folder: Path, text: str) -> Iterator[Path]:
-    """Write a text durably to a fresh file, to be renamed; a writer that is killed leaves it."""
+    """Write a text durably to a new file, to be renamed; a killed writer leaves it."""
     fresh = folder / f".{secrets.token_hex(8)}.tmp"
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -305,7 +304,7 @@ def _json_text(value: Any) -> str:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last through a power cut."""
+    """Sync the names in a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -370,7 +369,7 @@ def _adopt_one(zone: Path, name: str) -> Claim | None:
 
 
 def _sweep(directory: Path) -> None:
-    """Remove a claim whose worker died while it made it; a young one is being made right now."""
+    """Remove a claim whose worker died while making it; a young one is still being made."""
     with suppress(FileNotFoundError):
         if time.time() - directory.stat().st_mtime > _ABANDONED_SECONDS:
             shutil.rmtree(directory, ignore_errors=True)
@@ -391,7 +390,9 @@ def _states(zone: Path, but: str) -> Iterator[dict[str, Any]]:
 
 
 def _fitting(path: str, number: int, folder: Path) -> str:
-    """``path``, numbered from the second on, such that it and its manifest have legal names."""
+    """Return ``path``, numbered from the second on, such that it and its manifest have legal
+    names.
+    """
     pure = PurePosixPath(path)
     name = numbered(pure.name, number, MAX_NAME_BYTES - len(MANIFEST_ENDING))
     whole = str(pure.with_name(name))
@@ -401,7 +402,7 @@ def _fitting(path: str, number: int, folder: Path) -> str:
 
 
 def is_reachable(folder: Path, path: str) -> bool:
-    """Return whether all on the way from a folder to a path are folders, or not there yet."""
+    """Return True when all parts of a path below a folder are folders, or missing."""
     for part in PurePosixPath(path).parts[:-1]:
         folder /= part
         try:
@@ -414,7 +415,9 @@ def is_reachable(folder: Path, path: str) -> bool:
 
 
 def numbered(name: str, number: int, limit: int) -> str:
-    """``name``, marked from the second on, its stem shortened to at most ``limit`` bytes in all."""
+    """Return ``name``, numbered from the second on, its stem shortened to ``limit`` bytes in
+    all.
+    """
     stem, suffix = PurePosixPath(name).stem, PurePosixPath(name).suffix
     mark = f"~{number}" if number > 1 else ""
     if len(os.fsencode(suffix)) > limit // 2:

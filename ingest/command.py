@@ -1,7 +1,7 @@
 """``memgraph ingest``: files into the drop zone, and the drop zone into memories.
 
-memgraph finds this function by its entry point and makes a command of it. What it needs of the
-command line is said here as protocols, since nothing in this package knows a surface.
+memgraph finds this function by its entry point and makes a command of it. Its requirements of the
+command line are protocols here, since this package knows no surface.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # Following the drop zone: a run at the start, and one after every change.
 
 
-# Also without a change: what was being written, or waited for a busy database, is tried again.
+# Also without a change: files that were being written, or waited for a busy database, are retried.
 RETRY_SECONDS = 5.0
 
 
@@ -45,7 +45,7 @@ def watch(
     retry_seconds: float = RETRY_SECONDS,
     debounce_ms: int = 200,
 ) -> Iterator[IngestReport]:
-    """Reports of the runs in which something was done, until ``stop`` is set.
+    """Yield reports of the runs that did something, until ``stop`` is set.
 
     Raises:
         StorageError, MemoryDisabled: as ``IngestPipeline.run``.
@@ -63,7 +63,7 @@ def watch(
         yield_on_timeout=True,
         raise_interrupt=False,
     )
-    # What is dropped before the watcher listens is found by the retry.
+    # Files dropped before the watcher listens are found by the retry.
     report = pipeline.run()
     if _something(report):
         yield report
@@ -88,7 +88,7 @@ COLUMNS = ("file", "outcome", "memories", "edges", "reason")
 
 
 class Screen(Protocol):
-    """What is used of a terminal."""
+    """The used part of a terminal."""
 
     def line(self, text: str = "", *, style: str | None = None) -> None: ...
 
@@ -98,7 +98,7 @@ class Screen(Protocol):
 
 
 class CommandLine(Protocol):
-    """What is used of the command line that runs this."""
+    """The used part of the command line that runs this."""
 
     as_json: bool
 
@@ -113,7 +113,7 @@ class CommandLine(Protocol):
 
 @dataclass(slots=True)
 class Report:
-    """The answer: plain JSON, how a person is shown it, and why the exit code is 1 if it is."""
+    """The answer: plain JSON, its output for a person, and the error for an exit code of 1."""
 
     data: dict[str, Any]
     show: Callable[[Screen], None]
@@ -149,9 +149,9 @@ def command(
 ) -> Report:
     """Turn dropped files into memories.
 
-    Works off what lies in the drop zone, <root>/ORC/memory/ingest/. Every file ends in processed/
-    or rejected/ below it, with a manifest that says what became of it and why. The same content
-    is taken once, for ever.
+    Processes the files in the drop zone, <root>/ORC/memory/ingest/. Every file ends in processed/
+    or rejected/ below it, with a manifest that records the outcome and the reason. The same content
+    is taken only once.
     """
     line: CommandLine = context.find_root().obj
     with line.orchestrator(orchestrator) as handle:
@@ -196,7 +196,7 @@ def _run_once(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[F
 
 
 def _watch(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[FileResult]:
-    """Show every run as it ends; gives the last results when somebody interrupts."""
+    """Show every run as it ends; return the last results when interrupted."""
     pass  # merged
 
     kept: deque[FileResult] = deque(maxlen=MAX_KEPT)
@@ -228,7 +228,7 @@ def _pipeline(line: CommandLine, handle: Orchestrator, *, retry: bool) -> Iterat
 
 @contextmanager
 def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """A first Ctrl-C or SIGTERM ends the run in hand in good order."""
+    """Let the first Ctrl-C or SIGTERM end the current run in an orderly way."""
     names = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(each, lambda *_: stop.set()) for each in names]
     try:
@@ -254,12 +254,12 @@ def _show(screen: Screen, results: Sequence[FileResult]) -> None:
 
 
 def _shortened(path: str) -> str:
-    """A path that leaves room for the other columns; its beginning and its end tell most."""
+    """Return a path that leaves room for the other columns: its beginning and its end."""
     return path if len(path) <= MAX_SHOWN else f"{path[: MAX_SHOWN // 2]}…{path[-MAX_SHOWN // 2 :]}"
 
 
 def _count(value: Any) -> str:
-    """New ones; memories are counted by outcome, edges as a whole."""
+    """Return the number of new ones; memories are counted by outcome, edges as a whole."""
     if isinstance(value, dict):
         value = value.get("stored", 0)
     return "" if value is None else str(value)

@@ -16,10 +16,10 @@ from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Source
 def to_memories(
     parsed: ParsedDocument, *, sha256: str, source_path: str
 ) -> tuple[tuple[MemoryInput, ...], tuple[Finding, ...]]:
-    """The candidates as validated inputs, and what did not pass.
+    """Return the candidates as validated inputs, and those that did not pass.
 
-    Every candidate must have a type by now (see ``extract``). ``source_path`` is where the file
-    is kept, absolute.
+    Every candidate must have a type by now (see ``extract``). ``source_path`` is the absolute path
+    of the stored file.
     """
     made: list[MemoryInput] = []
     findings: list[Finding] = []
@@ -41,9 +41,9 @@ def to_document(
     plan: str,
     manifest: Mapping[str, Any],
 ) -> Document:
-    """What the service stores.
+    """Return the document for the service.
 
-    ``path`` is where the file was dropped, relative to the drop zone, fit to be shown. An edge
+    ``path`` is where the file was dropped, relative to the drop zone, in printable form. An edge
     whose memory did not pass is left out.
     """
     keys = {each.key for each in memories}
@@ -73,7 +73,7 @@ def to_document(
 
 
 def shortened(path: str) -> str:
-    """A path of any length as a name of at most 512 characters; its end says the most."""
+    """Return a path as a name of at most 512 characters, keeping its end."""
     if len(path) <= MAX_NAME_CHARS:
         return path
     kept = MAX_NAME_CHARS - 101

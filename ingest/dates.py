@@ -1,4 +1,4 @@
-"""Dates as people write them, to milliseconds. A date that can mean two days is not guessed."""
+"""Dates as people write them, to milliseconds. An ambiguous date is not guessed."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ _MILLIS = (10**12, 10**13)
 
 
 def date_order(texts: Iterable[str]) -> DateOrder | None:
-    """Return how dates such as 05/06/2023 are meant in texts that belong together.
+    """Return the order of dates such as 05/06/2023 in texts that belong together.
 
-    A number over twelve shows the place of the day. None: no date shows it, or they disagree.
+    A number over twelve shows the position of the day. None: no date shows it, or they disagree.
     """
     orders: set[DateOrder] = set()
     for text in texts:
@@ -77,11 +77,10 @@ def date_order(texts: Iterable[str]) -> DateOrder | None:
 
 
 def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) -> int | None:
-    """Milliseconds of the date (and time of day, else midnight; without a zone, UTC) in ``text``.
+    """Return the milliseconds of the date in ``text`` (with its time, else midnight; default UTC).
 
-    With ``alone`` the text must be a date and nothing else but words such as "on" or a weekday;
-    otherwise the first date in it counts. None: no date, or one that may be read in two ways and
-    no ``order`` tells which.
+    With ``alone`` the text must be a date with no other words than "on" or a weekday; otherwise the
+    first date in it counts. None: no date, or one that is ambiguous without an ``order``.
     """
     text = text.strip()[:_MAX_CHARS]
     found = _find_date(text, order)
@@ -100,7 +99,7 @@ def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) 
 
 
 def read_json_time(value: object) -> int | None:
-    """A time as JSON carries it: text, or seconds or milliseconds since 1970."""
+    """Return the milliseconds of a JSON time: text, or seconds or milliseconds since 1970."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -113,7 +112,7 @@ def read_json_time(value: object) -> int | None:
 
 
 def to_ms(moment: datetime) -> int:
-    """Milliseconds since 1970."""
+    """Return milliseconds since 1970."""
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 

@@ -1,4 +1,4 @@
-"""Bytes to text: UTF-8 with or without a mark, UTF-16 with one; everything else is refused."""
+"""Bytes to text: UTF-8 with or without a mark, UTF-16 with one; everything else is rejected."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BINARY_SHARE = 0.02
 
 
 def decode(data: bytes) -> tuple[str, tuple[Finding, ...]]:
-    """Text with ``\\n`` line ends and without control characters, and what was removed.
+    """Return text with ``\\n`` line ends and without control characters, and what was removed.
 
     Raises:
         IngestRejected: empty, binary, nul_bytes, not_utf8 or encoding_truncated.

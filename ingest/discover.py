@@ -1,9 +1,9 @@
-"""What lies in the drop zone: which files to take, which to refuse unread, which to leave.
+"""Discovery of files in the drop zone: to take, to reject unread, or to ignore.
 
-Left alone and not reported as failures: ``processed/``, ``rejected/`` and everything else whose
-name begins with a dot; files that editors and downloads keep for themselves (``*~``, ``*.tmp``,
-``*.part``, ``*.partial``, ``*.crdownload``, ``*.swp``, ``~$*``, ``Thumbs.db``). A program that
-writes slowly can use such a name and rename the file when it is complete.
+Ignored without a report: ``processed/``, ``rejected/`` and everything else whose name begins with a
+dot; temporary files of editors and downloads (``*~``, ``*.tmp``, ``*.part``, ``*.partial``,
+``*.crdownload``, ``*.swp``, ``~$*``, ``Thumbs.db``). A program that writes slowly can use such a
+name and rename the file when it is complete.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class DropEntry:
 
 
 def display_path(path: str) -> str:
-    """A name that can be printed and stored: control characters and undecodable bytes escaped."""
+    """Return a printable name: control characters and undecodable bytes are escaped."""
     text = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
@@ -52,7 +52,7 @@ def display_path(path: str) -> str:
 
 
 def is_hidden_or_temporary(name: str) -> bool:
-    """Whether a name says that its file is not meant to be read (yet)."""
+    """Return True when a name marks a file that should not be read (yet)."""
     lowered = name.casefold()
     if lowered.startswith((".", "~$")) or lowered == "thumbs.db":
         return True
@@ -62,10 +62,10 @@ def is_hidden_or_temporary(name: str) -> bool:
 def discover(
     drop_zone: Path, *, max_depth: int = MAX_DEPTH, max_files: int = MAX_FILES
 ) -> Iterator[DropEntry]:
-    """Everything in the drop zone, folder by folder in the order of names.
+    """Yield everything in the drop zone, folder by folder in the order of names.
 
-    Only names and kinds are looked at; what is inside is for ``read_safely`` to say. A drop zone
-    that is not there yields nothing. Beyond ``max_files`` the rest is left for a later run.
+    Only names and types are read; ``read_safely`` checks the content. A missing drop zone yields
+    nothing. Files beyond ``max_files`` are left for a later run.
 
     Raises:
         IngestRejected: the drop zone itself is a link or no folder.

@@ -13,7 +13,7 @@ MAX_CONTENT_CHARS = 32_000
 
 Key = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=512)]
-# Identity is missing on purpose: a dropped file cannot say who somebody is.
+# Identity is missing on purpose: a dropped file cannot define who somebody is.
 TypeName = Literal["Fact", "Preference", "Decision", "Event", "Observation", "Goal", "Todo"]
 Moment = Annotated[
     str,
@@ -31,7 +31,7 @@ class _Item(BaseModel):
 
 
 class MemoryItem(_Item):
-    """A memory. Who captured it and its provenance are not its own to say."""
+    """A memory. It cannot set its provenance or who captured it."""
 
     content: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS)]
     type: TypeName
@@ -86,7 +86,7 @@ class IngestDocument(_Item):
 
 
 def document_schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of the document, as published in docs/schema."""
+    """Return the JSON Schema (2020-12) of the document, as published in docs/schema."""
     schema = IngestDocument.model_json_schema(by_alias=True)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -96,5 +96,5 @@ def document_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """The published file's text."""
+    """Return the text of the published file."""
     return json.dumps(document_schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""Sentences become typed candidates by their form, or are dropped and counted."""
+"""Extraction: sentences become typed candidates by their form, or are dropped and counted."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _NO_SUBJECT = re.compile(
 def extract(document: ParsedDocument) -> ParsedDocument:
     """Give every candidate a type and bounds.
 
-    A sentence that is no statement of its own is dropped with its edges. A standing rule is kept
-    as a quotation of the document, and what a decision was taken "because" of becomes its ground.
-    A text cannot make itself an Identity: that becomes a Fact. What was dropped or lowered is
-    counted in the findings.
+    A sentence that is no statement by itself is dropped with its edges. A standing rule is kept as
+    a quotation of the document, and the reason of a decision ("because") becomes its evidence. A
+    text cannot make itself an Identity: that becomes a Fact. What was dropped or lowered is counted
+    in the findings.
     """
     kept: list[Candidate] = []
     edges: list[CandidateEdge] = []
@@ -95,7 +95,7 @@ def _typed(candidate: Candidate, title: str | None) -> Candidate | None:
 
 
 def _with_subject(text: str, title: str) -> str:
-    """The sentence behind its document's title, where it does not say what it is about."""
+    """Return the sentence with its document's title, when it lacks a subject."""
     words = set(re.findall(r"[^\W_]+", text.casefold()))
     known = set(re.findall(r"[^\W_]{4,}", title.casefold()))
     if not known or known & words or _NO_SUBJECT.search(title) or len(title) > 80:
@@ -115,7 +115,9 @@ def _bounded(candidate: Candidate) -> Candidate:
 
 
 def _without_dropped(document: ParsedDocument, kept: Sequence[Candidate]) -> ParsedDocument:
-    """The document with ``kept`` alone, its main memory being the first kept if its own went."""
+    """Return the document with ``kept`` alone; its main memory is the first kept one if its own
+    went.
+    """
     keys = {each.key for each in kept}
     main = document.main_key if document.main_key in keys else None
     if main is None and kept:
@@ -134,7 +136,7 @@ def _without_dropped(document: ParsedDocument, kept: Sequence[Candidate]) -> Par
 
 
 def _rehung(document: ParsedDocument, keys: set[str], main: str | None) -> tuple[DocumentLink, ...]:
-    """The links of what was kept; those of a dropped main memory go to the new one."""
+    """Return the links of kept memories; those of a dropped main memory move to the new one."""
     return tuple(
         link if link.local_key in keys else replace(link, local_key=main)
         for link in document.links

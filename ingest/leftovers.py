@@ -1,4 +1,4 @@
-"""What a run tidies up in the drop zone: folders that it emptied, copies that were never ended."""
+"""Cleaning up the drop zone: emptied folders, unfinished copies."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _STAYS = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EACC
 
 
 def remove_emptied(zone: Path, folders: Iterable[str]) -> None:
-    """Remove folders, relative to the drop zone, and those above them, as far as they are empty.
+    """Remove empty folders, relative to the drop zone, and empty ones above them.
 
-    The drop zone itself stays, and so does what became a link.
+    The drop zone itself stays, and so do links.
     """
     chosen = {
         "/".join(parts[:end]) for parts in _split(folders) for end in range(1, len(parts) + 1)
@@ -39,9 +39,9 @@ def remove_emptied(zone: Path, folders: Iterable[str]) -> None:
 
 
 def remove_stale(zone: Path, *, older_than_seconds: float = STALE_SECONDS) -> None:
-    """Remove the hidden copies of a ``stage`` that was killed on the way.
+    """Remove the hidden copies of a killed ``stage``.
 
-    The files they were copied from are where they were.
+    The original files are unchanged.
     """
     try:
         names = [each for each in os.listdir(zone) if _INCOMING_NAME.fullmatch(each)]  # noqa: PTH208 - names alone are needed

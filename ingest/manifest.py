@@ -1,4 +1,4 @@
-"""What is told of a file: the result that a run reports, and the manifest that stays beside it."""
+"""Reports on a file: the result of a run, and the manifest beside the file."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Outcome = Literal["processed", "duplicate", "rejected", "held", "skipped", "fail
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What became of one file.
+    """The outcome of one file.
 
     ``processed``, ``duplicate`` (this content was stored before) and ``rejected`` are final and
     have a manifest. ``skipped`` stays where it is, ``failed`` stays claimed; both are tried again
-    by the next run. ``held`` stays claimed until a run is asked to try it again. ``reason`` is a
+    by the next run. ``held`` stays claimed until a run is told to try it again. ``reason`` is a
     ``Reason``, or for failed the code of the error. ``stored_as`` and ``manifest`` are relative to
     the drop zone. ``partial``: it was processed without items that broke a rule;
-    ``counts["rejected_items"]`` says how many.
+    ``counts["rejected_items"]`` is their number.
     """
 
     path: str
@@ -42,7 +42,7 @@ class FileResult:
     partial: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON for a surface."""
+        """Return plain JSON for a surface."""
         return {
             "path": self.path,
             "outcome": self.outcome,
@@ -60,20 +60,20 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """The results of a run, in the order in which the files were worked off."""
+    """The results of a run, in processing order."""
 
     results: tuple[FileResult, ...] = ()
 
     @property
     def totals(self) -> dict[str, int]:
-        """How many files came to each outcome."""
+        """Return the number of files by outcome."""
         found: dict[str, int] = {}
         for each in self.results:
             found[each.outcome] = found.get(each.outcome, 0) + 1
         return dict(sorted(found.items()))
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON for a surface."""
+        """Return plain JSON for a surface."""
         return {"files": [each.as_dict() for each in self.results], "totals": self.totals}
 
 
@@ -86,7 +86,7 @@ def head(
     stored_as: str,
     started_at: int,
 ) -> dict[str, Any]:
-    """The part of a manifest that is known before anything is stored."""
+    """Return the part of a manifest that is known before anything is stored."""
     return {
         "version": MANIFEST_VERSION,
         "path": path,
@@ -99,7 +99,9 @@ def head(
 
 
 def told(findings: Sequence[Finding]) -> dict[str, Any]:
-    """Findings one by one, up to a bound, and counted by code; the items they cost, by kind."""
+    """Return findings one by one, up to a bound, and counted by code; with their lost items, by
+    kind.
+    """
     counts: dict[str, int] = {}
     refused = {"memories": 0, "edges": 0}
     for each in findings:
@@ -114,9 +116,10 @@ def told(findings: Sequence[Finding]) -> dict[str, Any]:
 
 
 def with_partial(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest of a stored file, with ``partial`` and all rejected items counted.
+    """Return the manifest of a stored file, with ``partial`` and all rejected items counted.
 
-    Some break a rule of the file's form, some of the database that only storing them shows.
+    Some break a rule of the file's format, some one of the database, which is only known when they
+    are stored.
     """
     refused = dict(manifest.get("rejected_items", {}))
     for kind, items in manifest.get("items", {}).items():
@@ -125,7 +128,7 @@ def with_partial(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ended(at: int) -> dict[str, str]:
-    """The moment at which the file was done with."""
+    """Return the time at which the file was finished."""
     return {"ended_at": _iso(at)}
 
 

@@ -1,4 +1,4 @@
-"""From the bytes of a dropped file to a ``ParsedDocument``: the one door to the parsers."""
+"""From the bytes of a dropped file to a ``ParsedDocument``: the only entry to the parsers."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def parse_document(
     above: Above = no_file_above,
     order: DateOrder | None = None,
 ) -> ParsedDocument:
-    """What is in a file. ``path`` is relative to the drop zone, with ``/``.
+    """Parse a file. ``path`` is relative to the drop zone, with ``/``.
 
     Args:
-        clean: takes out of a text what the memory itself wrote, line numbers unchanged, and counts
-            it. A file that is nothing else is refused.
-        above: the content of a file, by its name, in the folder above that of this one.
-        order: how dates such as 05/06/2023 are meant where the file itself does not show it.
+        clean: removes from a text what the memory itself wrote, line numbers unchanged, and counts
+            it. A file with nothing else is rejected.
+        above: returns the content of a file, by its name, in the parent folder.
+        order: the order of dates such as 05/06/2023 when the file itself does not show it.
 
     Raises:
         IngestRejected: ``details['reason']`` is a ``Reason``; nothing else is ever raised.

@@ -1,8 +1,8 @@
 """The ingest pipeline: discover, claim, parse, extract, validate, store, manifest, move.
 
-Each content is stored once for ever, a large one in many short transactions. A worker may be
-killed at any point: a later run adopts its claim and goes on where it was. New files come first,
-small ones before large ones, then what was interrupted.
+Each content is stored exactly once, a large one in many short transactions. A worker may be killed
+at any point: a later run adopts its claim and continues. New files come first, small ones before
+large ones, then interrupted ones.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _COUNTS = (
 
 
 class DocumentStore(Protocol):
-    """What the pipeline asks of an orchestrator's handle; ``Orchestrator`` has it."""
+    """The used part of an orchestrator's handle; implemented by ``Orchestrator``."""
 
     @property
     def paths(self) -> OrchestratorPaths: ...
@@ -115,7 +115,7 @@ class DocumentStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Told before a file (``result`` None), while it is stored, and after it.
+    """Called before a file (``result`` None), while it is stored, and after it.
 
     ``total`` is what is known so far; ``steps_done`` and ``steps`` count what is stored of it.
     """
@@ -129,15 +129,16 @@ class Progress:
 
 
 class IngestPipeline:
-    """Works off the drop zone of one orchestrator. Several may run at once, in any processes.
+    """Processes the drop zone of one orchestrator. Several may run at once, in any processes.
 
     Args:
         store: the orchestrator's handle.
         now_ms: the clock of manifests, milliseconds since 1970.
         progress: called in this thread, around every file.
-        settle_seconds: how long a file must have been at rest where the system has no leases.
-        stop: asked before each file and each part of one; what is left is for the next run.
-        retry: in the first run take up what is held, too: begun ten times, and no further.
+        settle_seconds: how long a file must be unchanged if the system has no leases.
+        stop: checked before each file and each part of one; the rest is left for the next run.
+        retry: in the first run also take up held files, which were begun ten times without
+            progress.
     """
 
     def __init__(
@@ -164,13 +165,13 @@ class IngestPipeline:
         self.zone = store.paths.ingest
 
     def run(self) -> IngestReport:
-        """Work off what lies in the drop zone now, then claims that were left behind.
+        """Process the files in the drop zone now, then abandoned claims.
 
         Raises:
             MemoryDisabled: ``memory.ingest.enabled`` is false.
             IngestRejected: the drop zone, or a folder of ingest's own in it, is a link.
-            StorageError: the database does not work, or the disk is full; the file in hand stays
-                claimed, and the next run goes on with it.
+            StorageError: the database does not work, or the disk is full; the current file stays
+                claimed, and the next run continues with it.
         """
         with naming_full_disk(self.zone):
             return self._run()
@@ -202,7 +203,7 @@ class IngestPipeline:
                 self._tell(display_path(left.path))
                 self._results.append(self._finish_claim(left))
                 self._tell(self._results[-1].path, self._results[-1])
-        # What is held anew waits for whoever asks again.
+        # A file held again waits for the next request.
         self._retry = False
         remove_emptied(self.zone, self._emptied)
         return IngestReport(tuple(self._results))
@@ -214,7 +215,7 @@ class IngestPipeline:
             return False
 
     def _date_orders(self, entries: Iterable[DropEntry]) -> dict[str, DateOrder]:
-        """How the records of each folder write their dates, where one of them shows it."""
+        """Return the order of dates in the records of each folder, if one of them shows it."""
         heads: dict[str, list[str]] = {}
         for entry in entries:
             if entry.verdict != "take" or not entry.path.casefold().endswith(".md"):
@@ -240,7 +241,7 @@ class IngestPipeline:
             self._progress(Progress(done, max(self._known, done), path, result, *at))
 
     def _take(self, entry: DropEntry) -> FileResult | None:
-        """One entry of the drop zone; None if another worker has taken it."""
+        """Process one entry of the drop zone; None if another worker has taken it."""
         if entry.verdict == "skip":
             return FileResult(entry.shown, "skipped", entry.reason)
         try:
@@ -294,7 +295,7 @@ class IngestPipeline:
             taken.give_back()
             raise
         except BaseException:
-            # Not counted out: the attempt stays on record, the next run adopts the claim.
+            # The attempt stays on record, and the next run adopts the claim.
             taken.release()
             raise
         self._store.log_event(
@@ -308,7 +309,7 @@ class IngestPipeline:
         return result
 
     def _is_stored(self, sha256: str) -> bool:
-        """Whether another file of this content was taken meanwhile."""
+        """Return True when another file with this content was stored meanwhile."""
         before = self._store.ingested(sha256)
         return before is not None and before[0] is IngestStatus.PROCESSED
 
@@ -322,7 +323,7 @@ class _Left(Exception):
 
 @dataclass(slots=True)
 class _Work:
-    """One claimed file on its way to ``processed/`` or ``rejected/``."""
+    """The processing of one claimed file, which ends in ``processed/`` or ``rejected/``."""
 
     store: DocumentStore
     extractor: Extractor
@@ -353,7 +354,7 @@ class _Work:
             return self._reject(error, content)
 
     def _within_bounds(self, sha256: str) -> None:
-        """What somebody sent is stored as if the sender stored it."""
+        """Store a sent file with the sender's bounds."""
         sender = sender_of(self.claim.zone, sha256)
         if sender is not None:
             self.store = self.store.on_behalf(sender)
@@ -380,14 +381,14 @@ class _Work:
         return self._processed(content, outcome.manifest, resumed=resumed)
 
     def _planned(self) -> Document | None:
-        """What the file was parsed to before its worker died, if it was kept."""
+        """Return the parsed file of a dead worker, if it was kept."""
         try:
             return Document.model_validate_json(self.claim.plan_file.read_bytes())
         except (FileNotFoundError, ValueError):
             return None
 
     def _plan(self, content: FileContent) -> Document:
-        """Parse the file. What takes more than one transaction is kept until it is stored."""
+        """Parse the file. A plan for more than one transaction is kept until it is stored."""
         read = parse_document(
             content.data, self.shown, self.store.without_own_output, self._above, self.order
         )
@@ -426,7 +427,7 @@ class _Work:
         return document
 
     def _above(self, name: str) -> bytes | None:
-        """A file in the folder above the one where this file lay, dropped or done with."""
+        """Return a file in the parent folder of this one, dropped or finished."""
         folders = self.claim.path.split("/")[:-2]
         for path in ("/".join((*folders, name)), "/".join(("processed", *folders, name))):
             with (
@@ -463,9 +464,10 @@ class _Work:
         )
 
     def _repeated(self, content: FileContent, recorded: Mapping[str, Any]) -> FileResult:
-        """A content that is stored already: by this very claim before its worker died, or earlier.
+        """Return the result for a content that is stored already: by this claim's dead worker, or
+        earlier.
 
-        What was stored of a half-finished file is in the database; only its manifest was missing.
+        The stored data of such a file is complete; only its manifest was missing.
         """
         if recorded.get("claim") == self.claim.claim_id:
             return self._processed(content, recorded, resumed=True)
@@ -474,7 +476,7 @@ class _Work:
         return self._close("duplicate", content, {**self._head(content), "first": first})
 
     def _hold(self, content: FileContent, attempts: int) -> FileResult:
-        """Nothing of it stays half stored, and nobody tries it again unasked."""
+        """Retract its stored part and hold it, so that it is not tried again without a request."""
         sha256 = content.sha256
         self.store.ingest_given_up(sha256)
         manifest = {
@@ -518,7 +520,7 @@ class _Work:
         message: str | None = None,
         resumed: bool = False,
     ) -> FileResult:
-        """The manifest first, then the file: a file in its final place always has one."""
+        """Write the manifest first, then move the file, so that a final file always has one."""
         manifest = {**known, "outcome": outcome, "resumed": resumed, **ended(self.now_ms())}
         self.claim.write_manifest(manifest)
         result = FileResult(

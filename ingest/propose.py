@@ -1,4 +1,4 @@
-"""What a language model proposes to remember of prose and notes, beside what the rules found."""
+"""Proposals of a language model for prose and notes, beside those of the rules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memgraph.service.extraction import Proposal, Proposals
 
 Propose = Callable[[str], "Proposals | None"]
-"""A text to what a model would remember of it; None: no model is configured."""
+"""Returns what a model would remember of a text; None: no model is configured."""
 
 # After so many files in a row the provider is taken to be down, and the rest goes without it.
 GIVE_UP_AFTER = 3
@@ -39,19 +39,19 @@ _MAX_QUOTE_CHARS = 500
 
 @dataclass(slots=True)
 class Extractor:
-    """Asks the configured model, for as long as it answers; one for each run."""
+    """Calls the configured model, as long as it answers; one for each run."""
 
     propose: Propose
     _failures: int = 0
 
     def extend(self, extracted: ParsedDocument, parsed: ParsedDocument) -> ParsedDocument:
-        """``extracted`` with the model's proposals; call it before any transaction.
+        """Return ``extracted`` with the model's proposals; call it before any transaction.
 
-        A proposal that repeats a sentence of the rules at the same place is left out. A model
-        that fails, and proposals that break a rule, become findings; the rules' output stays.
+        A proposal that repeats a sentence of the rules at the same place is left out. A model that
+        fails, and proposals that break a rule, become findings; the rules' output stays.
 
         Args:
-            parsed: the same file before sentences were dropped; it tells each place's date.
+            parsed: the same file before sentences were dropped; it has each place's date.
         """
         if parsed.format not in _FORMATS:
             return extracted
@@ -66,7 +66,7 @@ class Extractor:
 
 @dataclass(slots=True)
 class _Merge:
-    """The work on one file."""
+    """The merging of proposals into one file."""
 
     extracted: ParsedDocument
     parsed: ParsedDocument
@@ -92,7 +92,7 @@ class _Merge:
         return _with(grown, list(self._findings()))
 
     def _take_all(self) -> None:
-        # Loaded here, so that who configured no model does not pay for it.
+        # Imported here, so that it costs nothing without a model.
         from memgraph.service.extraction import Sayings
 
         said = Sayings()
@@ -136,7 +136,7 @@ class _Merge:
         )
 
     def _parts(self) -> Iterator[CandidateEdge]:
-        """Proposals are parts of the notes they come from; prose has no memory for its whole."""
+        """Join proposals to the notes they come from; prose has no memory for its whole."""
         main = self.extracted.main_key
         if self.extracted.format == "markdown" and main is not None:
             for each in self.made:
@@ -157,14 +157,14 @@ class _Merge:
 
 
 class _Surroundings:
-    """What stands around a line: its sentence knows the date, the tags and the section."""
+    """The candidates around a line, with the date, the tags and the section."""
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self._ordered = sorted(candidates, key=lambda each: line_range(each.locator)[0])
         self._firsts = [line_range(each.locator)[0] for each in self._ordered]
 
     def of(self, line: int) -> Candidate | None:
-        """The last candidate that begins at or above a line."""
+        """Return the last candidate that begins at or above a line."""
         place = bisect_right(self._firsts, line)
         return self._ordered[place - 1] if place else None
 

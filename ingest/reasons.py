@@ -1,4 +1,4 @@
-"""Machine-readable reasons: why a dropped file, or a part of one, was not taken."""
+"""Machine-readable reasons why a dropped file, or a part of one, was not accepted."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from memgraph.errors import IngestRejected
 
 
 class Reason(StrEnum):
-    """Why a whole file is refused (``IngestRejected.details['reason']``) or left for a later run.
+    """The reasons why a whole file is rejected (``IngestRejected.details['reason']``) or left for
+    later.
 
     ``held`` waits for an operator: ``memgraph ingest --retry`` tries it again. The skipped ones are
-    not failures: the file stays where it is. ``partial``, at the end, is of a file that was
-    taken.
+    no failures: the file stays where it is. ``partial``, at the end, is for an accepted file.
     """
 
     LINK = "link"
@@ -53,7 +53,9 @@ class Reason(StrEnum):
 
 
 class Part(StrEnum):
-    """Why a part of an accepted file was left out or changed; the code of a ``Finding``."""
+    """The reasons why a part of an accepted file was left out or changed; the code of a
+    ``Finding``.
+    """
 
     IDENTITY_NOT_ALLOWED = "identity_not_allowed"
     FIELD_NOT_ALLOWED = "field_not_allowed"
@@ -108,9 +110,9 @@ ITEM_REFUSED = frozenset(
         Part.MESSAGE_INVALID,
     )
 )
-"""What costs a memory or an edge that the file gave as such: the file is taken in part."""
+"""Reasons that reject a memory or an edge given as such: the file is accepted in part."""
 
 
 def refuse(reason: Reason, message: str, **details: Any) -> IngestRejected:
-    """The error with which a whole file is refused."""
+    """Return the error that rejects a whole file."""
     return IngestRejected(message, reason=reason.value, **details)

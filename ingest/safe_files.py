@@ -1,4 +1,4 @@
-"""Opening files that somebody else put there: no link is followed, no pipe is waited for."""
+"""Opening untrusted files: links are not followed, pipes do not block."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class _Lease(Enum):
 
 
 class StillBeingWritten(Exception):
-    """Somebody has the file open for writing, or changed it just now: try again later."""
+    """The file is open for writing, or was changed just now: try again later."""
 
 
 class Vanished(Exception):
-    """The name is gone: another worker took it, or it was taken back."""
+    """The name is gone: another worker took it, or it was removed."""
 
 
 def read_head(name: str | bytes, folder: int, size: int) -> bytes:
-    """Return the first bytes of a file; none of what is a link, no regular file or not readable."""
+    """Return the first bytes of a file; none of a link, a special or an unreadable file."""
     try:
         descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
     except OSError:
@@ -61,7 +61,7 @@ def read_head(name: str | bytes, folder: int, size: int) -> bytes:
 
 @contextmanager
 def open_directory(name: str | bytes, dir_fd: int | None = None) -> Iterator[int]:
-    """A descriptor of a folder that is not a link.
+    """Yield a descriptor of a folder that is not a link.
 
     Raises:
         Vanished, or IngestRejected (link, not_regular_file, unreadable).
@@ -79,10 +79,10 @@ def open_directory(name: str | bytes, dir_fd: int | None = None) -> Iterator[int
 def read_safely(
     name: str | bytes, dir_fd: int, *, max_bytes: int, settle_seconds: float = 1.0
 ) -> FileContent:
-    """The bytes of a regular file with one name, of at most ``max_bytes``, that nobody writes to.
+    """Return the bytes of a regular file with one name, of at most ``max_bytes``, with no writer.
 
-    Where the system grants a read lease, writers wait while it is read; elsewhere the file must
-    not have changed for ``settle_seconds``. In both cases it must not change while it is read.
+    With the system's read lease, writers wait while it is read; without one the file must not have
+    changed for ``settle_seconds``. In both cases it must not change while it is read.
 
     Raises:
         StillBeingWritten, Vanished, or IngestRejected with the reason link, hard_link,
@@ -101,7 +101,7 @@ def read_safely(
 
 
 def check_safely(name: str | bytes, dir_fd: int, *, settle_seconds: float = 1.0) -> None:
-    """Whether ``read_safely`` may read it by now; what it refuses is not looked at here.
+    """Check that ``read_safely`` need not wait for a writer; its rejections are not checked here.
 
     Raises:
         StillBeingWritten, Vanished.
@@ -189,7 +189,7 @@ def _read_capped(descriptor: int, max_bytes: int) -> bytes:
 
 
 def _take_lease(descriptor: int) -> _Lease:
-    """A read lease: refused while anyone has the file open for writing."""
+    """Take a read lease: refused while anyone has the file open for writing."""
     if not sys.platform.startswith("linux"):
         return _Lease.UNAVAILABLE
     try:

@@ -1,8 +1,8 @@
-"""Who sent a file: what becomes of it is stored within the sender's bounds, whoever takes it.
+"""Senders of files: a file is stored within its sender's bounds, whoever processes it.
 
 ::
 
-    ingest/.uploads/<sha256>.json     from before the file has its name until it is done with
+    ingest/.uploads/<sha256>.json     from before the file has its name until it is finished
 
 A file that was dropped by hand has no sender, and no bounds.
 """
@@ -21,21 +21,23 @@ UPLOADS: Final = ".uploads"
 
 
 def note_sender(zone: Path, sha256: str, *, path: str, sender: Mapping[str, Any]) -> None:
-    """Write down who sends a content that will lie at ``path``, relative to the drop zone."""
+    """Record the sender of a content that will be dropped at ``path``, relative to the drop
+    zone.
+    """
     write_durably(_note_of(zone, sha256), {"path": path, "sender": dict(sender)})
 
 
 def sender_of(zone: Path, sha256: str) -> Mapping[str, Any] | None:
-    """Who sent a content; None: it was dropped by hand."""
+    """Return the sender of a content; None: it was dropped by hand."""
     note = _read(_note_of(zone, sha256))
     return None if note is None else note["sender"]
 
 
 def waiting(zone: Path, sha256: str, *, held: bool = True) -> Mapping[str, Any] | None:
-    """Who sent a content whose file is dropped or claimed; None: no file of it waits.
+    """Return the sender of a content whose file is dropped or claimed; None: no file of it waits.
 
     Args:
-        held: whether a file waits that waits for an operator.
+        held: count files that wait for an operator.
     """
     note = _read(_note_of(zone, sha256))
     if note is None:
@@ -47,14 +49,14 @@ def waiting(zone: Path, sha256: str, *, held: bool = True) -> Mapping[str, Any] 
 
 
 def some_wait(zone: Path) -> bool:
-    """Whether a file that was sent waits for a run."""
+    """Return True when a sent file waits for a run."""
     return any(waiting(zone, each.stem, held=False) is not None for each in _notes(zone))
 
 
 def done_with(zone: Path, sha256: str) -> None:
-    """Forget the sender of a content that became what it becomes.
+    """Remove the sender of a finished content.
 
-    Not where a file of it waits: the same content may lie there twice, or be sent again just now.
+    Not while a file of it waits: the same content may be there twice, or be sent again just now.
     """
     if not _note_of(zone, sha256).exists():
         return
@@ -64,7 +66,7 @@ def done_with(zone: Path, sha256: str) -> None:
 
 
 def sent_as(zone: Path, path: str) -> str | None:
-    """The digest of what was sent as ``path``; None: nothing was."""
+    """Return the digest of what was sent as ``path``; None: nothing was."""
     for each in _notes(zone):
         note = _read(each)
         if note is not None and note["path"] == path:

@@ -1,4 +1,4 @@
-"""Copying files into the drop zone, for those who name them instead of dropping them."""
+"""Copying named files into the drop zone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOT_OURS = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ELOOP)
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A file that was named: ``copied_to`` is relative to the drop zone, or None with a reason."""
+    """A named file: ``copied_to`` is relative to the drop zone, or None with a reason."""
 
     source: Path
     copied_to: str | None = None
@@ -33,15 +33,15 @@ class Staged:
 def stage(paths: Iterable[Path], zone: Path) -> list[Staged]:
     """Copy files, and what is ingestible in folders with its relative path, into the drop zone.
 
-    A file that is named is copied whatever it is called; in a folder, other types and hidden
-    names are passed over and told. Nothing in the drop zone is overwritten: a name that is taken
-    gets a number. Each file appears under its name when it is complete. What cannot be read is
-    told, and the rest goes on.
+    A named file is copied whatever its name; in a folder, other types and hidden names are skipped
+    and reported. Nothing in the drop zone is overwritten: a name that is taken gets a number. Each
+    file appears under its name when it is complete. Unreadable files are reported, and the rest
+    goes on.
 
     Raises:
-        OSError: a path that is not there, or a drop zone that cannot be written to.
+        OSError: a path does not exist, or the drop zone cannot be written to.
         DatabaseFull: there is no room in it; the files that were copied stay.
-        IngestRejected: a folder of the drop zone is exchanged for a link meanwhile.
+        IngestRejected: a folder of the drop zone is replaced by a link meanwhile.
     """
     results: list[Staged] = []
     for path in paths:
@@ -55,7 +55,7 @@ def stage(paths: Iterable[Path], zone: Path) -> list[Staged]:
 
 
 def _walk(folder: Path, closed: list[Staged]) -> Iterator[Path]:
-    """The files of a folder; folders that cannot be looked into go to ``closed``."""
+    """Yield the files of a folder; unreadable folders go to ``closed``."""
 
     def unreadable(error: OSError) -> None:
         closed.append(Staged(Path(os.fsdecode(error.filename)), reason=Reason.UNREADABLE))
@@ -105,9 +105,9 @@ def _copy_open(source: BinaryIO, relative: Path, zone: Path) -> Path:
 
 
 def free_name(zone: Path, relative: Path) -> Path:
-    """The name, numbered if it is taken; under the lock of the drop zone.
+    """Return the name, numbered if it is taken; under the lock of the drop zone.
 
-    Where something else than a folder is in the way, such as a link, it has no folder.
+    When a part of the path is no folder, such as a link, the name has no folder.
     """
     # At the top of the drop zone these names belong to the pipeline.
     if len(relative.parts) > 1 and relative.parts[0] in ("processed", "rejected"):

@@ -1,4 +1,4 @@
-"""Files that somebody sends: written beside the drop zone, then dropped under their name."""
+"""Uploaded files: written beside the drop zone, then dropped under their name."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _MEGABYTE: Final = 1_000_000
 
 
 class Draft:
-    """A file that arrives. ``discard`` it in the end, whatever became of it.
+    """A file being received. Always ``discard`` it in the end.
 
     Args:
         handle: the sender's.
-        name: what it is to be called in the drop zone.
+        name: its name in the drop zone.
         sender: see ``Uploads``.
 
     Raises:
-        InvalidInput: no name for a file that is taken.
+        InvalidInput: a file name that is not accepted.
         StorageError: here and later: the drop zone cannot be written to, or is full.
     """
 
@@ -51,7 +51,7 @@ class Draft:
             self._file = self._path.open("xb")
 
     def write(self, data: bytes) -> None:
-        """Add to it. Raises RequestTooLarge: it is larger than a file may be."""
+        """Append to it. Raises RequestTooLarge: it exceeds the maximum size of a file."""
         self._size += len(data)
         if self._size > self._limit:
             raise RequestTooLarge(f"a file has {self._limit} bytes at most", limit=self._limit)
@@ -60,7 +60,9 @@ class Draft:
             self._file.write(data)
 
     def place(self) -> Uploaded:
-        """Drop it; a content that was taken before, or waits, is told so and dropped no more."""
+        """Drop it; a content that was accepted before, or waits, is reported and not dropped
+        again.
+        """
         with _on_disk():
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -80,7 +82,7 @@ class Draft:
         return Uploaded(sha256=sha256, name=target)
 
     def discard(self) -> None:
-        """Close it, and remove what was not dropped."""
+        """Close it, and remove it unless it was dropped."""
         # On a full disk the last bytes of a file that is given up cannot be written.
         with suppress(OSError):
             self._file.close()
@@ -88,25 +90,25 @@ class Draft:
 
 
 class Uploads:
-    """What a server does with sent files; memgraph finds ``uploads`` by its entry point.
+    """A server's interface to sent files; memgraph finds ``uploads`` by its entry point.
 
-    A sender is what ``Orchestrator.on_behalf`` makes a handle of; it is kept as JSON.
+    A sender is the argument of ``Orchestrator.on_behalf``; it is stored as JSON.
     """
 
     def draft(self, handle: Orchestrator, name: str, sender: Mapping[str, Any]) -> Draft:
-        """A file that begins to arrive; see ``Draft``."""
+        """Start receiving a file; see ``Draft``."""
         return Draft(handle, name, sender)
 
     def waiting(self, zone: Path, sha256: str) -> Mapping[str, Any] | None:
-        """The sender of a file that waits; None: none of this content does."""
+        """Return the sender of a waiting file; None: no file with this content waits."""
         return waiting(zone, sha256)
 
     def some_wait(self, zone: Path) -> bool:
-        """Whether any sent file waits."""
+        """Return True when any sent file waits."""
         return some_wait(zone)
 
     def run(self, handle: Orchestrator, stop: Callable[[], bool]) -> None:
-        """Work off the drop zone; raises as ``IngestPipeline.run``."""
+        """Process the drop zone; raises as ``IngestPipeline.run``."""
         IngestPipeline(handle, stop=stop).run()
 
 
@@ -114,7 +116,7 @@ uploads: Final = Uploads()
 
 
 def check_name(name: str) -> None:
-    """See that a file of this name is taken, and lies where it is meant to.
+    """Check that a file of this name is accepted.
 
     Raises:
         InvalidInput: it has a folder, is hidden or temporary, is of another type, or too long.
@@ -128,7 +130,7 @@ def check_name(name: str) -> None:
 
 @contextmanager
 def _on_disk() -> Iterator[None]:
-    """Tells of a disk that does not do what it is asked for, without a path of this machine."""
+    """Raise errors of the disk without a path of this machine."""
     try:
         yield
     except OSError as error:

@@ -61,7 +61,7 @@ from typing import Any, ClassVar
 
 
 def without_kind(problem: str) -> str:
-    """What a validator says, without the class of error that pydantic and typer put before it."""
+    """Return a validator's message without the class of error that pydantic and typer prepend."""
     return problem.replace("Value error, ", "", 1)
 
 
@@ -69,12 +69,12 @@ class MemgraphError(Exception):
     """Root of the tree.
 
     Args:
-        message: one sentence for a person: what is wrong and what to do about it.
+        message: one sentence for a person: the problem and the remedy.
         details: values a program may want (field names, ids, limits); JSON-serialisable.
 
     Attributes:
-        journalled: whether this refusal is in the journal already, so that nobody enters it twice.
-        asked: the name of what was refused, for its digest in the journal; no answer holds it.
+        journalled: True when this refusal is in the journal already, so that it is entered once.
+        asked: the name of what was refused, for its digest in the journal; no answer contains it.
     """
 
     code: ClassVar[str] = "memgraph.error"
@@ -87,7 +87,7 @@ class MemgraphError(Exception):
         self.asked: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The one shape in which every surface renders an error."""
+        """Return the shape in which every surface renders an error."""
         return {"code": self.code, "message": self.message, "details": self.details}
 
 
@@ -120,13 +120,13 @@ class AccessDenied(MemgraphError):
 
 
 class ConfirmationMissing(AccessDenied):
-    """It takes a person's consent, and nobody is there to be asked."""
+    """A person's consent is required, and nobody is there to be asked."""
 
     code = "access.confirmation_missing"
 
 
 class QuotaReached(MemgraphError):
-    """A source holds ``details["limit"]`` memories, as many as it may."""
+    """A source has reached its limit of ``details["limit"]`` memories."""
 
     code = "source.quota_reached"
 
@@ -188,7 +188,7 @@ class SqliteUnsuitable(StorageError):
 
 
 class ProviderError(MemgraphError):
-    """A model did not do its work. Never carries the provider's own text: it may hold a key."""
+    """A model failed. Never carries the provider's own text: it may contain a key."""
 
     code = "provider.error"
 
@@ -216,7 +216,7 @@ class ProviderRejected(ProviderError):
 
 
 class ProviderAnswerInvalid(ProviderError):
-    """The answer came and is unusable: wrong dimension, NaN, wrong count, not the asked JSON."""
+    """The answer is unusable: wrong dimension, NaN, wrong count, not the requested JSON."""
 
     code = "provider.answer_invalid"
 
@@ -238,7 +238,7 @@ class JournalBroken(MemgraphError):
 
 
 class JobFailed(MemgraphError):
-    """A run did not come to its end; ``details["cause"]`` is the code of what stopped it."""
+    """A run did not finish; ``details["cause"]`` is the code of the reason."""
 
     code = "job.failed"
 
@@ -250,13 +250,13 @@ class ToolRefused(MemgraphError):
 
 
 class Unauthenticated(MemgraphError):
-    """Nobody knows who asks: no key, or none that is valid; the two are not told apart."""
+    """The caller is unknown: no key, or none that is valid; both read the same."""
 
     code = "access.unauthenticated"
 
 
 class RequestRefused(MemgraphError):
-    """A server did not take a request as it came, whatever it asks for."""
+    """A server did not accept a request, whatever its purpose."""
 
     code = "request.refused"
 
@@ -268,39 +268,39 @@ class RequestTooLarge(RequestRefused):
 
 
 class RequestTimeout(RequestRefused):
-    """It did not arrive, or was not answered, in time. A write may have been done all the same:
-    with the same Idempotency-Key it can be sent again.
+    """The request did not arrive, or was not answered, in time. A write may have been done: it can
+    be sent again with the same Idempotency-Key.
     """
 
     code = "request.timeout"
 
 
 class RateLimited(RequestRefused):
-    """Too many at a time; ``details["retry_after_s"]`` says how long to wait."""
+    """Too many at a time; ``details["retry_after_s"]`` is the time to wait."""
 
     code = "request.rate_limited"
 
 
 class ServerBusy(RequestRefused):
-    """So many wait already that it was not taken; ``details["retry_after_s"]`` as above."""
+    """Too many requests wait already; ``details["retry_after_s"]`` as above."""
 
     code = "request.server_busy"
 
 
 class ServerEnding(RequestRefused):
-    """The server ends, and broke the wait for its own answer off; a write may be done."""
+    """The server is shutting down, and aborted its own wait; a write may be done."""
 
     code = "request.server_ending"
 
 
 class KeyReused(RequestRefused):
-    """The Idempotency-Key was given with another request before."""
+    """The Idempotency-Key was used with another request before."""
 
     code = "request.key_reused"
 
 
 class AnswerLost(RequestRefused):
-    """The write with this Idempotency-Key was done, and a crash took its answer.
+    """The write with this Idempotency-Key was done, and its answer was lost in a crash.
 
     ``details["memory_ids"]`` names what it wrote.
     """
@@ -309,7 +309,7 @@ class AnswerLost(RequestRefused):
 
 
 class RemoteError(MemgraphError):
-    """A client got no answer from a server that it can use."""
+    """A client got no usable answer from a server."""
 
     code = "remote.error"
 
@@ -321,7 +321,7 @@ class RemoteUnavailable(RemoteError):
 
 
 class RemoteAnswerInvalid(RemoteError):
-    """What answered is not memgraph, or another version of it."""
+    """The answering server is not memgraph, or another version of it."""
 
     code = "remote.answer_invalid"
 
@@ -339,14 +339,14 @@ class AuditFailed(MemgraphError):
 
 
 class BenchFailed(MemgraphError):
-    """The process that measured came to an end without an answer."""
+    """The measuring process ended without an answer."""
 
     code = "bench.failed"
 
 
 @cache
 def kinds_by_code() -> Mapping[str, type[MemgraphError]]:
-    """Every error of this tree by its code; errors that a surface has of its own are not in it."""
+    """Return every error of this tree by its code, without a surface's own errors."""
     found: dict[str, type[MemgraphError]] = {}
     waiting: list[type[MemgraphError]] = [MemgraphError]
     while waiting:

@@ -1,6 +1,6 @@
-"""Identifiers: a prefix that tells what it is, and 26 characters that sort by time (ULID).
+"""Identifiers: a prefix for the kind, and 26 characters that sort by time (ULID).
 
-Format: Crockford base32 of 48 bits of milliseconds and 80 bits of chance, as in the ULID spec.
+Format: Crockford base32 of 48 bits of milliseconds and 80 random bits, as in the ULID spec.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ _SHIFTS = range(120, -1, -10)
 
 
 SHORT_CHARS = 8
-"""The last characters of an id: 40 of its 80 bits of chance."""
+"""The last characters of an id: 40 of its 80 random bits."""
 
 
 def short_id(memory_id: str) -> str:
-    """What stands for an id in a prompt; whoever looks a memory up may give it instead."""
+    """Return the short form of an id for prompts, which look-ups also accept."""
     return memory_id[-SHORT_CHARS:]
 
 
 class IdSource(Protocol):
     def new(self, prefix: str) -> str:
-        """A new id that starts with ``prefix`` and sorts after every id made before it."""
+        """Return a new id that starts with ``prefix`` and sorts after every earlier one."""
         ...
 
 
 def encode_ulid(value: int) -> str:
-    """128 bits as 26 characters, most significant first."""
+    """Return 128 bits as 26 characters, most significant first."""
     return "".join([_PAIRS[(value >> shift) & 1023] for shift in _SHIFTS])
 
 
 def first_ulid(ms: int) -> str:
-    """The 26 characters that sort before every id made at that time or later."""
+    """Return the 26 characters that sort before every id made at that time or later."""
     return encode_ulid(max(ms, 0) << _RANDOM_BITS)
 
 
 class UlidSource:
-    """Monotonic within a process: two ids of the same millisecond keep the order they were made."""
+    """Monotonic within a process: ids of the same millisecond sort in the order of creation."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -71,7 +71,7 @@ class UlidSource:
 
 
 class CountingIds:
-    """Predictable ids for tests: the counter alone."""
+    """Predictable ids for tests: a counter."""
 
     def __init__(self) -> None:
         self._next = 0

@@ -1,7 +1,7 @@
 """The log of one orchestrator: JSON lines of bounded size, set up on demand.
 
-A line is one ASCII JSON object: control and format characters stand escaped in it. Errors are told
-by class and code alone, because a provider's text may hold a key or what was sent to it.
+A line is one ASCII JSON object with escaped control and format characters. Errors are logged only
+by class and code, because a provider's text may contain a key or what was sent to it.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _LEVELS: Final[tuple[Level, ...]] = ("debug", "info", "warning", "error")
 
 
 class LineSink(Protocol):
-    """Where finished lines go."""
+    """The destination of finished lines."""
 
     def write(self, line: str) -> None:
-        """Takes one line without its line end. Never raises for a full or missing disk."""
+        """Write one line without its line end. Never raises for a full or missing disk."""
         ...
 
 
@@ -60,7 +60,7 @@ class RotatingFile:
     Several processes may write the same file: a line is one append, and rotation is guarded by a
     lock file beside it. On disk are at most ``max_bytes`` and one line, times ``keep_files`` + 1.
 
-    A log must not fail the work it tells of: a line that cannot be written is counted in
+    A log must not fail the work that it records: a line that cannot be written is counted in
     ``dropped``, and ``last_error`` names the class of the error, for the health report.
     """
 
@@ -89,8 +89,8 @@ class RotatingFile:
                 self.last_error = type(error).__name__
 
     def _append(self, data: bytes) -> int:
-        """Writes and returns the file's size after it. Opened each time: nothing to close, and a
-        file that was rotated or removed by someone else is not written on.
+        """Write a line and return the file's new size. Opened each time: nothing to close, and a
+        file that was rotated or removed by another process is not written on.
         """
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         # Without a reader a FIFO in the log's place would block for ever.
@@ -164,11 +164,11 @@ class EventLog:
     def failure(
         self, event: str, error: BaseException, *, level: Level = "error", **fields: Any
     ) -> None:
-        """Tells of an error by its class and stable code; its text and its details stay out."""
+        """Log an error by its class and stable code, without its text and details."""
         self._write(level, event, fields | error_fields(error))
 
     def bind(self, **fields: Any) -> EventLog:
-        """A log that adds these fields to every line and writes to the same sink."""
+        """Return a log that adds these fields to every line and writes to the same sink."""
         return EventLog(self.sink, self._clock, level=self._level, **{**self._fields, **fields})
 
     def _write(self, level: Level, event: str, fields: dict[str, Any]) -> None:
@@ -188,7 +188,7 @@ def open_log(
     keep_files: int = DEFAULT_KEEP_FILES,
     **fields: Any,
 ) -> EventLog:
-    """A log in a file, whose folder has to be there when the first line is written."""
+    """Return a log in a file, whose folder has to exist when the first line is written."""
     sink = RotatingFile(path, max_bytes=max_bytes, keep_files=keep_files)
     return EventLog(sink, clock, level=level, **fields)
 
@@ -202,7 +202,7 @@ def error_fields(error: BaseException) -> dict[str, str]:
 
 
 def bug_fields(error: BaseException) -> dict[str, Any]:
-    """``error_fields`` of an error that nobody foresaw, and where it came from, innermost last."""
+    """Return ``error_fields`` of an unexpected error, and where it came from, innermost last."""
     places = traceback.extract_tb(error.__traceback__)[-_PLACES:]
     return {
         **error_fields(error),
@@ -244,7 +244,7 @@ def _clipped(_logger: Any, _level: str, line: MutableMapping[str, Any]) -> Mutab
 
 
 def _clip(value: Any, depth: int) -> Any:
-    """A value that JSON can hold, bounded in length, breadth and depth."""
+    """Return a value as JSON, bounded in length, breadth and depth."""
     if isinstance(value, str):
         return value if len(value) <= MAX_VALUE_CHARS else value[:MAX_VALUE_CHARS] + "…"
     if value is None or (isinstance(value, float) and isfinite(value)):

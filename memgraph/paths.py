@@ -1,4 +1,4 @@
-"""Where things lie: the runtime root, an orchestrator's folder, and which files may be read."""
+"""Paths: the runtime root, an orchestrator's folder, and which files may be read."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _RESERVED = frozenset(
 
 
 def check_orchestrator_name(name: str) -> str:
-    """Returns the name of an orchestrator when it can safely be a folder's name.
+    """Return the name of an orchestrator when it is a safe folder name.
 
-    1 to 64 characters of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not ending in a
-    dot, without two dots in a row, and not reserved.
+    1 to 64 characters of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not ending in a dot,
+    without two dots in a row, and not reserved.
 
     Raises:
         InvalidInput: anything else.
@@ -63,7 +63,7 @@ def check_orchestrator_name(name: str) -> str:
 def runtime_root(
     argument: str | os.PathLike[str] | None = None, environ: Mapping[str, str] | None = None
 ) -> Path:
-    """The folder that holds every orchestrator: argument, else MEMGRAPH_ROOT, else the platform's.
+    """Return the folder of all orchestrators: argument, else MEMGRAPH_ROOT, else the platform's.
 
     Args:
         argument: a path, ``~`` allowed; relative ones start at the working directory.
@@ -154,17 +154,17 @@ class OrchestratorPaths:
 
     @property
     def erasing(self) -> Path:
-        """Where the plans of erasures lie that are not finished."""
+        """The folder with the plans of unfinished erasures."""
         return self.memory / "erasing"
 
     @property
     def erasures(self) -> Path:
-        """Where the reports of finished erasures lie."""
+        """The folder with the reports of finished erasures."""
         return self.memory / "erasures"
 
     @property
     def erased(self) -> Stamp:
-        """Another one after every erasure; it tells of them where no database can be read."""
+        """A stamp that changes with every erasure, for readers without a database."""
         return stamp_of(self.erasing, self.erasures)
 
     @property
@@ -180,7 +180,7 @@ class OrchestratorPaths:
         )
 
     def make_folders(self) -> None:
-        """Make every folder of the layout that is missing, for its owner alone."""
+        """Create every missing folder of the layout, for its owner alone."""
         for folder in self.folders:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
@@ -190,7 +190,7 @@ def global_config_file(root: Path) -> Path:
 
 
 def orchestrator_names(root: Path) -> list[str]:
-    """Names under a root that have a ``memory`` folder, sorted; none when there is no root."""
+    """Return names under a root that have a ``memory`` folder, sorted; none without a root."""
     try:
         entries = sorted(os.listdir(root))  # noqa: PTH208 - names alone, no Path for each of 1,000
     except FileNotFoundError:
@@ -203,11 +203,11 @@ def canonical_source(
     own: OrchestratorPaths,
     allowed_roots: Iterable[str | os.PathLike[str]] = (),
 ) -> Path:
-    """The real path of a source file, when this orchestrator may read it.
+    """Return the real path of a source file, when this orchestrator may read it.
 
-    Allowed is what lies in its own drop zone, or in an allowed root and outside of the runtime
-    root and of every folder of an orchestrator, wherever a link brought it. Links are resolved
-    first, on both sides. The answer holds for the moment: open the file without following links.
+    Allowed are files in its own drop zone, or in an allowed root and outside of the runtime root
+    and of every folder of an orchestrator, after resolving links on both sides. The answer holds
+    for the moment: open the file without following links.
 
     Raises:
         AccessDenied: anything else, whether it exists or not, and whatever cannot be resolved.
@@ -224,7 +224,7 @@ def canonical_source(
 
 
 def stamp_of(*files: Path) -> Stamp:
-    """When each file was last changed, and its size; None for one that is not there."""
+    """Return the modification time and size of each file; None for a missing one."""
     found: list[tuple[int, int] | None] = []
     for each in files:
         try:
@@ -238,12 +238,12 @@ def stamp_of(*files: Path) -> Stamp:
 
 @contextmanager
 def naming_full_disk(folder: Path) -> Iterator[None]:
-    """Raise as DatabaseFull whatever fails inside because there is no room left in a folder.
+    """Raise errors inside as DatabaseFull when there is no room left in a folder.
 
-    SQLite calls some of it a failure to read or write, Python an ``OSError``.
+    SQLite reports some of it as a failure to read or write, Python as an ``OSError``.
 
     Raises:
-        DatabaseFull: the disk, or what the user may have of it, is full.
+        DatabaseFull: the disk, or the user's quota, is full.
     """
     try:
         yield
@@ -267,10 +267,10 @@ def _free(folder: Path) -> int:
 
 
 def take_free_name(draft: Path, target: Path) -> None:
-    """Give a draft its name, unless somebody took the name meanwhile. The draft may stay as a link.
+    """Give a draft its name, unless it was taken meanwhile. The draft may stay as a link.
 
     Raises:
-        Conflict: there is a file already.
+        Conflict: the file exists.
     """
     taken = Conflict(f"there is a file already: {target}", path=str(target))
     try:
@@ -297,7 +297,7 @@ def _real(path: str | os.PathLike[str]) -> Path:
 
 
 def _of_an_orchestrator(path: Path) -> bool:
-    """Whether a path without links lies in an orchestrator's folder, under whatever root."""
+    """Return True when a path without links lies in an orchestrator's folder, under any root."""
     folders = (path, *path.parents)
     return any(os.path.lexists(each / MEMORY_NAME / DATABASE_NAME) for each in folders)
 

@@ -1,1 +1,1 @@
-"""One parser for each shape of file; each returns a ``ParsedDocument`` or refuses the file."""
+"""One parser for each file format; each returns a ``ParsedDocument`` or rejects the file."""

@@ -111,7 +111,7 @@ def _read_inline(state: StateCore) -> None:
 
 
 def read_blocks(text: str) -> tuple[str, tuple[Block, ...]]:
-    """The front matter's text (empty when there is none) and the blocks in order.
+    """Return the front matter's text (empty when there is none) and the blocks in order.
 
     Raises:
         IngestRejected: markdown_too_deep.
@@ -129,7 +129,7 @@ def read_blocks(text: str) -> tuple[str, tuple[Block, ...]]:
 
 
 def sections(blocks: Sequence[Block]) -> list[Section]:
-    """Blocks under their headings. What stands above the first heading has level 0."""
+    """Return blocks under their headings. Blocks above the first heading have level 0."""
     made = [Section("", 0, 1)]
     pending: list[Block] = []
     above: list[tuple[int, str]] = []
@@ -208,7 +208,9 @@ def _text_block(token: Token, items: Sequence[_Open]) -> Iterator[Block]:
 
 
 def _close(item: _Open) -> Iterator[Block]:
-    """The item's own text; what follows a nested list or code in it becomes a further item."""
+    """Yield the item's own text; later paragraphs of an item with a nested list or code become
+    further items.
+    """
     text = "\n".join(joined(text) for text in item.texts).strip()
     if text:
         raw = "\n".join(item.texts).replace(_BREAK, "\n")
@@ -219,7 +221,7 @@ def _close(item: _Open) -> Iterator[Block]:
 
 
 def _row(tokens: Sequence[Token], index: int, head: list[str]) -> Generator[Block, None, int]:
-    """Reads one table row; returns (through ``yield from``) the index of its last token."""
+    """Read one table row; return (through ``yield from``) the index of its last token."""
     cells: list[str] = []
     links: list[Link] = []
     is_head = False
@@ -248,7 +250,7 @@ def _row(tokens: Sequence[Token], index: int, head: list[str]) -> Generator[Bloc
 
 
 def _span(token: Token) -> tuple[int, int]:
-    """First and last line, from 1."""
+    """Return first and last line, from 1."""
     if token.map is None:
         return 1, 1
     return token.map[0] + 1, max(token.map[1], token.map[0] + 1)
@@ -279,7 +281,7 @@ def _one_spaced(text: str, keep: str) -> str:
 
 
 def joined(raw: str) -> str:
-    """A paragraph's lines as one, but for the line ends that its writer asked for."""
+    """Return a paragraph's lines as one, but for hard line breaks."""
     return "\n".join(" ".join(part.split()) for part in raw.split(_BREAK)).strip()
 
 

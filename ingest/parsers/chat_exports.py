@@ -1,7 +1,7 @@
 """Conversations as ChatGPT and Claude export them: of a tree, the branch that was shown last.
 
-An edited question or an answer that was asked for again leaves a branch behind: it is counted and
-left out, as are system prompts, tools and thoughts, which nobody in the conversation said.
+An edited question or a regenerated answer leaves a branch behind: it is counted and left out, as
+are system prompts, tools and thoughts, which no participant said.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ class _Node:
 
 
 def is_chatgpt(value: Any) -> bool:
-    """Whether a JSON value is ChatGPT's ``conversations.json``, or one conversation of it."""
+    """Return True for ChatGPT's ``conversations.json``, or one conversation of it."""
     return any(isinstance(each.get("mapping"), dict) for each in _conversations(value))
 
 
 def is_claude(value: Any) -> bool:
-    """Whether a JSON value is Claude's ``conversations.json``, or one conversation of it."""
+    """Return True for Claude's ``conversations.json``, or one conversation of it."""
     return any(isinstance(each.get("chat_messages"), list) for each in _conversations(value))
 
 
 def parse_chatgpt(value: Any, path: str, findings: tuple[Finding, ...] = ()) -> ParsedDocument:
-    """Each shown message as an episode; a conversation is a session."""
+    """Return each shown message as an episode; a conversation is a session."""
     turns = Turns(path, list(findings))
     for where, conversation, session in _sessions(value, turns, "mapping", dict):
         nodes = _chatgpt_nodes(conversation["mapping"], f"{where}/mapping", turns)
@@ -64,7 +64,7 @@ def parse_chatgpt(value: Any, path: str, findings: tuple[Finding, ...] = ()) -> 
 
 
 def parse_claude(value: Any, path: str, findings: tuple[Finding, ...] = ()) -> ParsedDocument:
-    """Each shown message as an episode; a conversation is a session."""
+    """Return each shown message as an episode; a conversation is a session."""
     turns = Turns(path, list(findings))
     for where, conversation, session in _sessions(value, turns, "chat_messages", list):
         nodes = _claude_nodes(conversation["chat_messages"], f"{where}/chat_messages", turns)
@@ -89,7 +89,7 @@ def _conversations(value: Any) -> list[Json]:
 
 
 def _sessions(value: Any, turns: Turns, member: str, kind: type) -> Iterator[tuple[str, Json, str]]:
-    """Each conversation with its pointer and the session that it is."""
+    """Yield each conversation with its pointer and its session."""
     given = value if isinstance(value, list) else [value]
     seen: set[str] = set()
     for place, each in enumerate(given):
@@ -106,7 +106,9 @@ def _sessions(value: Any, turns: Turns, member: str, kind: type) -> Iterator[tup
 
 
 def _shown(nodes: Mapping[str, _Node], tip: Any, where: str, turns: Turns) -> list[str]:
-    """The ids of the branch that ends in ``tip``, or else in the latest message, from its root."""
+    """Return the ids of the branch that ends in ``tip``, or else in the latest message, from its
+    root.
+    """
     if not isinstance(tip, str) or tip not in nodes:
         parents = {node.parent for node in nodes.values()}
         leaves = [name for name in nodes if name not in parents] or list(nodes)
@@ -180,7 +182,7 @@ def _chatgpt_nodes(mapping: Json, pointer: str, turns: Turns) -> dict[str, _Node
 
 
 def _chatgpt_words(node: _Node) -> tuple[str, int]:
-    """What a person or the model said in a node, and how many parts are no text."""
+    """Return the text of a person or the model in a node, and how many parts are no text."""
     message = node.message or {}
     author, content = message.get("author"), message.get("content")
     if not isinstance(author, dict) or author.get("role") not in _CHATGPT_ROLES:
@@ -194,7 +196,7 @@ def _chatgpt_words(node: _Node) -> tuple[str, int]:
         return "", 0
     parts = content.get("parts")
     parts = parts if isinstance(parts, list) else []
-    # A part that was spoken has its words in a member of its own.
+    # A spoken part has its transcript in another member.
     texts = [each.get("text") if isinstance(each, dict) else each for each in parts]
     said = [text for text in texts if isinstance(text, str)]
     return "\n".join(said).strip(), len(texts) - len(said)
@@ -218,7 +220,7 @@ def _claude_nodes(messages: Sequence[Any], pointer: str, turns: Turns) -> dict[s
 
 
 def _claude_words(node: _Node) -> tuple[str, int]:
-    """What was written and attached in a message, and how many of its blocks are no text."""
+    """Return the text and the attachments of a message, and how many of its blocks are no text."""
     message = node.message or {}
     blocks = _objects(message.get("content"))
     texts = [each.get("text") for each in blocks if each.get("type") == "text"]

@@ -23,7 +23,7 @@ _MAX_TOOL_CHARS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class _Chat:
-    """A list of messages with what was said about it as a whole."""
+    """A list of messages with the fields about it as a whole."""
 
     messages: Sequence[Any]
     pointer: str
@@ -31,7 +31,7 @@ class _Chat:
 
 
 def find_chats(value: Any) -> list[_Chat]:
-    """The conversations in a JSON value; empty when it is something else."""
+    """Return the conversations in a JSON value; empty when it is something else."""
     if isinstance(value, list):
         if _are_messages(value):
             return [_Chat(value, "", {})]
@@ -57,7 +57,9 @@ def find_chats(value: Any) -> list[_Chat]:
 def parse_chats(
     chats: Sequence[_Chat], path: str, findings: tuple[Finding, ...] = ()
 ) -> ParsedDocument:
-    """Each message as an episode in order; a message without words is told and left out."""
+    """Return each message as an episode in order; a message without text is reported and left
+    out.
+    """
     turns = Turns(path, list(findings))
     for place, chat in enumerate(chats, start=1):
         _read_chat(turns, chat, place if len(chats) > 1 else None)
@@ -82,7 +84,7 @@ def _chat_of(value: Mapping[str, Any], pointer: str) -> Iterator[_Chat]:
 
 
 def _are_messages(values: Sequence[Any]) -> bool:
-    """Whether at least half are messages: one that is broken is left out, not all the others."""
+    """Return True when at least half are messages: a broken one does not exclude the others."""
     good = sum(1 for each in values if _is_message(each))
     return good > 0 and good * 2 >= len(values)
 
@@ -135,7 +137,7 @@ def _read_chat(turns: Turns, chat: _Chat, place: int | None) -> None:
 
 
 def label_of(values: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    """The first of some names that has a word or a number."""
+    """Return the first of some names that has a word or a number."""
     for name in names:
         given = values.get(name)
         if isinstance(given, str) and given.strip():
@@ -158,7 +160,7 @@ def _time(values: Mapping[str, Any], turns: Turns, where: str) -> int | None:
 
 
 def _words(message: Mapping[str, Any], where: str, turns: Turns) -> str:
-    """What was said: text, the texts among content parts, and the tools that were called."""
+    """Return the text of a message: text, text parts of the content, and the called tools."""
     parts: list[str] = []
     for name in _WHAT:
         if message.get(name) is not None:

@@ -190,12 +190,12 @@ def dissect(
 
 
 def is_field(block: Block) -> bool:
-    """Return whether a block of the head is made of fields and nothing else."""
+    """Return True when a block of the head consists of fields."""
     return all(_field_of(line) is not None for line in _lines(block))
 
 
 def is_decision_heading(title: str) -> bool:
-    """Return whether a heading says no more than that the decision follows."""
+    """Return True when a heading only announces the decision."""
     name = _bare(title)
     return _named_role(name) == "decision" or _WEAK_DECISION.fullmatch(name) is not None
 

@@ -1,8 +1,8 @@
-"""Decision records (the Nygard and MADR templates and their kin) as a small graph.
+"""Decision records (the Nygard and MADR templates and similar ones) as a small graph.
 
-One Decision memory with what was decided; its grounds and its consequences hang on it by CausedBy,
-the options that were looked at by PartOf, and other records by Updates, the newer from the older.
-A record without a decision's text gives no Decision.
+One Decision memory has the decision; its reasons and its consequences are attached by CausedBy, the
+options by PartOf, and other records by Updates, the newer from the older. A record without a
+decision's text gives no Decision.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _add_decision(draft: _Draft) -> None:
 
 
 def _core(said: Sequence[Passage]) -> tuple[int, int]:
-    """Return which statements are the decision: all, or those from the one that decides on."""
+    """Return the statements that are the decision: all, or those from the one that decides on."""
     if len(_joined(said)) <= MAX_DECISION_CHARS:
         return 0, len(said)
     decided = (at for at, each in enumerate(said) if _decides(each.said) or _decides(each.lead))
@@ -229,7 +229,7 @@ def _decides(text: str) -> bool:
 
 
 def _joined(said: Sequence[Passage]) -> str:
-    """Return statements as running text; the line above a list is said once."""
+    """Return statements as running text; a list's introduction occurs once."""
     parts: list[str] = []
     lead = ""
     for each in said:
@@ -297,7 +297,7 @@ def _add_actions(draft: _Draft, passages: Iterable[Passage]) -> None:
 
 
 def _add_options(draft: _Draft) -> None:
-    """Keep what is said for and against each option, or else the list of them."""
+    """Keep the arguments for and against each option, or else the list of them."""
     listed: list[Passage] = []
     about: dict[str, list[tuple[str, Passage]]] = {}
     for section in draft.anatomy.of("options"):
@@ -338,7 +338,7 @@ def _same(name: str, chosen: str) -> bool:
 def _packed(
     said: Sequence[Passage], most: int, marks: Sequence[str] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Return statements as few texts of bounded length, each with its lines."""
+    """Yield statements as few texts of bounded length, each with its lines."""
     pending: list[Passage] = []
     text = mark = ""
     made = 0
@@ -390,7 +390,7 @@ def _grounds(each: Passage) -> bool:
 
 
 def _stands(each: Passage) -> bool:
-    """Return whether a statement is understood beside the record's title alone."""
+    """Return True when a statement is understandable with only the record's title."""
     return (
         not each.hangs
         and not hangs(each.said)
@@ -401,7 +401,9 @@ def _stands(each: Passage) -> bool:
 
 
 def _follows(each: Passage) -> bool:
-    """As ``_stands``, but "this" is the decision, and an item may leave out its verb."""
+    """Return True as ``_stands``, but "this" is the decision, and an item may leave out its
+    verb.
+    """
     if points_elsewhere(each.text) or len(each.text.split()) < 3:
         return False
     if each.opens and re.match(r"(?:\w+ ){0,2}(?:this|it)\b", each.text, re.IGNORECASE):
@@ -459,7 +461,7 @@ def _add(
 
 
 def _links(draft: _Draft, main: str) -> Iterator[DocumentLink]:
-    """Return Updates for what the record says of others, RelatedTo for links that say nothing."""
+    """Yield Updates for statements about other records, RelatedTo for plain links."""
     own = set(document_keys(draft.path, draft.anatomy.number))
     strongest: dict[tuple[str, bool], Relation] = {}
     for relation in _relations(draft):

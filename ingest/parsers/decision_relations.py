@@ -1,4 +1,4 @@
-"""What a decision record says of itself and of others: superseded, amended, accepted, rejected."""
+"""The status of a decision record and its relations: superseded, amended, accepted, rejected."""
 
 from __future__ import annotations
 
@@ -83,10 +83,9 @@ class _Reference:
 
 
 def status_word(statuses: Sequence[StatusLine]) -> str | None:
-    """The record's status as it is written, e.g. Accepted, Partly superseded; None without one.
+    """Return the record's status as written, e.g. Accepted, Partly superseded; None without one.
 
-    Being superseded counts before what was said earlier. A template's list of choices says
-    nothing.
+    Being superseded counts before earlier statuses. A template's list of choices is no status.
     """
     told = [line.text for line in statuses if " | " not in line.text]
     for text in told:
@@ -100,7 +99,7 @@ def status_word(statuses: Sequence[StatusLine]) -> str | None:
 
 
 def is_wholly_superseded(text: str) -> bool:
-    """Whether a status line says that the record as a whole was replaced."""
+    """Return True when a status line states that the whole record was replaced."""
     match = _WHOLLY.search(text)
     if match is None or " | " in text or _DOUBT.search(text[: match.start()]):
         return False
@@ -109,7 +108,9 @@ def is_wholly_superseded(text: str) -> bool:
 
 
 def head_relations(lines: Sequence[StatusLine], path: str) -> Iterator[Relation]:
-    """Relations from status lines, fields and link sections, where a bare number is a record."""
+    """Yield relations from status lines, fields and link sections, where a bare number is a
+    record.
+    """
     for line in lines:
         text, links = _with_markdown_links(line)
         references = _references(text, links, path)
@@ -127,9 +128,9 @@ def head_relations(lines: Sequence[StatusLine], path: str) -> Iterator[Relation]
 
 
 def body_relations(text: str, links: Sequence[Link], path: str) -> Iterator[Relation]:
-    """Relations from running text: only those that are about this record and not in doubt.
+    """Yield relations from running text: only those that are about this record and certain.
 
-    A passive ("these ranges have been superseded by …") speaks of a part of the record.
+    A passive ("these ranges have been superseded by …") refers to a part of the record.
     """
     for sentence in split_sentences(text):
         references = _references(sentence, links, path)
@@ -165,7 +166,7 @@ def _reason(match: re.Match[str], reference: _Reference) -> str:
 
 
 def _with_markdown_links(line: StatusLine) -> tuple[str, tuple[Link, ...]]:
-    """Front matter holds links as they are typed; elsewhere they have been read already."""
+    """Return front matter with its links as Markdown; elsewhere they are parsed already."""
     typed = tuple(Link(match[1], match[2]) for match in _MD_LINK.finditer(line.text))
     if not typed:
         return line.text, line.links
@@ -173,7 +174,9 @@ def _with_markdown_links(line: StatusLine) -> tuple[str, tuple[Link, ...]]:
 
 
 def _references(text: str, links: Sequence[Link], path: str) -> list[_Reference]:
-    """Links and record numbers in ``text`` by place; a number in a link's label is the link's."""
+    """Return links and record numbers in ``text`` by place; a number in a link's label is the
+    link's.
+    """
     found: list[_Reference] = []
     taken: list[tuple[int, int]] = []
     cursor = 0

@@ -26,14 +26,14 @@ class FrontMatter:
     findings: tuple[Finding, ...] = ()
 
     def first(self, *names: str) -> str | None:
-        """The first string under the first of ``names`` that is there."""
+        """Return the first string under the first existing one of ``names``."""
         for name in names:
             if found := self.values.get(name):
                 return found[0]
         return None
 
     def with_tags(self, tags: tuple[str, ...]) -> FrontMatter:
-        """The same with further tags, which stand in the text."""
+        """Return the same with further tags from the text."""
         if not tags:
             return self
         return replace(self, values={**self.values, "tags": (*self.values.get("tags", ()), *tags)})
@@ -49,20 +49,20 @@ class FrontMatter:
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Other names of the document, by which notes link to it."""
+        """Return other names of the document, by which notes link to it."""
         given = (*self.values.get("aliases", ()), *self.values.get("alias", ()))
         names = (part.strip()[:MAX_NAME_CHARS] for each in given for part in each.split(","))
         return tuple(dict.fromkeys(name for name in names if name))[:MAX_TAGS]
 
     @property
     def event_time(self) -> int | None:
-        """The date in milliseconds; None without one that can be read."""
+        """Return the date in milliseconds; None without a readable one."""
         date = self.first("date", "created", "last-modified")
         return None if date is None else read_date(date)
 
 
 def read_front_matter(text: str) -> FrontMatter:
-    """Strings and lists of strings; whatever is nested deeper is not read."""
+    """Read strings and lists of strings; deeper values are ignored."""
     if not text.strip():
         return FrontMatter()
     if len(text) > _MAX_CHARS or _too_deep(text):
@@ -90,7 +90,9 @@ def read_front_matter(text: str) -> FrontMatter:
 
 
 def _too_deep(text: str) -> bool:
-    """Whether brackets, indentation or dashes nest beyond what the YAML reader's stack bears."""
+    """Return True when brackets, indentation or dashes nest deeper than the YAML reader's stack
+    allows.
+    """
     flow = sum(text.count(mark) for mark in "[{")
     indents = {len(line) - len(line.lstrip(" ")) for line in text.split("\n")}
     inline = max((line.count("- ") + line.count("? ") for line in text.split("\n")), default=0)

@@ -1,4 +1,4 @@
-"""JSON by its shape: memories, conversations, exports of other tools, or a table of records."""
+"""JSON by its structure: memories, conversations, exports of other tools, or a table of records."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _WHEN: Final = ("timestamp", "time", "date", "datetime", "created_at", "updated_
 def parse_json(
     text: str, path: str, findings: tuple[Finding, ...] = (), above: Above = no_file_above
 ) -> ParsedDocument:
-    """The document in the shape that it has.
+    """Return the document for the structure of the JSON.
 
     Args:
-        above: reads a file of the folder above that of ``path``.
+        above: reads a file of the parent folder of ``path``.
 
     Raises:
         IngestRejected: not strict JSON, a document of memories that breaks the rules, or
@@ -75,7 +75,7 @@ def parse_json(
 
 
 def _are_records(value: Any) -> bool:
-    """Whether a value is a table: at least two objects with the same plain fields."""
+    """Return True for a table: at least two objects with the same plain fields."""
     if not isinstance(value, list) or len(value) < 2:
         return False
     return all(

@@ -20,7 +20,7 @@ from memgraph.model.enums import EdgeType
 
 @dataclass(slots=True)
 class _Draft:
-    """The document while it is put together."""
+    """A document being assembled."""
 
     path: str
     front: FrontMatter
@@ -32,9 +32,10 @@ class _Draft:
 def parse_markdown(
     text: str, path: str, findings: tuple[Finding, ...] = (), order: DateOrder | None = None
 ) -> ParsedDocument:
-    """Task boxes as Todos, the rest as untyped statements; links to other documents as edges.
+    """Return task boxes as Todos, the rest as untyped statements; links to other documents as
+    edges.
 
-    The first statement stands for the document when others link to it.
+    The first statement represents the document when others link to it.
     """
     note = is_note(text)
     tags = tags_in(text) if note else ()

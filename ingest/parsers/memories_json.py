@@ -1,4 +1,4 @@
-"""Lists of memories, the project's own and mem0's: each item is taken or left out by itself."""
+"""Lists of memories, the project's own and mem0's: each item is accepted or rejected by itself."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ingest.reasons import Part, Reason, refuse
 from memgraph.model.enums import MemoryStatus, MemoryType, Scope
 
 _FIELDS = frozenset(("memories", "edges"))
-# Named apart from any unknown field: to send them is to claim another's authority.
+# Distinguished from other unknown fields: they would claim another's authority.
 _CLAIMS = frozenset(("captured_by", "source", "memory_id", "created_at", "orchestrator_id"))
 _MAX_ATTRIBUTES_CHARS = 16_000
 _DEFAULT_CONFIDENCE = 0.8
@@ -40,7 +40,7 @@ _NAME = re.compile(r"[^\W\d_]{2,40}(?:[ ._-][^\W\d_]{1,40}){0,3}")
 
 
 def is_memories_document(value: Any) -> bool:
-    """Whether a JSON value means to be a document of memories, well-formed or not."""
+    """Return True for JSON that is meant as a document of memories, valid or not."""
     if not isinstance(value, dict) or "memories" not in value:
         return False
     if is_mem0(value):
@@ -51,7 +51,7 @@ def is_memories_document(value: Any) -> bool:
 def parse_memories(
     value: Mapping[str, Any], path: str, findings: tuple[Finding, ...] = ()
 ) -> ParsedDocument:
-    """The document's items as candidates, those that break a rule as findings.
+    """Return the document's items as candidates, and invalid ones as findings.
 
     Raises:
         IngestRejected: schema_violation for the document as a whole, too_many_items, or
@@ -94,14 +94,14 @@ def parse_memories(
 
 
 def is_mem0(value: Any) -> bool:
-    """Whether a JSON value is what mem0 exports: items that have a text as ``memory``."""
+    """Return True for an export of mem0: items that have a text as ``memory``."""
     items = _mem0_items(value)[1]
     good = sum(isinstance(each, dict) and isinstance(each.get("memory"), str) for each in items)
     return good > 0 and good * 2 >= len(items)
 
 
 def parse_mem0(value: Any, path: str, findings: tuple[Finding, ...] = ()) -> ParsedDocument:
-    """Each memory as a fact about its user, as old as its last change."""
+    """Return each memory as a fact about its user, dated by its last change."""
     told = list(findings)
     keys = KeySource()
     made: list[Candidate] = []
@@ -132,7 +132,7 @@ def parse_mem0(value: Any, path: str, findings: tuple[Finding, ...] = ()) -> Par
 
 
 def _mem0_items(value: Any) -> tuple[str, Sequence[Any]]:
-    """The items with the pointer to their list."""
+    """Return the items with the pointer to their list."""
     if isinstance(value, dict):
         for name in ("results", "memories"):
             if isinstance(value.get(name), list):
@@ -155,7 +155,7 @@ def _mem0_memory(
         told.append(Finding(Part.DATE_NOT_UNDERSTOOD, where))
     user = raw.get("user_id")
     user = " ".join(user.split())[:MAX_NAME_CHARS] if isinstance(user, str) else ""
-    # "Lives in Braga" says of nobody that he does.
+    # "Lives in Braga" has no subject.
     has_subject = user.casefold() in text.casefold() or _SUBJECT.match(text) is not None
     prefers = any("preference" in tag for tag in tags)
     ids = {name: raw[name] for name in _MEM0_IDS if isinstance(raw.get(name), str)}
@@ -270,7 +270,7 @@ def _capped_confidence(item: MemoryItem, where: str, told: list[Finding]) -> flo
 
 
 def _broken(error: ValidationError, where: str) -> Finding:
-    """The first problem gives the code; all of them are told, without the offending text."""
+    """Return the problems; the first one gives the code. The offending text is not repeated."""
     problems = error.errors(include_url=False, include_input=False, include_context=False)
     told = [
         f"{'.'.join(str(part)[:80] for part in each['loc']) or '(all)'}: {each['msg']}"

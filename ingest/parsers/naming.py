@@ -1,4 +1,4 @@
-"""What a file's path says: its keys for links, its record number, its session."""
+"""Names derived from a file's path: its keys for links, its record number, its session."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _TYPES = (".md", ".txt", ".json")
 
 
 def document_keys(path: str, number: int | None = None) -> tuple[str, ...]:
-    """The keys under which others may link to ``path`` (relative to the drop zone, with ``/``).
+    """Return the keys under which others may link to ``path`` (relative to the drop zone, with
+    ``/``).
 
-    ``path:`` is exact; ``name:`` is the bare file name; ``record:`` is a number, in its folder
-    and anywhere.
+    ``path:`` is exact; ``name:`` is the bare file name; ``record:`` is a number, in its folder and
+    anywhere.
     """
     folder, name = posixpath.split(path)
     keys = [f"path:{path.casefold()}", f"name:{name.casefold()}"]
@@ -30,7 +31,9 @@ def document_keys(path: str, number: int | None = None) -> tuple[str, ...]:
 
 
 def link_keys(href: str, path: str) -> tuple[str, ...]:
-    """The keys for a link found in ``path``, strictest first; empty if it leads to no document."""
+    """Return the keys for a link found in ``path``, strictest first; empty if it leads to no
+    document.
+    """
     bare = unquote(href.split("#", 1)[0].split("?", 1)[0]).strip()
     if not bare.casefold().endswith(_TYPES):
         return ()
@@ -44,13 +47,13 @@ def link_keys(href: str, path: str) -> tuple[str, ...]:
 
 
 def number_keys(number: int, path: str) -> tuple[str, ...]:
-    """The keys for a record that is named by its number alone."""
+    """Return the keys for a record that is named only by its number."""
     folder = posixpath.dirname(path).casefold()
     return tuple(dict.fromkeys((f"record:{folder}#{number}", f"record:#{number}")))
 
 
 def record_number(path: str) -> int | None:
-    """The number that a file's name begins with, as in ``0015-dns.md`` or ``ADR-015.md``."""
+    """Return the number at the start of a file's name, as in ``0015-dns.md`` or ``ADR-015.md``."""
     name = posixpath.basename(path)
     match = None if _DAY.match(name) else _NUMBER.match(name)
     return int(match[1]) if match else None
@@ -65,16 +68,18 @@ def date_in_name(path: str) -> int | None:
 
 
 def session_name(path: str) -> str:
-    """The session of a transcript that names none: the path without its ending."""
+    """Return the session of a transcript without one: the path without its extension."""
     return str(PurePosixPath(path).with_suffix(""))[-200:] or "session"
 
 
 def conversation_name(session: str) -> str:
-    """``team-session-03`` belongs to ``team``, in any folder; others are one by themselves."""
+    """Return the conversation of a session: ``team`` for ``team-session-03``, in any folder; others
+    unchanged.
+    """
     match = _SESSION.match(posixpath.basename(session))
     return match[1] if match else session
 
 
 def title_of(path: str) -> str:
-    """A title for a file that has none."""
+    """Return a title for a file that has none."""
     return " ".join(re.split(r"[-_\s]+", PurePosixPath(path).stem)).strip() or "untitled"

@@ -24,11 +24,11 @@ class Passage:
     """One statement.
 
     Attributes:
-        said: its own words; ``lead`` is the line that announces the list it stands in.
+        said: its own words; ``lead`` is the line that introduces its list.
         hangs: it begins in a way that needs the text before it, and could not be joined to it.
         opens: it is the first of its paragraph or item.
         listed: it was a list item or a table row.
-        linked: it is a link, or a link with its title, and says nothing itself.
+        linked: it is a link, or a link with its title, and no statement.
         checked: set for a task box.
     """
 
@@ -52,11 +52,11 @@ class Passage:
 
 
 def statements(blocks: Sequence[Block]) -> Iterator[Passage]:
-    """Return the statements of a section in order.
+    """Yield the statements of a section in order.
 
-    A paragraph gives its sentences; one that hangs on the sentence before is joined to it. Items
-    take the line that announces them; short ones make one statement with it. Code is left out,
-    with the line that announces it.
+    A paragraph gives its sentences; one that depends on the sentence before is joined to it. Items
+    take the line that introduces them; short ones make one statement with it. Code is left out,
+    with the line that introduces it.
     """
     lead: Passage | None = None
     at = 0
@@ -102,7 +102,7 @@ def _sentences(block: Block) -> Iterator[Passage]:
 
 
 def located(block: Block) -> Iterator[tuple[str, int, int]]:
-    """Return a block's sentences with the lines that each stands on."""
+    """Yield a block's sentences with the lines of each."""
     raw = (block.raw or block.text).split("\n")
     exact = len(raw) == block.last - block.first + 1
     starts: list[int] = []
@@ -144,7 +144,7 @@ def _listed(blocks: Sequence[Block], lead: Passage | None) -> Iterator[Passage]:
 
 
 def _items(blocks: Sequence[Block]) -> Iterator[Passage]:
-    """Items with what is nested in them; a task box stands for itself."""
+    """Yield items with nested ones; a task box is separate."""
     at = 0
     while at < len(blocks):
         head = blocks[at]
@@ -183,7 +183,7 @@ def _item(block: Block) -> Passage:
 
 
 def _is_link(said: str, links: Sequence[Link]) -> bool:
-    """Return whether an entry of a list of links: a label, and what it is called."""
+    """Return True for an entry of a list of links: a label and its title."""
     if not links:
         return False
     head = re.sub(r"^\W+", "", said)

@@ -18,7 +18,9 @@ from ingest.reasons import Part
 from memgraph.errors import IngestRejected
 
 Above = Callable[[str], bytes | None]
-"""The content of a file in the folder above that of the file in hand; None: there is no such."""
+"""Returns the content of a file in the parent folder of the current file; None: there is no
+such.
+"""
 USERS: Final = ("users.json", "org_users.json")
 """Files, beside the folders of the channels, that name the users."""
 
@@ -39,11 +41,11 @@ _SPOKEN: Final = frozenset(
 
 
 def no_file_above(_name: str) -> None:
-    """Of a file that is read by itself."""
+    """Return None, for a file that is read by itself."""
 
 
 def is_slack_day(value: Any) -> bool:
-    """Whether a JSON value is a day of a channel: most of its items have Slack's time stamps."""
+    """Return True for a day of a channel: most of its items have Slack's time stamps."""
     if not isinstance(value, list):
         return False
     good = sum(isinstance(each, dict) and _ts(each) is not None for each in value)
@@ -51,7 +53,7 @@ def is_slack_day(value: Any) -> bool:
 
 
 def is_slack_list(value: Any) -> bool:
-    """Whether a JSON value is users.json or channels.json, which say who and where, not what."""
+    """Return True for users.json or channels.json, which contain no messages."""
     if not isinstance(value, list) or not value:
         return False
     return all(
@@ -67,7 +69,9 @@ def is_slack_list(value: Any) -> bool:
 
 @lru_cache(maxsize=4)
 def _names_in(users: bytes) -> Mapping[str, str]:
-    """The name to show of each user in users.json, by id. All days of an export read the same."""
+    """Return the display name of each user in users.json, by id. All days of an export read the
+    same.
+    """
     names: dict[str, str] = {}
     try:
         value = load_json(decode(users)[0])
@@ -83,10 +87,11 @@ def _names_in(users: bytes) -> Mapping[str, str]:
 def parse_slack_day(
     value: Any, path: str, findings: tuple[Finding, ...] = (), above: Above = no_file_above
 ) -> ParsedDocument:
-    """Each message as an episode. A thread is a session, over all its days; so is the day's rest.
+    """Return each message as an episode. A thread is a session, over all its days; so is the day's
+    rest.
 
     Args:
-        above: reads users.json; whom it leaves out, the messages themselves may name.
+        above: reads users.json; the messages themselves may name other users.
     """
     turns = Turns(path, list(findings))
     messages = [each for each in value if isinstance(each, dict)]
@@ -157,7 +162,7 @@ def _words(message: Mapping[str, Any], people: Mapping[str, str]) -> str:
 
 
 def _plain(text: str, people: Mapping[str, str]) -> str:
-    """Text without Slack's marks: names for ids, the words of links, ``&`` for ``&amp;``."""
+    """Return text without Slack's markup: names for ids, the text of links, ``&`` for ``&amp;``."""
 
     def said(match: re.Match[str]) -> str:
         target, _, label = match[1].partition("|")

@@ -1,4 +1,4 @@
-"""JSON read strictly: what ``json.loads`` lets through and a database or a reader cannot bear."""
+"""Strict JSON: rejects what ``json.loads`` accepts and a database or a reader cannot handle."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _OutOfRange(ValueError):
 
 
 def load_json(text: str) -> Any:
-    """The value in ``text``.
+    """Return the value in ``text``.
 
     Raises:
         IngestRejected: json_invalid, json_truncated, json_duplicate_key, json_not_a_number (NaN,
@@ -67,7 +67,7 @@ def load_json(text: str) -> Any:
 
 
 def _check_depth(text: str) -> None:
-    """Before parsing: the parser's own limit is the interpreter's stack."""
+    """Check the depth before parsing: the parser's own limit is the interpreter's stack."""
     depth = 0
     for match in _MARK.finditer(text):
         mark = text[match.start()]

@@ -1,4 +1,4 @@
-"""Plain text: a conversation when it reads like one, otherwise prose."""
+"""Plain text: a conversation when it looks like one, otherwise prose."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Unit:
     listed: bool = False
 
     def block(self) -> Block:
-        """The same as a block of Markdown."""
+        """Return the same as a block of Markdown."""
         return Block(
             "item" if self.listed else "paragraph",
             " ".join(self.parts),
@@ -56,8 +56,10 @@ class _Unit:
 
 
 def parse_text(text: str, path: str, findings: tuple[Finding, ...] = ()) -> ParsedDocument:
-    """Episodes for a transcript; else the statements, untyped. A date on a line of its own dates
-    what follows."""
+    """Return episodes for a transcript; else the untyped statements.
+
+    A date on a line of its own dates the following text.
+    """
     if is_transcript(text):
         return parse_transcript(text, path, findings)
     keys = KeySource()
@@ -85,7 +87,7 @@ def sentence(
     section: tuple[str, ...] = (),
     title: str | None = None,
 ) -> Iterator[Candidate]:
-    """Untyped candidates for a statement; one without a letter is left out."""
+    """Yield untyped candidates for a statement; one without a letter is left out."""
     attributes = _attributes(section, title)
     for piece in split_long(passage.text, MAX_PASSAGE_CHARS):
         if any(char.isalpha() for char in piece):
@@ -113,9 +115,9 @@ def task(
     section: tuple[str, ...] = (),
     title: str | None = None,
 ) -> Iterator[Candidate]:
-    """A task box as a Todo. One that is done stands for nothing open any more: superseded.
+    """Yield a task box as a Todo; a ticked one is superseded.
 
-    What is a word or a placeholder, or an order to whatever model reads it, is no task.
+    A single word, a placeholder, or an instruction to a model is no task.
     """
     if len(passage.said.split()) < 2 or is_placeholder(passage.said):
         return
@@ -165,7 +167,7 @@ def _units(text: str) -> Iterator[_Unit]:
 
 
 def _continues(previous: str, line: str) -> bool:
-    """Whether a line goes on with the sentence of the line above it."""
+    """Return True when a line continues the sentence of the line above it."""
     if line[0].islower():
         return True
     return len(previous) >= _WRAPPED_CHARS

@@ -1,4 +1,4 @@
-"""Conversations written down as text: ``Name: words``, with dates as headings or beside names."""
+"""Conversations as text: ``Name: words``, with dates as headings or beside names."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _LABELS = frozenset(_LABEL_WORDS.split())
 
 @dataclass(slots=True)
 class Turns:
-    """The episodes of a conversation file, as they are read, and what was left out."""
+    """The episodes of a conversation file, and what was left out."""
 
     path: str
     findings: list[Finding]
@@ -81,11 +81,11 @@ class Turns:
         attributes: Mapping[str, Any] | None = None,
         numbered: bool = True,
     ) -> None:
-        """Append a turn, in pieces where it is long.
+        """Append a turn, in pieces when it is long.
 
         Args:
-            numbered: its place in the session is the next one of this file; False: the next one
-                in the store, for a session that goes on from file to file.
+            numbered: its position in the session is the next one of this file; False: the next one
+                in the store, for a session that continues from file to file.
         """
         pieces = list(split_long(text, MAX_TURN_CHARS))
         if not pieces:
@@ -111,7 +111,7 @@ class Turns:
             self.candidates.append(made)
 
     def document(self, format_: Format, title: str | None = None) -> ParsedDocument:
-        """What was read, as a document."""
+        """Return the episodes as a document."""
         return ParsedDocument(
             format_,
             tuple(self.candidates),
@@ -142,7 +142,9 @@ class _Turn:
 
 
 def is_transcript(text: str) -> bool:
-    """Whether most of ``text`` is turns of a conversation, judged by its first 400 lines."""
+    """Return True when most of ``text`` is turns of a conversation, judged by its first 400
+    lines.
+    """
     opened: list[_Line] = []
     filled = 0
     dated = False
@@ -165,7 +167,7 @@ def is_transcript(text: str) -> bool:
 
 
 def parse_transcript(text: str, path: str, findings: tuple[Finding, ...] = ()) -> ParsedDocument:
-    """Each turn as an episode, in order; a dated heading begins a session.
+    """Return each turn as an episode, in order; a dated heading begins a session.
 
     ``event_time`` is that of the heading, unless the turn has a date of its own; ``sequence``
     counts the turns of a session from 0.
@@ -202,7 +204,7 @@ def episode(
     event_time: int | None,
     turn_id: str,
 ) -> Candidate:
-    """One turn of a conversation as a candidate. What was said is observed, not known."""
+    """Return one turn of a conversation as a candidate, observed and not known."""
     return Candidate(
         key,
         content,
@@ -256,7 +258,7 @@ def _read_turns(text: str) -> tuple[list[_Turn], list[int | None], str | None]:
 
 
 def _begin_session(turns: list[_Turn], starts: list[int | None], moment: int | None) -> None:
-    """A date directly under a session's heading dates that session instead of beginning one."""
+    """Begin a session; a date directly under its heading dates it instead of beginning another."""
     fresh = not turns or turns[-1].session != len(starts) - 1
     if fresh and starts[-1] is None:
         starts[-1] = moment
@@ -265,7 +267,7 @@ def _begin_session(turns: list[_Turn], starts: list[int | None], moment: int | N
 
 
 def _heading_time(line: str) -> int | None:
-    """The time of a line that is a date and nothing more."""
+    """Return the time of a line that is only a date."""
     if len(line) > 100 or not any(char.isdigit() for char in line):
         return None
     heading = _HEADING.match(line)

@@ -1,4 +1,4 @@
-"""Notes of an Obsidian vault: its links and marks as plain Markdown, its tags and aliases."""
+"""Notes of an Obsidian vault: its links and markup as plain Markdown, its tags and aliases."""
 
 from __future__ import annotations
 
@@ -30,20 +30,22 @@ _TAG = re.compile(r"(?<!\S)#((?=[\w/-]*[^\W\d_])[\w/-]{1,64})")
 
 
 def is_note(text: str) -> bool:
-    """Whether a Markdown text may be a note of a vault: it has properties or links of that kind."""
+    """Return True when a Markdown text may be a note of a vault: it has properties or wiki
+    links.
+    """
     return text.startswith("---") or "[[" in text
 
 
 def as_markdown(text: str) -> str:
-    """The text with Markdown's links for ``[[Note]]``, and without a vault's other marks.
+    """Return the text with Markdown links for ``[[Note]]``, and without a vault's other markup.
 
-    Each line keeps its number; code stays as it is.
+    Each line keeps its number; code is unchanged.
     """
     return "\n".join(line if code else _plain(line) for line, code in _lines(text))
 
 
 def tags_in(text: str) -> tuple[str, ...]:
-    """The ``#tags`` of a text, outside of code."""
+    """Return the ``#tags`` of a text, outside of code."""
     found: dict[str, None] = {}
     for line, code in _lines(text):
         if not code and "#" in line and len(found) < _MAX_TAGS:
@@ -52,7 +54,7 @@ def tags_in(text: str) -> tuple[str, ...]:
 
 
 def with_properties(parsed: ParsedDocument, front: FrontMatter, path: str) -> ParsedDocument:
-    """A note that is found by its aliases too, and is joined with those its properties name."""
+    """Return a note with its aliases as names, joined with the notes that its properties name."""
     aliases = [f"name:{alias.casefold()}.md" for alias in front.aliases]
     links = tuple(_property_links(parsed, front, path))
     known = {link.target for link in parsed.links}
@@ -84,7 +86,7 @@ def _property_links(
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Each line, and whether it is code or one of the properties."""
+    """Yield each line, and whether it is code or a property."""
     fenced = False
     properties = text.startswith("---\n")
     for place, line in enumerate(text.split("\n")):
@@ -122,7 +124,7 @@ def _as_link(match: re.Match[str]) -> str:
 
 
 def _target(inner: str) -> tuple[str | None, str]:
-    """The file that a link leads to, None: no note; and the words that stand for it."""
+    """Return the file of a link, None: no note; and its text."""
     place, _, shown = inner.partition("|")
     # In a table the mark between them is escaped.
     name, _, heading = place.rstrip("\\").partition("#")

@@ -1,8 +1,8 @@
-"""The anchor: a small file beside the database that holds the journal's head.
+"""The anchor: a small file beside the database with the journal's head.
 
 It is written after each commit and never synced, so it may lag behind a crash, but never run ahead:
-a journal that does not hold the anchored entry was cut or rewritten. Such an anchor is evidence: it
-stays as it is, whatever is written afterwards, until somebody accepts the journal with a reason.
+a journal without the anchored entry was cut or rewritten. Such an anchor is evidence: it stays
+unchanged, whatever is written afterwards, until somebody accepts the journal with a reason.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ _FORM = re.compile(r"(\d{20}) ([0-9a-f]{64}|-{64})\n")
 
 
 class AnchorState(StrEnum):
-    """How a journal and its anchor stand to one another.
+    """The agreement of a journal and its anchor.
 
-    ``behind``: acknowledged entries are gone, or are others than they were; ``missing`` and
-    ``damaged``: nobody can tell.
+    ``behind``: acknowledged entries are gone or were changed; ``missing`` and ``damaged``: unknown.
     """
 
     AGREES = "agrees"
@@ -34,7 +33,7 @@ class AnchorState(StrEnum):
 
 
 def anchor_path(database: Path, folder: str = "") -> Path:
-    """Return where the anchor of an orchestrator's database lies.
+    """Return the path of the anchor of an orchestrator's database.
 
     Args:
         folder: of ``memory.audit.anchor_path``; empty: beside the database.
@@ -45,7 +44,7 @@ def anchor_path(database: Path, folder: str = "") -> Path:
 
 
 def write(path: Path, head: Head) -> None:
-    """One write of fixed length in place: short enough to be whole or not at all."""
+    """Write the head in place, with one write of fixed length, short enough to be atomic."""
     record = f"{head.seq:020d} {head.hash or '-' * 64}\n".encode()
     flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     handle = os.open(path, flags, 0o600)
@@ -56,10 +55,10 @@ def write(path: Path, head: Head) -> None:
 
 
 def read(path: Path) -> Head | None:
-    """The anchored head; None when there is no anchor.
+    """Return the anchored head; None when there is no anchor.
 
     Raises:
-        JournalBroken: something is there that is no anchor, or cannot be read.
+        JournalBroken: the file is no anchor, or cannot be read.
     """
     try:
         text = path.read_text(encoding="ascii")
@@ -74,7 +73,7 @@ def read(path: Path) -> Head | None:
 
 
 def read_state(path: Path) -> Head | AnchorState | None:
-    """Return the anchored head; None when there is no anchor, or that it is damaged."""
+    """Return the anchored head; None when there is no anchor, or ``DAMAGED``."""
     try:
         return read(path)
     except JournalBroken:
@@ -82,11 +81,11 @@ def read_state(path: Path) -> Head | AnchorState | None:
 
 
 def compare(snapshot: Snapshot, anchored: Head | AnchorState | None) -> AnchorState:
-    """Return whether the journal holds the anchored entry.
+    """Return whether the journal has the anchored entry.
 
     Args:
-        anchored: as ``read_state`` returned it before the snapshot began: the
-            journal in that holds at least what was anchored then.
+        anchored: as ``read_state`` returned it before the snapshot began: its journal has at least
+            what was anchored then.
     """
     if isinstance(anchored, AnchorState):
         return anchored
@@ -100,10 +99,10 @@ def compare(snapshot: Snapshot, anchored: Head | AnchorState | None) -> AnchorSt
 def require_held(
     snapshot: Snapshot, anchored: Head | AnchorState | None, orchestrator: str
 ) -> AnchorState:
-    """Return how the two stand to one another, unless entries are gone.
+    """Return how the two agree, unless entries are gone.
 
     Raises:
-        JournalBroken: the journal does not hold what was acknowledged.
+        JournalBroken: the journal lacks acknowledged entries.
     """
     state = compare(snapshot, anchored)
     if state is AnchorState.BEHIND and isinstance(anchored, Head):

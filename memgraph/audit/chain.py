@@ -1,4 +1,4 @@
-"""The journal's own soundness: every seal recomputed, the end compared with the anchor."""
+"""Checking the journal itself: every seal recomputed, the end compared with the anchor."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def check_chain(
     proofs: Proofs | None = None,
     key: bytes | None = None,
 ) -> Head:
-    """Recompute every seal and compare the anchored entry; gives the journal's head.
+    """Recompute every seal and compare the anchored entry; return the journal's head.
 
     Args:
-        anchored: what the anchor said before the snapshot began; None: there is
-            no anchor to compare with (not a finding here).
-        proofs: what proves redactions outside of the database; None: it is not asked.
-        key: of a keyed journal; entries of before it was set are sealed without one.
+        anchored: the anchor as it was before the snapshot began; None: there is no anchor to
+            compare with (not a finding here).
+        proofs: the proofs of redactions outside of the database; None: not checked.
+        key: of a keyed journal; older entries are sealed without one.
     """
     head = Head(0, "")
     number = 0
@@ -82,7 +82,7 @@ def _entries(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
 def _check_changed(
     entry: tuple[Any, ...], redaction: Redaction | None, proofs: Proofs | None, report: VerifyReport
 ) -> None:
-    """Report an entry that its seal does not fit, unless a proven erasure left it so."""
+    """Report an entry that does not match its seal, unless a proven erasure changed it."""
     seq, details, sealed = entry[0], entry[5], entry[-1]
     if redaction is None or not redaction.fits(details, sealed):
         report.add(

@@ -1,4 +1,4 @@
-"""What an audit found: values with stable codes."""
+"""Findings of an audit: values with stable codes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class Code(StrEnum):
-    """The kinds of damage. Those of `REBUILDABLE` are mended by ``memgraph rebuild``."""
+    """The kinds of damage. ``memgraph rebuild`` repairs those of `REBUILDABLE`."""
 
     DATABASE_DAMAGED = "database.damaged"
     SCHEMA_CHANGED = "schema.changed"
@@ -65,7 +65,7 @@ REBUILDABLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be. ``subject``: the id of what is concerned."""
+    """One defect. ``subject``: the id of what is concerned."""
 
     code: Code
     message: str
@@ -86,9 +86,9 @@ class VerifyReport:
     """What was checked and what was found.
 
     Attributes:
-        findings: in the order they were found, at most `MAX_PER_CODE` of each code.
-        totals: how many there are of each code, those beyond the limit included.
-        checked: how many of each thing were looked at.
+        findings: in order, at most `MAX_PER_CODE` of each code.
+        totals: how many there are of each code, without that limit.
+        checked: how many of each kind were checked.
         last_at: when the last entry of the journal was made, in milliseconds; None: it has none.
     """
 
@@ -103,12 +103,12 @@ class VerifyReport:
 
     @property
     def rebuildable(self) -> bool:
-        """Whether ``memgraph rebuild`` mends all that was found."""
+        """True when ``memgraph rebuild`` repairs all findings."""
         return set(self.totals) <= REBUILDABLE
 
     @property
     def summary(self) -> str:
-        """All of it in one line that a person reads."""
+        """Return all of it in one line for people."""
         number = self.checked.get("journal_entries", 0)
         entries = "1 entry" if number == 1 else f"{number:,} entries"
         last = (

@@ -1,6 +1,6 @@
-"""The journal: a change is told in the transaction that makes it, each entry seals the last.
+"""The journal: a change is recorded in its own transaction, each entry seals the last.
 
-How an entry is sealed stands in ``storage/journal.py``.
+``storage/journal.py`` defines how an entry is sealed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import Transaction
 
 LEAST_KEY: Final = 32
-"""Bytes of a key, at least."""
+"""Minimum length of a key, bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One change: what was done (``remember``, ``resolve``, …), to which memory, with what."""
+    """One change: the action (``remember``, ``resolve``, …), the memory, and the details."""
 
     action: str
     subject: str | None = None
@@ -73,10 +73,10 @@ def append(
     state: str | None = None,
     key: bytes | None = None,
 ) -> Head:
-    """Add entries at the end, inside the caller's transaction.
+    """Append entries, inside the caller's transaction.
 
     Args:
-        state: what the last of them tells of the tables; None: none of those changed.
+        state: the digests of the tables for the last entry; None: no table changed.
         key: of a keyed journal.
     """
     seq, last = journal.head(transaction)

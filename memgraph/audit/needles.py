@@ -1,9 +1,9 @@
-"""Finding many strings at once in bytes, however they are written down there.
+"""Searching many strings at once in bytes, in all their encodings.
 
-A string stands in a database as UTF-8, in a file as UTF-16, too, in a JSON text with escapes, and
-in a JSON text inside of another one with escapes of escapes. Where only its beginning stands it was
-cut short: that betrays it too. All positions of a buffer are hashed at once with numpy, and the few
-that may begin a string are compared.
+A string is stored in a database as UTF-8, in a file also as UTF-16, in a JSON text with escapes,
+and in a JSON text inside of another one with escapes of escapes. A truncated beginning counts as an
+occurrence, too. All positions of a buffer are hashed at once with numpy, and the few that may begin
+a string are compared.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _WAYS: Final[tuple[Callable[[str], bytes], ...]] = (
     lambda text: text.encode("utf-16-le", "surrogatepass"),
     lambda text: text.encode("utf-16-be", "surrogatepass"),
 )
-# What a few letters or digits stand in by chance: ids, digests, large numbers.
+# Where a few letters or digits occur by chance: ids, digests, large numbers.
 _BARE: Final = re.compile(r"[0-9A-Za-z]{1,11}")
 _TOKEN: Final = re.compile(rb"[a-z]{2,5}_[0-9A-HJKMNP-TV-Z]{26}|[0-9a-f]{32,}|[0-9]{10,}")
 _TOKEN_BYTES: Final = 80
@@ -60,7 +60,7 @@ _ESCAPE_BYTES: Final = 6
 
 
 class Hit(NamedTuple):
-    """A place where a string stands: which one, from where to where (bytes)."""
+    """An occurrence: the number of the string, its start and end (bytes)."""
 
     string: int
     start: int
@@ -69,7 +69,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """One way in which one string is written; its first ``least`` bytes are enough to know it."""
+    """One encoding of one string; its first ``least`` bytes are enough to recognise it."""
 
     string: int
     data: bytes
@@ -79,7 +79,7 @@ class _Written:
     bare: bool = False
 
     def extent(self, buffer: bytes, start: int) -> int:
-        """How many bytes of it stand there, in whole characters."""
+        """Return how many bytes of it match there, in whole characters."""
         if buffer.startswith(self.data, start):
             return len(self.data)
         ends = list(accumulate(len(self.way(each)) for each in self.text))
@@ -90,12 +90,12 @@ class _Written:
 
 
 class Needles:
-    """Strings to be looked for.
+    """The strings to search for.
 
     Args:
         strings: of four bytes at least; shorter ones are never found.
-        least: how many first characters of a string betray it, where not ``ENOUGH`` of them do.
-        blobs: bytes that are looked for as they are; they are numbered after the strings.
+        least: how many first characters of a string identify it, if not ``ENOUGH``.
+        blobs: bytes that are searched literally; they are numbered after the strings.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Needles:
         return len(self.strings) + len(self._blobs)
 
     def hits(self, buffer: bytes) -> Iterator[Hit]:
-        """Where strings stand in it, in no order; one place may be told for several strings."""
+        """Yield occurrences, unordered; one place may match several strings."""
         for size in _ANCHORS:
             known = self._by_anchor[size]
             if not known:
@@ -125,14 +125,14 @@ class Needles:
                         yield Hit(each.string, start, start + each.extent(buffer, start))
 
     def found_in(self, buffer: bytes) -> set[int]:
-        """Which of the strings stand in it."""
+        """Return which of the strings occur in it."""
         return {each.string for each in self.hits(buffer)}
 
     def spans(self, buffer: bytes) -> list[tuple[int, int]]:
-        """Return the parts of it that are said by the strings, in order and apart.
+        """Return the spans of the strings, in order and disjoint.
 
-        An escape of JSON that begins or ends such a part belongs to it whole: what is left when the
-        parts are replaced can be read as before.
+        An escape of JSON that begins or ends such a span belongs to it as a whole: the text remains
+        readable when the spans are replaced.
         """
         hits = _joined((each.start, each.end) for each in self.hits(buffer))
         return _joined(
@@ -141,7 +141,7 @@ class Needles:
         )
 
     def scrub(self, text: str) -> str:
-        """The text with a mark where the strings stood; the same object where there are none."""
+        """Return the text with a mark in place of the strings; the same object without any."""
         data = text.encode("utf-8", "surrogatepass")
         spans = self.spans(data)
         if not spans:
@@ -154,7 +154,7 @@ class Needles:
 
     @property
     def overlap(self) -> int:
-        """So many bytes before a piece of a file may begin a string that ends in it."""
+        """The maximum number of bytes before a piece of a file in which a string may begin."""
         return max((each.least for each in self._written), default=1) - 1
 
     @cached_property
@@ -185,7 +185,7 @@ class Needles:
 
     @cached_property
     def _tables(self) -> dict[int, np.ndarray]:
-        """Of each size: whether an anchor has a hash."""
+        """Return for each size the table of the anchors' hashes."""
         import numpy as np
 
         tables = {}
@@ -197,7 +197,7 @@ class Needles:
         return tables
 
     def _places(self, buffer: bytes, size: int) -> Iterator[int]:
-        """Where an anchor may stand."""
+        """Yield possible positions of an anchor."""
         import numpy as np
 
         table = self._tables[size]

@@ -1,7 +1,7 @@
-"""Redactions: which entries of the journal an erasure may have changed, and what proves that.
+"""Redactions: the journal entries that an erasure may have changed, and their proofs.
 
-An entry of the chain lists what was redacted. Whoever can write the database can add such an entry,
-so it proves nothing by itself: the proof is a signed report that lies outside of the database.
+An entry of the chain lists what was redacted. A writer of the database can forge such an entry, so
+it proves nothing by itself: the proof is a signed report outside of the database.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _LISTED = """
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """What an entry of the journal says of an earlier one that was redacted.
+    """The record of a redacted entry in a later entry of the journal.
 
     Attributes:
         seq, hash: number and seal of the redacted entry.
         details: SHA-256 of its details as they are now.
-        listed_in: the number of the entry that says so.
+        listed_in: the number of the entry with this record.
         ended_in: of the entry that ended the erasure; None: it did not end.
         entries: how many entries the erasure redacted in all.
     """
@@ -50,7 +50,7 @@ class Redaction:
     entries: int
 
     def fits(self, details: Any, sealed: str) -> bool:
-        """Return whether an entry is as this redaction left it."""
+        """Return True when an entry is as this redaction left it."""
         if not isinstance(details, str):
             return False
         digest = hashlib.sha256(details.encode("utf-8", "surrogatepass")).hexdigest()
@@ -58,7 +58,7 @@ class Redaction:
 
     @property
     def listed(self) -> tuple[int, str, str]:
-        """How a signed report lists it."""
+        """Return the form in a signed report."""
         return self.seq, self.hash, self.details
 
 

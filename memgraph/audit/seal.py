@@ -1,7 +1,7 @@
-"""The seal of a memory: one hash over all that never changes in it, journalled when it is stored.
+"""The seal of a memory: one hash over all its immutable fields, journalled when it is stored.
 
-``content_hash`` evens out white space and says nothing of where a memory came from; the seal covers
-the exact text, who may see it, its source, its place in the conversation and its times.
+``content_hash`` normalises white space and ignores a memory's origin; the seal covers the exact
+text, its visibility, its source, its place in the conversation and its times.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ SEALED_FIELDS = (
 
 
 def memory_seal(row: Mapping[str, Any]) -> str:
-    """SHA-256 (64 hexadecimal digits) of the sealed fields as a JSON array without spaces.
+    """Return the SHA-256 (64 hexadecimal digits) of the sealed fields as a JSON array without
+    spaces.
 
     Args:
-        row: the columns of ``memories``; others than ``SEALED_FIELDS`` are not looked at.
+        row: the columns of ``memories``; others than ``SEALED_FIELDS`` are ignored.
     """
     sealed = compact_array([row[name] for name in SEALED_FIELDS])
     return hashlib.sha256(sealed.encode("utf-8", "surrogatepass")).hexdigest()

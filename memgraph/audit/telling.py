@@ -1,6 +1,6 @@
-"""What an entry of the journal says of a memory's status and of its values. Pure.
+"""The status and values of a memory that a journal entry records. Pure.
 
-Entries of earlier releases say less; what they leave open is no contradiction.
+Entries of earlier releases record less; what they omit is no contradiction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PRECISION: Final = 1e-9
 
 
 def reasons(action: str, subject: str | None, told: Mapping[str, Any]) -> frozenset[str] | None:
-    """The reasons with which a status may have begun that an entry tells of; None: any.
+    """Return the possible reasons of a status that an entry records; None: any.
 
     Args:
         action, subject, told: of the entry; ``told`` are its details.
@@ -57,7 +57,7 @@ def _replaced(told: Mapping[str, Any]) -> frozenset[str] | None:
 
 
 def confidence_after(action: str, told: Mapping[str, Any]) -> Any:
-    """The confidence that an entry left a memory with; None: it does not tell."""
+    """Return the confidence of a memory after an entry; None: it is not recorded."""
     if action == "confirm":
         return 1.0
     if action in ("resolve", "reopen"):
@@ -67,7 +67,7 @@ def confidence_after(action: str, told: Mapping[str, Any]) -> Any:
 
 
 def differing(stored: Mapping[str, Any], told: Mapping[str, Any]) -> list[str]:
-    """The names of the values that are told otherwise than they are stored."""
+    """Return the names of the values that differ from the recorded ones."""
     return [
         name
         for name, value in stored.items()

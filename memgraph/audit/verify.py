@@ -61,7 +61,9 @@ _FAULTS = {
 
 
 def check_vectors(snapshot: Snapshot, report: VerifyReport) -> None:
-    """Report vectors that are damaged, missing, or beside the visibility of their memory."""
+    """Report vectors that are damaged, missing, or inconsistent with the visibility of their
+    memory.
+    """
     number = integrity.vectors().scalar(snapshot)
     report.checked["vectors"] = number
     for faulty in embeddings.index(snapshot).check():
@@ -83,24 +85,24 @@ def verify(
     anchor_file: Path | None = None,
     key: bytes | None = None,
 ) -> VerifyReport:
-    """Check everything that can be checked; what is wrong is in the report, not raised.
+    """Check everything that can be checked; problems are reported, not raised.
 
     Compared with entries of the journal are the text of a memory and all that is sealed with it
-    (`SEALED_FIELDS`), its importance, confidence and decay rate where the journal tells them, its
+    (`SEALED_FIELDS`), its importance, confidence and decay rate if the journal records them, its
     status with times, reasons and actors, and edges with their resolutions; every other value with
-    the digest of its table. What is not compared stands in `table_digests.UNCOUNTED`.
+    the digest of its table. What is not compared is in `table_digests.UNCOUNTED`.
 
     Args:
-        stop: asked between two checks; the report is of those until then.
-        proofs: what proves redactions of the journal outside of the database; None: not asked.
-        anchor_file: where the anchor lies; None: beside the database.
+        stop: checked between two checks; the report has those until then.
+        proofs: proofs of redactions outside of the database; None: not checked.
+        anchor_file: the path of the anchor; None: beside the database.
         key: of a keyed journal; None: it has none.
 
     About 16 seconds of processor time for 100,000 memories; the write lock is held for the last
     half second.
 
     Raises:
-        StorageError: the database is busy or the disk fails, so that nothing can be said.
+        StorageError: the database is busy or the disk fails, so that there is no result.
     """
     report = VerifyReport()
     # Read before the snapshot begins: the journal in it holds at least what is anchored.
@@ -135,7 +137,7 @@ def verify(
 
 
 def check_pages(snapshot: Snapshot, report: VerifyReport) -> None:
-    """SQLite's own check of its pages."""
+    """Run SQLite's own check of its pages."""
     for message in inspection.quick_check(snapshot):
         if "fts5" in message.lower():
             report.add(Code.TEXT_INDEX_DRIFT, "the full-text index is damaged")
@@ -144,7 +146,7 @@ def check_pages(snapshot: Snapshot, report: VerifyReport) -> None:
 
 
 def check_schema(snapshot: Snapshot, report: VerifyReport) -> None:
-    """Tables, indexes and triggers are those that the migrations make."""
+    """Check that tables, indexes and triggers are those that the migrations make."""
     expected = provisioning.expected_schema()
     found = inspection.schema(snapshot)
     report.checked["schema_objects"] = len(found)
@@ -155,20 +157,20 @@ def check_schema(snapshot: Snapshot, report: VerifyReport) -> None:
 
 
 def check_postings(snapshot: Snapshot, report: VerifyReport) -> None:
-    """The postings that rank texts are those of the memories."""
+    """Check that the postings that rank texts are those of the memories."""
     if not text_index.INDEX.check(snapshot):
         report.add(Code.TEXT_INDEX_DRIFT, "the postings differ from the memories")
 
 
 def check_references(snapshot: Snapshot, report: VerifyReport) -> None:
-    """No row refers to a row that is not there."""
+    """Check that no row refers to a missing row."""
     for table, rowid, parent in inspection.dangling(snapshot):
         message = f"a row of {table} refers to a row of {parent} that is not there"
         report.add(Code.REFERENCE_DANGLING, message, table, rowid=rowid)
 
 
 def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
-    """Contents against their hash, and all that never changes against the journal."""
+    """Check contents against their hash, and immutable fields against the journal."""
     width = len(SEALED_FIELDS)
     number, last = 0, None
     moved = _moved(snapshot)
@@ -214,7 +216,7 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
 
 
 def check_sources(snapshot: Snapshot, report: VerifyReport) -> None:
-    """The id of a source is made from what it says."""
+    """Check that the id of a source matches its fields."""
     number = 0
     for stored_id, *values in integrity.sources().cursor(snapshot):
         number += 1
@@ -224,7 +226,7 @@ def check_sources(snapshot: Snapshot, report: VerifyReport) -> None:
 
 
 def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
-    """The status of a memory, its history and the journal say the same."""
+    """Check that the status of a memory, its history and the journal agree."""
     for memory_id, status, last in integrity.status_mismatches().cursor(snapshot):
         message = f"the memory is {status}, its history ends with {last}"
         report.add(Code.STATUS_MISMATCH, message, memory_id)
@@ -246,7 +248,7 @@ def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
 
 
 def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
-    """Edges and the resolutions of contradictions are as they were journalled."""
+    """Check that edges and the resolutions of contradictions are as they were journalled."""
     number = 0
     for edge in integrity.edges().cursor(snapshot):
         number += 1
@@ -281,7 +283,7 @@ def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
 
 
 def check_tables(snapshot: Snapshot, report: VerifyReport) -> None:
-    """The rows of every table are those that were written last, and those that are journalled."""
+    """Check that the rows of every table match their digests, and those in the journal."""
     for name, then, now in table_digests.differing(snapshot):
         rows = f"{now.rows:,} rows where {then.rows:,} were" if now.rows != then.rows else "rows"
         message = f"{name} was changed by something else than memgraph: it holds other {rows}"
@@ -293,7 +295,7 @@ def check_tables(snapshot: Snapshot, report: VerifyReport) -> None:
 
 
 def check_entities(snapshot: Snapshot, report: VerifyReport) -> None:
-    """How often an entity is named is how many memories are linked to it."""
+    """Check that the mentions of an entity match the number of its links."""
     report.checked["entities"] = integrity.count(snapshot, "entities")
     for entity_id, said, found in integrity.miscounted_entities().cursor(snapshot):
         message = f"the entity says {said} mentions and has {found}"
@@ -316,9 +318,9 @@ def check_copy(
     proofs: Proofs | None = None,
     key: bytes | None = None,
 ) -> VerifyReport:
-    """What a backup or an import must fulfil: pages, references, journal and contents.
+    """Check a backup or an import: pages, references, journal and contents.
 
-    Indexes are left out: they can be made anew from what is checked here.
+    Indexes are left out: they can be rebuilt from what is checked here.
     """
     report = VerifyReport()
     checks: list[tuple[str, Check]] = [
@@ -368,9 +370,10 @@ def _as_journalled(
 
 
 def _moved(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    """What the journal told last of the numbers that were changed; of those that never were, none.
+    """Return the last journalled values of numbers that were changed.
 
-    An own statement and no join: SQLite joins the memories with it by reading all of it each time.
+    A statement of its own and no join: SQLite joins the memories with it by reading all of it each
+    time.
     """
     found: dict[str, dict[str, Any]] = {}
     for memory_id, action, details, _, confirmed in integrity.moved().cursor(snapshot):
@@ -382,9 +385,9 @@ def _moved(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
 def _may_last(
     row: Sequence[Any], source_type: Any, captured_by: Any, values: Sequence[Any]
 ) -> bool:
-    """Return whether a migration may have set the decay rate of a memory to the 0 that it has.
+    """Return True when a migration may have set the decay rate of a memory to its current 0.
 
-    Whether a fact from a conversation is a quotation its turns show; that is not looked up.
+    Whether a fact from a conversation is a quotation depends on its turns, which are not read.
     """
     sealed = dict(zip(SEALED_FIELDS, row, strict=False))
     stored = dict(zip(VALUES, values, strict=True))
@@ -405,13 +408,13 @@ def _may_last(
 def _values_edited(
     values: Sequence[Any], remembered: Mapping[str, Any], moved: dict[str, Any]
 ) -> list[str]:
-    """The names of the values that differ from what the journal told of them, where it tells."""
+    """Return the names of the values that differ from the journalled ones."""
     told = {name: each for name, each in remembered.items() if name in VALUES}
     return differing(dict(zip(VALUES, values, strict=True)), told | moved)
 
 
 def _periods_edited(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-    """The periods that none of the entries tells of as they are; those without any are untold."""
+    """Yield the periods that none of their journal entries records as they are."""
     found = integrity.status_entries().cursor(snapshot)
     for (status_id, memory_id, actor, reason), entries in groupby(found, lambda row: row[:4]):
         for *_, action, subject, by, details in entries:
@@ -440,13 +443,15 @@ def _object(text: Any) -> dict[str, Any]:
 
 
 def _words(details: Any) -> dict[str, Any]:
-    """What an entry says, without the mark that an erasure took words out of it."""
+    """Return an entry's details, without the mark of an erasure."""
     return {key: one for key, one in _object(details).items() if key != ERASED}
 
 
 @contextmanager
 def _told_as_findings(report: VerifyReport, stage: str) -> Iterator[None]:
-    """Damage that a check runs into is a finding; a busy database or a failing disk is raised."""
+    """Turn damage that a check runs into into a finding; a busy database or a failing disk is
+    raised.
+    """
     try:
         with sqlite.translated_errors():
             yield

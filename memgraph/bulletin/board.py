@@ -1,7 +1,7 @@
-"""The bulletin of one open orchestrator, made anew only when something changed, and never missing.
+"""The bulletin of one open orchestrator, rebuilt only after a change, with a fallback.
 
-A bulletin is asked for on every message, before anything else is assembled: a broken database must
-not stop that. ``current`` raises; ``bulletin_or_fallback`` gives the last good one instead.
+A bulletin is requested for every message, before anything else is assembled: a broken database must
+not stop that. ``current`` raises; ``bulletin_or_fallback`` returns the last good one instead.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class _Kept(NamedTuple):
 
 
 class BulletinBoard:
-    """Makes, keeps and falls back. Safe from several threads.
+    """Builds and caches bulletins, with fallbacks. Thread-safe.
 
     Args:
         database: of the orchestrator.
         settings: size limits and the number of snapshots.
         folder: of the snapshots; None: none are written or read.
         plain_viewer: whose snapshots are named by ``change_seq`` alone.
-        log: told of every fallback and every snapshot that could not be written.
-        deferred: snapshots wait for ``flush``, which spares a message about 1 ms; else they are
+        log: records every fallback and every snapshot that could not be written.
+        deferred: snapshots wait for ``flush``, which saves a message about 1 ms; else they are
             written as soon as a bulletin is made.
-        erased: gives another value after texts were erased, by whatever process.
+        erased: returns another value after texts were erased, by any process.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class BulletinBoard:
             self._snapshots = Snapshots(folder, keep=settings.keep_snapshots, plain_key=plain_key)
 
     def current(self, viewer: Viewer = DEFAULT_VIEWER) -> Bulletin:
-        """The bulletin as of the last change.
+        """Return the bulletin as of the last change.
 
         Raises:
             StorageError: the database cannot be read.
@@ -110,15 +110,15 @@ class BulletinBoard:
 
     @property
     def waiting(self) -> int:
-        """How many snapshots wait for ``flush``."""
+        """The number of snapshots that wait for ``flush``."""
         return len(self._waiting)
 
     def flush(self) -> int:
-        """Write the snapshots that wait, the last one of each view; gives their number.
+        """Write the waiting snapshots, the last one of each view; return their number.
 
         Raises:
             StorageError: the database cannot be read.
-            OSError: a snapshot of before an erasure cannot be removed.
+            OSError: a snapshot from before an erasure cannot be removed.
         """
         with self._files:
             with self._lock:
@@ -130,7 +130,7 @@ class BulletinBoard:
         return len(waiting)
 
     def bulletin_or_fallback(self, viewer: Viewer = DEFAULT_VIEWER) -> Issued:
-        """The current bulletin, else the last good one of this viewer, else an empty one."""
+        """Return the current bulletin, else the last good one of this viewer, else an empty one."""
         try:
             return Issued(self.current(viewer))
         except (StorageError, MemoryDisabled, OSError) as error:
@@ -141,7 +141,7 @@ class BulletinBoard:
             return Issued(last or self._empty(viewer), warning, cause)
 
     def forget(self) -> None:
-        """Drop what is kept, in memory and as snapshots; to be called after text was erased.
+        """Drop the cache, in memory and as snapshots; to be called after text was erased.
 
         Raises:
             OSError: a snapshot cannot be removed.
@@ -155,7 +155,7 @@ class BulletinBoard:
                 self._snapshots.clear()
 
     def snapshot_files(self) -> list[Path]:
-        """The files of snapshots that ``forget`` would remove now."""
+        """Return the snapshot files that ``forget`` would remove now."""
         return [] if self._snapshots is None else self._snapshots.files()
 
     def _keep(self, viewer: Viewer, kept: _Kept) -> None:
@@ -181,9 +181,9 @@ class BulletinBoard:
             self._tell(NO_SNAPSHOT, error)
 
     def _require_unerased(self, change_seq: int) -> None:
-        """Remove snapshots where one was made before an erasure, maybe by another process.
+        """Remove snapshots made before an erasure, maybe by another process.
 
-        Looked at after they were written: an erasure that comes later removes them itself.
+        Checked after they were written: a later erasure removes them itself.
         """
         with self._database.read() as snapshot:
             if change_seq < erased_through(snapshot) and self._snapshots is not None:
@@ -214,7 +214,7 @@ class BulletinBoard:
 def without_database(
     folder: Path, settings: BulletinSettings, viewer: Viewer, error: MemgraphError
 ) -> Issued:
-    """The last good bulletin, else an empty one, when the database cannot even be opened."""
+    """Return the last good bulletin, else an empty one, when the database cannot even be opened."""
     plain_key = view_key(DEFAULT_VIEWER, settings)
     key = view_key(viewer, settings)
     snapshots = Snapshots(folder, keep=settings.keep_snapshots, plain_key=plain_key)

@@ -1,4 +1,4 @@
-"""A bulletin made of what is on offer, and for whom."""
+"""Composing a bulletin from candidates, for one view."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def composed(
     key: str,
     totals: Mapping[policy.Section, int] | None = None,
 ) -> Bulletin:
-    """Return the bulletin of what is on offer; pure.
+    """Return the bulletin of the candidates; pure.
 
     Args:
         totals: as of ``policy.compose``.
@@ -49,7 +49,7 @@ def composed(
 
 
 def view_key(viewer: Viewer, settings: BulletinSettings) -> str:
-    """16 hexadecimal digits that tell apart who sees what, and under which limits."""
+    """Return 16 hexadecimal digits that identify a view and its limits."""
     limits = (settings.max_chars, settings.max_line_chars, settings.min_confidence)
     return _view_key(viewer, limits)
 

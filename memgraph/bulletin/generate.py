@@ -1,8 +1,8 @@
 """Making a bulletin from the database.
 
-Equal journal heads give equal bytes: no clock is asked, and what changes without a journal entry
-(when a memory was last read) is not looked at. Stored confidence is therefore what "uncertain"
-means here, and expiry is judged at the time of the last change.
+Equal journal heads give equal bytes: no clock is read, and data that changes without a journal
+entry (when a memory was last read) is not used. "Uncertain" therefore refers to the stored
+confidence, and expiry is judged at the time of the last change.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def generate_in(
     settings: BulletinSettings,
     as_of: int | None = None,
 ) -> Bulletin:
-    """Do the same as ``generate`` on the snapshot of a reader.
+    """Return the bulletin of ``generate`` on the snapshot of a reader.
 
     Args:
         as_of: milliseconds; the bulletin of that time, byte for byte. None: that of now.
@@ -123,7 +123,7 @@ def generate_in(
 
 
 def _in_section(one: Excerpt, section: Section, conflicts: Conflicts) -> Line:
-    """The line of a memory, with what contradicts it."""
+    """Return the line of a memory, with what contradicts it."""
     lead = _until(one)
     if section is Section.KNOWLEDGE_SUMMARY:
         lead = f"{one.type}: "
@@ -135,7 +135,7 @@ def _in_section(one: Excerpt, section: Section, conflicts: Conflicts) -> Line:
 
 
 def _persons_first(found: Sequence[Excerpt]) -> list[Excerpt]:
-    """What a person said, then what stands in files: the best of each file, its second best …"""
+    """Sort what persons said first, then files: the best of each file, then its second best …"""
     of_file: Counter[str] = Counter()
     places = {}
     for one in found:
@@ -150,7 +150,7 @@ def _is_shown(one: Excerpt) -> bool:
 
 
 def _in_turn(*kinds: list[Line]) -> Iterator[Line]:
-    """One of each as long as any is left: of a few places no kind takes all."""
+    """Return one of each kind in turns while any is left, so that no kind takes all places."""
     return (line for row in zip_longest(*kinds) for line in row if line is not None)
 
 
@@ -178,5 +178,5 @@ def _status(one: Excerpt) -> str:
 
 
 def _day(ms: int) -> str:
-    """The date in UTC; five times as fast as by way of a whole timestamp."""
+    """Return the date in UTC; five times as fast as via a full timestamp."""
     return date.fromordinal(_EPOCH + ms // MS_PER_DAY).isoformat()

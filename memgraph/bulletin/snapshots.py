@@ -1,7 +1,7 @@
-"""Snapshots of bulletins: ``<change_seq>.md`` to read, ``<change_seq>.json`` to fall back to.
+"""Snapshots of bulletins: ``<change_seq>.md`` to read, ``<change_seq>.json`` as a fallback.
 
-Bulletins of one journal head that were made for different viewers differ: all but the plain one
-carry the key of their view in the name, and only the one made for the same view is read back.
+Bulletins of one journal head for different viewers differ: all but the plain one have the key of
+their view in the name, and only one for the same view is read back.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _MAX_BYTES = 4_000_000
 
 
 class Snapshots:
-    """The files of one orchestrator.
+    """The snapshot files of one orchestrator.
 
     Args:
-        folder: made when the first snapshot is written; what it stands in has to be there.
+        folder: made when the first snapshot is written; its parent has to exist.
         keep: >= 1; how many snapshots (pairs of files) remain: the last ones written.
         plain_key: the view whose files are named by ``change_seq`` alone.
     """
@@ -34,7 +34,7 @@ class Snapshots:
         self._plain_key = plain_key
 
     def save(self, bulletin: Bulletin) -> Path:
-        """Write both files, each whole or not at all, and remove the oldest; gives the .md.
+        """Write both files, each atomically, and remove the oldest; return the .md.
 
         Raises:
             OSError: the folder or a file cannot be written.
@@ -51,7 +51,7 @@ class Snapshots:
         return text
 
     def latest(self, view_key: str) -> Bulletin | None:
-        """The newest readable snapshot of this view; None when there is none."""
+        """Return the newest readable snapshot of this view; None: there is none."""
         for path in self._found(view_key):
             bulletin = _read(path)
             if bulletin is not None and bulletin.view_key == view_key:
@@ -59,7 +59,7 @@ class Snapshots:
         return None
 
     def clear(self) -> None:
-        """Remove every snapshot: what was erased from the database must not live on here.
+        """Remove every snapshot: erased text must not remain here.
 
         Raises:
             OSError: a file cannot be removed.
@@ -68,12 +68,12 @@ class Snapshots:
             _remove(path)
 
     def files(self) -> list[Path]:
-        """What ``clear`` would remove."""
+        """Return the files that ``clear`` would remove."""
         pairs = ((path, path.with_suffix(".md")) for path in self._found())
         return sorted(each for pair in pairs for each in pair if each.is_file())
 
     def _found(self, view_key: str | None = None) -> list[Path]:
-        """The .json files, of one view or of all, the newest first."""
+        """Return the .json files, of one view or of all, newest first."""
         try:
             paths = list(self._folder.iterdir())
         except FileNotFoundError:
@@ -99,7 +99,7 @@ def _modified(path: Path) -> int:
 
 
 def _read(path: Path) -> Bulletin | None:
-    """None for a file that is gone, cut short or not a bulletin."""
+    """Return the bulletin in a file; None when it is gone, truncated or invalid."""
     try:
         with path.open("rb") as file:
             return Bulletin.model_validate_json(file.read(_MAX_BYTES))
@@ -114,8 +114,8 @@ def _remove(path: Path) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """A crash of the process leaves the old file or the new one. It is not synced to disk: one
-    that a power cut garbled is passed over when it is read.
+    """Replace a file atomically, without syncing: one that a power cut garbled is skipped when
+    read.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}.new")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)

@@ -1,7 +1,7 @@
-"""How well labels were found: precision, recall and F1 with the counts they rest on.
+"""Scores of predicted labels: precision, recall and F1 with their counts.
 
-Pure arithmetic over labels; nothing here knows how a label was made. Every ratio whose
-denominator is zero is 0.0, so that a classifier which stays silent is not praised for it.
+Pure arithmetic over labels; nothing here knows how a label was made. Every ratio whose denominator
+is zero is 0.0, so that a classifier which predicts nothing is not rewarded for it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class EntitiesScore(TypedDict):
 
 
 def score_types(gold: Sequence[str], predicted: Sequence[str]) -> TypesScore:
-    """Accuracy and macro-F1 of the types of lines; ``none`` is the ninth label.
+    """Return accuracy and macro-F1 of the types of lines; ``none`` is the ninth label.
 
     The macro average is taken over the labels that occur in either sequence.
 
@@ -117,7 +117,7 @@ def score_pairs(gold: Sequence[str], predicted: Sequence[str]) -> PairsScore:
 
 
 def score_changes(gold: Sequence[str], predicted: Sequence[str]) -> ChangesScore:
-    """Return how many changes were noticed, and how many of the other pairs were called one.
+    """Return how many changes were detected, and how many other pairs were called a change.
 
     Raises:
         InvalidInput: the sequences differ in length, or a label is not "change" or "none".
@@ -134,7 +134,7 @@ def score_changes(gold: Sequence[str], predicted: Sequence[str]) -> ChangesScore
 def score_entities(
     gold_spans: Sequence[Iterable[Span]], predicted_spans: Sequence[Iterable[Span]]
 ) -> EntitiesScore:
-    """Micro precision, recall and F1 over spans, over all types and for each.
+    """Return micro precision, recall and F1 over spans, over all types and for each.
 
     Args:
         gold_spans: for each text its true spans, in any order.

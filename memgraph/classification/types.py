@@ -1,8 +1,8 @@
-"""Which of the eight types a line is worth remembering as, or none of them.
+"""The classifier of lines: which of the eight memory types a line has, or none.
 
-A multinomial logistic regression over the features of `types_features` and the static
-embedding of the line. Only numpy is used here; the weights are made by
-``benchmarks/train_types.py`` from ``benchmarks/corpus/types.jsonl``.
+A multinomial logistic regression over the features of `types_features` and the static embedding of
+the line. Only numpy is used here; the weights are made by ``benchmarks/train_types.py`` from
+``benchmarks/corpus/types.jsonl``.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class TypeClassifier:
         self._embed = embed
 
     def classify(self, texts: Sequence[str]) -> list[TypeGuess]:
-        """The guess for every text, in order.
+        """Return the guess for every text, in order.
 
         Raises:
             ProviderAnswerInvalid: the embedding function returned no table of ``len(texts)`` rows.
@@ -107,7 +107,7 @@ class TypeClassifier:
 def probabilities(
     weights: TypeWeights, texts: Sequence[str], vectors: NDArray[np.float32] | None
 ) -> NDArray[np.float32]:
-    """Softmax of the label scores, shape (n, 9), columns as in `TYPE_LABELS`.
+    """Return the softmax of the label scores, shape (n, 9), columns as in `TYPE_LABELS`.
 
     A text's sparse features are scaled to a vector of norm 1, as in training.
     """
@@ -149,7 +149,9 @@ def _guess(row: NDArray[np.float32]) -> TypeGuess:
 
 @cache
 def load_weights(model: str) -> TypeWeights:
-    """The shipped weights: ``"both"`` uses words and the embedding, ``"words"`` words alone."""
+    """Return the shipped weights: ``"both"`` uses words and the embedding, ``"words"`` words
+    alone.
+    """
     with np.load(WEIGHTS_FILE, allow_pickle=False) as data:
         names: list[str] = json.loads(bytes(data["names"]).decode("utf-8"))
         table = data[f"{model}_table"].astype(np.float32)

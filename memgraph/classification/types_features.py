@@ -1,4 +1,4 @@
-"""What the type classifier looks at in a line: words, cue categories, word classes, shape.
+"""The features of the type classifier: words, cue categories, word classes, shape.
 
 Features are strings; their weights are learnt (benchmarks/train_types.py). Cue categories join
 words of one function across languages ("must", "muss", "il faut"), and class n-grams replace
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 MAX_CHARACTERS: Final = 600
-"""A line is judged by its beginning; what lies behind this many characters is not read."""
+"""A line is judged by its beginning; characters beyond this number are not read."""
 
 CUES_FILE: Final = Path(__file__).parent / "data" / "types_cues.txt"
 _LONGEST_PHRASE: Final = 4
@@ -69,7 +69,7 @@ class _Cues(NamedTuple):
 
 
 def tokenize(text: str) -> list[Token]:
-    """Words, numbers and marks of ``text``; linear in its length."""
+    """Return words, numbers and marks of ``text``; linear in its length."""
     tokens: list[Token] = []
     for written in _TOKEN.findall(text):
         lower = written.casefold().replace("’", "'")
@@ -111,7 +111,7 @@ def _cues() -> _Cues:
 
 
 def features(text: str) -> list[str]:
-    """The names of the features present in ``text``, without repetition, in a fixed order."""
+    """Return the names of the features in ``text``, without repetition, in a fixed order."""
     text = text[:MAX_CHARACTERS].strip()
     tokens = tokenize(text)
     words = [token.lower for token in tokens]
@@ -193,7 +193,7 @@ def _add_classes(tokens: list[Token], categories: list[str], found: dict[str, No
 
 
 def _form(token: Token, *, first: bool) -> str:
-    """The class of a word that is no cue: its grammar or its shape."""
+    """Return the class of a word that is no cue: its grammar or its shape."""
     word = token.lower
     head = word[0]
     if head.isdigit():

@@ -23,7 +23,7 @@ Read = Callable[[bytes], T]
 
 
 class Repeat(StrEnum):
-    """Whether a call may be sent again when its outcome is unknown.
+    """The rule for sending a call again when its outcome is unknown.
 
     ``SAFE``: it changes nothing, or the same thing. ``KEYED``: a write that carries an
     Idempotency-Key, which the server does once. ``NEVER``: any other.

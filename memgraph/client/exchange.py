@@ -1,4 +1,4 @@
-"""How one call is carried out: sent, waited for, repeated where that is safe. No IO.
+"""The carrying out of one call: send, wait, repeat where that is safe. No IO.
 
 ``exchange`` is a generator. It yields steps (``Send``, ``Pause``, ``Work``) and is sent their
 results, so that a blocking and an asynchronous sender share every rule.

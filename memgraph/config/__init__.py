@@ -1,4 +1,4 @@
-"""Settings: what there is, what is in force, and where each value came from."""
+"""Settings: the keys, the values in force, and the origin of each value."""
 
 from memgraph.config.loading import SettingValue, describe, load_settings
 from memgraph.config.reference import Key, keys

@@ -1,4 +1,4 @@
-"""What a setting can be: the types of fields, and what is refused."""
+"""Types of settings, and their validation."""
 
 from __future__ import annotations
 

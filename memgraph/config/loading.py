@@ -49,7 +49,7 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Reads the settings for a runtime root, or for one orchestrator of it.
+    """Return the settings for a runtime root, or for one orchestrator of it.
 
     Args:
         root: holds ``memgraph.toml``; a missing file is an empty one.
@@ -80,7 +80,7 @@ def load_settings(
 
 
 def describe(settings: Settings) -> list[SettingValue]:
-    """Every setting in force and where it came from, in the order of the reference."""
+    """Return every setting in force and its origin, in the order of the reference."""
     return [
         SettingValue(name, _value_at(settings, name), settings._origins.get(name, DEFAULT_ORIGIN))
         for name in keys()
@@ -129,7 +129,9 @@ def _flat_layer(tree: Mapping[str, Any], origin: str) -> dict[str, _Given]:
 
 
 def _flat(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Dotted names and values; an empty table counts as a value, so that its name is checked."""
+    """Yield dotted names and values; an empty table counts as a value, so that its name is
+    checked.
+    """
     for part, value in tree.items():
         name = f"{prefix}{part}"
         if isinstance(value, Mapping) and value and name not in keys():
@@ -153,7 +155,9 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
 
 
 def _parse(key: Key, text: str, variable: str) -> Any:
-    """The text of a variable as the type of its key: numbers, true/false, folders by ``:``."""
+    """Return the text of a variable as the type of its key: numbers, true/false, folders by
+    ``:``.
+    """
     try:
         if key.kind is bool:
             return _TRUTH[text.strip().lower()]
@@ -206,7 +210,7 @@ def _nested(merged: Mapping[str, _Given]) -> dict[str, Any]:
 
 
 def _known_prefix(location: tuple[int | str, ...]) -> str:
-    """The key of an error; inside a list the location goes on with the item's number."""
+    """Return the key of an error; inside a list the location continues with the item's number."""
     name = ".".join(str(part) for part in location)
     while name not in keys():
         name = name.rpartition(".")[0]

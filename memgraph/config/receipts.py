@@ -1,4 +1,4 @@
-"""The settings of receipts: what is kept of what was handed out, and how long."""
+"""The settings of receipts: what is recorded of hand-outs, and how long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys that there are, read off the schema: for loading, for describing and for the docs."""
+"""The keys of the settings, read from the schema: for loading, for describing and for the docs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Key:
 
     @property
     def type_text(self) -> str:
-        """How the type is told to a person."""
+        """Return the type as text for people."""
         if self.choices:
             return " or ".join(f'"{choice}"' for choice in self.choices)
         return "list of str" if self.kind is tuple else self.kind.__name__
@@ -44,20 +44,20 @@ class Key:
 
 @cache
 def keys() -> dict[str, Key]:
-    """Every key by its dotted name, in the order of the schema."""
+    """Return every key by its dotted name, in the order of the schema."""
     return {key.name: key for key in _walk(Settings, "")}
 
 
 @cache
 def groups() -> frozenset[str]:
-    """The dotted names of all tables, e.g. ``memory.retrieval``."""
+    """Return the dotted names of all tables, e.g. ``memory.retrieval``."""
     return frozenset(
         name.rsplit(".", depth)[0] for name in keys() for depth in range(1, name.count(".") + 1)
     )
 
 
 def reference_table() -> str:
-    """The Markdown table of docs/configuration.md, one row for each key."""
+    """Return the Markdown table of docs/configuration.md, one row for each key."""
     rows = ["| key | type | default | range | meaning |", "|---|---|---|---|---|"]
     for key in keys().values():
         meaning = f"{key.description} Global only." if key.global_only else key.description
@@ -69,12 +69,12 @@ def reference_table() -> str:
 
 
 def _as_toml(value: Any) -> str:
-    """A default as it is written in TOML; JSON writes these types the same way."""
+    """Return a default as it is written in TOML; JSON writes these types the same way."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def _walk(group: type[BaseModel], prefix: str, *, global_only: bool = False) -> Iterator[Key]:
-    """What is said of a group holds for all its keys."""
+    """Yield the keys of a group; properties of a group hold for all its keys."""
     for name, field in group.model_fields.items():
         annotation, extra = field.annotation, field.json_schema_extra
         is_global = global_only or (isinstance(extra, dict) and bool(extra.get("global_only")))

@@ -1,4 +1,4 @@
-"""The settings of trust: how far a source is trusted that nobody said anything of."""
+"""The settings of trust: the tier of a source without an assignment."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class QuotaSettings(Group):
 
 
 class TrustSettings(Group):
-    """The lower of its two tiers is that of a source, until an operator names one."""
+    """A source has the lower of its two tiers, until an operator assigns one."""
 
     captured_by: CaptorTiers = Field(default_factory=CaptorTiers)
     source_type: SourceTypeTiers = Field(default_factory=SourceTypeTiers)

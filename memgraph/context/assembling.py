@@ -1,6 +1,6 @@
-"""Candidates in, a context out: what is taken of each tier, in which words, and what is left out.
+"""Assembling a context from candidates: what each tier gets, cut texts, and what is left out.
 
-Pure: the same candidates, plan and counter give the same context, whatever order they come in.
+Pure: the same candidates, plan and counter give the same context, in whatever order they come.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _JOINING = 4
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a context is to be; see ``ContextRequest``.
+    """The parameters of a context; see ``ContextRequest``.
 
     Attributes:
         mark: of the fence, 16 hexadecimal digits.
-        query: what says the same is left out, and what is cut keeps the place of its words.
-        min_relevance: what has less to do with the query is not recalled; None: all is.
+        query: repetitions of it are left out, and cut texts keep the place of its words.
+        min_relevance: less relevant memories are not recalled; None: all are.
     """
 
     budget_tokens: int
@@ -58,9 +58,9 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A context without what names it: see ``ContextPackage``.
+    """A context without its ids: see ``ContextPackage``.
 
-    ``left_out_reasons``: how many were left out for each reason, of all.
+    ``left_out_reasons``: how many of all were left out for each reason.
     """
 
     items: tuple[PackedItem, ...] = ()
@@ -75,7 +75,9 @@ class Assembled:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A candidate as it would be written, and why; ``place``: its rank in its tier, from 0."""
+    """A candidate as it would be written, with the reasons; ``place``: its rank in its tier, from
+    0.
+    """
 
     candidate: Candidate
     text: str
@@ -94,7 +96,7 @@ class _Line:
 
 
 def assembled(candidates: Iterable[Candidate], plan: Plan, counter: TokenCounter) -> Assembled:
-    """The context of some candidates, each of another memory.
+    """Return the context of some candidates, each of another memory.
 
     Those of a tier without a share are not considered.
     """
@@ -153,7 +155,7 @@ def assembled(candidates: Iterable[Candidate], plan: Plan, counter: TokenCounter
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What stands before and after the lines of a block, and what it costs."""
+    """The text before and after the lines of a block, and its cost."""
 
     before: str = ""
     after: str = ""
@@ -170,7 +172,7 @@ def _frame(given: Sequence[Candidate], plan: Plan, counter: TokenCounter) -> _Fr
 
 
 def _whole(kept: Sequence[Candidate], tier: Tier, plan: Plan, counter: TokenCounter) -> list[_Line]:
-    """The lines of one tier as they are, best first."""
+    """Return the uncut lines of one tier, best first."""
     found = []
     of_tier = [each for each in kept if each.tier is tier]
     for place, (each, reasons) in enumerate(ranked(of_tier, tier, plan.head_tail)):
@@ -182,7 +184,7 @@ def _whole(kept: Sequence[Candidate], tier: Tier, plan: Plan, counter: TokenCoun
 
 @dataclass(frozen=True, slots=True)
 class _Cutting:
-    """Shortens what fits nowhere; ``words``: those of the query."""
+    """Shortens lines that do not fit; ``words``: those of the query."""
 
     plan: Plan
     counter: TokenCounter
@@ -190,14 +192,14 @@ class _Cutting:
     words: frozenset[str]
 
     def within(self, whole: Sequence[_Line], reach: int) -> list[_Line]:
-        """The lines of a tier that can have ``reach`` tokens: only what is above it is cut."""
+        """Return the lines of a tier limited to ``reach`` tokens each: only longer ones are cut."""
         long = sum(line.cost > reach for line in whole)
         left = reach - sum(line.cost for line in whole if line.cost <= reach)
         limit = max(reach // _ITEMS_OF_A_TIER, left // max(long, 1), _LEAST_LINE)
         return [self._cut(line, limit) if line.cost > reach else line for line in whole]
 
     def grown(self, chosen: Sequence[_Line]) -> list[_Line]:
-        """What is left at last goes to what was cut, best first."""
+        """Return the lines with the remaining tokens given to cut ones, best first."""
         rest = self._most - sum(line.cost for line in chosen)
         longer: dict[str, _Line] = {}
         for line in sorted(chosen, key=lambda each: each.place):
@@ -239,7 +241,9 @@ def _line_of(each: Candidate, text: str) -> BlockLine:
 def _at_most(
     most: int, fitting: Sequence[_Line], together: Mapping[str, Collection[str]]
 ) -> list[_Line]:
-    """The best of what fits, the tiers in turns; both sides of a contradiction or none."""
+    """Return the best lines that fit, by turns of the tiers; both sides of a contradiction or
+    none.
+    """
     in_turns = sorted(fitting, key=lambda line: line.place)
     wanted = select_within([(line.memory_id, 1) for line in in_turns], most, together).chosen
     inside = set(wanted)
@@ -253,8 +257,9 @@ def _written(
     counter: TokenCounter,
     together: Mapping[str, Collection[str]],
 ) -> tuple[list[_Line], str, int]:
-    """The lines in their order and the block, which is counted as a whole: it may cost more than
-    its lines do one by one. Then the last goes, and what belongs to it.
+    """Return the lines in order and the block, counted as a whole.
+
+    It may cost more than its lines do one by one: then the last line goes, with what belongs to it.
     """
     shown = _in_order(chosen)
     while shown:
@@ -272,8 +277,9 @@ def _written(
 
 
 def _in_order(chosen: Sequence[_Line]) -> list[_Line]:
-    """The task's in time order, then the project's and everybody's by rank; of an open
-    contradiction the later side right before the earlier one.
+    """Return the task's lines in time order, then the project's and the global ones by rank.
+
+    Of an open contradiction the later side comes right before the earlier one.
     """
     of_task = [line for line in chosen if line.candidate.tier is Tier.TASK]
     ordered = [
@@ -357,7 +363,7 @@ def _use(tier: Tier, share: int, chosen: Sequence[_Line], given: Sequence[Candid
 
 
 def _ratio(chosen: Sequence[_Line], given: Sequence[Candidate]) -> float:
-    """By the same estimate for both, whatever counts the block."""
+    """Return the ratio by the same estimate for both, whatever counts the block."""
     considered = sum(each.memory.token_cost for each in given)
     shown = sum(
         token_cost(line.text) if line.shortened else each.memory.token_cost

@@ -1,7 +1,7 @@
-"""Where the items of a tier lie: the protocol, and the backend that keeps them in memory.
+"""Backends for the items of a tier: the protocol, and one that keeps them in memory.
 
-``memgraph.service.context.database_backend`` keeps them in an orchestrator's database. Both answer
-the same to everything; the language of ``filters`` is that of ``memgraph.rules.filters``.
+``memgraph.service.context.database_backend`` keeps them in an orchestrator's database. Both give
+the same answers; the language of ``filters`` is that of ``memgraph.rules.filters``.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ OLDEST_FIRST = "-timestamp"
 
 @runtime_checkable
 class MemoryBackend(Protocol):
-    """The items of one task, of one project or of everybody. Thread-safe."""
+    """The items of one task, of one project or of the global tier. Thread-safe."""
 
     def add(self, item: ContextItem) -> None:
-        """Keep an item; one of the same id is replaced, and the very same one is there already.
+        """Store an item; it replaces one with the same id, and an equal one is not stored again.
 
         Raises:
             InvalidInput: it cannot be stored, see ``memgraph.context.items.memory_input_of``.
@@ -32,12 +32,12 @@ class MemoryBackend(Protocol):
         ...
 
     def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
-        """Keep an item and, in the same step, evict what is too many then.
+        """Store an item and evict the excess, in one step.
 
-        What has to go is decided by ``memgraph.rules.lifecycle``.
+        What is evicted is decided by ``memgraph.rules.lifecycle``.
 
         Returns:
-            The ids of what had to go, the first to go first.
+            The ids of the evicted items, in order.
 
         Raises:
             InvalidInput, StorageError: as ``add``; or ``max_items`` is below 1. Nothing changed.
@@ -45,19 +45,19 @@ class MemoryBackend(Protocol):
         ...
 
     def trim(self, max_items: int) -> int:
-        """Evict what is over ``max_items``; gives how many had to go. Raises as ``add_bounded``."""
+        """Evict what is over ``max_items``; return how many. Raises as ``add_bounded``."""
         ...
 
     def query(
         self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
     ) -> list[ContextItem]:
-        """The items that pass a filter, in an order.
+        """Return the items that pass a filter, sorted.
 
         Args:
             filters: ``{"kind": "code", "tags": ["bug"], "importance": {"$gte": 0.7}}``; empty:
                 every item passes.
             limit: 1 to 1,000,000 items.
-            order_by: ``timestamp`` is the newest first, ``-timestamp`` the oldest first; so with
+            order_by: ``timestamp`` is newest first, ``-timestamp`` oldest first; so with
                 ``importance``, ``token_cost``, ``kind``, ``source`` and ``context_item_id``. Ties
                 are broken by id, the lowest first; items without the field come last either way.
 
@@ -68,28 +68,28 @@ class MemoryBackend(Protocol):
         ...
 
     def get(self, item_id: str) -> ContextItem | None:
-        """The item of that id; None: there is none."""
+        """Return the item with that id; None: there is none."""
         ...
 
     def delete(self, item_id: str) -> bool:
-        """Give up an item; False: there is none of that id."""
+        """Remove an item; False: there is none with that id."""
         ...
 
     def list_all(self) -> list[ContextItem]:
-        """Every item, the oldest first, ties by id."""
+        """Return every item, oldest first, ties by id."""
         ...
 
     def clear(self) -> int:
-        """Give up every item; gives how many there were."""
+        """Remove every item; return how many there were."""
         ...
 
     def count(self) -> int:
-        """How many items there are."""
+        """Return the number of items."""
         ...
 
 
 class InMemoryBackend:
-    """Items that are gone with the process: for tests, and for what no one need find again."""
+    """Items that are lost with the process: for tests, and for temporary data."""
 
     def __init__(self) -> None:
         self._items: dict[str, ContextItem] = {}

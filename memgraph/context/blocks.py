@@ -1,4 +1,4 @@
-"""Memories as text for a prompt. No text in a block, whatever it holds, can end its line or it.
+"""Memories as text for a prompt. No text in a block can end its line or the block.
 
 Pure and deterministic: the same lines, format and mark give the same text.
 """
@@ -36,19 +36,19 @@ def render(
     mark: str,
     insight: BlockLine | None = None,
 ) -> str:
-    """The block of some memories, in the order given, ending in a newline; "" for nothing.
+    """Return the block of some memories, in the order given, ending in a newline; "" for nothing.
 
     - ``fenced``: an introduction, ``<data-mark>``, for each memory a JSON object with ``id``,
       ``date``, ``source``, ``confidence`` and ``text``, ``</data-mark>``. No text holds ``<``.
     - ``list``: ``[Relevant Memory]``, then ``- text`` for each.
     - ``sections``: ``## Relevant memory``, then ``- text [id]`` for each.
 
-    What is contradicted says so: a field ``mark``, or behind the line ``[contradicted by …]``.
+    Contradicted memories are marked: by a field ``mark``, or after the line ``[contradicted by
+    …]``.
 
     Args:
         mark: 16 hexadecimal digits that are new for this block; only ``fenced`` shows it.
-        insight: the week's reflection. It comes last, under a heading of its own where there are
-            headings.
+        insight: the week's reflection. It comes last, under its own heading if there are headings.
 
     Raises:
         InvalidInput: not a mark, or not a format.
@@ -77,7 +77,7 @@ def render_line(
     line: BlockLine,
     format: BlockFormat,  # noqa: A002  as in render
 ) -> str:
-    """One memory as it stands in a block: one line, its newline with it."""
+    """Return one memory as it is in a block: one line, with its newline."""
     if format == BlockFormat.LIST:
         return f"- {one_line(line.text)}{_marked(line)}\n"
     if format == BlockFormat.SECTIONS:
@@ -99,5 +99,5 @@ def _marked(line: BlockLine) -> str:
 
 
 def as_json(value: Any) -> str:
-    """A value as one line of JSON in which no text can open or close a mark or a tag."""
+    """Return a value as one line of JSON in which no text can open or close a mark or a tag."""
     return json.dumps(value, ensure_ascii=False).translate(_IN_JSON)

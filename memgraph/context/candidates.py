@@ -1,4 +1,4 @@
-"""Candidates of a context: which of them say something of their own, and their order in a tier."""
+"""Candidates of a context: removing repetitions, and ranking within a tier."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memgraph.model.values import Memory
 from memgraph.rules.echo import normal_form
 from memgraph.rules.ranking import reciprocal_rank_fusion
 
-# Marks and labels around a question are no more than this beside it.
+# Maximum of markers and labels around a question.
 _MARKS_CHARS = 100
 
 
@@ -20,12 +20,12 @@ class Candidate:
     """A memory that may come into a context.
 
     Attributes:
-        citation: where it came from, in one line; shown: the same as its line has it.
+        citation: its source in one line; shown: the same as its line has it.
         confidence: 0..1, after decay.
-        recalled: its rank, from 1, among what was recalled; None: it was not.
-        beside: the id of the memory whose open contradiction brought it; None: it came by itself.
+        recalled: its rank, from 1, among the recalled ones; None: it was not recalled.
+        beside: the id of the memory whose open contradiction added it; None: it came by itself.
         against: ids of what it contradicts, unresolved.
-        mark: what its line says of that.
+        mark: the text about that in its line.
     """
 
     memory: Memory
@@ -40,14 +40,16 @@ class Candidate:
 
     @property
     def at(self) -> int:
-        """When it happened, else when it was stored."""
+        """The time of the event, else of the storing."""
         known = self.memory.event_time
         return self.memory.created_at if known is None else known
 
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """``kept`` say something; ``repeated`` say it again; ``asked`` say what was asked."""
+    """``kept``: distinct candidates; ``repeated``: repetitions; ``asked``: repetitions of the
+    query.
+    """
 
     kept: tuple[Candidate, ...]
     repeated: tuple[Candidate, ...]
@@ -55,9 +57,11 @@ class Distinct:
 
 
 def distinct(given: Iterable[Candidate], query: str) -> Distinct:
-    """Of equal texts one: a fact before a turn, then the one nearest to the task, then the best
-    recalled, with the best rank of them all. What says the query itself, in the normal form of
-    `memgraph.rules.echo`, tells nothing.
+    """Return one of equal texts: a fact before a turn, then the nearest to the task, then the best
+    recalled.
+
+    It gets the best rank of them all. Repetitions of the query itself, in the normal form of
+    `memgraph.rules.echo`, are left out.
     """
     places = {tier: place for place, tier in enumerate(Tier)}
     form = normal_form(query)
@@ -88,9 +92,9 @@ def distinct(given: Iterable[Candidate], query: str) -> Distinct:
 def ranked(
     of_tier: Sequence[Candidate], tier: Tier, head_tail: int
 ) -> list[tuple[Candidate, tuple[str, ...]]]:
-    """The candidates of one tier, best first, each with the reasons why it is considered.
+    """Return the candidates of one tier, best first, each with the reasons why it is considered.
 
-    Of a task its first and last items; then the others by the reciprocal ranks of relevance and
+    For a task its first and last items; then the others by the reciprocal ranks of relevance and
     importance.
     """
     ends = _ends(of_tier, head_tail) if tier is Tier.TASK else {}
@@ -111,7 +115,7 @@ def ranked(
 
 
 def by_time(each: Candidate) -> tuple[int, str]:
-    """Sorts the oldest first."""
+    """Return a sort key, oldest first."""
     return each.at, each.memory.memory_id
 
 
@@ -121,7 +125,7 @@ def _says(text: str, query: str, form: str) -> bool:
 
 
 def _ends(of_tier: Sequence[Candidate], count: int) -> Mapping[str, tuple[str, ...]]:
-    """The first and last items by id, those at the very ends first; and which each is."""
+    """Return the first and last items by id, those at the very ends first; and which each is."""
     in_time = [one.memory.memory_id for one in sorted(of_tier, key=by_time)]
     found: dict[str, tuple[str, ...]] = {}
     for first, last in zip(in_time[:count], in_time[::-1], strict=False):

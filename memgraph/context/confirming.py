@@ -1,4 +1,4 @@
-"""A person's consent to what changes what every project and every agent is told."""
+"""A person's consent to changes that affect every project and every agent."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable
 from memgraph.errors import ConfirmationMissing
 
 ConfirmationCallback = Callable[[str], bool]
-"""Asks a person a question and gives True for yes and False for no; it may take its time."""
+"""Asks a person a question and returns True for yes and False for no; it may take time."""
 
 
 def confirmed(callback: ConfirmationCallback | None, question: str) -> bool:
-    """Whether the person says yes.
+    """Ask the person; return True for yes.
 
-    Only True is consent and only False is a refusal: an answer that is neither, as that of a
-    callback which forgot to return one, is nobody's.
+    Only True is consent and only False is a refusal: any other answer, such as the None of a
+    callback that forgot to return one, is an error.
 
     Raises:
         ConfirmationMissing: nobody can be asked, the callback failed, or its answer is neither.

@@ -1,7 +1,7 @@
-"""What counts the tokens of a context: a model's own tokenizer where it is at hand, else a rule.
+"""Token counters: a model's own tokenizer if it is available, else an estimate.
 
-A tokenizer comes with litellm, which takes seconds to load: it is loaded in a thread, and until it
-is there the estimate counts. Nothing is ever downloaded for the sake of counting.
+A tokenizer comes with litellm, which takes seconds to load: it is loaded in a thread, and until
+then the estimate is used. Nothing is ever downloaded for counting.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memgraph.rules.budget import token_cost
 ESTIMATE: Final = "estimate"
 _KEPT_COUNTS = 8_192
 _MOST_MODELS = 64
-"""Models that are looked for; whoever names more, by chance or on purpose, gets the estimate."""
+"""The maximum number of models looked up; further ones get the estimate."""
 
 
 class TokenCounter(Protocol):
@@ -34,12 +34,12 @@ class TokenCounter(Protocol):
     def by_line(self) -> bool: ...
 
     def count(self, text: str) -> int:
-        """Tokens of a text, >= 0; the same for the same text."""
+        """Return the tokens of a text, >= 0; the same for the same text."""
         ...
 
 
 class Estimate:
-    """`memgraph.rules.budget.token_cost`; its docstring says how far off it is."""
+    """`memgraph.rules.budget.token_cost`; its docstring documents the error."""
 
     name = ESTIMATE
     # No token of the estimate holds white space.
@@ -60,7 +60,7 @@ _LOADING = Degraded(
 
 
 class Counters:
-    """The counters of a process's models, each loaded once. Safe from several threads."""
+    """The counters of a process's models, each loaded once. Thread-safe."""
 
     def __init__(self) -> None:
         self._estimate = Estimate()
@@ -69,7 +69,8 @@ class Counters:
         self._loading: dict[str, threading.Thread] = {}
 
     def at_hand(self, model: str | None) -> tuple[TokenCounter, tuple[Degraded, ...]]:
-        """What counts for a model now, without waiting, and why it is not its own tokenizer.
+        """Return the current counter of a model, without waiting, and why it is not its own
+        tokenizer.
 
         One that is not loaded yet is loaded in a thread meanwhile.
         """
@@ -81,7 +82,7 @@ class Counters:
         return (self._estimate, (_UNKNOWN,)) if found is None else (found, ())
 
     def wait(self, model: str, timeout_s: float | None = None) -> bool:
-        """Wait until it is known what counts for a model; whether it is.
+        """Wait until the counter of a model is known; return True when it is.
 
         Args:
             timeout_s: seconds; None: as long as it takes.
@@ -91,7 +92,7 @@ class Counters:
         return model in self._found
 
     def _start(self, model: str) -> threading.Thread | None:
-        """The thread that loads it; None: too many others were named before."""
+        """Return the thread that loads it; None: there were too many other models."""
         with self._lock:
             thread = self._loading.get(model)
             if thread is None and len(self._loading) < _MOST_MODELS:

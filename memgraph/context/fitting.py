@@ -1,4 +1,4 @@
-"""A line of a block within a number of tokens: a long text loses its middle."""
+"""Fitting a line of a block into a number of tokens: the middle of a long text is cut."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memgraph.model.enums import MemoryKind
 from memgraph.store.rows import built
 
 CUT = " … "
-"""Stands where the middle of a text was."""
+"""The mark in place of a text's cut middle."""
 
 _HEAD_PARTS, _PARTS = 2, 3
 _SMALLER = 0.9
@@ -37,10 +37,10 @@ def fitted(
     count: Callable[[str], int],
     words: Collection[str] = (),
 ) -> tuple[BlockLine, str, int]:
-    """The line, as it is rendered, and its cost; above ``limit`` tokens with a part of its text,
-    see `shortened`.
+    """Return the rendered line and its cost; above ``limit`` tokens with a part of its text, see
+    `shortened`.
 
-    Where not even twenty characters of the text fit, it stays as it is.
+    When not even twenty characters of the text fit, it stays as it is.
     """
     rendered, cost = written(line, format, count)
     if cost <= limit:
@@ -59,9 +59,10 @@ def fitted(
 
 
 def shortened(text: str, kept: int, words: Collection[str] = ()) -> str:
-    """The first two thirds and the last third of ``kept`` characters, and a mark between them.
+    """Return the first two thirds and the last third of ``kept`` characters, and a mark between
+    them.
 
-    Where the beginning and the end lack some of the words and the middle has them: a third each of
+    When the beginning and the end lack some of the words and the middle has them: a third each of
     the beginning, of the place with most of these words, and of the end. Cut between words, where
     there are blanks.
 
@@ -83,7 +84,7 @@ def shortened(text: str, kept: int, words: Collection[str] = ()) -> str:
 
 
 def _place_of(text: str, words: Collection[str], width: int) -> int | None:
-    """Where in the middle of a text most words stand that its ends lack; the first such place."""
+    """Return the first place in the middle of a text with most of the words that its ends lack."""
     if not words or width < _FEWEST_OF_THREE:
         return None
     end = len(text) - width
@@ -107,7 +108,7 @@ def _place_of(text: str, words: Collection[str], width: int) -> int | None:
 
 
 def _between_words(text: str, start: int, end: int) -> str:
-    """A span, less the words that it cuts; as it is where no blank is near."""
+    """Return a span without the words that it cuts; unchanged when no blank is near."""
     near = max((end - start) // 2, min(end - start, _NEAR_CHARS))
     if start and not text[start - 1].isspace():
         blank = _BLANK.search(text, start, start + near)
@@ -123,7 +124,7 @@ def written(
     format: BlockFormat,  # noqa: A002  as above
     count: Callable[[str], int],
 ) -> tuple[str, int]:
-    """A line as it is rendered, and its cost."""
+    """Return a rendered line and its cost."""
     if len(line.text) > _REMEMBERED_CHARS:
         rendered = render_line(line, format)
         return rendered, count(rendered)
@@ -139,7 +140,7 @@ def _remembered(
     format: BlockFormat,  # noqa: A002  as above
     count: Callable[[str], int],
 ) -> tuple[str, int]:
-    """What is held and what is most important comes into one context after another."""
+    """Return a rendered line and its cost, cached: the same memories come into many contexts."""
     memory_id, kind, text, at, citation, mark = said
     fields = {
         "memory_id": memory_id,

@@ -1,4 +1,4 @@
-"""The candidates of a context, read in one snapshot: what is recalled, held and most important."""
+"""The candidates of a context, read in one snapshot: recalled, held and most important ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memgraph.store.recall import Narrowing
 from memgraph.store.snapshot import Snapshot
 
 MAX_TASK_ITEMS = 200
-"""Of a task that holds more the first hundred and the last hundred are considered."""
+"""Of a task with more items the first hundred and the last hundred are considered."""
 
 MOST_BESIDE_RECALL = 10
 MAX_CONTRADICTIONS = 2_000
@@ -27,11 +27,11 @@ _TIERS = {tier.scope: tier for tier in Tier}
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Whose items are looked at.
+    """The task, project and limits of the candidates.
 
     Attributes:
         task_id, project_id: None: there is none.
-        most: so many memories may be of use; recall was asked for as many.
+        most: the maximum number of useful memories; recall uses the same.
         exponent: of the decay.
     """
 
@@ -48,8 +48,10 @@ def gathered(
     wanted: Wanted,
     recalled: Sequence[RecallItem],
 ) -> list[Candidate]:
-    """The candidates, each memory once: what was recalled, what the task holds, the most important
-    of its project and of everybody, and the other sides of their open contradictions.
+    """Return the candidates, each memory once.
+
+    They are what was recalled, what the task holds, the most important ones of its project and of
+    the global tier, and the other sides of their open contradictions.
     """
     found = {item.memory.memory_id: item.memory for item in recalled}
     # Where recall has found enough, only a few may be more important than relevant.

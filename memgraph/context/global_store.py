@@ -1,4 +1,4 @@
-"""What holds in every project of an orchestrator: how a person wants things, what proved itself."""
+"""The store of the global tier: a person's preferences, and proven patterns."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SOURCE = "global"
 
 
 class GlobalMemoryStore(Store):
-    """Preferences and patterns; nothing of it is ever evicted.
+    """Preferences and patterns; they are never evicted.
 
-    What is written here comes into every prompt. Adding or changing a preference and clearing all
-    of it take a person's consent; adding a pattern and reading do not.
+    They come into every prompt. Adding or changing a preference and clearing the store require a
+    person's consent; adding a pattern and reading do not.
 
     Attributes:
-        confirmation_callback: who is asked; without it what takes consent is refused.
+        confirmation_callback: asks for consent; without it such changes are refused.
     """
 
     def __init__(
@@ -42,17 +42,17 @@ class GlobalMemoryStore(Store):
     def add_preference(
         self, preference: str, category: str, require_confirmation: bool = True
     ) -> ContextItem | None:
-        """Keep how a person wants things: in ``style``, ``verbosity``, ``tools`` …
+        """Store a person's preference about ``style``, ``verbosity``, ``tools`` …
 
         Args:
-            require_confirmation: False is the word of whoever calls that the person was asked.
+            require_confirmation: False: the caller vouches that the person was asked.
 
         Returns:
             The item; None: the person declined.
 
         Raises:
             InvalidInput: the text is empty or too long, or the category is no name.
-            ConfirmationMissing: nobody said yes or no.
+            ConfirmationMissing: the callback gave no answer.
         """
         item = self._new(
             "pref",
@@ -71,13 +71,13 @@ class GlobalMemoryStore(Store):
     def change_preference(
         self, context_item_id: str, preference: str, require_confirmation: bool = True
     ) -> ContextItem | None:
-        """Replace what a preference says, whoever stored it; its id and all else of it stay.
+        """Replace a preference's text, whoever stored it; its id and other fields stay.
 
         Returns, raises: as ``add_preference``.
 
         Raises:
-            NotFound: there is no preference of that id.
-            Conflict: somebody else changed it while the person was asked.
+            NotFound: there is no preference with that id.
+            Conflict: it was changed while the person was asked.
         """
         old = self.backend.get(context_item_id)
         if old is None or old.kind != "preference":
@@ -106,7 +106,7 @@ class GlobalMemoryStore(Store):
         return item
 
     def add_pattern(self, pattern: str, domain: str) -> ContextItem:
-        """Keep what proved itself in a domain.
+        """Store a pattern that proved itself in a domain.
 
         Raises:
             InvalidInput: the text is empty or too long, or the domain is no name.
@@ -123,17 +123,17 @@ class GlobalMemoryStore(Store):
         return item
 
     def query_preferences(self, category: str | None = None) -> list[ContextItem]:
-        """Preferences, of one category or all, newest first, 100 at most."""
+        """Return preferences, of one category or all, newest first, 100 at most."""
         filters: dict[str, Any] = {"kind": "preference", "source": SOURCE}
         if category:
             filters["tags"] = [category]
         return self.backend.query(filters, limit=100)
 
     def clear_all(self) -> bool:
-        """Give up everything that is global; False: the person declined.
+        """Remove everything that is global; False: the person declined.
 
         Raises:
-            ConfirmationMissing: nobody said yes or no.
+            ConfirmationMissing: the callback gave no answer.
         """
         if not self._consent("DANGER: Clear ALL global memory? This cannot be undone."):
             return False

@@ -1,9 +1,9 @@
 """Items as memories and memories as items, without loss in either direction.
 
-An item's text is the memory's content and stands nowhere else; what else its payload holds are the
+An item's text is the memory's content and is stored only there; the rest of its payload is in the
 memory's attributes, so that a Todo's ``done`` is the same for both. What a memory has no place for
-(``importance`` 0.555, a timestamp as it was written, a kind of its own …) is kept in the attribute
-``context_item``, and only where it could not be told from the memory otherwise.
+(``importance`` 0.555, a timestamp as it was written, a custom kind …) is kept in the attribute
+``context_item``, only if it cannot be derived from the memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memgraph.rules.filters import MAX_DEPTH, same
 from memgraph.rules.namespaces import is_item
 
 RECORD: Final = "context_item"
-"""The attribute that keeps what a memory has no column for."""
+"""The attribute with the fields for which a memory has no column."""
 
 RESERVED: Final = frozenset({RECORD, "supersedes", "enriched_at", "enriched_names"})
 """Attributes that are the store's own notes on a memory, never a part of an item's payload."""
@@ -46,7 +46,9 @@ TEXT_KEYS: Final = (
     "content",
     "output",
 )
-"""Where a payload's text is looked for, in this order; without one, all of it is the text."""
+"""The keys of a payload that may hold its text, in this order; without one, all of it is the
+text.
+"""
 
 _NEUTRAL_IMPORTANCE: Final = 50
 # With what ``context_item`` may hold it stays within ``MAX_ATTRIBUTES_CHARS``.
@@ -62,28 +64,28 @@ _MARKERS = {Scope.SESSION: "task", Scope.PROJECT: "project", Scope.GLOBAL: "glob
 
 
 def type_of(kind: str) -> MemoryType:
-    """The type of memory that an item's kind is stored as; Fact for a kind of somebody's own."""
+    """Return the type of memory that an item's kind is stored as; Fact for a custom kind."""
     return _TYPES.get(kind, MemoryType.FACT)
 
 
 def text_key(payload: Mapping[str, Any]) -> str | None:
-    """Under which key a payload's text stands; None: all of it is the text."""
+    """Return the key of a payload's text; None: all of it is the text."""
     return next((each for each in TEXT_KEYS if _is_text(payload.get(each))), None)
 
 
 def source_of(scope: Scope, scope_id: str | None) -> str:
-    """Where an item belongs that does not say: ``task/t1``, ``project/web``, ``global``."""
+    """Return the default source of an item: ``task/t1``, ``project/web``, ``global``."""
     return _MARKERS[scope] if scope_id is None else f"{_MARKERS[scope]}/{scope_id}"
 
 
 def memory_input_of(
     item: ContextItem, tier: Tier, scope_id: str | None, **fields: Any
 ) -> MemoryInput:
-    """The memory that an item is stored as.
+    """Return the memory that an item is stored as.
 
     Args:
         scope_id: of the task or the project; None for the global tier.
-        fields: further fields of ``MemoryInput``, which win.
+        fields: further fields of ``MemoryInput``, which take precedence.
 
     Raises:
         InvalidInput: naming each field that no memory can have: a text over 32,000 characters,
@@ -121,10 +123,10 @@ def memory_input_of(
 
 
 def item_of(memory: Memory) -> ContextItem:
-    """A memory as an item, whether it was stored as one or not.
+    """Return a memory as an item, whether it was stored as one or not.
 
-    One that was not has its ``memory_id`` for an id, its type in small letters for a kind, the
-    place where it belongs for a source, and ``text`` with its attributes for a payload.
+    One that was not has its ``memory_id`` as id, its type in lower case as kind, its place as
+    source, and ``text`` with its attributes as payload.
     """
     record = _record(memory)
     weight = _importance(record, memory)
@@ -144,11 +146,11 @@ def item_of(memory: Memory) -> ContextItem:
 
 
 def checked(item: ContextItem) -> ContextItem:
-    """The item as a backend keeps it: a copy that is valid and can be stored.
+    """Return the item as a backend keeps it: a copy that is valid and can be stored.
 
     Raises:
-        InvalidInput: no item, a payload nested over 100 deep, an id and a tag as a key-value
-            store's items have them, which are in no tier, or see ``memory_input_of``.
+        InvalidInput: no item, a payload nested over 100 deep, an id and a tag of a key-value
+            store's item, which belongs to no tier, or see ``memory_input_of``.
     """
     if not isinstance(item, ContextItem):
         raise InvalidInput("a backend takes a ContextItem", field="item")
@@ -162,12 +164,12 @@ def checked(item: ContextItem) -> ContextItem:
 
 
 def equal(left: ContextItem, right: ContextItem) -> bool:
-    """Whether two items are one and the same, their payloads as JSON: true is not 1."""
+    """Return True when two items are equal, their payloads as JSON: true is not 1."""
     return left == right and same(left.payload, right.payload)
 
 
 def _stored_payload(payload: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Of a payload: the content, the attributes, and what ``context_item`` has to say of it."""
+    """Return a payload's content, attributes, and the rest for ``context_item``."""
     key = text_key(payload)
     rest = {name: value for name, value in payload.items() if name != key}
     if key is None or len(_json(rest)) > _MAX_REST_CHARS:
@@ -243,14 +245,14 @@ def _is_cost(value: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    """Whether it can be the content of a memory as it is."""
+    """Return True when it can be the content of a memory unchanged."""
     if not isinstance(value, str) or len(value) > MAX_CONTENT_CHARS:
         return False
     return bool(value.strip()) and "\x00" not in value
 
 
 def _step_of(source: str, tier: Tier, scope_id: str | None) -> str | None:
-    """The stage of a task that an item is from: ``plan`` of ``task/t1/plan``."""
+    """Return the stage of a task that an item is from: ``plan`` of ``task/t1/plan``."""
     task = f"{source_of(tier.scope, scope_id)}/"
     return source[len(task) :] or None if tier is Tier.TASK and source.startswith(task) else None
 

@@ -1,4 +1,4 @@
-"""What one project holds: it outlives the project's tasks."""
+"""The store of one project; it outlives the project's tasks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FailureSignature: TypeAlias = Mapping[str, Any] | BaseModel | Any
 
 
 def failure_fields(failure: FailureSignature) -> tuple[str, dict[str, Any]]:
-    """The code of a failure as text, and all of it as plain JSON.
+    """Return the code of a failure as text, and all of it as plain JSON.
 
     Raises:
         InvalidInput: it is none of the three, has no code, or holds what JSON cannot.
@@ -59,7 +59,7 @@ def _fields(failure: FailureSignature) -> dict[str, Any]:
 
 
 class ProjectMemoryStore(Store):
-    """The decisions, conventions and failures of a project; other projects see nothing of it.
+    """The decisions, conventions and failures of a project, invisible to other projects.
 
     Over ``max_items`` a tenth is evicted with the write that exceeded it, see
     ``memgraph.rules.lifecycle``.
@@ -85,7 +85,7 @@ class ProjectMemoryStore(Store):
         self.max_items = max_items
 
     def add_decision(self, decision: str, tags: Iterable[str] = ()) -> ContextItem:
-        """Keep what was decided.
+        """Store a decision.
 
         Raises:
             InvalidInput: the text is empty or too long, or a tag is no name.
@@ -99,7 +99,7 @@ class ProjectMemoryStore(Store):
         )
 
     def add_convention(self, convention: str, scope: str) -> ContextItem:
-        """Keep how things are done here, and in what (``scope``: ``python``, ``commits`` …).
+        """Store a convention, and what it applies to (``scope``: ``python``, ``commits`` …).
 
         Raises:
             InvalidInput: as ``add_decision``.
@@ -113,7 +113,7 @@ class ProjectMemoryStore(Store):
         )
 
     def add_failure(self, failure: FailureSignature, lesson: str) -> ContextItem:
-        """Keep what went wrong and what was learnt.
+        """Store a failure and the lesson from it.
 
         Raises:
             InvalidInput: as ``add_decision``; or see ``failures.failure_fields``.
@@ -128,7 +128,9 @@ class ProjectMemoryStore(Store):
         )
 
     def query_decisions(self, tags: Iterable[str] | None = None) -> list[ContextItem]:
-        """Decisions, newest first, 100 at most; with ``tags`` those that have any of them."""
+        """Return decisions, newest first, 100 at most; with ``tags`` those that have any of
+        them.
+        """
         filters: dict[str, Any] = {"kind": "decision", "source": self._source}
         wanted = _tags(tags or ())
         if wanted:

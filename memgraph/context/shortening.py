@@ -9,15 +9,15 @@ from typing import Any, Final
 from memgraph.errors import InvalidInput
 
 MAX_OUTPUT_CHARS: Final = 12_000
-"""Characters of an output as JSON; with what stands beside it, it fits into a payload."""
+"""Maximum characters of an output as JSON; with its other fields it fits into a payload."""
 
 _HEAD_PARTS, _PARTS = 2, 3
 
 
 def output_payload(output: Any) -> tuple[str, dict[str, Any]]:
-    """An output's text, and what a payload says of it.
+    """Return the text of an output, and the payload for it.
 
-    Of a text or of other plain JSON within ``MAX_OUTPUT_CHARS``: ``output``, as it is. Else
+    For a text or other plain JSON within ``MAX_OUTPUT_CHARS``: ``output``, unchanged. Else
     ``output`` is its text (JSON for what was no text) with the middle left out, ``shortened`` is
     true, ``length`` counts its characters and ``sha256`` is that of all of it as UTF-8.
 
@@ -38,8 +38,9 @@ def output_payload(output: Any) -> tuple[str, dict[str, Any]]:
 
 
 def shortened(text: str, limit: int) -> str:
-    """The text, or its first two thirds and its last one around a mark: at most ``limit``
-    characters as JSON, in which a control character takes six.
+    """Return the text, or its first two thirds and last third around a mark.
+
+    It has at most ``limit`` characters as JSON, in which a control character takes six.
     """
     room = limit
     result = text

@@ -1,4 +1,4 @@
-"""What the stores of a task, of a project and of everybody have in common."""
+"""The base of the stores of a task, a project and the global tier."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class BoundedBackend(Protocol):
-    """A backend that adds an item and evicts what is too many in one step of its own."""
+    """A backend that adds an item and evicts the excess in one step."""
 
     def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
-        """The ids of the items that had to go."""
+        """Add an item; return the ids of the evicted ones."""
         ...
 
 
 class Store:
-    """A backend and what is written into it: the base of the three stores.
+    """A backend and the writes into it: the base of the three stores.
 
     Args:
-        backend: where the items lie.
-        clock, ids: where their timestamps and ids come from; by default the machine's clock.
+        backend: stores the items.
+        clock, ids: sources of timestamps and ids; by default the machine's clock.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Store:
         importance: float | None,
         payload: Mapping[str, Any],
     ) -> ContextItem:
-        """A new item, stamped now. Raises InvalidInput, naming each field that is wrong."""
+        """Return a new item, stamped now. Raises InvalidInput, naming each field that is wrong."""
         fields = {
             "context_item_id": self._ids.new(f"{prefix}-"),
             "kind": kind,
@@ -68,20 +68,20 @@ class Store:
 
     @staticmethod
     def _statement(text: str) -> str:
-        """The text, which says something. Raises InvalidInput: it does not."""
+        """Return the text. Raises InvalidInput: it is empty."""
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("a text that says something is needed", field="text")
         return text
 
     def _all(self, filters: Mapping[str, Any]) -> list[ContextItem]:
-        """Whatever passes the filters, newest first."""
+        """Return all items that pass the filters, newest first."""
         return self.backend.query(filters, limit=MAX_LIMIT)
 
 
 def add_bounded(backend: MemoryBackend, item: ContextItem, max_items: int) -> tuple[str, ...]:
-    """Add an item and evict what is too many then; gives the ids of what had to go.
+    """Add an item and evict the excess; return the ids of the evicted items.
 
-    In one step where the backend can (see ``BoundedBackend``), else one after the other.
+    In one step if the backend can (see ``BoundedBackend``), else one after the other.
     """
     if isinstance(backend, BoundedBackend):
         return tuple(backend.add_bounded(item, max_items))

@@ -1,4 +1,4 @@
-"""What one task holds while it is worked on."""
+"""The store of one task while it is worked on."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 
 
 class TaskMemoryStore(Store):
-    """The reasoning and the tool outputs of a task; other tasks see nothing of it.
+    """The reasoning and the tool outputs of a task, invisible to other tasks.
 
-    Whoever runs the task calls ``clear`` when it has come to its end; what is worth keeping is
-    promoted before.
+    The host calls ``clear`` when the task has ended, after promoting what is worth keeping.
 
     Attributes:
         task_id: of the task.
-        backend: where the items lie; in memory where none is given.
+        backend: stores the items; by default in memory.
     """
 
     def __init__(
@@ -39,10 +38,10 @@ class TaskMemoryStore(Store):
         self.task_id = task_id
 
     def add_reasoning(self, text: str, stage_id: str, *, item_id: str | None = None) -> ContextItem:
-        """Keep what a stage thought.
+        """Store the reasoning of a stage.
 
         Args:
-            item_id: None: a new one. An item of this id that is there already stays as it is.
+            item_id: None: a new one. An existing item with this id stays as it is.
 
         Raises:
             InvalidInput: the text is empty or too long, or an id is no name.
@@ -66,12 +65,12 @@ class TaskMemoryStore(Store):
         *,
         item_id: str | None = None,
     ) -> ContextItem:
-        """Keep what a tool gave: a text or plain JSON.
+        """Store the output of a tool: a text or plain JSON.
 
         One that is too long for an item is shortened, see ``memgraph.context.shortening``.
 
         Args:
-            stage_id: the stage that asked for it; None: the task as a whole.
+            stage_id: the stage that called it; None: the task as a whole.
             item_id: as for ``add_reasoning``.
 
         Raises:
@@ -90,14 +89,14 @@ class TaskMemoryStore(Store):
         )
 
     def get_stage_outputs(self, stage_id: str) -> list[ContextItem]:
-        """All that a stage thought and all that its tools gave, newest first."""
+        """Return the reasoning and the tool outputs of a stage, newest first."""
         return self._all({"source": self._source(stage_id)})
 
     def clear(self) -> None:
-        """Give up all that the task holds: it is done.
+        """Remove all items of the finished task.
 
         In a database the items are retracted with the reason ``task_closed``, which refutes
-        nothing: what was derived from them stands.
+        nothing: what was derived from them stays active.
         """
         self.backend.clear()
 

@@ -49,7 +49,7 @@ _LOOK_BACK: Final = 24
 
 
 def find_dates(text: str) -> Iterator[EntitySpan]:
-    """The dates of ``text`` in order, without overlap."""
+    """Yield the dates of ``text`` in order, without overlap."""
     done = 0
     for match in _DIGITS.finditer(text):
         start, end = match.span()
@@ -63,7 +63,7 @@ def find_dates(text: str) -> Iterator[EntitySpan]:
 
 
 def _glued(text: str, start: int) -> bool:
-    """Whether the digits continue a word, a version, an amount or a path."""
+    """Return True when the digits continue a word, a version, an amount or a path."""
     if start == 0:
         return False
     before = text[start - 1]
@@ -106,7 +106,7 @@ _GROUPS: Final = frozenset(_NUMERIC.groupindex)
 
 
 def _bare_day_month(text: str, start: int) -> tuple[int, int] | None:
-    """``am 7.5.`` or ``on 7/5``: without a year only after a word that asks for a date."""
+    """Match ``am 7.5.`` or ``on 7/5``: without a year only after a word that precedes dates."""
     match = _DAY_MONTH.match(text, start)
     if match is None or not 1 <= int(match["d"]) <= 31:
         return None
@@ -149,7 +149,7 @@ def _month_first(text: str, start: int) -> tuple[int, int] | None:
 
 
 def _weekday_start(text: str, start: int) -> int:
-    """Where the weekday written before a date begins, else ``start``."""
+    """Return where the weekday written before a date begins, else ``start``."""
     lowest = max(0, start - _LOOK_BACK)
     before = _WEEKDAY_BEFORE.search(text[lowest:start])
     if before is None:

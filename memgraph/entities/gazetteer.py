@@ -50,7 +50,7 @@ def gazetteer() -> Gazetteer:
 
 
 def without_accents(word: str) -> str:
-    """``word`` with combining marks removed: "José" -> "Jose"."""
+    """Return ``word`` with combining marks removed: "José" -> "Jose"."""
     if word.isascii():
         return word
     parts = unicodedata.normalize("NFD", word)

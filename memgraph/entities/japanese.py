@@ -22,7 +22,7 @@ _PARTICLES: Final = ("は", "が", "の", "と", "に", "を", "へ", "も", "�
 
 
 def find_japanese(text: str) -> Iterator[EntitySpan]:
-    """People before honorifics, companies, institutions and places in Japanese text."""
+    """Yield people before honorifics, companies, institutions and places in Japanese text."""
     if text.isascii() or not _ANY.search(text):
         return
     for match in _RUN.finditer(text):
@@ -51,7 +51,7 @@ def _run(text: str, start: int, end: int) -> Iterator[EntitySpan]:
 
 
 def _person_end(text: str, start: int, end: int) -> int | None:
-    """The end of a name that an honorific follows, or that a title closes."""
+    """Return the end of a name that an honorific follows, or that a title closes."""
     run = text[start:end]
     for title in _TITLES:
         name = run.removesuffix(title)

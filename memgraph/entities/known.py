@@ -1,4 +1,4 @@
-"""Search a text for names that are known already, however many there are."""
+"""Searching a text for known names, for any number of names."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class KnownMatch(NamedTuple):
 
 
 class KnownNames:
-    """Finds names as whole words. Not safe for threads that add at the same time.
+    """Finds names as whole words. Not thread-safe while names are added.
 
-    A name of one word counts only with a capital letter, unless it is written without one or is
-    a given name that is no common word. A common word ("Will", "May") does not count where it
-    opens a sentence.
+    A name of one word counts only with a capital letter, unless it is written without one or is a
+    given name that is no common word. A common word ("Will", "May") does not count at the beginning
+    of a sentence.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class KnownNames:
         return kept
 
     def _counts(self, text: str, start: int, end: int, key: str) -> bool:
-        """Whether the name is written as a name there."""
+        """Return True when the name is written as a name there."""
         first = text[start]
         if first.lower() == first.upper():
             return True
@@ -115,7 +115,7 @@ class _Automaton:
 
 
 def _fold(text: str) -> tuple[str, range | list[int]]:
-    """The text in the form of keys, and for each of its places the one in ``text``."""
+    """Return the text in the form of keys, and for each of its positions the one in ``text``."""
     folded = text.translate(_BLANKS).casefold()
     if len(folded) == len(text):
         return folded, range(len(text) + 1)
@@ -138,7 +138,7 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 
 def _is_part_of_another(text: str, start: int, end: int) -> bool:
-    """Whether another capitalised word stands beside it, which belongs to a longer name."""
+    """Return True when a neighbouring capitalised word makes it part of a longer name."""
     ordinary = gazetteer().ordinary
     after = _word(text[end + 1 : end + 41]) if text[end : end + 1] == " " else ""
     if after[:1].isupper() and after not in ordinary and len(after) > 1:
@@ -156,6 +156,6 @@ def _word(text: str) -> str:
 
 
 def _opens(text: str, start: int) -> bool:
-    """Whether what begins at ``start`` opens a sentence."""
+    """Return True when a sentence begins at ``start``."""
     before = text[max(0, start - 8) : start].rstrip(" \"'“‘(")
     return not before or before[-1] in _ENDS or "\n" in text[max(0, start - 3) : start]

@@ -1,4 +1,4 @@
-"""Entities by a language model: it names, and rules look whether the text says so."""
+"""Entities by a language model: the model names them, rules check that the text has them."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ class LlmNames:
 
 
 def judge(answer: Any, text: str) -> Findings:
-    """What of a model's answer may be taken: names that stand in ``text``, of a known type.
+    """Return the acceptable names of a model's answer: those in ``text``, of a known type.
 
-    Each item is judged alone; a refused one costs itself. Pure.
+    Each item is judged by itself; a rejected one does not affect the others. Pure.
     """
     given = answer.get("entities") if isinstance(answer, dict) else None
     if not isinstance(given, list):
@@ -119,7 +119,7 @@ def judge(answer: Any, text: str) -> Findings:
 
 
 def _judge_item(item: Any, text: str) -> list[EntitySpan] | str:
-    """Where the text says it, or the code of the refusal."""
+    """Return the spans in the text, or the code of the rejection."""
     if not isinstance(item, dict):
         return SHAPE_INVALID
     name, kind = item.get("name"), item.get("type")

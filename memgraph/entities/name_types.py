@@ -1,7 +1,7 @@
-"""What a run of capitalised words names: person, place, organization, project or nothing.
+"""The type of a run of capitalised words: person, place, organization, project or none.
 
-Evidence is a list, a word of the name that marks a kind, or what stands around it. Without evidence
-a name gets less than ``UNSURE``: it is told, and links nothing.
+Evidence is a list, a word of the name that marks a type, or its surroundings. Without evidence a
+name gets less than ``UNSURE``: it is reported, but not linked.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _LOOK_BACK: Final = 3
 def guess_type(
     sentence: Sentence, low: int, high: int, lists: Gazetteer, *, title: bool
 ) -> Guess | None:
-    """Type and confidence of the words ``low`` to ``high`` (exclusive), None for no name.
+    """Return type and confidence of the words ``low`` to ``high`` (exclusive), None for no name.
 
     Args:
-        title: whether a form of address stood directly before.
+        title: True when a form of address is directly before it.
     """
     if title or _is_addressed(sentence, low, lists):
         return EntityType.PERSON, 0.95
@@ -51,7 +51,7 @@ def guess_type(
         return None if numbered else (EntityType.ORGANIZATION, 0.9)
     headed = sentence.in_title(low)
     several = high - low > 1
-    # In a heading capitals say nothing: only lists and legal forms do.
+    # In a heading capitals are no evidence: only lists and legal forms are.
     marked = _by_mark(sentence, low, high, lists) if several and not headed else None
     if marked is None and words[-1].lower.endswith(_STREETS):
         marked = (EntityType.LOCATION, 0.8) if len(words[-1].text) > _SHORTEST + 3 else None
@@ -72,12 +72,12 @@ def guess_type(
 
 
 def _is_addressed(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
-    """Whether a form of address stands before: ``Dr. Ada``."""
+    """Return True when a form of address is before it: ``Dr. Ada``."""
     return sentence.lower(at - 1) in lists.cues["title"] and sentence.gap(at - 1) in (" ", ". ")
 
 
 def _by_mark(sentence: Sentence, low: int, high: int, lists: Gazetteer) -> Guess | None:
-    """By a word of the name itself."""
+    """Return the type by a word of the name itself."""
     cues, words = lists.cues, sentence.words(low, high)
     lowers, before = [word.lower for word in words], sentence.lower(low - 1)
     given = is_given(words[0].text, lists)
@@ -179,7 +179,9 @@ def _one_unknown(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
 
 
 def looks_common(word: str) -> bool:
-    """Whether ``word`` ends as common nouns, verbs and peoples do, or is too short for a name."""
+    """Return True when ``word`` ends like common nouns, verbs and peoples, or is too short for a
+    name.
+    """
     if "-" in word or _CAMEL.fullmatch(word) or word.lower().endswith(_STREETS):
         return False
     lower = word.lower()
@@ -216,7 +218,7 @@ def _by_surroundings(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | N
 
 
 def _project_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
-    """``the Basalt repo``, ``Basalt 2.4``, ``a bug in Basalt``."""
+    """Return True for ``the Basalt repo``, ``Basalt 2.4``, ``a bug in Basalt``."""
     word = sentence.word(at)
     after = sentence.lower(at + 1) if sentence.gap(at) == " " else ""
     if word.possessive and after not in ("importer", "api", "backlog", "pipeline"):
@@ -238,7 +240,7 @@ _VERSION = re.compile(
 
 
 def is_given(word: str, lists: Gazetteer) -> bool:
-    """Whether ``word``, or the first part of a double name, is a listed given name."""
+    """Return True when ``word``, or the first part of a double name, is a listed given name."""
     plain = word if word.isascii() else without_accents(word)
     head, _, tail = plain.partition("-")
     return plain in lists.given or (
@@ -252,7 +254,7 @@ def _kin_before(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
 
 
 def _asked(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
-    """``ask Greta``, ``hi, Greta``, ``my brother Emeka``."""
+    """Return True for ``ask Greta``, ``hi, Greta``, ``my brother Emeka``."""
     before = sentence.lower(at - 1)
     return before in lists.cues["person_before"] and sentence.gap(at - 1) in (" ", ": ", ", ")
 
@@ -270,7 +272,7 @@ def _person_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
 
 
 def _place_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
-    """Whether a name that may be a person's or a place's stands where a place is meant."""
+    """Return True when the context of a person's or place's name is that of a place."""
     if not _place_before(sentence, at, lists):
         return False
     before = sentence.lower(at - 1)
@@ -289,7 +291,7 @@ def _place_before(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
 
 
 def _org_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
-    """``works at X``, ``contract with X``, ``Paula from X``."""
+    """Return True for ``works at X``, ``contract with X``, ``Paula from X``."""
     before = sentence.lower(at - 1)
     if before not in lists.cues["org_before"] or sentence.gap(at - 1) != " ":
         return False

@@ -1,8 +1,8 @@
 """Capitalised names of people, places, organizations and projects, by lists and cue words.
 
-A run of capitalised words is a candidate; what it names is told by known names in it, by words
-that mark a kind ("GmbH", "Lake", "Project"), and by the words around it. The confidence says
-which of these spoke: a mark, a list, or the surroundings alone.
+A run of capitalised words is a candidate; its type follows from known names in it, from words that
+mark a type ("GmbH", "Lake", "Project"), and from the words around it. The confidence depends on
+which of these it was: a mark, a list, or only the surroundings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONGEST_PHRASE: Final = 4
 
 
 def find_names(text: str, covered: Sequence[tuple[int, int]]) -> Iterator[EntitySpan]:
-    """Names in ``text`` outside the ``covered`` ranges, which are sorted by start."""
+    """Yield names in ``text`` outside the ``covered`` ranges, which are sorted by start."""
     lists = gazetteer()
     sentence = read_words(text, covered)
     done = 0
@@ -49,7 +49,7 @@ def find_names(text: str, covered: Sequence[tuple[int, int]]) -> Iterator[Entity
 
 
 def _says_nothing(sentence: Sentence, at: int) -> bool:
-    """Whether a capitalised word is only an ordinary one, as most are that open a sentence."""
+    """Return True when a capitalised word is ordinary, as most sentence openers are."""
     if not sentence.capital(at) or sentence.capital(at + 1):
         return False
     plain = _plain(sentence.text_of(at))
@@ -58,7 +58,9 @@ def _says_nothing(sentence: Sentence, at: int) -> bool:
 
 @lru_cache(maxsize=8_192)
 def _plain(word: str) -> bool | None:
-    """True: ``word`` never is a name alone; False: not where it opens a sentence; None: it may."""
+    """Return True: ``word`` alone never is a name; False: not at a sentence's beginning; None: it
+    may be.
+    """
     lists, lower = gazetteer(), word.lower()
     # These may begin something longer without a second capital letter: "Bank of the", "Anna von".
     heads = lower in lists.cues["org_head"] or lower in lists.cues["place_head"]
@@ -70,7 +72,9 @@ def _plain(word: str) -> bool | None:
 
 
 def _known_phrase(sentence: Sentence, at: int, lists: Gazetteer) -> int:
-    """How many words from ``at`` form a listed place or organization of two words or more."""
+    """Return how many words from ``at`` form a listed place or organization of two words or
+    more.
+    """
     head = sentence.word(at)
     if head.text not in _phrase_heads():
         return 0
@@ -87,7 +91,7 @@ def _known_phrase(sentence: Sentence, at: int, lists: Gazetteer) -> int:
 
 @cache
 def _phrase_heads() -> frozenset[str]:
-    """The first words of the listed phrases, as a text's words are read."""
+    """Return the first words of the listed phrases, as a text's words are read."""
     lists = gazetteer()
     heads = {first_word(phrase) for phrase in lists.organizations | lists.places}
     return frozenset(heads | {head.removesuffix("'s") for head in heads})
@@ -102,7 +106,7 @@ def _phrase_span(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> 
 
 
 def _run_length(sentence: Sentence, at: int, lists: Gazetteer) -> int:
-    """Words of the run of capitalised words that begins at ``at``, particles included."""
+    """Return the length of the run of capitalised words that begins at ``at``, with particles."""
     cues = lists.cues
     length = 1
     while length < _LONGEST and at + length < len(sentence):
@@ -150,7 +154,7 @@ def _joined(sentence: Sentence, at: int) -> bool:
 
 
 def _name(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> Iterator[EntitySpan]:
-    """The names inside a run, after what is no part of a name was cut from its edges."""
+    """Yield the names inside a run, after other words were cut from its edges."""
     begin, end = at, at + length
     title = False
     while begin < end:
@@ -178,7 +182,7 @@ def _name(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> Iterato
 
 
 def _remnant(sentence: Sentence, at: int, begin: int, end: int, lists: Gazetteer) -> bool:
-    """One word left of a compound whose head is ordinary: "Internet Explorer"."""
+    """Return True for one word left of a compound whose head is ordinary: "Internet Explorer"."""
     if begin == at or end - begin != 1 or sentence.word(begin - 1).first:
         return False
     word, cut = sentence.word(begin), sentence.word(begin - 1)
@@ -190,7 +194,7 @@ def _remnant(sentence: Sentence, at: int, begin: int, end: int, lists: Gazetteer
 
 
 def _cut_first(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> bool:
-    """Whether the run's first word is a sentence opener and not the beginning of the name."""
+    """Return True when the run's first word opens the sentence and does not begin the name."""
     word = sentence.word(begin)
     follower = sentence.word(begin + 1) if begin + 1 < end else None
     if word.lower in DETERMINERS and follower is not None:
@@ -226,7 +230,7 @@ def _is_ordinary(word: Word, lists: Gazetteer, remaining: int) -> bool:
 
 
 def _split_at(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> int:
-    """Where a tool or a listed place ends and another name begins; ``end`` for one name."""
+    """Return where a tool or a listed place ends and another name begins; ``end`` for one name."""
     last = sentence.word(end - 1).lower
     if last in lists.cues["org_word"] or last in lists.cues["place_word"]:
         return end
@@ -238,7 +242,7 @@ def _split_at(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> int
 
 
 def _lower_cased(sentence: Sentence, at: int, lists: Gazetteer) -> Iterator[EntitySpan]:
-    """``ask priya``, ``TODO(jonas)``; ``the billing-gateway queue``."""
+    """Yield names as in ``ask priya``, ``TODO(jonas)``; ``the billing-gateway queue``."""
     word = sentence.word(at)
     before, after = sentence.lower(at - 1), sentence.lower(at + 1)
     if "-" in word.text:

@@ -1,4 +1,4 @@
-"""The form of a name under which it is looked up."""
+"""The normal form of a name, under which it is looked up."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import unicodedata
 from typing import Final
 
 _POSSESSIVES: Final = ("'s", "s'")
-# From here on stand the scripts of East Asia, which write no spaces between words.
+# The scripts of East Asia begin here; they write no spaces between words.
 _UNPARTED: Final = "\u2e80"
 _EDGE: Final = ' .,;:!?"“”„«»()[]{}'
 
 
 def canonical(name: str) -> str:
-    """NFKC, case-folded, whitespace collapsed, without edge punctuation or possessive ``'s``.
+    """Return the name in NFKC, case-folded, without edge punctuation or possessive ``'s``.
 
-    Idempotent. May be empty, when the name holds nothing else. ``@`` and ``#`` are kept: a
-    handle and a word are different names.
+    White space is collapsed. Idempotent. May be empty, when the name contains nothing else. ``@``
+    and ``#`` are kept: a handle and a word are different names.
     """
     text = name
     while True:
@@ -33,12 +33,12 @@ def canonical(name: str) -> str:
 
 
 def is_unspaced(letter: str) -> bool:
-    """Whether it belongs to a script that writes no spaces between words."""
+    """Return True when it belongs to a script without spaces between words."""
     return letter >= _UNPARTED
 
 
 def as_a_word(name: str) -> str:
-    """A pattern for a name that is no part of a longer word, in a script that parts words."""
+    """Return a pattern for a name as a whole word, in a script that separates words."""
     before = "" if is_unspaced(name[0]) else r"(?<!\w)"
     after = "" if is_unspaced(name[-1]) else r"(?!\w)"
     return f"{before}{re.escape(name)}{after}"

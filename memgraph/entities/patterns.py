@@ -31,12 +31,12 @@ _TRAILING: Final = ".,;:!?'\"*_…。、，！？」』）"
 
 
 def code_ranges(text: str) -> list[tuple[int, int]]:
-    """Start and end of each `` `code` `` span of ``text``."""
+    """Return start and end of each `` `code` `` span of ``text``."""
     return [match.span() for match in _CODE.finditer(text)] if "`" in text else []
 
 
 def find_patterns(text: str, code: list[tuple[int, int]]) -> Iterator[EntitySpan]:
-    """Addresses, URLs, mentions and hashtags; the latter two not inside ``code``."""
+    """Yield addresses, URLs, mentions and hashtags; the latter two not inside ``code``."""
     if "://" in text or "www." in text.lower():
         yield from _urls(text)
     if "@" in text:

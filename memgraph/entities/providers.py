@@ -1,4 +1,4 @@
-"""The port of what finds entities in a text, and the provider that is always there."""
+"""The interface of entity providers, and the provider that is always available."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from memgraph.entities.spans import EntitySpan
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a provider found in one text.
+    """The findings of a provider in one text.
 
     Attributes:
-        rejected: codes of what it proposed and rules did not take.
+        rejected: codes of proposals that rules rejected.
     """
 
     spans: list[EntitySpan]
@@ -24,9 +24,9 @@ class Findings:
 
 @runtime_checkable
 class EntityProvider(Protocol):
-    """Finds entities. Threads may share an instance; making one loads no model.
+    """Finds entities. Threads may share an instance; creating one loads no model.
 
-    ``extract`` and ``extract_many`` raise ProviderError (a model failed or is not there) and
+    ``extract`` and ``extract_many`` raise ProviderError (a model failed or is not available) and
     ExtraMissing (a package is not installed).
     """
 
@@ -36,11 +36,11 @@ class EntityProvider(Protocol):
         ...
 
     def extract(self, text: str) -> list[EntitySpan]:
-        """The entities of one text, in order; they may overlap."""
+        """Return the entities of one text, in order; they may overlap."""
         ...
 
     def extract_many(self, texts: Sequence[str]) -> list[Findings]:
-        """The same for several texts, in their order; cheaper where a model works in batches."""
+        """Return the same for several texts, in order; cheaper when a model works in batches."""
         ...
 
 

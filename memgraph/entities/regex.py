@@ -10,11 +10,11 @@ from memgraph.entities.spans import EntitySpan, merge
 
 
 def extract(text: str) -> list[EntitySpan]:
-    """The entities that ``text`` names, in order, without overlap.
+    """Return the entities that ``text`` names, in order, without overlap.
 
-    Mentions, hashtags, e-mail addresses, URLs, dates, people, projects, organizations and
-    places. Third-party tools, bare weekdays and months, and what stands inside `` `code` ``
-    (addresses excepted) are not entities.
+    Mentions, hashtags, e-mail addresses, URLs, dates, people, projects, organizations and places.
+    Third-party tools, bare weekdays and months, and the content of `` `code` `` (addresses
+    excepted) are not entities.
     """
     code = code_ranges(text)
     formed = merge([*find_patterns(text, code), *find_dates(text)])

@@ -36,12 +36,13 @@ _TYPES: Final = {
     "WORK_OF_ART": EntityType.OTHER,
     "EVENT": EntityType.OTHER,
 }
-"""What the labels of spaCy's own pipelines mean here; others name no entity (numbers, languages,
-peoples). A pipeline may also use the names of ``EntityType``, in any case."""
+"""The types for the labels of spaCy's own pipelines; other labels name no entity (numbers,
+languages, peoples). A pipeline may also use the names of ``EntityType``, in any case.
+"""
 
 
 def is_installed() -> bool:
-    """Whether the package is there; loads nothing."""
+    """Return True when the package is installed; loads nothing."""
     return find_spec("spacy") is not None
 
 

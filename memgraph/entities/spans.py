@@ -1,4 +1,4 @@
-"""A name found in a text, and how overlapping finds are settled."""
+"""Names found in a text, and the resolution of overlaps."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class EntitySpan:
     """``text[start:end]`` of the searched text; offsets are Unicode code points, end exclusive.
 
     Attributes:
-        confidence: 0..1, how sure the rule is that found it; comparable between rules.
-        provider: who found it.
+        confidence: 0..1, of the rule that found it; comparable between rules.
+        provider: the provider that found it.
     """
 
     text: str
@@ -27,7 +27,7 @@ class EntitySpan:
 
 
 def merge(spans: Iterable[EntitySpan]) -> list[EntitySpan]:
-    """Keep spans that do not overlap, in order of their start.
+    """Return spans that do not overlap, in order of their start.
 
     Of two that overlap the one of the better provider is kept, then the more confident, the longer,
     the earlier. What rules read from a form (an address, a date) goes before all.

@@ -1,4 +1,4 @@
-"""Strategies: which providers look for entities, in which order, and how their finds are joined."""
+"""Strategies: ordered providers that look for entities, and the merging of their results."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from memgraph.errors import ExtraMissing, MemgraphError, ProviderError
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a strategy found in some texts.
+    """The results of a strategy for some texts.
 
     Attributes:
         spans: of each text, without overlap; see ``spans.merge``.
-        rejected: of each text, the codes of what was proposed and not taken.
-        failures: the providers that failed and are missing in this, by name.
+        rejected: of each text, the codes of rejected proposals.
+        failures: the failed providers, whose results are missing, by name.
     """
 
     spans: list[list[EntitySpan]]
@@ -27,7 +27,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """Providers in order. One that fails is told and left out; the others' finds count."""
+    """Providers in order. One that fails is reported and left out; the others' results are used."""
 
     providers: tuple[EntityProvider, ...]
 
@@ -36,7 +36,7 @@ class Strategy:
         return tuple(each.name for each in self.providers)
 
     def extract(self, texts: Sequence[str], *, without: Collection[str] = ()) -> Found:
-        """The entities of each text.
+        """Return the entities of each text.
 
         Args:
             without: names of providers that must not see these texts.

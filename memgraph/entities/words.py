@@ -33,8 +33,8 @@ class Word(NamedTuple):
     """A word without elided article and possessive ending.
 
     Attributes:
-        first: whether it opens a sentence, where a capital letter says nothing.
-        possessive: whether ``'s`` followed.
+        first: True at the beginning of a sentence, where a capital letter is no evidence.
+        possessive: True when ``'s`` followed.
     """
 
     text: str
@@ -47,11 +47,11 @@ class Word(NamedTuple):
 
 
 class Form(NamedTuple):
-    """What a written word is, wherever it stands.
+    """The properties of a written word, independent of its place.
 
     Attributes:
         skipped: characters of an elided article before the word.
-        likely: whether it may be or begin a name: a capitalised or hyphenated word, or a given
+        likely: True when it may be or begin a name: a capitalised or hyphenated word, or a given
             name in lower case.
         language: 1 for a German cue word, -1 for an English one, 0 for any other.
     """
@@ -68,10 +68,10 @@ class Form(NamedTuple):
 class Sentence:
     """All words of a text and what is known about it as a whole.
 
-    A word is made when a rule asks for it: the rules look at the few words around a likely one.
+    A word is made on demand: the rules read the few words around a likely one.
 
     Attributes:
-        likely: in ascending order the places of the words that may be or begin a name.
+        likely: the positions of words that may be or begin a name, ascending.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Sentence:
         return len(self._forms)
 
     def word(self, at: int) -> Word:
-        """The word at ``at``, 0 to ``len(self) - 1``."""
+        """Return the word at ``at``, 0 to ``len(self) - 1``."""
         word = self._words.get(at)
         if word is None:
             text, lower, skipped, capital, possessive, _, _ = self._forms[at]
@@ -103,23 +103,23 @@ class Sentence:
         return word
 
     def words(self, low: int, high: int) -> list[Word]:
-        """The words ``low`` to ``high`` (exclusive)."""
+        """Return the words ``low`` to ``high`` (exclusive)."""
         return [self.word(at) for at in range(low, high)]
 
     def text_of(self, at: int) -> str:
-        """The word at ``at`` as it is written."""
+        """Return the word at ``at`` as it is written."""
         return self._forms[at].text
 
     def lower(self, at: int) -> str:
-        """The lower-cased word at ``at``; empty outside the text."""
+        """Return the lower-cased word at ``at``; empty outside the text."""
         return self._forms[at].lower if 0 <= at < len(self._forms) else ""
 
     def capital(self, at: int) -> bool:
-        """Whether a capitalised word stands at ``at``; False outside the text."""
+        """Return True when the word at ``at`` is capitalised; False outside the text."""
         return 0 <= at < len(self._forms) and self._forms[at].capital
 
     def gap(self, at: int) -> str:
-        """What stands between the words ``at`` and ``at + 1`` (a possessive ending aside)."""
+        """Return the text between the words ``at`` and ``at + 1`` (without a possessive ending)."""
         if not 0 <= at < len(self._forms) - 1:
             return ""
         form, following = self._forms[at], self._forms[at + 1]
@@ -128,7 +128,9 @@ class Sentence:
         return between.removeprefix("'s")
 
     def opens(self, at: int) -> bool:
-        """Whether the word at ``at`` begins a sentence, where a capital letter says nothing."""
+        """Return True when the word at ``at`` begins a sentence, where a capital letter is no
+        evidence.
+        """
         if at == 0:
             return True
         start = self._starts[at]
@@ -140,7 +142,9 @@ class Sentence:
         return not (gap.startswith(".") and _is_abbreviation(before.text, before.lower))
 
     def in_title(self, at: int) -> bool:
-        """Whether the word stands in a heading, a label or a title, where all have capitals."""
+        """Return True when the word is in a heading, a label or a title, where all have
+        capitals.
+        """
         if self._titled is None:
             self._titled = [*_marked_titles(self.text)]
             if len(self.likely) > _TITLE_WORDS:
@@ -150,7 +154,7 @@ class Sentence:
 
     @property
     def german(self) -> bool:
-        """Whether more German words than English ones stand at the beginning."""
+        """True when the beginning has more German words than English ones."""
         # Not a cached_property, which takes a lock before Python 3.12.
         if self._german is None:
             balance = sum([form.language for form in self._forms[:_LANGUAGE_WORDS]])
@@ -161,14 +165,14 @@ class Sentence:
 
 
 def _marked_titles(text: str) -> Iterator[tuple[int, int]]:
-    """The ranges of headings, of bold and emphasised labels, and of quoted titles."""
+    """Yield the ranges of headings, of bold and emphasised labels, and of quoted titles."""
     if not _TITLE_MARKS.isdisjoint(text):
         for match in _TITLE.finditer(text):
             yield match.span()
 
 
 def _capital_lines(text: str) -> Iterator[tuple[int, int]]:
-    """The ranges of lines in which every word but the smallest has a capital letter."""
+    """Yield the ranges of lines in which every word but the smallest has a capital letter."""
     for line in _LINE.finditer(text):
         words = _LETTERS.findall(line[0])
         capital = sum(each[0].isupper() for each in words)
@@ -197,7 +201,7 @@ _TITLE_WORDS: Final = 3
 
 
 def read_words(text: str, covered: Sequence[tuple[int, int]]) -> Sentence:
-    """The words of ``text`` outside the ``covered`` ranges, which are sorted by start."""
+    """Return the words of ``text`` outside the ``covered`` ranges, which are sorted by start."""
     # What is between words and the words, by turns: one call, where a match for each word is 20.
     parts = (_ASCII_WORDS if text.isascii() else _WORDS).split(text)
     written, offsets = parts[1::2], list(accumulate(map(len, parts)))
@@ -212,7 +216,7 @@ def read_words(text: str, covered: Sequence[tuple[int, int]]) -> Sentence:
 def _outside(
     starts: Sequence[int], ends: Sequence[int], covered: Sequence[tuple[int, int]]
 ) -> Iterator[int]:
-    """The places of the words outside the ``covered`` ranges that are short enough for a word."""
+    """Yield the words outside the ``covered`` ranges that are short enough for a word."""
     ranges = iter(covered)
     low, high = next(ranges, _NOWHERE)
     for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -223,7 +227,7 @@ def _outside(
 
 
 class _Forms(dict[str, Form]):
-    """The forms of words met before: words return, and a look-up takes a tenth of making one."""
+    """A cache of the forms of words: a look-up takes a tenth of the time of making one."""
 
     def __missing__(self, written: str) -> Form:
         if len(self) >= _MOST_FORMS:
@@ -236,7 +240,7 @@ _forms: Final = _Forms()
 
 
 def _form(written: str) -> Form:
-    """What ``written`` is, at most ``_MAX_WORD`` characters."""
+    """Return the form of ``written``, at most ``_MAX_WORD`` characters."""
     lists = gazetteer()
     start, end = 0, len(written)
     if "'" in written or "’" in written:
@@ -256,13 +260,13 @@ def _form(written: str) -> Form:
 
 
 def first_word(text: str) -> str:
-    """The word with which ``text`` begins, any ending included; empty where none does."""
+    """Return the word with which ``text`` begins, with its ending; empty without one."""
     match = _WORD.match(text)
     return match.group() if match else ""
 
 
 def _bare(written: str, start: int, end: int) -> tuple[int, int]:
-    """The word without an elided article before it and a possessive ending after it."""
+    """Return the word without an elided article before it and a possessive ending after it."""
     raw = written.replace("’", "'")
     head, _, tail = raw.partition("'")
     if head.lower() in gazetteer().cues["elision"] and not (head.isupper() and tail[0].islower()):
@@ -274,7 +278,7 @@ def _bare(written: str, start: int, end: int) -> tuple[int, int]:
 
 
 def is_abbreviation(word: Word) -> bool:
-    """Whether a full stop after ``word`` belongs to it and ends no sentence."""
+    """Return True when a full stop after ``word`` belongs to it and ends no sentence."""
     return _is_abbreviation(word.text, word.lower)
 
 

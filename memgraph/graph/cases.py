@@ -1,4 +1,4 @@
-"""A contradiction as a case: both sides with what speaks for them, and how it might be decided."""
+"""A contradiction as a case: both sides with their evidence, and possible decisions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
 MAX_RECEIPTS: Final = 200
-"""Receipts of one side that are looked at."""
+"""Receipts of one side that are read."""
 MAX_LISTED: Final = 20
 """Receipts, runs and conversations of one side that are listed, of each."""
 MAX_JOURNAL: Final = 200
@@ -50,14 +50,14 @@ def read_case(
     as_of: int | None = None,
     names: bool = True,
 ) -> Case:
-    """The case of a Contradicts edge, whatever has become of it.
+    """Return the case of a Contradicts edge, in whatever state.
 
     Args:
         now_ms: milliseconds; for decay.
         exponent: of the decay.
-        trust: the settings' tiers; what operators said is added.
+        trust: the settings' tiers; operators' assignments are added.
         as_of: milliseconds; the case as it was then. None: now.
-        names: of the receipts, runs and conversations that a side reached; False: counts alone.
+        names: of the receipts, runs and conversations that a side reached; False: only counts.
 
     Raises:
         NotFound: there is no such contradiction, or the reader may not see one of its sides.
@@ -69,7 +69,7 @@ def read_case(
 
 
 class _Reading:
-    """One case in the making, on one snapshot."""
+    """Builds one case, on one snapshot."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class _Reading:
         )
 
     def _tiers(self, ids: list[str]) -> dict[str, tuple[TrustTier, bool]]:
-        """How far each side is trusted, and whether that is of the time of the case."""
+        """Return the trust tier of each side, and whether it is of the time of the case."""
         snapshot, then = self._snapshot, self._view.as_of
         if then is not None:
             return trust_rows.protections_then(snapshot, self._trust, ids, then)
@@ -127,7 +127,7 @@ class _Reading:
         return {one: (tier, True) for one, tier in found.items()}
 
     def _edge(self, edge_id: str) -> Edge:
-        """As the view sees it, which is not there where one of its ends is not."""
+        """Return the edge as the view sees it: it is missing when one of its ends is."""
         snapshot, view = self._snapshot, self._view
         known = edges.get(snapshot, edge_id)
         ends = {known.from_id, known.to_id}

@@ -1,4 +1,4 @@
-"""Contradictions, open and resolved: who said what, when, on what ground.
+"""Contradictions, open and resolved, with their sources and evidence.
 
 A pair is shown only when the reader may see both sides.
 """
@@ -28,7 +28,7 @@ State = Literal["open", "resolved"]
 
 MAX_PAGE = 500
 MAX_SOUGHT_CHARS: Final = 200
-"""Of what contradictions are looked for by."""
+"""Maximum characters of a search text."""
 _PLACE: Final = re.compile(r"([0-9]{1,15})\.([!-~]{1,200})")
 
 
@@ -46,23 +46,23 @@ def list_contradictions(
     dismissed: bool | None = None,
     oldest_first: bool = False,
 ) -> ContradictionPage:
-    """One page, the newest first: open ones by when they were found, resolved ones by when they
+    """Return one page, newest first: open ones by when they were found, resolved ones by when they
     were resolved.
 
     Args:
         now_ms: milliseconds; for ages alone.
         limit: 1 to 500.
-        after: ``next_after`` of the page before, which says where it ended whatever became of
-            its last edge since; or the id of an edge of this state.
+        after: ``next_after`` of the page before, which continues whatever became of its last edge
+            since; or the id of an edge of this state.
         as_of: milliseconds; which were open or resolved then, with the statuses of then.
-        text: only where one side says each of these words, up to 200 characters.
-        memory_id: only those with this memory; none where it is not there.
+        text: only those with each of these words on one side, up to 200 characters.
+        memory_id: only those with this memory; none when it does not exist.
         dismissed: of the resolved ones only those that were dismissed, or those that were not.
-        oldest_first: the other way round; ``after`` goes on in the same order.
+        oldest_first: the other way round; ``after`` continues in the same order.
 
     Raises:
         InvalidInput: ``limit`` or ``state`` is not one of the above; ``text`` or
-            ``memory_id`` is over 200 characters or no text, ``dismissed`` is asked of open ones.
+            ``memory_id`` is over 200 characters or no text, ``dismissed`` with open ones.
         NotFound: ``after`` is an id of no contradiction of this state that the viewer sees.
         StorageError: the database cannot be read.
     """
@@ -95,15 +95,15 @@ def list_contradictions(
 
 
 def place_after(item: Contradiction, state: State) -> str:
-    """The ``after`` that goes on behind an item of a page; pure."""
+    """Return the ``after`` that continues behind an item of a page; pure."""
     time = item.edge.resolved_at if state == "resolved" else item.edge.created_at
     return f"{time}.{item.edge.edge_id}"
 
 
 def _place(snapshot: Snapshot, view: View, state: State, after: str) -> tuple[int, str]:
-    """Time and edge id behind which a page begins.
+    """Return the time and edge id after which a page begins.
 
-    One that names its time is not looked up: nobody learns whether there is such an edge.
+    One with a time is not looked up, so that it does not disclose whether there is such an edge.
     """
     if told := _PLACE.fullmatch(after):
         return int(told[1]), told[2]
@@ -117,7 +117,7 @@ def _place(snapshot: Snapshot, view: View, state: State, after: str) -> tuple[in
 def _sought(
     text: str | None, memory_id: str | None, dismissed: bool | None, oldest_first: bool
 ) -> Sought:
-    """Raises InvalidInput: a text is too long, or is none that can be stored."""
+    """Return the search text. Raises InvalidInput: it is too long, or cannot be stored."""
     for field, value in (("text", text), ("memory_id", memory_id)):
         if value is None:
             continue
@@ -144,7 +144,7 @@ def _described(
 def describe(
     edge: Edge, one: Memory, other: Memory, sources: dict[str, StoredSource], now_ms: int
 ) -> Contradiction:
-    """A Contradicts edge and its two memories as one value; pure."""
+    """Return a Contradicts edge and its two memories as one value; pure."""
     first, second = sorted((one, other), key=lambda each: (each.created_at, each.memory_id))
     ended = now_ms if edge.resolved_at is None else edge.resolved_at
     statuses = {first.status, second.status}

@@ -1,7 +1,7 @@
 """A subgraph as JSON node-link, GraphML, DOT or Mermaid.
 
-A memory's text is data from outside. In every format it stays inside the string it was put in,
-whatever it holds; the drawn formats show only the beginning of it.
+A memory's text is data from outside. In every format it stays inside its string, whatever it
+contains; the drawn formats show only its beginning.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MERMAID_PLAIN = re.compile(r"[^\W_]|[ .,]")
 
 
 def to_json(graph: Subgraph) -> str:
-    """Node-link JSON, as ``networkx.node_link_graph(…, edges="edges")`` reads it.
+    """Return node-link JSON, as ``networkx.node_link_graph(…, edges="edges")`` reads it.
 
     Nodes are keyed by ``id`` with every field of the memory, its ``distance`` and its
     ``provenance``; edges have ``source``, ``target`` and ``key``. Times are ISO 8601.
@@ -36,7 +36,7 @@ def to_json(graph: Subgraph) -> str:
 
 
 def node_link(graph: Subgraph) -> dict[str, Any]:
-    """The content of ``to_json``."""
+    """Return the content of ``to_json``."""
     sources = {source.source_id: source.model_dump(mode="json") for source in graph.sources}
     return {
         "directed": True,
@@ -65,8 +65,8 @@ def node_link(graph: Subgraph) -> dict[str, Any]:
 
 
 def to_graphml(graph: Subgraph) -> str:
-    """GraphML, written by networkx. Lists and objects are JSON text, missing values are left out,
-    and characters that XML cannot hold are dropped.
+    """Return GraphML, written by networkx. Lists and objects are JSON text, missing values are left
+    out, and characters that XML cannot hold are dropped.
     """
     import networkx as nx
 
@@ -81,7 +81,9 @@ def to_graphml(graph: Subgraph) -> str:
 
 
 def to_dot(graph: Subgraph) -> str:
-    """DOT for Graphviz: one box per memory, labelled with its type and the start of its text."""
+    """Return DOT for Graphviz: one box per memory, labelled with its type and the start of its
+    text.
+    """
     lines = ["digraph memories {", '  charset="UTF-8"; rankdir=LR; node [shape=box];']
     for node in graph.nodes:
         label = f"{_dot(_title(node))}\\n{_dot(node.memory_id)}"
@@ -94,7 +96,7 @@ def to_dot(graph: Subgraph) -> str:
 
 
 def to_mermaid(graph: Subgraph) -> str:
-    """A Mermaid flowchart; nodes are n0, n1, … in the order of the subgraph."""
+    """Return a Mermaid flowchart; nodes are n0, n1, … in the order of the subgraph."""
     names = {node.memory_id: f"n{index}" for index, node in enumerate(graph.nodes)}
     lines = ["flowchart LR"]
     for node in graph.nodes:
@@ -116,7 +118,7 @@ FORMATS: Mapping[str, Callable[[Subgraph], str]] = {
 
 
 def export(graph: Subgraph, form: str) -> str:
-    """The subgraph in one of ``FORMATS``.
+    """Return the subgraph in one of ``FORMATS``.
 
     Raises:
         InvalidInput: there is no such format.

@@ -1,4 +1,4 @@
-"""Blanking out the ids of memories that a reader may not see, wherever they are named."""
+"""Blanking the ids of hidden memories wherever they occur."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JsonT = TypeVar("JsonT")
 
 
 def without_hidden(snapshot: Snapshot, view: View, told: Sequence[JsonT]) -> list[JsonT]:
-    """JSON values, in order, in which ids that the view does not show are blanked out."""
+    """Return JSON values, in order, with hidden ids blanked."""
     texts = [text for each in told for text in _texts(each)]
     ids = {text for text in texts if text.startswith(_ID_PREFIXES)}
     ids |= {one for text in texts for one in _ID_IN_A_TEXT.findall(text)}
@@ -37,7 +37,7 @@ def without_hidden(snapshot: Snapshot, view: View, told: Sequence[JsonT]) -> lis
 def journal_notes(
     snapshot: Snapshot, view: View, rows: Sequence[Sequence[Any]]
 ) -> tuple[JournalNote, ...]:
-    """Entries of the journal as they may be shown.
+    """Return entries of the journal as they may be shown.
 
     Args:
         rows: (seq, at, actor, action, details as JSON).
@@ -53,7 +53,7 @@ def journal_notes(
 
 
 def read_details(text: str) -> Any:
-    """The details of a journal entry. Raises DatabaseCorrupt: they cannot be read."""
+    """Return the details of a journal entry. Raises DatabaseCorrupt: they cannot be read."""
     try:
         return json.loads(text)
     except ValueError as error:
@@ -63,10 +63,10 @@ def read_details(text: str) -> Any:
 def status_periods(
     snapshot: Snapshot, view: View, memory_id: str, *, until: int = MAX_MS
 ) -> tuple[StatusPeriod, ...]:
-    """The statuses of a memory as they may be shown, the first one first.
+    """Return the statuses of a memory as they may be shown, in order.
 
     Args:
-        until: milliseconds; those that began later are not told.
+        until: milliseconds; later ones are left out.
     """
     periods = graph.status_history(snapshot, memory_id, until=until)
     reasons = without_hidden(snapshot, view, [each.reason for each in periods])
@@ -77,7 +77,7 @@ def status_periods(
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every string in a JSON value, keys included."""
+    """Yield every string in a JSON value, keys included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -90,7 +90,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _without(value: Any, hidden: Collection[str]) -> Any:
-    """A JSON value in which the strings of ``hidden`` are blanked out."""
+    """Return a JSON value in which the strings of ``hidden`` are blanked."""
     if isinstance(value, str):
         return _without_ids(value, hidden)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What changed between two times, and over the life of one memory, as far as a reader may see."""
+"""Changes between two times, and the history of one memory, as far as a reader may see."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def diff(
     limit: int = 100,
     viewer: Viewer = DEFAULT_VIEWER,
 ) -> Diff:
-    """What happened after ``since`` until ``until``, both in milliseconds.
+    """Return the changes after ``since`` until ``until``, both in milliseconds.
 
     Args:
         limit: 1 to 1,000: of each list.
@@ -64,7 +64,7 @@ def history(
     exponent: float,
     viewer: Viewer = DEFAULT_VIEWER,
 ) -> History:
-    """Every status and every value that a memory had. Raises NotFound.
+    """Return every status and every value that a memory had. Raises NotFound.
 
     Args:
         exponent: of the decay of confidence in this store.
@@ -112,7 +112,7 @@ def _values(memory: Memory, kept: Sequence[tuple[Any, ...]]) -> tuple[ValuePerio
 
 
 class _Comparing:
-    """One difference in the making, on one snapshot."""
+    """Builds one diff, on one snapshot."""
 
     def __init__(self, snapshot: Snapshot, view: View, during: Interval, limit: int) -> None:
         self._snapshot = snapshot
@@ -177,7 +177,7 @@ class _Comparing:
         return tuple(events)
 
     def _decided(self) -> dict[str, list[tuple[Pair, Decision, dict[str, Any]]]]:
-        """Visible decisions by what was decided, the newest first."""
+        """Return visible decisions by kind, newest first."""
         entries = [
             (each, _details(each)) for each in history_rows.decisions(self._snapshot, self._during)
         ]

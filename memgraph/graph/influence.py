@@ -1,8 +1,8 @@
-"""What a memory reached, and what stood behind a memory or a run.
+"""The influence of a memory, and the evidence behind a memory or a run.
 
-Both walk what was derived, is caused by something or is part of it, and join the receipts: what was
-handed out to whom. A hand-out shows what somebody was given, not what became of it; what a run or a
-conversation left afterwards is told as such.
+Both follow derivations, causes and parts, and join the receipts: what was handed out to whom. A
+hand-out shows what a caller was given, not its effect; later memories of a run or a conversation
+are reported as such.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ MAX_NODES = 1_000
 MOST_NODES = 10_000
 MAX_DEPTH = 12
 MAX_LEFT = 10
-"""Memories that are told of one run or conversation."""
+"""Memories listed for one run or conversation."""
 MAX_LEAVING = 20
-"""Runs, and conversations, of which it is told what they left."""
+"""Runs, and conversations, whose memories are listed."""
 # A memory that was met before takes a row of a step without taking room.
 _ROWS_PER_NODE = 4
 
@@ -50,7 +50,7 @@ def impact(
     viewer: Viewer = DEFAULT_VIEWER,
     as_of: int | None = None,
 ) -> Impact:
-    """Every recall, context, bulletin, run and derived memory that a memory reached.
+    """Return every recall, context, bulletin, run and derived memory that a memory reached.
 
     Args:
         max_nodes: 1..10,000 derived memories, and as many receipts.
@@ -58,7 +58,7 @@ def impact(
 
     Raises:
         InvalidInput: ``max_nodes`` is out of range.
-        NotFound: no such memory, or not visible to the reader; the two are not told apart.
+        NotFound: no such memory, or hidden from the reader; both read the same.
         StorageError: the database cannot be read.
     """
     _require_range(max_nodes)
@@ -102,7 +102,7 @@ def grounds_of_memory(
     max_nodes: int = MAX_NODES,
     viewer: Viewer = DEFAULT_VIEWER,
 ) -> Grounds:
-    """What a memory stands on, and what was given to the run or conversation that it comes from.
+    """Return a memory's evidence, and what was given to the run or conversation it comes from.
 
     Args, Raises: as of ``impact``.
     """
@@ -122,13 +122,12 @@ def grounds_of_run(
     max_nodes: int = MAX_NODES,
     viewer: Viewer = DEFAULT_VIEWER,
 ) -> Grounds:
-    """What a run was given, and what that stands on.
+    """Return what a run was given, and the evidence of that.
 
     Args: as of ``impact``.
 
     Raises:
-        NotFound: nothing was handed out to such a run and nothing comes from it, as far as the
-            reader may see.
+        NotFound: no receipt and no memory of such a run, as far as the reader may see.
         InvalidInput, StorageError: as of ``impact``.
     """
     _require_range(max_nodes)
@@ -152,7 +151,7 @@ def grounds_of_run(
 
 @dataclass(slots=True)
 class _Walk:
-    """One answer in the making, on one snapshot; ``cut`` collects where a bound was met."""
+    """Builds one answer, on one snapshot; ``cut`` collects the bounds that were met."""
 
     snapshot: Snapshot
     view: View
@@ -160,7 +159,7 @@ class _Walk:
     cut: set[str] = field(default_factory=set)
 
     def from_(self, seeds: Sequence[str], direction: Direction) -> tuple[Link, ...]:
-        """What is reached step by step, each memory once, where it is met first."""
+        """Return what is reached step by step, each memory once, at its shortest distance."""
         links: dict[str, Link] = {}
         known = set(seeds)
         frontier: Sequence[str] = seeds
@@ -201,7 +200,7 @@ class _Walk:
         return fresh
 
     def bounded(self, found: Sequence[HandOut]) -> tuple[HandOut, ...]:
-        """At most ``max_nodes`` receipts."""
+        """Return at most ``max_nodes`` receipts."""
         if len(found) > self.max_nodes:
             self.cut.add("max_receipts")
         return tuple(found[: self.max_nodes])
@@ -219,7 +218,7 @@ def _link(step: graph.Step, distance: int) -> Link:
 
 
 def _reached(walk: _Walk, place: Place, hand_outs: Iterable[HandOut]) -> tuple[Reached, ...]:
-    """Whom hand-outs were for, the one that was given something last first."""
+    """Return the recipients of hand-outs, the latest first."""
     times: dict[str, list[int]] = {}
     for each in hand_outs:
         name = getattr(each, place)
@@ -249,7 +248,7 @@ def _reached(walk: _Walk, place: Place, hand_outs: Iterable[HandOut]) -> tuple[R
 
 
 def _given_before(walk: _Walk, memory: Memory) -> list[HandOut]:
-    """What had been given to the run or conversation that a memory comes from."""
+    """Return what had been given to the run or conversation that a memory comes from."""
     [source] = graph.sources_of(walk.snapshot, [memory])
     found: dict[str, HandOut] = {}
     places: tuple[tuple[Place, str | None], ...] = (

@@ -1,4 +1,4 @@
-"""What stands on a ground that was replaced or taken back: listed by the ground that ended last."""
+"""Memories with superseded or retracted evidence, by the evidence that ended last."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memgraph.store.visibility import View
 
 MAX_PAGE: Final = 500
 MAX_LOOKS: Final = 10_000
-"""Endings that one page looks at."""
+"""Ended evidence that one page reads."""
 # Endings that are looked at together: at first a few, of which a short page may be full.
 _AT_FIRST: Final = 8
 _AT_ONCE: Final = 256
@@ -31,7 +31,7 @@ _PLACE: Final = re.compile(r"(-?[0-9]{1,15})\.([^.\s]{1,200})\.([^.\s]{0,200})")
 
 
 class Fallen(NamedTuple):
-    """A memory that stands on a refuted ground. ``since``: when that ended, milliseconds."""
+    """A memory with retracted evidence. ``since``: when that ended, milliseconds."""
 
     since: int
     ground_id: str
@@ -44,7 +44,7 @@ class Fallen(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a page ended; an empty ``memory_id``: behind all that stands on that ground."""
+    """The end of a page; an empty ``memory_id``: after all memories with that evidence."""
 
     since: int
     ground_id: str
@@ -55,7 +55,7 @@ class Place(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Some that fell; ``place``: where to go on, None: there are no more."""
+    """Some stale memories; ``place``: where to continue, None: there are no more."""
 
     items: tuple[Fallen, ...]
     place: Place | None
@@ -70,7 +70,7 @@ def list_stale(
     after: str | None = None,
     as_of: int | None = None,
 ) -> StalePage:
-    """Active memories that stand on a ground that no longer holds, each once, with the way to it.
+    """Return active memories that depend on ended evidence, each once, with the path to it.
 
     Args:
         limit: 1 to 500.
@@ -114,11 +114,11 @@ def find_stale(
     max_looks: int = MAX_LOOKS,
     max_rows: int = evidence.MAX_ROWS,
 ) -> Found:
-    """As ``list_stale``, on a snapshot that the caller holds, and by ids alone.
+    """Return what ``list_stale`` does, on the caller's snapshot, and by ids only.
 
     Args:
-        max_looks: endings that are looked at.
-        max_rows: of what stands on some of them, that are read of one step.
+        max_looks: ended evidence that is read.
+        max_rows: dependent memories that are read in one step.
     """
     reading = _Listing(snapshot, view, limit, after, max_rows)
     place = None if after is None else Ended(after.since, after.ground_id)
@@ -137,7 +137,7 @@ def find_stale(
 
 
 class _Listing:
-    """A page in the making, ground by ground, the newest first."""
+    """Builds a page, by evidence, newest first."""
 
     def __init__(
         self,
@@ -157,13 +157,15 @@ class _Listing:
         self._cut = False
 
     def found(self, behind: Place | None) -> Found:
-        """The page; ``behind``: where to go on if all that was met is on it."""
+        """Return the page; ``behind``: where to continue if all results are on it."""
         if len(self.items) > self._limit:
             behind = self.items[self._limit - 1].place
         return Found(tuple(self.items[: self._limit]), behind, self._cut)
 
     def add(self, grounds: Sequence[Ended]) -> None:
-        """What stands on some grounds and on none that ended later, as far as there is room."""
+        """Add memories that depend on this evidence and on none that ended later, while there is
+        room.
+        """
         fallen = self._on(grounds)
         while fallen and len(self.items) <= self._limit:
             # As many as there is room for: what stands on a ground may be a crowd.
@@ -195,7 +197,7 @@ class _Listing:
         return sorted(found, key=lambda each: each.place, reverse=True)
 
     def _listed_here(self, fallen: Sequence[Fallen]) -> list[Fallen]:
-        """Those that are on no earlier page: of all its grounds the one that ended last counts."""
+        """Return those that are on no earlier page: the evidence that ended last decides."""
         if self._after is None:
             return list(fallen)
         names = [each.memory_id for each in fallen]
@@ -213,7 +215,9 @@ class _Listing:
 def described(
     snapshot: Snapshot, paths: Mapping[str, Sequence[Basis]], view: View
 ) -> dict[str, Premise]:
-    """The premise at the end of each path, by the key of the path. Hidden ids are blanked out."""
+    """Return the premise at the end of each path, by the key of the path. Hidden ids are
+    blanked.
+    """
     anyone = View(view.viewer, view.as_of)
     ids = sorted({path[-1].ground_id for path in paths.values()})
     grounds = graph.visible_memories(snapshot, ids, anyone)

@@ -1,7 +1,7 @@
 """The bounded neighbourhood of some memories: breadth first, along edges in both directions.
 
-What the reader may not see is left out by the queries themselves, on every hop: nothing is reached
-through a hidden memory, and a bound counts visible memories alone.
+Hidden memories are left out by the queries themselves, on every hop: nothing is reached through
+them, and a bound counts only visible ones.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def subgraph(
     max_degree: int = MAX_DEGREE,
     statuses: frozenset[MemoryStatus] | None = STANDING,
 ) -> Subgraph:
-    """The memories within ``hops`` of ``ids``, and the edges between them.
+    """Return the memories within ``hops`` of ``ids``, and the edges between them.
 
     Args:
         ids: where to start; the first ``max_nodes`` of them that are visible are kept.
         hops: 1 to 4.
-        max_nodes: 1 to 2,000. Where a hop offers more than there is room for, the strongest
-            edges win, then the newest, then the higher edge id.
+        max_nodes: 1 to 2,000. When a hop has more than there is room for, the strongest edges win,
+            then the newest, then the higher edge id.
         edge_types: followed and shown; None: all, and derivations are shown, too.
         as_of: milliseconds; the graph as it was then, with the values of then.
         max_degree: 1 to 1,000: edges of one node that are followed, chosen the same way.
@@ -77,7 +77,9 @@ def subgraph_in(
     edge_types: Collection[EdgeType] | None = None,
     max_degree: int = MAX_DEGREE,
 ) -> Subgraph:
-    """``subgraph`` on the snapshot of a reader, for callers that read more in the same one."""
+    """Return ``subgraph`` on the snapshot of a reader, for callers that read more in the same
+    one.
+    """
     _require("hops", hops, MAX_HOPS)
     _require("max_nodes", max_nodes, MAX_NODES_LIMIT)
     _require("max_degree", max_degree, MAX_DEGREE_LIMIT)
@@ -135,7 +137,7 @@ def _strength(step: Step) -> tuple[float, int, str]:
 
 
 def _capped(steps: Iterable[Step], max_degree: int) -> tuple[list[Step], bool]:
-    """The strongest steps of every origin, and whether any origin had more."""
+    """Return the strongest steps of every origin, and whether any origin had more."""
     by_origin: dict[str, list[Step]] = {}
     for step in steps:
         by_origin.setdefault(step.origin_id, []).append(step)
@@ -147,7 +149,7 @@ def _capped(steps: Iterable[Step], max_degree: int) -> tuple[list[Step], bool]:
 
 
 def _in_order(steps: Iterable[Step]) -> list[str]:
-    """The memories reached, each once, those with the strongest edge first."""
+    """Return the memories reached, each once, those with the strongest edge first."""
     return list(
         dict.fromkeys(step.memory_id for step in sorted(steps, key=_strength, reverse=True))
     )

@@ -1,4 +1,4 @@
-"""The trace of a memory: where it comes from, what became of it, and what stands on it."""
+"""The trace of a memory: its sources, what became of it, and what depends on it."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def trace(
     viewer: Viewer = DEFAULT_VIEWER,
     as_of: int | None = None,
 ) -> Trace:
-    """Everything that is known about a memory, whatever its status, as far as the reader may see.
+    """Return all that is known about a memory, in whatever status, as far as the reader may see.
 
     Each list holds at most 200 entries, each chain goes at most 12 steps, and at most 10,000
-    receipts are counted; ``cut_reasons`` tells where there would be more.
+    receipts are counted; ``cut_reasons`` names the limits that were met.
 
     Args:
         as_of: milliseconds; what was known then. None: now.
 
     Raises:
-        NotFound: no such memory, or not visible to the reader; the two are not told apart.
+        NotFound: no such memory, or hidden from the reader; both read the same.
         StorageError: the database cannot be read.
     """
     with database.read() as snapshot:
@@ -53,7 +53,7 @@ def trace(
 
 
 class _Tracing:
-    """One trace in the making, on one snapshot."""
+    """Builds one trace, on one snapshot."""
 
     def __init__(self, snapshot: Snapshot, view: View) -> None:
         self._snapshot = snapshot
@@ -118,8 +118,9 @@ class _Tracing:
         *,
         derivations: bool = False,
     ) -> tuple[tuple[Link, ...], set[tuple[str, str]]]:
-        """What is reached step by step, each memory once, where it is met first; and every pair
-        of (a memory, one that is reached from it).
+        """Return what is reached step by step, each memory once, at its shortest distance.
+
+        With every pair of (a memory, one that is reached from it).
         """
         links: dict[str, Link] = {}
         pairs: set[tuple[str, str]] = set()
@@ -160,7 +161,7 @@ class _Tracing:
         return tuple(links.values()), pairs
 
     def _refuted(self, memories: Iterable[Memory]) -> dict[str, Refuted]:
-        """Those of the memories that were replaced or taken back."""
+        """Return the memories that were superseded or retracted."""
         gone = [each.memory_id for each in memories if not _stands(each)]
         return evidence.refuted_among(self._snapshot, gone, self._view)
 
@@ -191,7 +192,7 @@ class _Tracing:
         return journal_notes(self._snapshot, self._view, rows)
 
     def _handed_out(self, memory_id: str) -> HandedOut:
-        """In which receipts a memory was handed out, of those that the reader may see."""
+        """Return the visible receipts in which a memory was handed out."""
         found = influence.naming(
             self._snapshot, [memory_id], self._view, limit=MAX_RECEIPTS + 1, until=self._until
         )

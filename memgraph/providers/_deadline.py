@@ -1,7 +1,7 @@
-"""A hard limit on the time of a call, also where the other side keeps the line just alive.
+"""A hard time limit for a call, also when the other side sends a byte now and then.
 
-The timeouts of HTTP clients begin anew with every byte, so a server that dribbles is never late.
-Here the caller waits so long and no longer; what it waited for ends by itself, unheard.
+The timeouts of HTTP clients begin again with every byte, so a slow server is never late. Here the
+caller waits for the limit only; the abandoned call ends by itself.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 MAX_AT_ONCE: Final = 32
-"""Calls of one process that may be under way, those included that nobody waits for any more."""
+"""Concurrent calls of one process, including abandoned ones."""
 
 _slots = threading.BoundedSemaphore(MAX_AT_ONCE)
 
 
 def within(seconds: float, call: Callable[[], Result]) -> Result:
-    """What ``call`` returns or raises, if it does so in time.
+    """Return or raise what ``call`` does, if it does so in time.
 
     Raises:
         ProviderUnavailable: with ``details['reason']`` ``timeout``, or ``busy`` when too many

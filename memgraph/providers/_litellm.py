@@ -90,7 +90,7 @@ _calling = threading.local()
 
 @dataclass(frozen=True)
 class Connection:
-    """How to reach one model.
+    """The connection to one model.
 
     Args:
         model: as litellm names it, for instance ``text-embedding-3-small`` or ``ollama/llama3``.

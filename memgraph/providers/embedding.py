@@ -24,7 +24,7 @@ DEFAULT_TIMEOUT_S: Final = 20.0
 DEFAULT_RETRIES: Final = 2
 DEFAULT_BATCH_SIZE: Final = 64
 MAX_CHARACTERS: Final = 8_192
-"""What lies behind this many characters of a text does not enter its vector."""
+"""Characters beyond this number do not enter a text's vector."""
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 """A larger answer to one request is refused."""
 
@@ -147,7 +147,9 @@ class CheckedEmbedding:
 
 
 def prepared(text: str) -> str:
-    """The part of ``text`` that is embedded: capped, lone surrogates (not UTF-8) replaced."""
+    """Return the part of ``text`` that is embedded: capped, lone surrogates (not UTF-8)
+    replaced.
+    """
     return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
 
 

@@ -115,7 +115,7 @@ class LocalEmbedding:
 
     @property
     def ready(self) -> bool:
-        """Whether its files were read: then a short text takes well under a millisecond."""
+        """True when its files are loaded: then a short text takes well under a millisecond."""
         return self._loaded is not None
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

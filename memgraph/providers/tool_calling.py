@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MAX_TOOL_CALLS: Final = 128
-"""Most calls in one turn; more than that is no usable answer."""
+"""Maximum calls in one turn; more than that is an invalid answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One function that the model asks for; ``arguments_text`` is its own text, mostly JSON."""
+    """One function that the model calls; ``arguments_text`` is its own text, mostly JSON."""
 
     id: str
     name: str
@@ -34,7 +34,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
-    """What the model said and asked for. Tokens are as reported; None: not reported."""
+    """The model's text and tool calls. Tokens are as reported; None: not reported."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()

@@ -108,7 +108,7 @@ class JobsHandle(Handle):
 
     @contextmanager
     def _then(self, now: Time | None) -> Iterator[Opened]:
-        """Return the open orchestrator, with its clock at a time if one is given."""
+        """Yield the open orchestrator, with its clock at a time if one is given."""
         if now is None:
             with self._service.opened(self.name) as opened:
                 yield opened

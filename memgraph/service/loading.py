@@ -64,7 +64,7 @@ class Loader:
         self._embedding = given if embeds and isinstance(given, LocalEmbedding) else None
 
     def load(self, items: Iterable[Item]) -> list[Outcome]:
-        """Yield one outcome for each item, in order; a batch is durable before the next is
+        """Return one outcome for each item, in order; a batch is durable before the next is
         written.
         """
         outcomes: list[Outcome] = []

@@ -339,7 +339,7 @@ class MemoryService:
             yield opened
 
     def if_open(self, name: str) -> AbstractContextManager[Opened | None]:
-        """Yield an orchestrator if it is open already, else None."""
+        """Return a context that yields the orchestrator if it is open already, else None."""
         return self._pool.if_open(name)
 
     def at(self, now_ms: int) -> MemoryService:

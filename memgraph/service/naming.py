@@ -329,7 +329,7 @@ _MACHINES = frozenset(
 def known_names(
     rows: Iterable[tuple[str, str, EntityType]],
 ) -> Iterator[tuple[str, str]]:
-    """Return the names to search texts for, as (key, as written): of rows, and persons' first
+    """Yield the names to search texts for, as (key, as written): of rows, and persons' first
     names.
     """
     for key, written, kind in rows:

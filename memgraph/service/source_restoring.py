@@ -26,8 +26,8 @@ from memgraph.store.visibility import View
 
 
 class Plan(NamedTuple):
-    """What is restored, and with which status; what is replaced again; where the source counts
-    again.
+    """The restored memories with their statuses, what is replaced again, and where the source
+    counts.
 
     ``others``: the source with which each memory was retracted, if it was another one.
     ``left_open``: the contradictions that were decided for restored memories, and are open now.

@@ -39,7 +39,7 @@ TAKEN_BACK: Final = "its source was taken back"
 
 
 class Loss(NamedTuple):
-    """What a memory loses when one of its sources is retracted; ``source_ids``: the source's
+    """The loss of a memory when one of its sources is retracted; ``source_ids``: the source's
     rows.
     """
 
@@ -50,7 +50,7 @@ class Loss(NamedTuple):
 
 @dataclass(slots=True)
 class Plan:
-    """What goes and what stays, by id, in the order in which it was found."""
+    """The memories that go and those that stay, by id, in the order in which they were found."""
 
     gone: dict[str, Literal["given", "derived"]] = field(default_factory=dict)
     kept: dict[str, Literal["supported", "grounds"]] = field(default_factory=dict)

@@ -146,7 +146,7 @@ class Transcript(Handle):
         return len(found)
 
     def _episodes(self, opened: Opened, entry: Entry) -> Iterator[EpisodeInput]:
-        """Return the episodes of an entry, under one id, so that parts of two are never mixed."""
+        """Yield the episodes of an entry, under one id, so that parts of two are never mixed."""
         item_id = opened.ids.new(ENTRY_PREFIX)
         for part in parts_of(entry):
             kind, role, by = EpisodeInput, SILENT_ROLE, CapturedBy.SYSTEM
@@ -233,7 +233,7 @@ class Transcript(Handle):
                 return
 
     def _parts(self, snapshot: Snapshot, at_once: int = _PAGE) -> Iterator[Memory]:
-        """Return active episodes of entries, last one first."""
+        """Yield active episodes of entries, last one first."""
         view = replace(self._view, statuses=_SHOWN)
         before: str | None = None
         size = min(max(at_once, 1), _PAGE)

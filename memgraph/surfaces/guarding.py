@@ -138,7 +138,7 @@ def _allowed(origin: str) -> Headers:
 
 
 async def _permit(send: Send, origin: str) -> None:
-    """Return the answer to a CORS preflight."""
+    """Send the answer to a CORS preflight."""
     headers: Headers = [
         *_allowed(origin),
         (b"access-control-allow-methods", _METHODS),

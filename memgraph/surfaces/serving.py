@@ -254,7 +254,7 @@ def _worker(service: MemoryService, log: EventLog) -> Worker:
 
 @contextmanager
 def _listening(chosen: ServerSettings) -> Iterator[socket.socket]:
-    """Return a bound socket, so that an address in use is reported like any wrong setting."""
+    """Yield a bound socket, so that an address in use is reported like any wrong setting."""
     try:
         family, *_, address = socket.getaddrinfo(
             chosen.host, chosen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -61,11 +61,11 @@ class Folded:
         self.data = b"".join([*parts, data[last:]])
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Where in the bytes before it stood what stands here now; ``end`` lies behind it."""
+        """Return the span in the original bytes of a span here; ``end`` is exclusive."""
         return self._place(start)[0], self._place(end - 1)[1]
 
     def _place(self, place: int) -> tuple[int, int]:
-        """Where what one byte is part of began and ended."""
+        """Return the start and end in the original bytes of the part with one byte."""
         known = bisect_right(self._starts, place) - 1
         if known < 0:
             return place, place + 1
@@ -112,7 +112,7 @@ def fold(text: str) -> str:
 
 
 def unfolded_length(text: str, characters: int) -> int:
-    """How many first characters of a text, as it is, so many of its folded ones come from."""
+    """Return how many first characters of a text yield so many folded ones."""
     data = text.encode("utf-8", "surrogatepass")
     folded = Folded(data)
     known = len(

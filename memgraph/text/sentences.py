@@ -1,4 +1,4 @@
-"""Where a sentence ends, in several languages, without tripping over abbreviations and versions."""
+"""Sentence ends in several languages, aware of abbreviations and versions."""
 
 from __future__ import annotations
 

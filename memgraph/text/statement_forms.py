@@ -1,8 +1,4 @@
-"""What the form of a sentence shows: its type, whether it is complete, whether it stands alone.
-
-A few exact forms, and no guess beyond them: a sentence that is no open task, decision, goal or
-preference by its own words is a fact, and one that is no complete statement is nothing.
-"""
+"""The form of a sentence: its type, its completeness, and whether it is understandable alone."""
 
 from __future__ import annotations
 

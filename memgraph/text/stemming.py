@@ -110,7 +110,7 @@ def _is_consonant(word: str, at: int) -> bool:
 
 
 def _measure(word: str) -> int:
-    """How often a vowel is followed by a consonant: Porter's m."""
+    """Return how often a vowel is followed by a consonant: Porter's m."""
     kinds = [_is_consonant(word, at) for at in range(len(word))]
     return sum(1 for before, after in pairwise(kinds) if after and not before)
 

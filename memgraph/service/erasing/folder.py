@@ -143,7 +143,7 @@ def erase_files(paths: OrchestratorPaths, plan: Plan) -> FilesErased:
 
 
 def files_of(paths: OrchestratorPaths) -> Iterator[Path]:
-    """Return every regular file of an orchestrator but erasure plans; links are not followed."""
+    """Yield every regular file of an orchestrator but erasure plans; links are not followed."""
     for root, folders, names in os.walk(paths.directory):
         folders[:] = sorted(each for each in folders if Path(root, each) != paths.erasing)
         for name in sorted(names):

@@ -176,7 +176,7 @@ def wipe(path: Path) -> None:
 
 
 def unfinished(paths: OrchestratorPaths) -> Iterator[PlanFile]:
-    """Return the plans of unfinished erasures, oldest first; half-written ones are wiped."""
+    """Yield the plans of unfinished erasures, oldest first; half-written ones are wiped."""
     if not paths.erasing.is_dir():
         return
     for path in sorted(paths.erasing.iterdir()):

@@ -110,7 +110,7 @@ def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _pointed(data: bytes, pointers: Iterable[str | None]) -> Iterator[str]:
-    """Return the texts that JSON pointers refer to, in a JSON file."""
+    """Yield the texts that JSON pointers refer to, in a JSON file."""
     try:
         document = json.loads(data)
     except ValueError:

@@ -107,7 +107,7 @@ class _Hashes:
 
 
 def _lines(pending: Pending, hashes: _Hashes) -> list[tuple[int, int, int]]:
-    """Yield every line once: its hash, and when it was handed out first and last."""
+    """Return every line once: its hash, and when it was handed out first and last."""
     handed: Iterable[tuple[frozenset[int], int, int]] = (
         *((hashes.of(each), each.first_at, each.last_at) for each in pending.recalled),
         *((line_hashes(text), at, at) for text, at in pending.texts),

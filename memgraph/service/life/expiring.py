@@ -1,4 +1,4 @@
-"""What the nightly job would retire within some days: its own rule, for a later day."""
+"""The facts that the nightly job would retire within some days: its own rule, for a later day."""
 
 from __future__ import annotations
 

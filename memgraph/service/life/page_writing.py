@@ -1,4 +1,4 @@
-"""The one transaction of a page: everything is checked again, and written together.
+"""The transaction that writes a page: everything is checked again, and written together.
 
 A page whose assumptions no longer hold is matched, or read, again.
 """
@@ -46,7 +46,7 @@ class StoreMoved(Exception):
 
 @dataclass(slots=True)
 class PageDone:
-    """What was written. ``last``: no turn of the session is left to be read."""
+    """The result of a page. ``last``: no turn of the session is left to be read."""
 
     facts: list[FactNote] = field(default_factory=list)
     edges: list[EdgeNote] = field(default_factory=list)

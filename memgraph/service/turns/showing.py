@@ -1,4 +1,4 @@
-"""What comes before a prompt: the bulletin and the context, each if available in time."""
+"""The text before a prompt: the bulletin and the context, each if available in time."""
 
 from __future__ import annotations
 

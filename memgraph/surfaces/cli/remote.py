@@ -219,7 +219,7 @@ class RemoteHandle:
         return self.remote.export(target, **fields)
 
     def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
-        """Return the lines, once all of them have arrived and were checked."""
+        """Yield the lines, once all of them have arrived and were checked."""
         with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
             whole = Path(folder) / "export.jsonl"
             self.remote.export(whole, with_vectors=with_vectors)

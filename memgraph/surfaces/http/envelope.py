@@ -1,4 +1,4 @@
-"""What every answer has: a request id, headers of a private API, a line in the log.
+"""The envelope of every answer: a request id, headers of a private API, a line in the log.
 
 It is the outermost part of the application: unexpected errors end here, and are logged only by
 their class and place, because the text of an error may contain what was sent.

@@ -113,7 +113,7 @@ class Known:
                 yield each
 
     def _plain(self, schema: Json) -> Iterator[Json]:
-        """Return a schema without references, as one or several."""
+        """Yield a schema without references, as one or several."""
         if "$ref" in schema:
             yield from self._plain(self._schemas[schema["$ref"].removeprefix(_SCHEMAS)])
         elif "anyOf" in schema:

@@ -86,7 +86,7 @@ def _edge(edge: Edge, stale: bool) -> dict[str, Any]:
 
 
 def _derivations(steps: Iterable[Step], drawn: Collection[str]) -> Iterable[dict[str, Any]]:
-    """Return derivations on a stale path, between two drawn memories: they are no stored edges."""
+    """Yield derivations on a stale path, between two drawn memories: they are no stored edges."""
     for origin, ground, kind in dict.fromkeys(steps):
         if kind == DERIVED and origin in drawn and ground in drawn:
             yield {

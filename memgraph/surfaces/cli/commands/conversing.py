@@ -166,7 +166,7 @@ def _many(given: Invocation, orchestrator: str, file: str, common: dict[str, Any
 def _turns(
     source: IO[str], common: dict[str, Any], lines: list[int], refused: list[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Return the turns of a file, their lines in ``lines``; invalid ones go to ``refused``."""
+    """Yield the turns of a file, their lines in ``lines``; invalid ones go to ``refused``."""
     number = 0
     while line := source.readline(MAX_LINE_CHARS + 1):
         number += 1

@@ -75,7 +75,7 @@ def _source(file: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _counted(title: str) -> Iterator[Callable[[int], None]]:
-    """Return a progress callback that takes totals."""
+    """Yield a progress callback that takes totals."""
     done = 0
     with progress(title, None) as advance:
 

@@ -198,7 +198,7 @@ def _term_is_interrupt() -> Iterator[None]:
 
 @contextmanager
 def _service(given: Invocation, now: str | None) -> Iterator[MemoryService]:
-    """Return the service, with its clock at a time if one is given."""
+    """Yield the service, with its clock at a time if one is given."""
     from memgraph.clock import parse_time
 
     with given.service() as service:
