@@ -14,6 +14,7 @@ from memgraph.service.opened import Opened
 from memgraph.store import edges, embeddings, entities, ingest_files, journal, memories
 from memgraph.store.memories import Filter
 from memgraph.store.snapshot import Snapshot
+from memgraph.store.sqlite import inspection
 from memgraph.store.visibility import View
 
 MAX_PAGE = 1_000
@@ -104,14 +105,10 @@ def stats(opened: Opened) -> dict[str, Any]:
             "embeddings": embeddings.state_counts(snapshot),
             "ingest": ingest_files.counts(snapshot),
             "journal_entries": seq,
-            "schema": _schema(snapshot),
+            "schema": inspection.revision(snapshot.driver),
         }
     files = {each.name: each.stat().st_size for each in _database_files(opened)}
     return {**found, "bytes": files, "embedding_model_changed": opened.other_model is not None}
-
-
-def _schema(snapshot: Snapshot) -> str:
-    return str(snapshot.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one())
 
 
 def _database_files(opened: Opened) -> list[Any]:

@@ -26,7 +26,6 @@ from memgraph.service.copies import BACKUP_KEY, checked_copy, free_name, told_an
 from memgraph.service.erasing.proofs import RedactionProofs, accept_redactions
 from memgraph.store import backup as copying
 from memgraph.store import integrity, metadata, provisioning, sqlite, table_digests
-from memgraph.store.snapshot import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +169,8 @@ def _swap(
             orchestrator=paths.name,
         )
     with integrity.alone(draft) as transaction:
-        _adopt(transaction, paths.name)
+        metadata.drop(transaction, BACKUP_KEY)
+        provisioning.adopt(transaction, paths.name)
         entry = Entry("restore", None, {**told, "replaced": told_anchor(anchor_file)})
         state = table_digests.renew(transaction)
         head = journal.append(transaction, [entry], at=at, actor=actor, state=state, key=key)
@@ -181,11 +181,3 @@ def _swap(
     copying.publish(draft, database, force=False)
     anchor.write(anchor_file, head)
     return head, folder if moved else None
-
-
-def _adopt(transaction: Transaction, name: str) -> None:
-    metadata.drop(transaction, BACKUP_KEY)
-    metadata.put(transaction, "orchestrator_id", name)
-    transaction.exec_driver_sql(
-        "UPDATE memories SET orchestrator_id = ? WHERE orchestrator_id <> ?", (name, name)
-    )

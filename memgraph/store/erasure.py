@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache
 from itertools import groupby
 from typing import Any, Final, NamedTuple
@@ -28,8 +27,7 @@ from memgraph.rules.erasure import (
 )
 from memgraph.store import embeddings, metadata, tables, text_index
 from memgraph.store.erasure_search import given_ids, joins_given
-from memgraph.store.snapshot import Snapshot, Transaction, driver
-from memgraph.store.sqlite import full_text
+from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     Statement,
@@ -44,19 +42,6 @@ from memgraph.store.statements import (
 
 ERASED_KEY: Final = "erased_through"
 """The journal's head of the last erasure: what was made of an earlier one must not be kept."""
-
-
-@contextmanager
-def thorough(transaction: Transaction) -> Iterator[None]:
-    """What is deleted inside is overwritten everywhere, the words of the text index too."""
-    execute = driver(transaction).execute
-    execute("PRAGMA secure_delete = ON")
-    full_text.remove_words(transaction, at_once=True)
-    try:
-        yield
-    finally:
-        execute("PRAGMA secure_delete = FAST")
-    full_text.remove_words(transaction, at_once=False)
 
 
 @prepared
@@ -227,37 +212,6 @@ def note_head(transaction: Transaction, seq: int) -> None:
 def erased_through(snapshot: Snapshot) -> int:
     """Return the journal's head at the last erasure; 0: there was none."""
     return int(metadata.get(snapshot, ERASED_KEY) or 0)
-
-
-def fold(driver_connection: Any, *, wait_ms: int) -> bool:
-    """Fold the WAL into the file and cut it to nothing.
-
-    Args:
-        wait_ms: for so long it waits for readers of an older state, with no writer beside it.
-
-    Returns:
-        Whether no reader was in the way.
-    """
-    execute = driver_connection.execute
-    [(usual_ms,)] = execute("PRAGMA busy_timeout").fetchall()
-    execute(f"PRAGMA busy_timeout = {wait_ms}")
-    try:
-        busy, _, _ = execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    finally:
-        execute(f"PRAGMA busy_timeout = {usual_ms}")
-    return not busy
-
-
-def vacuum(driver_connection: Any) -> None:
-    """Write the database anew: what lies in the free space of its pages is left behind.
-
-    Rows keep their numbers: every table whose numbers are given out has an index or such a key.
-    """
-    try:
-        driver_connection.execute("PRAGMA temp_store = FILE")
-        driver_connection.execute("VACUUM")
-    finally:
-        driver_connection.execute("PRAGMA temp_store = MEMORY")
 
 
 def _told(erasure_id: Column) -> tuple[Column, ...]:

@@ -29,9 +29,11 @@ from memgraph.errors import (
     SchemaTooNew,
     StorageError,
 )
-from memgraph.store import integrity, journal, open_files, sqlite
+from memgraph.store import backup, integrity, journal, metadata, open_files, sqlite, tables
 from memgraph.store.database import Database, FileLock, file_identity
+from memgraph.store.snapshot import Transaction
 from memgraph.store.sqlite import inspection
+from memgraph.store.statements import prepared, value
 
 if TYPE_CHECKING:
     from sqlmodel import Session
@@ -40,7 +42,7 @@ APPLICATION_ID = 0x4D474D47  # "MGMG"
 SCHEMA_HEAD = "0013"
 _HEADER_BYTES = 100
 _MAGIC = b"SQLite format 3\x00"
-_LAST_ENTRY = "SELECT coalesce(max(seq), 0) FROM audit_log"
+ORCHESTRATOR_KEY = "orchestrator_id"
 
 
 def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) -> None:
@@ -56,18 +58,11 @@ def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) ->
         draft = path.with_name(path.name + ".new")
         _remove_draft(draft)
         draft.write_bytes(_template().content)
-        with _raw(draft) as connection:
-            connection.execute("BEGIN")
-            connection.executemany(
-                "INSERT INTO memory_metadata (key, value) VALUES (?, ?)",
-                [
-                    ("orchestrator_id", orchestrator_id),
-                    ("created_at", str(now_ms)),
-                    ("embedding_dimensions", str(dimensions)),
-                ],
-            )
-            connection.execute("COMMIT")
-            connection.execute("PRAGMA journal_mode = WAL")
+        with integrity.alone(draft) as transaction:
+            metadata.put(transaction, ORCHESTRATOR_KEY, orchestrator_id)
+            metadata.put(transaction, "created_at", str(now_ms))
+            metadata.put(transaction, "embedding_dimensions", str(dimensions))
+        backup.use_wal(draft)
         _fsync(draft)
         draft.chmod(0o600)
         draft.rename(path)
@@ -75,7 +70,7 @@ def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) ->
 
 
 def require_free(path: Path) -> None:
-    """Raises OrchestratorExists: something lies where a new database is to be put."""
+    """Raise OrchestratorExists: something lies where a new database is to be put."""
     # A WAL without its database would be replayed into the new one.
     for found in (path, path.with_name(path.name + "-wal")):
         if os.path.lexists(found):
@@ -83,7 +78,7 @@ def require_free(path: Path) -> None:
 
 
 def expected_schema() -> dict[str, str]:
-    """The statement that makes each table, index and trigger, by ``type name``."""
+    """Return the statement that makes each table, index and trigger, by ``type name``."""
     return dict(_template().schema)
 
 
@@ -106,15 +101,13 @@ class _Template(NamedTuple):
 
 @cache
 def _template() -> _Template:
-    """The file of a database with all tables and no rows: migrated once per process."""
+    """Return the file of a database with all tables and no rows: migrated once per process."""
     from memgraph.store import migrating
 
     with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
         path = Path(folder) / "template.db"
         with _raw(path, create=True) as connection:
-            connection.execute("PRAGMA journal_mode = OFF")
-            connection.execute("PRAGMA synchronous = OFF")
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            inspection.begin(connection, APPLICATION_ID)
             migrating.upgrade(connection, "head")
         with integrity.snapshot(path) as snapshot:
             schema = inspection.schema(snapshot)
@@ -211,11 +204,11 @@ def upgrade(
     inspect_file(path)
     with provisioning_lock(path), sqlite.translated_errors(), _raw(path) as connection:
         check_identity(connection, path, orchestrator_id)
-        before, written = _revision(connection), _value(connection, _LAST_ENTRY)
+        before, written = _revision(connection), inspection.last_entry(connection)
         if before < SCHEMA_HEAD:
             first()
         migrate(connection, key=key)
-        sealed_at = _value(connection, f"{_LAST_ENTRY} WHERE action = '{journal.UPGRADE}'")
+        sealed_at = inspection.last_entry(connection, journal.UPGRADE)
         sealed_anew = sealed_at > written
         return Upgraded(before, _revision(connection), sealed_at if sealed_anew else None)
 
@@ -238,7 +231,7 @@ def migrate(connection: Any, *, key: bytes | None = None) -> None:
 
 
 def inspect_file(path: Path) -> None:
-    """What can be told from the outside: is there a regular file that holds a whole database?
+    """Tell from the outside whether there is a regular file that holds a whole database.
 
     Raises:
         DatabaseMissing, DatabaseForeign, DatabaseEmpty, DatabaseCorrupt: what is wrong with it.
@@ -279,21 +272,32 @@ def _inspect(path: Path) -> None:
 
 
 def check_identity(connection: Any, path: Path, orchestrator_id: str) -> None:
-    """Is it a memgraph database, and this orchestrator's?"""
-    if _value(connection, "PRAGMA application_id") != APPLICATION_ID:
+    """Raise DatabaseForeign: it is another program's database, or another orchestrator's."""
+    if inspection.application_id(connection) != APPLICATION_ID:
         raise DatabaseForeign(f"{path} belongs to another program", path=str(path))
     if orchestrator_of(connection) != orchestrator_id:
         raise DatabaseForeign(f"{path} belongs to another orchestrator", path=str(path))
 
 
 def orchestrator_of(connection: Any) -> str | None:
-    """Whose database it is."""
-    found = _value(connection, "SELECT value FROM memory_metadata WHERE key = 'orchestrator_id'")
-    return None if found is None else str(found)
+    """Return whose database it is; None: it does not say."""
+    return inspection.fact(connection, ORCHESTRATOR_KEY)
+
+
+@prepared
+def _adopt() -> sa.Update:
+    m, name = tables.memories, value("name")
+    return sa.update(m).where(m.c.orchestrator_id != name).values(orchestrator_id=name)
+
+
+def adopt(transaction: Transaction, orchestrator_id: str) -> None:
+    """Make it the database of this orchestrator."""
+    metadata.put(transaction, ORCHESTRATOR_KEY, orchestrator_id)
+    _adopt().write(transaction, name=orchestrator_id)
 
 
 def check_schema(connection: Any) -> None:
-    """Does the schema fit this version of memgraph?"""
+    """Raise SchemaOutdated or SchemaTooNew: the schema does not fit this version of memgraph."""
     found = _revision(connection)
     if found < SCHEMA_HEAD:
         raise SchemaOutdated(
@@ -311,7 +315,7 @@ def check_schema(connection: Any) -> None:
 
 @contextmanager
 def provisioning_lock(path: Path) -> Iterator[None]:
-    """Between all who create, upgrade, restore or write this database."""
+    """Hold the lock between all who create, upgrade, restore or write this database."""
     with FileLock(path.with_name("memory.lock")).held():
         yield
 
@@ -326,18 +330,7 @@ def _raw(path: Path, *, busy_timeout_ms: int = 30_000, create: bool = False) -> 
 
 
 def _revision(connection: Any) -> str:
-    return str(_value(connection, "SELECT version_num FROM alembic_version") or "")
-
-
-def _value(connection: Any, statement: str) -> Any:
-    """The first value that a statement gives; None: no row."""
-    try:
-        row = connection.execute(statement).fetchone()
-    except driver.OperationalError as error:
-        if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR":
-            raise
-        raise DatabaseCorrupt("the database lacks its tables; restore a backup") from error
-    return row[0] if row else None
+    return inspection.revision(connection) or ""
 
 
 def _remove_draft(draft: Path) -> None:

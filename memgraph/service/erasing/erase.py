@@ -35,6 +35,7 @@ from memgraph.store import erasure_search as queries
 from memgraph.store.database import FileLock
 from memgraph.store.erasure import digest
 from memgraph.store.snapshot import Snapshot
+from memgraph.store.sqlite import overwriting
 
 # What a dry run shows of an erasure: how the texts begin, and names like the one that is meant.
 
@@ -255,7 +256,7 @@ def _fold(opened: Opened) -> bool:
         # Most of it beside other writers: they would wait for the disk.
         opened.database.fold(after=0)
         with opened.database.exclusive() as raw:
-            if erasure.fold(raw, wait_ms=CUT_WAIT_MS):
+            if overwriting.fold(raw, wait_ms=CUT_WAIT_MS):
                 return True
         if time.monotonic() >= deadline:
             return False
@@ -264,7 +265,7 @@ def _fold(opened: Opened) -> bool:
 
 def _write_anew(opened: Opened) -> bool:
     with opened.database.exclusive() as raw:
-        erasure.vacuum(raw)
+        overwriting.vacuum(raw)
     return _fold(opened)
 
 

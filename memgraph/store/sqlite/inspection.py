@@ -1,9 +1,11 @@
-"""What SQLite tells of a file by itself: its pages, its schema, rows that refer to nothing."""
+"""What SQLite tells of a file by itself, and what a file says of whatever schema it has."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+
+import pysqlite3.dbapi2 as driver
 
 from memgraph.errors import DatabaseCorrupt
 from memgraph.store import sqlite
@@ -47,3 +49,51 @@ def dangling(snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
     """Yield (table, rowid, the table it refers to) of rows that refer to nothing."""
     for table, rowid, parent, _ in snapshot.driver.execute("PRAGMA foreign_key_check"):
         yield str(table), rowid, str(parent)
+
+
+# -- of a file that may be of another program, or of an earlier schema ----------------------------
+
+
+def begin(connection: Any, application_id: int) -> None:
+    """Mark an empty file as a program's; what is written to it may be lost until it is copied."""
+    connection.execute("PRAGMA journal_mode = OFF")
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute(f"PRAGMA application_id = {application_id}")
+
+
+def application_id(connection: Any) -> int:
+    """Return the number that a program marked the file with; 0: none did."""
+    return int(_value(connection, "PRAGMA application_id"))
+
+
+def revision(connection: Any) -> str | None:
+    """Return the last migration that ran; None: none did."""
+    found: str | None = _value(connection, "SELECT version_num FROM alembic_version")
+    return found
+
+
+def fact(connection: Any, key: str) -> str | None:
+    """Return what a database says of itself; see ``store.metadata``."""
+    found = _value(connection, "SELECT value FROM memory_metadata WHERE key = ?", key)
+    return None if found is None else str(found)
+
+
+def last_entry(connection: Any, action: str | None = None) -> int:
+    """Return the number of the journal's last entry, or the last one of an action; 0: none."""
+    statement = "SELECT coalesce(max(seq), 0) FROM audit_log WHERE action = coalesce(?, action)"
+    return int(_value(connection, statement, action))
+
+
+def _value(connection: Any, statement: str, *values: Any) -> Any:
+    """Return the first value that a statement gives; None: no row.
+
+    Raises:
+        DatabaseCorrupt: the table is not there.
+    """
+    try:
+        row = connection.execute(statement, values).fetchone()
+    except driver.OperationalError as error:
+        if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR":
+            raise
+        raise DatabaseCorrupt("the database lacks its tables; restore a backup") from error
+    return row[0] if row else None
