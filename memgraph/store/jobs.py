@@ -6,30 +6,40 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import sqlalchemy as sa
+
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import LEASE_LOST, JobReport, JobRun, RejectedItem, Trigger
-from memgraph.store import metadata
+from memgraph.store import metadata, tables
 from memgraph.store.rows import json_text, unreadable
-from memgraph.store.snapshot import Snapshot, Transaction, driver
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.statements import Column, greatest, prepared, replacing, value
 
 # Leases: who alone may do something for a while, between processes.
 
 
 # By so much the clock may be set back under a lease that was just taken or renewed.
 SLACK_MS = 10_000
-# One from the future was written by a clock that was ahead: it must not hold until that date.
-LIVE = f"expires_at > ?1 AND acquired_at <= ?1 + {SLACK_MS}"
-_HELD = f"SELECT holder FROM leases WHERE name = ?2 AND {LIVE}"
-_TAKE = (
-    "INSERT INTO leases (name, holder, acquired_at, expires_at) VALUES (?, ?, ?, ?)"
-    " ON CONFLICT (name) DO UPDATE SET holder = excluded.holder,"
-    " acquired_at = excluded.acquired_at, expires_at = excluded.expires_at"
-)
-_RENEW = (
-    "UPDATE leases SET acquired_at = ?1, expires_at = ?2"
-    " WHERE name = ?3 AND holder = ?4 AND expires_at > ?1"
-)
-_RELEASE = "DELETE FROM leases WHERE name = ? AND holder = ?"
+
+
+def _is_live() -> Column:
+    """Return whether a lease holds; it binds ``wall_ms``."""
+    # One from the future was written by a clock that was ahead: it must not hold until that date.
+    lease, wall_ms = tables.leases.c, value("wall_ms")
+    return (lease.expires_at > wall_ms) & (
+        lease.acquired_at <= wall_ms.op("+")(sa.literal(SLACK_MS))
+    )
+
+
+@prepared
+def _held() -> sa.Select[Any]:
+    lease = tables.leases.c
+    return sa.select(lease.holder).where(lease.name == value("name"), _is_live())
+
+
+@prepared
+def _take() -> sa.Insert:
+    return replacing(tables.leases)
 
 
 def acquire(
@@ -43,77 +53,92 @@ def acquire(
     Returns:
         None: it is taken; else who has it.
     """
-    found = driver(transaction).execute(_HELD, (wall_ms, name)).fetchone()
-    if found is not None:
-        return str(found[0])
-    driver(transaction).execute(_TAKE, (name, holder, wall_ms, wall_ms + lease_ms))
-    return None
+    held: str | None = _held().scalar(transaction, name=name, wall_ms=wall_ms)
+    if held is None:
+        taken = {"acquired_at": wall_ms, "expires_at": wall_ms + lease_ms}
+        _take().write(transaction, taken, name=name, holder=holder)
+    return held
+
+
+@prepared
+def _renew() -> sa.Update:
+    lease, now = tables.leases, value("wall_ms")
+    own = (lease.c.name == value("lease"), lease.c.holder == value("own"))
+    longer = {"acquired_at": now, "expires_at": value("until")}
+    return sa.update(lease).where(*own, lease.c.expires_at > now).values(longer)
 
 
 def renew(transaction: Transaction, name: str, holder: str, *, wall_ms: int, lease_ms: int) -> bool:
     """Keep a lease for longer; False: it has expired or is another's, and stays so."""
-    values = (wall_ms, wall_ms + lease_ms, name, holder)
-    return bool(driver(transaction).execute(_RENEW, values).rowcount)
+    renewed = _renew().write(
+        transaction, lease=name, own=holder, wall_ms=wall_ms, until=wall_ms + lease_ms
+    )
+    return bool(renewed)
+
+
+@prepared
+def _release() -> sa.Delete:
+    lease = tables.leases
+    own = (lease.c.name == value("name"), lease.c.holder == value("holder"))
+    return sa.delete(lease).where(*own)
 
 
 def release(transaction: Transaction, name: str, holder: str) -> None:
     """Give a lease back; one that is another's by now is left alone."""
-    driver(transaction).execute(_RELEASE, (name, holder))
+    _release().write(transaction, name=name, holder=holder)
+
+
+@prepared
+def _sweep() -> sa.Delete:
+    return sa.delete(tables.leases).where(~_is_live())
 
 
 def sweep(transaction: Transaction, *, wall_ms: int) -> None:
     """Drop what has expired, or is from the future."""
-    driver(transaction).execute(f"DELETE FROM leases WHERE NOT ({LIVE})", (wall_ms,))
+    _sweep().write(transaction, wall_ms=wall_ms)
 
 
-_COLUMNS = (
-    "run_id, job, trigger, due_at, started_at, ended_at, state, holder, counts, rejected,"
-    " error_code, reason"
+_FIELDS = (
+    "run_id",
+    "job",
+    "trigger",
+    "due_at",
+    "started_at",
+    "ended_at",
+    "state",
+    "holder",
+    "counts",
+    "rejected",
+    "error_code",
+    "reason",
 )
-_BEGIN = (
-    "INSERT INTO job_runs (run_id, job, trigger, due_at, started_at, state, holder, reason)"
-    " VALUES (?, ?, ?, ?, ?, 'running', ?, ?)"
-)
-_END = (
-    "UPDATE job_runs SET ended_at = ?, state = ?, counts = ?, rejected = ?, error_code = ?,"
-    " reason = coalesce(?, reason) WHERE run_id = ? AND state = 'running'"
-)
-# Whoever is at work renews a lease; a run without one has nobody who works on it.
-_LEFT = f"state = 'running' AND holder NOT IN (SELECT holder FROM leases WHERE {LIVE})"
-_SOME_RUNNING = "SELECT EXISTS (SELECT 1 FROM job_runs WHERE state = 'running')"
-_SOME_LEFT = f"SELECT EXISTS (SELECT 1 FROM job_runs WHERE {_LEFT})"
-_ABANDON = (
-    "UPDATE job_runs SET ended_at = max(started_at, ?2), state = 'abandoned', error_code = ?3"
-    f" WHERE {_LEFT}"
-)
-_LATEST = f"SELECT {_COLUMNS} FROM job_runs ORDER BY started_at DESC, run_id DESC LIMIT ?"
-_ONE = f"SELECT {_COLUMNS} FROM job_runs WHERE run_id = ?"
-_ENDED_SINCE = (
-    f"SELECT {_COLUMNS} FROM job_runs WHERE run_id > ? AND state <> 'running' ORDER BY run_id"
-    " LIMIT ?"
-)
-# No id comes after a tilde.
-_SETTLED = (
-    "SELECT max(run_id) FROM job_runs WHERE run_id <"
-    " coalesce((SELECT min(run_id) FROM job_runs WHERE state = 'running'), '~')"
-)
-_OF_MOMENT = (
-    f"SELECT {_COLUMNS} FROM job_runs WHERE job = ? AND due_at = ? ORDER BY started_at, run_id"
-)
-# What a clock wrote that was ahead must not stand for the moments until then.
-_LATEST_DUE = "SELECT max(due_at) FROM job_runs WHERE job = ? AND due_at <= ?"
-_LAST_ENDED = (
-    f"SELECT {_COLUMNS} FROM job_runs WHERE job = ? AND state IN ('done', 'failed')"
-    " ORDER BY started_at > ?, started_at DESC, run_id DESC LIMIT 1"
-)
-# Of the last moment of each job nothing is dropped: it says what is still owed.
-_PRUNE = (
-    "DELETE FROM job_runs WHERE state <> 'running' AND run_id <> ?3 AND run_id NOT IN"
-    " (SELECT run_id FROM job_runs ORDER BY started_at > ?1, started_at DESC, run_id DESC LIMIT ?2)"
-    " AND (due_at IS NULL OR due_at IS NOT (SELECT max(latest.due_at) FROM job_runs AS latest"
-    " WHERE latest.job = job_runs.job AND latest.due_at <= ?1))"
-)
-_AHEAD = "SELECT EXISTS (SELECT 1 FROM job_runs WHERE due_at > ?)"
+
+
+def _runs() -> sa.Select[Any]:
+    return sa.select(*(tables.job_runs.c[name] for name in _FIELDS))
+
+
+def _is_running() -> Column:
+    return tables.job_runs.c.state == JobState.RUNNING
+
+
+def _is_left() -> Column:
+    """Return whether nobody works on a run that is not ended; it binds ``wall_ms``."""
+    # Whoever is at work renews a lease.
+    at_work = sa.select(tables.leases.c.holder).where(_is_live())
+    return _is_running() & tables.job_runs.c.holder.not_in(at_work)
+
+
+def _latest_first() -> tuple[Column, ...]:
+    """Return an order in which runs from the future count as the oldest; it binds ``now``."""
+    run = tables.job_runs.c
+    return run.started_at > value("now"), run.started_at.desc(), run.run_id.desc()
+
+
+@prepared
+def _begin() -> sa.Insert:
+    row = {name: value(name) for name in (*_FIELDS[:5], "holder", "reason")}
+    return sa.insert(tables.job_runs).values(row | {"state": JobState.RUNNING})
 
 
 def begin(
@@ -128,32 +153,66 @@ def begin(
     reason: str | None = None,
 ) -> None:
     """Record that a run begins."""
-    values = (run_id, job.value, trigger, due_at, started_at, holder, reason)
-    driver(transaction).execute(_BEGIN, values)
+    _begin().write(
+        transaction,
+        run_id=run_id,
+        job=job.value,
+        trigger=trigger,
+        due_at=due_at,
+        started_at=started_at,
+        holder=holder,
+        reason=reason,
+    )
+
+
+@prepared
+def _end() -> sa.Update:
+    run = tables.job_runs
+    told = {name: value(f"its_{name}") for name in (*_FIELDS[5:7], *_FIELDS[8:11])}
+    reason = sa.func.coalesce(value("its_reason"), run.c.reason)
+    ended = sa.update(run).where(run.c.run_id == value("run"), _is_running())
+    return ended.values(told | {"reason": reason})
 
 
 def end(transaction: Transaction, run_id: str, report: JobReport, *, ended_at: int) -> bool:
     """Record how a run ended; False: it counts as abandoned by now, and stays so."""
-    values = (
-        ended_at,
-        report.state.value,
-        json_text(report.counts),
-        json_text([each.model_dump() for each in report.rejected]),
-        report.error_code,
-        report.reason,
-        run_id,
+    ended = _end().write(
+        transaction,
+        run=run_id,
+        its_ended_at=ended_at,
+        its_state=report.state.value,
+        its_counts=json_text(report.counts),
+        its_rejected=json_text([each.model_dump() for each in report.rejected]),
+        its_error_code=report.error_code,
+        its_reason=report.reason,
     )
-    return bool(driver(transaction).execute(_END, values).rowcount)
+    return bool(ended)
+
+
+@prepared
+def _some_running(left: bool) -> sa.Select[Any]:
+    return sa.select(tables.job_runs.c.run_id).where(_is_left() if left else _is_running()).limit(1)
 
 
 def some_running(snapshot: Snapshot) -> bool:
-    """Whether something is at work, so far as is recorded."""
-    return bool(driver(snapshot).execute(_SOME_RUNNING).fetchone()[0])
+    """Return whether something is at work, so far as is recorded."""
+    return _some_running(left=False).row(snapshot) is not None
 
 
 def some_left(snapshot: Snapshot, *, wall_ms: int) -> bool:
-    """Whether there are runs that nobody works on any more."""
-    return bool(driver(snapshot).execute(_SOME_LEFT, (wall_ms,)).fetchone()[0])
+    """Return whether there are runs that nobody works on any more."""
+    return _some_running(left=True).row(snapshot, wall_ms=wall_ms) is not None
+
+
+@prepared
+def _abandon_left() -> sa.Update:
+    run = tables.job_runs
+    abandoned = {
+        "ended_at": greatest(run.c.started_at, value("at")),
+        "state": JobState.ABANDONED,
+        "error_code": LEASE_LOST,
+    }
+    return sa.update(run).where(_is_left()).values(abandoned)
 
 
 def abandon_left(transaction: Transaction, *, at: int, wall_ms: int) -> int:
@@ -163,50 +222,120 @@ def abandon_left(transaction: Transaction, *, at: int, wall_ms: int) -> int:
         at: when they are said to have ended, on the orchestrator's clock.
         wall_ms: decides which leases have expired.
     """
-    values = (wall_ms, at, LEASE_LOST)
-    return int(driver(transaction).execute(_ABANDON, values).rowcount)
+    return _abandon_left().write(transaction, at=at, wall_ms=wall_ms)
+
+
+@prepared
+def _get() -> sa.Select[Any]:
+    return _runs().where(tables.job_runs.c.run_id == value("run_id"))
 
 
 def get(snapshot: Snapshot, run_id: str) -> JobRun:
-    """One run, which is there."""
-    return _run(driver(snapshot).execute(_ONE, (run_id,)).fetchone())
+    """Return one run, which is there."""
+    return _run(_get().row(snapshot, run_id=run_id))
+
+
+@prepared
+def _latest() -> sa.Select[Any]:
+    run = tables.job_runs.c
+    return _runs().order_by(run.started_at.desc(), run.run_id.desc()).limit(value("limit"))
 
 
 def latest(snapshot: Snapshot, limit: int) -> list[JobRun]:
-    """Runs, the one that began last first."""
-    return [_run(row) for row in driver(snapshot).execute(_LATEST, (limit,))]
+    """Return runs, the one that began last first."""
+    return [_run(row) for row in _latest().rows(snapshot, limit=limit)]
+
+
+@prepared
+def _ended_since() -> sa.Select[Any]:
+    run_id = tables.job_runs.c.run_id
+    ended = _runs().where(run_id > value("run_id"), ~_is_running())
+    return ended.order_by(run_id).limit(value("limit"))
 
 
 def ended_since(snapshot: Snapshot, run_id: str, limit: int) -> list[JobRun]:
-    """Ended runs that began after another, in the order in which they began."""
-    return [_run(row) for row in driver(snapshot).execute(_ENDED_SINCE, (run_id, limit))]
+    """Return ended runs that began after another, in the order in which they began."""
+    return [_run(row) for row in _ended_since().rows(snapshot, run_id=run_id, limit=limit)]
+
+
+@prepared
+def _settled() -> sa.Select[Any]:
+    run_id = tables.job_runs.c.run_id
+    first = sa.select(sa.func.min(run_id)).where(_is_running()).correlate(None).scalar_subquery()
+    # No id comes after a tilde.
+    return sa.select(sa.func.max(run_id)).where(run_id < sa.func.coalesce(first, "~"))
 
 
 def settled(snapshot: Snapshot) -> str:
-    """The id of the last run before which all have ended, itself included; empty: there is none."""
-    return str(driver(snapshot).execute(_SETTLED).fetchone()[0] or "")
+    """Return the id of the last run before which all have ended, itself included; empty: none."""
+    return str(_settled().scalar(snapshot) or "")
+
+
+@prepared
+def _of_moment() -> sa.Select[Any]:
+    run = tables.job_runs.c
+    due = (run.job == value("job"), run.due_at == value("due_at"))
+    return _runs().where(*due).order_by(run.started_at, run.run_id)
 
 
 def of_moment(snapshot: Snapshot, job: JobName, due_at: int) -> list[JobRun]:
-    """The runs for one moment of the schedule, in the order in which they began."""
-    return [_run(row) for row in driver(snapshot).execute(_OF_MOMENT, (job.value, due_at))]
+    """Return the runs for one moment of the schedule, in the order in which they began."""
+    return [_run(row) for row in _of_moment().rows(snapshot, job=job.value, due_at=due_at)]
+
+
+@prepared
+def _latest_due_at() -> sa.Select[Any]:
+    run = tables.job_runs.c
+    # What a clock wrote that was ahead must not stand for the moments until then.
+    due = sa.select(sa.func.max(run.due_at)).where(run.job == value("job"))
+    return due.where(run.due_at <= value("now"))
 
 
 def latest_due_at(snapshot: Snapshot, job: JobName, now_ms: int) -> int | None:
-    """The last moment of the schedule until now for which a job was begun."""
-    found = driver(snapshot).execute(_LATEST_DUE, (job.value, now_ms)).fetchone()
-    return None if found[0] is None else int(found[0])
+    """Return the last moment of the schedule until now for which a job was begun."""
+    found: int | None = _latest_due_at().scalar(snapshot, job=job.value, now=now_ms)
+    return found
+
+
+@prepared
+def _some_ahead() -> sa.Select[Any]:
+    run = tables.job_runs.c
+    return sa.select(run.run_id).where(run.due_at > value("now")).limit(1)
 
 
 def some_ahead(snapshot: Snapshot, now_ms: int) -> bool:
-    """Whether there are runs for moments that are still to come."""
-    return bool(driver(snapshot).execute(_AHEAD, (now_ms,)).fetchone()[0])
+    """Return whether there are runs for moments that are still to come."""
+    return _some_ahead().row(snapshot, now=now_ms) is not None
+
+
+@prepared
+def _last_ended() -> sa.Select[Any]:
+    run = tables.job_runs.c
+    ended = run.state.in_([JobState.DONE, JobState.FAILED])
+    return _runs().where(run.job == value("job"), ended).order_by(*_latest_first()).limit(1)
 
 
 def last_ended(snapshot: Snapshot, job: JobName, now_ms: int) -> JobRun | None:
-    """The last run that was done or failed; those from the future count as the oldest."""
-    row = driver(snapshot).execute(_LAST_ENDED, (job.value, now_ms)).fetchone()
+    """Return the last run that was done or failed; those from the future count as the oldest."""
+    row = _last_ended().row(snapshot, job=job.value, now=now_ms)
     return None if row is None else _run(row)
+
+
+@prepared
+def _prune() -> sa.Delete:
+    run, latest = tables.job_runs, tables.job_runs.alias("latest")
+    newest = sa.select(run.c.run_id).order_by(*_latest_first()).limit(value("keep"))
+    last_due = sa.select(sa.func.max(latest.c.due_at)).where(
+        latest.c.job == run.c.job, latest.c.due_at <= value("now")
+    )
+    # Of the last moment of each job nothing is dropped: it says what is still owed.
+    is_last = run.c.due_at.is_not_distinct_from(last_due.correlate(run).scalar_subquery())
+    return sa.delete(run).where(
+        ~_is_running(),
+        run.c.run_id != value("but"),
+        run.c.run_id.not_in(newest.correlate(None)),
+        run.c.due_at.is_(None) | ~is_last,
+    )
 
 
 def prune(transaction: Transaction, keep: int, now_ms: int, but: str = "") -> None:
@@ -214,11 +343,11 @@ def prune(transaction: Transaction, keep: int, now_ms: int, but: str = "") -> No
 
     Runs from the future count as the oldest. The run ``but`` stays.
     """
-    driver(transaction).execute(_PRUNE, (now_ms, keep, but))
+    _prune().write(transaction, keep=keep, now=now_ms, but=but)
 
 
 def made_at(snapshot: Snapshot) -> int:
-    """When the orchestrator was made."""
+    """Return when the orchestrator was made, in milliseconds."""
     return int(metadata.get(snapshot, "created_at") or 0)
 
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, ParamSpec
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.ext.compiler import compiles
@@ -228,3 +229,16 @@ def member(column: Column, key: str) -> Column:
 def element(array: Column, index: int) -> Column:
     """Return an element of a JSON array, counted from 0; see ``member``."""
     return array.op("->>")(sa.literal(index))
+
+
+def replacing(table: sa.Table) -> sa.Insert:
+    """Insert a row, given by the names of all columns; it takes the place of one of its key."""
+    row = insert(table).values({each.name: value(each.name) for each in table.columns})
+    rest = {each.name: row.excluded[each.name] for each in table.columns if not each.primary_key}
+    return row.on_conflict_do_update(index_elements=list(table.primary_key), set_=rest)
+
+
+def last_number(table: sa.Table) -> sa.Select[Any]:
+    """Select the highest key that a table's rows ever had, also removed ones; none: it had none."""
+    given = sa.table("sqlite_sequence", sa.column("name", sa.Text), sa.column("seq"))
+    return sa.select(given.c.seq).where(given.c.name == table.name)
