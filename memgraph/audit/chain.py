@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from memgraph.audit.findings import Code, VerifyReport
@@ -11,10 +10,6 @@ from memgraph.audit.redactions import Proofs, Redaction, redactions
 from memgraph.store import integrity
 from memgraph.store.journal import chain_hash
 from memgraph.store.snapshot import Snapshot
-
-_ENTRIES = """
-    SELECT seq, at, actor, action, subject, details, state, hash FROM audit_log ORDER BY seq
-"""
 
 
 def check_chain(
@@ -37,7 +32,7 @@ def check_chain(
     with_key = False
     redacted = redactions(snapshot)
     keyed = False
-    for entry in _entries(snapshot):
+    for entry in integrity.entries().cursor(snapshot):
         seq, sealed = entry[0], str(entry[-1])
         number += 1
         if seq != head.seq + 1:
@@ -73,10 +68,6 @@ def check_chain(
     report.checked["journal_entries"] = number
     report.checked["journal_redacted"] = len(redacted)
     return head
-
-
-def _entries(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
-    yield from integrity.rows(snapshot, _ENTRIES)
 
 
 def _check_changed(

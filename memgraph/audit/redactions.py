@@ -14,20 +14,6 @@ from typing import Any
 from memgraph.store import integrity
 from memgraph.store.snapshot import Snapshot
 
-# ``told``: the entry with the digest of the signed report, which is the last one of an erasure.
-_LISTED = """
-    WITH steps AS MATERIALIZED (
-        SELECT seq, CASE WHEN json_valid(details) THEN details ELSE '{}' END AS details
-        FROM audit_log WHERE action = 'erase' AND subject IS NULL
-    ), ended AS MATERIALIZED (
-        SELECT min(seq) AS seq, json_extract(details, '$.erasure_id') AS erasure_id FROM audit_log
-        WHERE action = 'erasure' AND json_valid(details) GROUP BY 2
-    )
-    SELECT r.value ->> 0, r.value ->> 1, r.value ->> 2, s.details ->> '$.erasure_id', s.seq, e.seq
-    FROM steps s JOIN json_each(s.details, '$.redacted') r
-    LEFT JOIN ended e ON e.erasure_id = s.details ->> '$.erasure_id' ORDER BY s.seq
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
@@ -68,7 +54,7 @@ Proofs = Callable[[Redaction], str | None]
 
 def redactions(snapshot: Snapshot) -> dict[int, Redaction]:
     """Return the last redaction of each entry that was redacted, by its number."""
-    rows = list(integrity.rows(snapshot, _LISTED))
+    rows = integrity.redactions().rows(snapshot)
     entries: dict[str, set[Any]] = {}
     for seq, _, _, erasure_id, *_ in rows:
         entries.setdefault(str(erasure_id), set()).add(seq)

@@ -19,7 +19,7 @@ from memgraph.store import sqlite, tables
 from memgraph.store.rows import SOURCE_FIELDS
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite import inspection
-from memgraph.store.statements import Column, greatest, member, prepared, unindexed
+from memgraph.store.statements import Column, each, element, greatest, member, prepared, unindexed
 
 Table = sa.FromClause
 
@@ -106,6 +106,35 @@ def _is_contradiction_of(e: Table, memory_id: Column) -> Column:
 def _is_erased(memory_id: Column, outer: Table) -> Column:
     x = tables.audit_log.alias("x")
     return sa.exists().where(x.c.subject == memory_id, x.c.action == "erase").correlate(outer)
+
+
+@prepared
+def entries() -> sa.Select[Any]:
+    """Select the entries of the journal in order: what is sealed, and the seal."""
+    log = tables.audit_log
+    said = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
+    return sa.select(*said, log.c.state, log.c.hash).order_by(log.c.seq)
+
+
+@prepared
+def redactions() -> sa.Select[Any]:
+    """Select what entries say was redacted, in their order: seq, seal and digest of the redacted
+    entry, the erasure, the number of the entry that says so and of the one that ended the erasure,
+    which has the digest of the signed report.
+    """
+    log = tables.audit_log
+    details = sa.case((sa.func.json_valid(log.c.details), log.c.details), else_="{}")
+    steps = sa.select(log.c.seq, details.label("details"))
+    steps = steps.where(log.c.action == "erase", log.c.subject.is_(None))
+    s = steps.cte("steps").prefix_with("MATERIALIZED")
+    erasure = member(log.c.details, "erasure_id").label("erasure_id")
+    ended = sa.select(sa.func.min(log.c.seq).label("seq"), erasure).group_by(erasure)
+    ended = ended.where(log.c.action == "erasure", sa.func.json_valid(log.c.details))
+    e = ended.cte("ended").prefix_with("MATERIALIZED")
+    r, erasure_id = each(s.c.details, "r", "redacted"), member(s.c.details, "erasure_id")
+    joined = s.join(r, sa.true()).outerjoin(e, e.c.erasure_id == erasure_id)
+    redacted = (element(r.c.value, place) for place in range(3))
+    return sa.select(*redacted, erasure_id, s.c.seq, e.c.seq).select_from(joined).order_by(s.c.seq)
 
 
 @prepared
@@ -246,8 +275,8 @@ def untold_statuses() -> sa.Select[Any]:
         .where(_is_contradiction_of(e, s.c.memory_id), a.c.at == s.c.since)
         .where(a.c.action.in_(["resolve", "reopen"]))
     )
-    told = (each.correlate(s) for each in (alone, by_job, decided))
-    return sa.select(s.c.memory_id, s.c.status, s.c.since).where(*(~each for each in told))
+    untold = (~told.correlate(s) for told in (alone, by_job, decided))
+    return sa.select(s.c.memory_id, s.c.status, s.c.since).where(*untold)
 
 
 @prepared
