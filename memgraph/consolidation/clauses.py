@@ -37,7 +37,7 @@ _OPENER: Final = re.compile(
         definitely | exactly | totally | hmm | um | ah | guess what | to be honest | honestly |
         on another note | of course | in fact | you know | correction | update | just so you know |
         now | listen | before i forget | speaking of which |
-        (?:one )?(?:last|more|other|another) thing |
+        (?:one )?(?:last|more|other|another)? ?thing |
         next | look | unfortunately | luckily | besides | lately |
         (?:please )?(?:remember|note)"""
     )

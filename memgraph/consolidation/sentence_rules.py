@@ -535,7 +535,9 @@ class _Reader(NamedTuple):
         if low.startswith("let"):
             return None
         order = _ORDER.match(low)
-        tells = order is not None and (is_instruction(low[order.end() :]) or _TO_ME.match(low))
+        tells = order is not None and (
+            is_instruction(low[order.end() :]) or _TO_ME.match(low, order.end())
+        )
         if not (_STANDING.match(low) or (tells and _LASTING.search(low))):
             return None
         if len(_WORD.findall(text)) < MIN_WORDS:
