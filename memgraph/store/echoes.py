@@ -4,39 +4,76 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
 
 from memgraph.ids import SHORT_CHARS
-from memgraph.store.snapshot import Snapshot, Transaction, driver
+from memgraph.model.enums import MemoryKind, MemoryStatus
+from memgraph.store import tables
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.statements import (
+    Column,
+    among,
+    greatest,
+    least,
+    ordered,
+    prepared,
+    value,
+)
+from memgraph.store.text_index import matching
 from memgraph.store.visibility import View
 
 # Of texts that hold the same words the newest are looked at.
 _MOST_MATCHES = 1_000
 _MOST_TEXTS = 20
+_LINE = ("line_hash", "first_at", "last_at")
 
-# A receipt's id is made from its time: the newest before the statement comes first. What a bulletin
-# showed of a memory is known by its lines.
-_RECALLED = (
-    "(SELECT r.created_at FROM recall_items i JOIN recalls r ON r.recall_id = i.recall_id"
-    " WHERE i.memory_id = m.memory_id AND r.created_at < :at AND r.purpose IS NOT 'bulletin'"
-    " ORDER BY i.recall_id DESC LIMIT 1) >= :since"
-)
-_STOOD = (
-    "EXISTS (SELECT 1 FROM memory_status h WHERE h.memory_id = m.memory_id"
-    " AND h.status = 'active' AND h.since < :at AND (h.until IS NULL OR h.until > :since))"
-)
-# In force: neither replaced nor taken back, and not run out.
-_IN_FORCE = "m.status = 'active' AND (m.valid_until IS NULL OR m.valid_until > :at)"
-_SPEAKERS = (
-    "SELECT DISTINCT m.source_role FROM memory_derivations d"
-    " JOIN memories m ON m.memory_id = d.derived_from_id"
-    " WHERE d.memory_id = ? AND m.kind = 'episode'"
-)
-_BY_ID = (
-    "SELECT memory_id, content FROM memories"
-    " WHERE memory_id IN (SELECT value FROM json_each(?)) AND content <> ''"
-)
-_BY_SHORT_ID = _BY_ID.replace("memory_id", f"substr(memory_id, -{SHORT_CHARS})")
+
+def _recalled(m: sa.FromClause) -> Column:
+    """Return 1 where a memory was recalled in [since, at), else 0."""
+    i, r = tables.recall_items.alias("i"), tables.recalls.alias("r")
+    # A receipt's id is made from its time: the newest before the statement comes first. What a
+    # bulletin showed of a memory is known by its lines.
+    last = (
+        sa.select(r.c.created_at)
+        .select_from(i.join(r, r.c.recall_id == i.c.recall_id))
+        .where(i.c.memory_id == m.c.memory_id, r.c.created_at < value("at"))
+        .where(r.c.purpose.is_distinct_from("bulletin"))
+        .order_by(i.c.recall_id.desc())
+        .limit(1)
+        .correlate(m)
+    )
+    return sa.func.coalesce(last.scalar_subquery() >= value("since"), sa.false())
+
+
+def _stood(view: View, m: sa.FromClause) -> Column:
+    """Return whether a memory is no raw turn, may be seen, and was active in [since, at)."""
+    h = tables.statuses.alias("h")
+    was_active = (
+        sa.exists()
+        .where(h.c.memory_id == m.c.memory_id, h.c.status == MemoryStatus.ACTIVE)
+        .where(h.c.since < value("at"), h.c.until.is_(None) | (h.c.until > value("since")))
+        .correlate(m)
+    )
+    # Nobody's turn is not told by what one agent keeps to itself.
+    shared = sa.true() if view.viewer.agent_id is not None else m.c.agent_id.is_(None)
+    return sa.and_(m.c.kind != MemoryKind.EPISODE, view.where(m), shared, was_active)
+
+
+def _holding_all() -> tuple[sa.FromClause, sa.FromClause]:
+    """Return memories whose texts match, the newest of them, and the join that finds them."""
+    found = matching("match")
+    (pk,) = found.selected_columns
+    newest = found.with_only_columns(pk.label("pk")).order_by(pk.desc()).limit(_MOST_MATCHES)
+    f, m = newest.subquery("f"), tables.memories.alias("m")
+    return m, ordered(f, (m, m.c.pk == f.c.pk))
+
+
+def _match(terms: Sequence[str]) -> str:
+    # A term holds letters and digits alone, so it cannot end its quotes.
+    return "{content search_terms} : (" + " AND ".join(f'"{term}"' for term in terms) + ")"
 
 
 class EarlierText(NamedTuple):
@@ -47,30 +84,28 @@ class EarlierText(NamedTuple):
     stood: bool
 
 
+@prepared
+def _earlier_texts(view: View) -> sa.Select[Any]:
+    m, joined = _holding_all()
+    texts = sa.select(
+        m.c.content, _recalled(m).label("recalled"), _stood(view, m).label("stood")
+    ).select_from(joined)
+    known = texts.where(m.c.created_at < value("at")).subquery("known")
+    return sa.select(known).where(known.c.recalled | known.c.stood).limit(_MOST_TEXTS)
+
+
 def earlier_texts(
     snapshot: Snapshot, terms: Sequence[str], *, at: int, since: int, view: View
 ) -> list[EarlierText]:
-    """Texts with all of the words, that were recalled in [since, at) or stood then, newest first.
+    """Return texts with all of the words, recalled in [since, at) or standing then, newest first.
 
     Args:
         terms: folded words, at least one; the index cuts them to their stems.
         view: which standing memories count; what was recalled was seen by someone.
     """
-    # A term holds letters and digits alone, so it cannot end its quotes.
-    match = "{content search_terms} : (" + " AND ".join(f'"{term}"' for term in terms) + ")"
-    # Nobody's turn is not told by what one agent keeps to itself.
-    shared = "1" if view.viewer.agent_id is not None else "m.agent_id IS NULL"
-    statement = (
-        "SELECT content, recalled, stood FROM ("
-        f"SELECT m.content, coalesce({_RECALLED}, 0) AS recalled,"
-        f" (m.kind <> 'episode' AND {view.text.where('m')} AND {shared} AND {_STOOD}) AS stood"
-        " FROM (SELECT rowid AS pk FROM memory_fts WHERE memory_fts MATCH :match"
-        f" ORDER BY rowid DESC LIMIT {_MOST_MATCHES}) f"
-        " CROSS JOIN memories m ON m.pk = f.pk WHERE m.created_at < :at)"
-        f" WHERE recalled OR stood LIMIT {_MOST_TEXTS}"
+    rows = _earlier_texts(view.shape).rows(
+        snapshot, view.params, match=_match(terms), at=at, since=since
     )
-    values = view.params | {"match": match, "at": at, "since": since}
-    rows = driver(snapshot).execute(statement, values).fetchall()
     return [EarlierText(content, bool(recalled), bool(stood)) for content, recalled, stood in rows]
 
 
@@ -88,76 +123,109 @@ class StandingText(NamedTuple):
     recalled: int
 
 
+@prepared
+def _standing_texts(view: View) -> sa.Select[Any]:
+    m, joined = _holding_all()
+    texts = sa.select(*(m.c[name] for name in StandingText._fields[:-1]), _recalled(m))
+    # In force: neither replaced nor taken back, and not run out.
+    in_force = (
+        m.c.created_at < value("at"),
+        m.c.status == MemoryStatus.ACTIVE,
+        m.c.valid_until.is_(None) | (m.c.valid_until > value("at")),
+    )
+    return texts.select_from(joined).where(*in_force, view.where(m)).limit(_MOST_TEXTS)
+
+
 def standing_texts(
     snapshot: Snapshot, terms: Sequence[str], *, at: int, since: int, view: View
 ) -> list[StandingText]:
-    """What the view sees in force at ``at``, stored before it, with all of the words.
+    """Return what the view sees in force at ``at``, stored before it, with all of the words.
 
     Args:
         terms: folded words, at least one; the index cuts them to their stems.
         since: from when on a recall counts.
     """
-    match = "{content search_terms} : (" + " AND ".join(f'"{term}"' for term in terms) + ")"
-    statement = (
-        "SELECT m.memory_id, m.content, m.kind, m.session_id, m.scope, m.scope_id, m.agent_id,"
-        f" m.sensitivity, coalesce({_RECALLED}, 0)"
-        " FROM (SELECT rowid AS pk FROM memory_fts WHERE memory_fts MATCH :match"
-        f" ORDER BY rowid DESC LIMIT {_MOST_MATCHES}) f CROSS JOIN memories m ON m.pk = f.pk"
-        f" WHERE m.created_at < :at AND {_IN_FORCE} AND {view.text.where('m')} LIMIT {_MOST_TEXTS}"
+    rows = _standing_texts(view.shape).rows(
+        snapshot, view.params, match=_match(terms), at=at, since=since
     )
-    values = view.params | {"match": match, "at": at, "since": since}
-    rows = driver(snapshot).execute(statement, values).fetchall()
     return [StandingText._make(row) for row in rows]
 
 
+@prepared
+def _speakers() -> sa.Select[Any]:
+    d, m = tables.derivations.alias("d"), tables.memories.alias("m")
+    roles = sa.select(m.c.source_role).distinct()
+    roles = roles.select_from(d.join(m, m.c.memory_id == d.c.derived_from_id))
+    return roles.where(d.c.memory_id == value("memory_id"), m.c.kind == MemoryKind.EPISODE)
+
+
 def speakers(snapshot: Snapshot, memory_id: str) -> list[str | None]:
-    """Who said the turns that a memory was derived from; none: it comes from no conversation."""
-    return [row[0] for row in driver(snapshot).execute(_SPEAKERS, (memory_id,))]
+    """Return who said the turns that a memory was derived from.
+
+    None at all: it comes from no conversation.
+    """
+    return _speakers().column(snapshot, memory_id=memory_id)
+
+
+@prepared
+def _contents(short: bool) -> sa.Select[Any]:
+    m = tables.memories
+    its_id = sa.func.substr(m.c.memory_id, -SHORT_CHARS) if short else m.c.memory_id
+    return sa.select(its_id, m.c.content).where(among(its_id, "ids"), m.c.content != "")
 
 
 def contents(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, str]:
-    """The texts of these memories, by id; of one that is gone or erased there is none."""
-    rows = driver(snapshot).execute(_BY_ID, (json.dumps(list(memory_ids)),)).fetchall()
-    return dict(rows)
+    """Return the texts of these memories, by id; of one that is gone or erased there is none."""
+    return dict(_contents(short=False).rows(snapshot, ids=json.dumps(list(memory_ids))))
 
 
 def contents_by_short_id(snapshot: Snapshot, short_ids: Collection[str]) -> dict[str, str]:
     """Return the texts of the memories that short ids stand for; of the erased there is none."""
     if not short_ids:
         return {}
-    rows = driver(snapshot).execute(_BY_SHORT_ID, (json.dumps(list(short_ids)),)).fetchall()
-    return dict(rows)
+    return dict(_contents(short=True).rows(snapshot, ids=json.dumps(list(short_ids))))
 
 
 # Lines that were handed out, by the hash of their normal form, and when.
 
 
-_RECORD = (
-    "INSERT INTO echo_lines (line_hash, first_at, last_at) VALUES (?, ?, ?)"
-    " ON CONFLICT (line_hash) DO UPDATE SET first_at = min(first_at, excluded.first_at),"
-    " last_at = max(last_at, excluded.last_at)"
-)
-_FIND = (
-    "SELECT line_hash, first_at, last_at FROM echo_lines"
-    " WHERE line_hash IN (SELECT value FROM json_each(?))"
-)
-_FORGET = "DELETE FROM echo_lines WHERE last_at < ?"
+@prepared
+def _record() -> sa.Insert:
+    line = tables.echo_lines
+    new = insert(line).values({name: value(name) for name in _LINE})
+    both = {
+        "first_at": least(line.c.first_at, new.excluded.first_at),
+        "last_at": greatest(line.c.last_at, new.excluded.last_at),
+    }
+    return new.on_conflict_do_update(index_elements=["line_hash"], set_=both)
 
 
 def record(transaction: Transaction, lines: Sequence[tuple[int, int, int]]) -> None:
     """Note when lines were handed out: each with its hash, the first and the last time."""
-    driver(transaction).executemany(_RECORD, lines)
+    _record().write_all(transaction, (dict(zip(_LINE, line, strict=True)) for line in lines))
+
+
+@prepared
+def _find() -> sa.Select[Any]:
+    line = tables.echo_lines.c
+    return sa.select(*(line[name] for name in _LINE)).where(among(line.line_hash, "hashes"))
 
 
 def find(snapshot: Snapshot, hashes: Collection[int]) -> dict[int, tuple[int, int]]:
-    """When each of these lines was handed out first and last; unknown ones are left out."""
-    rows = driver(snapshot).execute(_FIND, (json.dumps(list(hashes)),)).fetchall()
+    """Return when each of these lines was handed out first and last; unknown ones are left out."""
+    rows = _find().rows(snapshot, hashes=json.dumps(list(hashes)))
     return {line_hash: (first, last) for line_hash, first, last in rows}
+
+
+@prepared
+def _forget() -> sa.Delete:
+    line = tables.echo_lines
+    return sa.delete(line).where(line.c.last_at < value("before"))
 
 
 def forget(transaction: Transaction, before: int) -> int:
     """Remove lines that were last handed out before a time; gives how many."""
-    return int(driver(transaction).execute(_FORGET, (before,)).rowcount)
+    return _forget().write(transaction, before=before)
 
 
 # What was handed out and waits for its lines to be hashed: off the path of whoever asks.
@@ -166,25 +234,6 @@ def forget(transaction: Transaction, before: int) -> int:
 # Bulletins of a store where nothing consolidates: the oldest texts go. An agent that repeats what
 # still stands is found without them, and a person's words count for a day only.
 MAX_TEXTS = 4_096
-
-_ADD_RECALL = "INSERT INTO echo_pending (at, recall_id) VALUES (?, ?)"
-_ADD_TEXT = "INSERT INTO echo_pending (at, text) VALUES (?, ?)"
-_DROP = (
-    "DELETE FROM echo_pending WHERE text IS NOT NULL AND pending_id <= (SELECT pending_id"
-    " FROM echo_pending WHERE text IS NOT NULL ORDER BY pending_id DESC LIMIT 1 OFFSET ?)"
-)
-_THROUGH = (
-    "SELECT max(pending_id), count(*) FROM"
-    " (SELECT pending_id FROM echo_pending ORDER BY pending_id LIMIT ?)"
-)
-_TEXTS = "SELECT text, at FROM echo_pending WHERE text IS NOT NULL AND pending_id <= ?"
-_ECHO_PENDING_RECALLED = (
-    "SELECT m.pk, m.content, m.summary, min(p.at), max(p.at) FROM echo_pending p"
-    " JOIN recall_items i ON i.recall_id = p.recall_id"
-    " JOIN memories m ON m.memory_id = i.memory_id"
-    " WHERE p.pending_id <= ? GROUP BY m.pk"
-)
-_REMOVE = "DELETE FROM echo_pending WHERE pending_id <= ?"
 
 
 class Recalled(NamedTuple):
@@ -206,33 +255,78 @@ class Pending(NamedTuple):
     texts: tuple[tuple[str, int], ...]
 
 
+@prepared
+def _add(column: str) -> sa.Insert:
+    row = {"at": value("at"), column: value("said")}
+    return sa.insert(tables.echo_pending).values(row)
+
+
+@prepared
+def _drop() -> sa.Delete:
+    p, kept = tables.echo_pending, tables.echo_pending.alias("kept")
+    last = sa.select(kept.c.pending_id).where(kept.c.text.is_not(None))
+    last = last.order_by(kept.c.pending_id.desc()).limit(1).offset(value("most"))
+    return sa.delete(p).where(p.c.text.is_not(None), p.c.pending_id <= last.scalar_subquery())
+
+
 def add(
     transaction: Transaction,
     recalls: Sequence[tuple[int, str]],
     texts: Sequence[tuple[int, str]],
 ) -> None:
     """Note recalls by their ids and other texts, each with its time; old texts may go for it."""
-    execute = driver(transaction)
-    execute.executemany(_ADD_RECALL, recalls)
+    for column, rows in (("recall_id", recalls), ("text", texts)):
+        _add(column).write_all(transaction, ({"at": at, "said": said} for at, said in rows))
     if texts:
-        execute.executemany(_ADD_TEXT, texts)
-        execute.execute(_DROP, (MAX_TEXTS,))
+        _drop().write(transaction, most=MAX_TEXTS)
+
+
+@prepared
+def _through() -> sa.Select[Any]:
+    ids = sa.select(tables.echo_pending.c.pending_id).order_by(tables.echo_pending.c.pending_id)
+    first = ids.limit(value("limit")).subquery()
+    numbers: tuple[Column, ...] = (sa.func.max(first.c.pending_id), sa.func.count())
+    return sa.select(*numbers).select_from(first)
+
+
+@prepared
+def _recalled_through() -> sa.Select[Any]:
+    p, i, m = tables.echo_pending, tables.recall_items, tables.memories
+    handed_out = p.join(i, i.c.recall_id == p.c.recall_id)
+    return (
+        sa.select(m.c.pk, m.c.content, m.c.summary, sa.func.min(p.c.at), sa.func.max(p.c.at))
+        .select_from(handed_out.join(m, m.c.memory_id == i.c.memory_id))
+        .where(p.c.pending_id <= value("through"))
+        .group_by(m.c.pk)
+    )
+
+
+@prepared
+def _texts_through() -> sa.Select[Any]:
+    p = tables.echo_pending.c
+    waiting = (p.text.is_not(None), p.pending_id <= value("through"))
+    return sa.select(p.text, p.at).where(*waiting)
 
 
 def oldest(snapshot: Snapshot, limit: int) -> Pending | None:
-    """At most ``limit`` recalls and texts, each memory of them once; None: nothing waits."""
-    execute = driver(snapshot).execute
-    through, number = execute(_THROUGH, (limit,)).fetchone()
+    """Return at most ``limit`` recalls and texts, each memory of them once; None: nothing waits."""
+    through, number = _through().row(snapshot, limit=limit)
     if through is None:
         return None
     return Pending(
         number,
         through,
-        tuple(map(Recalled._make, execute(_ECHO_PENDING_RECALLED, (through,)))),
-        tuple(execute(_TEXTS, (through,))),
+        tuple(map(Recalled._make, _recalled_through().rows(snapshot, through=through))),
+        tuple(_texts_through().rows(snapshot, through=through)),
     )
+
+
+@prepared
+def _remove() -> sa.Delete:
+    p = tables.echo_pending
+    return sa.delete(p).where(p.c.pending_id <= value("through"))
 
 
 def remove(transaction: Transaction, through: int) -> int:
     """Remove what was worked off, all up to the id that ``oldest`` gave; gives how much it was."""
-    return int(driver(transaction).execute(_REMOVE, (through,)).rowcount)
+    return _remove().write(transaction, through=through)

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
 
-from memgraph.model.enums import IngestStatus
+from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.store import tables
 from memgraph.store.rows import json_text, unreadable
 from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.statements import member, prepared, replacing, value
 
 
 def _files() -> sa.Select[Any]:
@@ -22,7 +24,7 @@ def _files() -> sa.Select[Any]:
 
 
 def status_of(snapshot: Snapshot, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
-    """The status and the manifest of a content that was seen before."""
+    """Return the status and the manifest of a content that was seen before."""
     statement = sa.select(tables.files.c.status, tables.files.c.manifest).where(
         tables.files.c.sha256 == sha256
     )
@@ -45,19 +47,24 @@ class FileRow:
 
 
 def row_of(snapshot: Snapshot, sha256: str) -> FileRow | None:
-    """What became of one content; None: it was never dropped."""
+    """Return what became of one content; None: it was never dropped."""
     found = snapshot.execute(_files().where(tables.files.c.sha256 == sha256)).first()
     return None if found is None else _file(found)
 
 
 def before(snapshot: Snapshot, place: tuple[int, str] | None, limit: int) -> list[FileRow]:
-    """Contents before a place, the latest first; None: from the latest on."""
+    """Return contents before a place, the latest first; None: from the latest on."""
     order = sa.tuple_(tables.files.c.recorded_at, tables.files.c.sha256)
     statement = _files().limit(limit)
     statement = statement.order_by(tables.files.c.recorded_at.desc(), tables.files.c.sha256.desc())
     if place is not None:
         statement = statement.where(order < place)
     return [_file(row) for row in snapshot.execute(statement)]
+
+
+@prepared
+def _record() -> sa.Insert:
+    return replacing(tables.files)
 
 
 def record(
@@ -74,10 +81,13 @@ def record(
     Args:
         manifest: as JSON; it may be large, and is better written before the transaction.
     """
-    statement = sa.insert(tables.files).prefix_with("OR REPLACE")
-    transaction.execute(
-        statement,
-        {"sha256": sha256, "path": path, "status": status, "manifest": manifest, "recorded_at": at},
+    _record().write(
+        transaction,
+        sha256=sha256,
+        path=path,
+        status=status.value,
+        manifest=manifest,
+        recorded_at=at,
     )
 
 
@@ -91,7 +101,7 @@ class Part(NamedTuple):
 
 
 def last_part(snapshot: Snapshot, sha256: str) -> tuple[str, int] | None:
-    """The plan and the number of the last part that is stored of a content; None: none is."""
+    """Return plan and number of the last part that is stored of a content; None: none is."""
     columns = tables.file_parts.c
     statement = sa.select(columns.plan, columns.part).where(columns.sha256 == sha256)
     row = snapshot.execute(statement.order_by(columns.part.desc()).limit(1)).first()
@@ -99,7 +109,7 @@ def last_part(snapshot: Snapshot, sha256: str) -> tuple[str, int] | None:
 
 
 def parts(snapshot: Snapshot, sha256: str) -> list[Part]:
-    """The parts of a content that are stored while others are not, in order."""
+    """Return the parts of a content that are stored while others are not, in order."""
     columns = tables.file_parts.c
     statement = sa.select(columns.part, columns.plan, columns.done, columns.outcomes)
     rows = snapshot.execute(statement.where(columns.sha256 == sha256).order_by(columns.part))
@@ -117,27 +127,29 @@ def forget_parts(transaction: Transaction, sha256: str) -> None:
     transaction.execute(sa.delete(tables.file_parts).where(tables.file_parts.c.sha256 == sha256))
 
 
+@prepared
+def _is_any_refused_for() -> sa.Select[Any]:
+    file = tables.files.c
+    refused = sa.select(file.sha256).where(file.status == IngestStatus.REJECTED)
+    return refused.where(member(file.manifest, "reason") == value("reason")).limit(1)
+
+
 def is_any_refused_for(snapshot: Snapshot, reason: str) -> bool:
-    """Whether a content is refused for a reason, and was not taken since."""
-    # Health asks this, and does without the tables.
-    statement = (
-        "SELECT 1 FROM ingest_files WHERE status = 'rejected'"
-        " AND json_extract(manifest, '$.reason') = ? LIMIT 1"
-    )
-    return snapshot.exec_driver_sql(statement, (reason,)).first() is not None
+    """Return whether a content is refused for a reason, and was not taken since."""
+    return _is_any_refused_for().row(snapshot, reason=reason) is not None
 
 
 def add_keys(transaction: Transaction, memory_id: str, keys: Sequence[str]) -> None:
-    """Names under which other files may link to this memory."""
+    """Store names under which other files may link to this memory."""
     if keys:
         transaction.execute(
-            sa.insert(tables.document_keys).prefix_with("OR IGNORE"),
+            insert(tables.document_keys).on_conflict_do_nothing(),
             [{"document_key": key, "memory_id": memory_id} for key in keys],
         )
 
 
 def known_as(snapshot: Snapshot, key: str) -> list[str]:
-    """Memories that answer to a name, in the order of their ids."""
+    """Return memories that answer to a name, in the order of their ids."""
     statement = sa.select(tables.document_keys.c.memory_id).where(
         tables.document_keys.c.document_key == key
     )
@@ -146,13 +158,13 @@ def known_as(snapshot: Snapshot, key: str) -> list[str]:
 
 def wait_for(transaction: Transaction, row: Mapping[str, Any]) -> None:
     """Keep a link until a file arrives that answers to its target."""
-    transaction.execute(sa.insert(tables.pending_links).prefix_with("OR IGNORE"), row)
+    transaction.execute(insert(tables.pending_links).on_conflict_do_nothing(), row)
 
 
 def waiting_for(
     snapshot: Snapshot, keys: Sequence[str], *, after: int, limit: int
 ) -> list[sa.Row[Any]]:
-    """Links that wait for one of these names, in the order of their ids."""
+    """Return links that wait for one of these names, in the order of their ids."""
     columns = tables.pending_links.c
     statement = sa.select(tables.pending_links).where(
         columns.target.in_(keys), columns.link_id > after
@@ -167,20 +179,34 @@ def waits_no_longer(transaction: Transaction, link_ids: Sequence[int]) -> None:
         transaction.execute(sa.delete(tables.pending_links).where(columns.link_id.in_(link_ids)))
 
 
+@prepared
+def _parts_left() -> sa.Select[Any]:
+    e, o = tables.edges.alias("e"), tables.edges.alias("o")
+    m, w = tables.memories.alias("m"), tables.memories.alias("w")
+    elsewhere = (
+        sa.exists()
+        .select_from(o.join(w, w.c.memory_id == o.c.to_memory_id))
+        .where(o.c.from_memory_id == m.c.memory_id, o.c.edge_type == EdgeType.PART_OF)
+        .where(w.c.status == MemoryStatus.ACTIVE)
+        .correlate(m)
+    )
+    return (
+        sa.select(m.c.memory_id)
+        .select_from(e.join(m, m.c.memory_id == e.c.from_memory_id))
+        .where(e.c.to_memory_id == value("whole_id"), e.c.edge_type == EdgeType.PART_OF)
+        .where(m.c.status == MemoryStatus.ACTIVE, ~elsewhere)
+        .where(member(m.c.attributes, "role") == value("role"))
+        .order_by(m.c.memory_id)
+    )
+
+
 def parts_left(snapshot: Snapshot, whole_id: str, role: str) -> list[str]:
-    """Active parts of a memory, with a role, that are part of nothing that is active."""
-    statement = """
-        SELECT m.memory_id FROM memory_edges e JOIN memories m ON m.memory_id = e.from_memory_id
-        WHERE e.to_memory_id = ?1 AND e.edge_type = 'PartOf' AND m.status = 'active'
-        AND json_extract(m.attributes, '$.role') = ?2 AND NOT EXISTS (
-            SELECT 1 FROM memory_edges o JOIN memories w ON w.memory_id = o.to_memory_id
-            WHERE o.from_memory_id = m.memory_id AND o.edge_type = 'PartOf' AND w.status = 'active'
-        ) ORDER BY m.memory_id"""
-    return [row[0] for row in snapshot.exec_driver_sql(statement, (whole_id, role))]
+    """Return active parts of a memory, with a role, that are part of nothing that is active."""
+    return _parts_left().column(snapshot, whole_id=whole_id, role=role)
 
 
 def counts(snapshot: Snapshot) -> dict[str, int]:
-    """How many contents ended in each status, and how many links wait."""
+    """Return how many contents ended in each status, and how many links wait."""
     statement = sa.select(tables.files.c.status, sa.func.count()).group_by(tables.files.c.status)
     found = {status.value: count for status, count in snapshot.execute(statement)}
     waiting = snapshot.execute(sa.select(sa.func.count()).select_from(tables.pending_links))

@@ -8,46 +8,79 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from memgraph.model.enums import EdgeType
+import sqlalchemy as sa
+
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory
 from memgraph.rules.reflection import WEEKLY, Period
+from memgraph.store import tables
 from memgraph.store.items import is_no_item
-from memgraph.store.rows import MEMORY_FIELDS, columns, memory_from_row
-from memgraph.store.snapshot import Snapshot, driver
+from memgraph.store.rows import MEMORY_FIELDS, memory_from_row
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.statements import Column, among, prepared, value
 from memgraph.store.visibility import View
 
-_MEMORY = columns(MEMORY_FIELDS, "m")
-_NO_AGENT = "m.agent_id IS NULL"
-_IS_FACT = f"m.kind = 'fact' AND {is_no_item('m')}"
-_THESE = "(SELECT value FROM json_each(:ids))"
-# "`" is the character after "_".
-_WEEKLY = (
-    "m.memory_id >= 'ref_' AND m.memory_id < 'ref`'"
-    f" AND m.kind = 'reflection' AND instr(m.tags, '\"{WEEKLY}\"') > 0"
-)
+
+def _is_weekly(m: sa.FromClause) -> Column:
+    return sa.and_(
+        m.c.memory_id >= "ref_",
+        # "`" is the character after "_".
+        m.c.memory_id < "ref`",
+        m.c.kind == MemoryKind.REFLECTION,
+        sa.func.instr(m.c.tags, f'"{WEEKLY}"') > 0,
+    )
+
+
+def _is_shared_fact(m: sa.FromClause) -> Column:
+    return sa.and_(m.c.kind == MemoryKind.FACT, is_no_item(m), m.c.agent_id.is_(None))
+
+
+def _is_of_period(rows: sa.FromClause) -> Column:
+    return (rows.c.created_at >= value("since")) & (rows.c.created_at < value("until"))
+
+
+@prepared
+def _latest(view: View) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    holds = view.status(m) == MemoryStatus.ACTIVE
+    weekly = sa.select(*view.memory_columns(m)).where(_is_weekly(m), holds, view.where(m))
+    return weekly.order_by(m.c.pk.desc()).limit(1)
 
 
 def latest(snapshot: Snapshot, view: View) -> Memory | None:
-    """The reflection that was stored last, holds, and may be seen; None: there is none."""
-    statement = (
-        f"SELECT {view.text.memory_columns('m')} FROM memories m"
-        f" WHERE {_WEEKLY} AND {view.text.status('m')} = 'active' AND {view.text.where('m')}"
-        " ORDER BY m.pk DESC LIMIT 1"
-    )
-    for row in driver(snapshot).execute(statement, view.params):
-        return memory_from_row(row)
-    return None
+    """Return the reflection that was stored last, holds, and may be seen; None: there is none."""
+    row = _latest(view.shape).row(snapshot, view.params)
+    return None if row is None else memory_from_row(row)
+
+
+@prepared
+def _times() -> sa.Select[Any]:
+    m = tables.memories
+    of_scope = (m.c.scope == value("scope"), m.c.scope_id.is_not_distinct_from(value("scope_id")))
+    weekly = sa.select(m.c.memory_id, m.c.created_at).where(_is_weekly(m), *of_scope)
+    return weekly.where(m.c.status != MemoryStatus.RETRACTED).order_by(m.c.pk)
 
 
 def times(snapshot: Snapshot, scope: str, scope_id: str | None) -> list[tuple[str, int]]:
-    """Ids and times of the reflections on one scope, but those that were taken back."""
-    statement = (
-        f"SELECT m.memory_id, m.created_at FROM memories m WHERE {_WEEKLY}"
-        " AND m.status <> 'retracted' AND m.scope = ? AND m.scope_id IS ? ORDER BY m.pk"
+    """Return ids and times of the reflections on one scope, but those that were taken back."""
+    return _times().rows(snapshot, scope=scope, scope_id=scope_id)
+
+
+@prepared
+def _projects() -> sa.Select[Any]:
+    m, number = tables.memories, sa.func.count()
+    new = (m.c.status == MemoryStatus.ACTIVE, _is_shared_fact(m), _is_of_period(m))
+    return (
+        sa.select(m.c.scope_id)
+        .where(m.c.scope == Scope.PROJECT, *new, among(m.c.sensitivity, "sensitivities"))
+        .group_by(m.c.scope_id)
+        .having(number >= value("at_least"))
+        .order_by(number.desc(), m.c.scope_id)
+        .limit(value("limit"))
     )
-    return list(driver(snapshot).execute(statement, (scope, scope_id)))
 
 
 def projects(
@@ -57,139 +90,152 @@ def projects(
     at_least: int,
     limit: int,
 ) -> list[str]:
-    """Projects with so many new facts, those with the most first."""
-    found = driver(snapshot).execute(
-        f"SELECT m.scope_id FROM memories m WHERE m.scope = 'project' AND {_IS_FACT}"
-        f" AND m.status = 'active' AND {_NO_AGENT} AND m.created_at >= ? AND m.created_at < ?"
-        " AND m.sensitivity IN (SELECT value FROM json_each(?))"
-        " GROUP BY m.scope_id HAVING count(*) >= ? ORDER BY count(*) DESC, m.scope_id LIMIT ?",
-        (during.since, during.until, json.dumps(list(sensitivities)), at_least, limit),
-    )
-    return [str(scope_id) for (scope_id,) in found]
+    """Return projects with so many new facts, those with the most first."""
+    values = {"sensitivities": json.dumps(list(sensitivities)), "at_least": at_least}
+    found = _projects().column(snapshot, asdict(during), limit=limit, **values)
+    return [str(scope_id) for scope_id in found]
+
+
+def _active(view: View, m: sa.FromClause) -> sa.Select[Any]:
+    """Return visible active memories of no agent, as ``memory_from_row`` takes them."""
+    columns = sa.select(*(m.c[name] for name in MEMORY_FIELDS))
+    shared = (m.c.status == MemoryStatus.ACTIVE, m.c.agent_id.is_(None))
+    return columns.where(*shared, view.where(m)).limit(value("limit"))
+
+
+@prepared
+def _of_period(view: View, facts: bool) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    chosen = _is_shared_fact(m) if facts else m.c.kind == MemoryKind.EPISODE
+    return _active(view, m).where(chosen, _is_of_period(m)).order_by(m.c.pk.desc())
 
 
 def of_period(snapshot: Snapshot, view: View, during: Period, limit: int) -> list[Memory]:
-    """Active facts and turns of a period, the latest: facts first, and turns for what is left."""
-    found: list[Memory] = []
-    for chosen in (_IS_FACT, "m.kind = 'episode'"):
-        where = f"{chosen} AND m.created_at >= :since AND m.created_at < :until"
-        values = {"since": during.since, "until": during.until, "limit": limit - len(found)}
-        found += _memories(snapshot, view, where, "m.pk DESC", values)
-    return found
+    """Return active facts and turns of a period, the latest.
+
+    Facts come first, and turns for what is left.
+    """
+    rows: list[Any] = []
+    values = view.params | asdict(during)
+    for facts in (True, False):
+        statement = _of_period(view.shape, facts)
+        rows += statement.rows(snapshot, values, limit=limit - len(rows))
+    return [memory_from_row(row) for row in rows]
+
+
+@prepared
+def _count_facts(view: View) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    new = (_is_shared_fact(m), _is_of_period(m), m.c.status == MemoryStatus.ACTIVE)
+    return sa.select(sa.func.count()).select_from(m).where(*new, view.where(m))
 
 
 def count_facts(snapshot: Snapshot, view: View, during: Period) -> int:
-    """How many active facts a period brought."""
-    statement = (
-        f"SELECT count(*) FROM memories m WHERE {_IS_FACT} AND m.created_at >= :since"
-        f" AND m.created_at < :until AND m.status = 'active' AND {_NO_AGENT}"
-        f" AND {view.text.where('m')}"
-    )
-    values = view.params | {"since": during.since, "until": during.until}
-    [(number,)] = driver(snapshot).execute(statement, values)
-    return int(number)
+    """Return how many active facts a period brought."""
+    return int(_count_facts(view.shape).scalar(snapshot, view.params | asdict(during)))
+
+
+@prepared
+def _still_there(view: View) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    there = (among(m.c.memory_id, "ids"), m.c.status != MemoryStatus.RETRACTED, view.where(m))
+    return sa.select(m.c.memory_id).where(*there)
 
 
 def still_there(snapshot: Snapshot, view: View, memory_ids: Collection[str]) -> set[str]:
-    """Those of ``memory_ids`` that were not taken back and that the reader may see."""
-    found = driver(snapshot).execute(
-        f"SELECT m.memory_id FROM memories m WHERE m.memory_id IN {_THESE}"
-        f" AND m.status <> 'retracted' AND {view.text.where('m')}",
-        view.params | {"ids": json.dumps(list(memory_ids))},
-    )
-    return {memory_id for (memory_id,) in found}
+    """Return those of ``memory_ids`` that were not taken back and that the reader may see."""
+    ids = json.dumps(list(memory_ids))
+    return set(_still_there(view.shape).column(snapshot, view.params, ids=ids))
+
+
+@prepared
+def _tasks(view: View) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    is_task = m.c.type.in_([MemoryType.GOAL, MemoryType.TODO])
+    tasks = _active(view, m).where(is_task, m.c.kind != MemoryKind.EPISODE)
+    return tasks.order_by(m.c.importance.desc(), m.c.pk.desc())
 
 
 def tasks(snapshot: Snapshot, view: View, limit: int) -> list[Memory]:
-    """Active goals and todos that are no raw turns, the most important first."""
-    where = "m.type IN ('Goal', 'Todo') AND m.kind <> 'episode'"
-    return _memories(snapshot, view, where, "m.importance DESC, m.pk DESC", {"limit": limit})
+    """Return active goals and todos that are no raw turns, the most important first."""
+    rows = _tasks(view.shape).rows(snapshot, view.params, limit=limit)
+    return [memory_from_row(row) for row in rows]
+
+
+@prepared
+def _edges_among() -> sa.Select[Any]:
+    e = tables.edges
+    edges = sa.select(e.c.from_memory_id, e.c.to_memory_id, e.c.edge_type, e.c.weight)
+    both = (among(e.c.from_memory_id, "ids"), among(e.c.to_memory_id, "ids"))
+    return edges.where(*both).order_by(e.c.edge_id)
 
 
 def edges_among(
     snapshot: Snapshot, memory_ids: Collection[str]
 ) -> list[tuple[str, str, EdgeType, float]]:
-    """(from, to, type, weight) of every edge that joins two of them."""
-    found = driver(snapshot).execute(
-        "SELECT e.from_memory_id, e.to_memory_id, e.edge_type, e.weight FROM memory_edges e"
-        f" WHERE e.from_memory_id IN {_THESE} AND e.to_memory_id IN {_THESE} ORDER BY e.edge_id",
-        {"ids": json.dumps(list(memory_ids))},
-    )
+    """Return (from, to, type, weight) of every edge that joins two of them."""
+    found = _edges_among().rows(snapshot, ids=json.dumps(list(memory_ids)))
     return [(one, other, EdgeType(kind), weight) for one, other, kind, weight in found]
 
 
+@prepared
+def _derivations_among() -> sa.Select[Any]:
+    d = tables.derivations
+    both = (among(d.c.memory_id, "ids"), among(d.c.derived_from_id, "ids"))
+    pair = (d.c.memory_id, d.c.derived_from_id)
+    return sa.select(*pair).where(*both).order_by(*pair)
+
+
 def derivations_among(snapshot: Snapshot, memory_ids: Collection[str]) -> list[tuple[str, str]]:
-    """(memory, what it was derived from), both among them."""
-    found = driver(snapshot).execute(
-        "SELECT d.memory_id, d.derived_from_id FROM memory_derivations d"
-        f" WHERE d.memory_id IN {_THESE} AND d.derived_from_id IN {_THESE} ORDER BY 1, 2",
-        {"ids": json.dumps(list(memory_ids))},
-    )
-    return list(found)
+    """Return (memory, what it was derived from), both among them."""
+    return _derivations_among().rows(snapshot, ids=json.dumps(list(memory_ids)))
+
+
+@prepared
+def _entities_of() -> sa.Select[Any]:
+    m, link, n = tables.memories, tables.links, tables.entities
+    named = m.join(link, link.c.memory_pk == m.c.pk).join(n, n.c.pk == link.c.entity_pk)
+    pair = (n.c.entity_id, m.c.memory_id)
+    return sa.select(*pair).select_from(named).where(among(m.c.memory_id, "ids")).order_by(*pair)
 
 
 def entities_of(snapshot: Snapshot, memory_ids: Collection[str]) -> list[tuple[str, str]]:
-    """(entity id, memory id) of every entity that they name."""
-    found = driver(snapshot).execute(
-        "SELECT n.entity_id, m.memory_id FROM memories m"
-        " JOIN memory_entities l ON l.memory_pk = m.pk JOIN entities n ON n.pk = l.entity_pk"
-        f" WHERE m.memory_id IN {_THESE} ORDER BY 1, 2",
-        {"ids": json.dumps(list(memory_ids))},
+    """Return (entity id, memory id) of every entity that they name."""
+    return _entities_of().rows(snapshot, ids=json.dumps(list(memory_ids)))
+
+
+@prepared
+def _joined(view: View, edge_type: EdgeType) -> sa.Select[Any]:
+    """Select the two sides of edges of a period between shared facts, the newest first."""
+    e = tables.edges.alias("e")
+    a, b = tables.memories.alias("a"), tables.memories.alias("b")
+    if edge_type is EdgeType.CONTRADICTS:
+        stands: Column = e.c.resolved_at.is_(None) & (b.c.status == MemoryStatus.ACTIVE)
+    else:
+        stands = b.c.status != MemoryStatus.RETRACTED
+    ends = e.join(a, a.c.memory_id == e.c.from_memory_id)
+    return (
+        sa.select(a.c.memory_id, b.c.memory_id)
+        .select_from(ends.join(b, b.c.memory_id == e.c.to_memory_id))
+        .where(e.c.edge_type == edge_type, _is_of_period(e))
+        .where(a.c.status == MemoryStatus.ACTIVE, stands)
+        .where(*(view.where(end) & _is_shared_fact(end) for end in (a, b)))
+        .order_by(e.c.created_at.desc(), e.c.edge_id.desc())
+        .limit(value("limit"))
     )
-    return list(found)
 
 
 def contradictions(
     snapshot: Snapshot, view: View, during: Period, limit: int
 ) -> list[tuple[str, str]]:
-    """Both sides of open contradictions that were found in a period."""
-    return _joined(
-        snapshot,
-        view,
-        "e.edge_type = 'Contradicts' AND e.resolved_at IS NULL"
-        " AND e.created_at >= :since AND e.created_at < :until"
-        " AND a.status = 'active' AND b.status = 'active'",
-        {"since": during.since, "until": during.until, "limit": limit},
-    )
+    """Return both sides of open contradictions that were found in a period."""
+    statement = _joined(view.shape, EdgeType.CONTRADICTS)
+    return statement.rows(snapshot, view.params | asdict(during), limit=limit)
 
 
 def replacements(
     snapshot: Snapshot, view: View, during: Period, limit: int
 ) -> list[tuple[str, str]]:
-    """(what holds now, what it took the place of) in a period; amendments of a part too."""
-    return _joined(
-        snapshot,
-        view,
-        "e.edge_type = 'Updates' AND e.created_at >= :since AND e.created_at < :until"
-        " AND a.status = 'active' AND b.status <> 'retracted'",
-        {"since": during.since, "until": during.until, "limit": limit},
-    )
-
-
-def _joined(
-    snapshot: Snapshot, view: View, where: str, values: dict[str, Any]
-) -> list[tuple[str, str]]:
-    shown = " AND ".join(
-        f"{view.text.where(end)} AND {end}.agent_id IS NULL AND {end}.kind = 'fact'"
-        f" AND {is_no_item(end)}"
-        for end in "ab"
-    )
-    found = driver(snapshot).execute(
-        "SELECT a.memory_id, b.memory_id FROM memory_edges e"
-        " JOIN memories a ON a.memory_id = e.from_memory_id"
-        " JOIN memories b ON b.memory_id = e.to_memory_id"
-        f" WHERE {where} AND {shown} ORDER BY e.created_at DESC, e.edge_id DESC LIMIT :limit",
-        view.params | values,
-    )
-    return list(found)
-
-
-def _memories(
-    snapshot: Snapshot, view: View, where: str, order: str, values: dict[str, Any]
-) -> list[Memory]:
-    statement = (
-        f"SELECT {_MEMORY} FROM memories m WHERE {where} AND m.status = 'active' AND {_NO_AGENT}"
-        f" AND {view.text.where('m')} ORDER BY {order} LIMIT :limit"
-    )
-    found = driver(snapshot).execute(statement, view.params | values)
-    return [memory_from_row(row) for row in found]
+    """Return (what holds now, what it replaced) in a period; amendments of a part too."""
+    statement = _joined(view.shape, EdgeType.UPDATES)
+    return statement.rows(snapshot, view.params | asdict(during), limit=limit)
