@@ -1,15 +1,14 @@
-"""The SQL of recall's legs: FTS5 and plain rows, each narrowed before it is ranked.
+"""What recall's legs read: texts, vectors and plain rows, each narrowed before it is ranked.
 
 Every function works on one reader's snapshot. What the ``View`` hides and what a
 filter leaves out never takes a place in a leg, nor serves as a neighbour or as an end of an edge.
-Limits are written out, as in ``tier_queries``.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -18,16 +17,33 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pysqlite3.dbapi2 as sqlite
 import sqlalchemy as sa
 
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope
+from memgraph.model.enums import (
+    EdgeType,
+    EmbeddingState,
+    MemoryKind,
+    MemoryStatus,
+    MemoryType,
+    Scope,
+)
 from memgraph.model.recall import RecallRequest
 from memgraph.model.values import Memory, StoredSource
 from memgraph.rules.reflection import WEEKLY
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.rules.trust import Named
 from memgraph.store import embeddings, tables, text_index
-from memgraph.store.rows import SOURCE_FIELDS, columns, memory_from_row, source_from_row
+from memgraph.store.rows import SOURCE_FIELDS, memory_from_row, source_from_row
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.statements import Column, among, holds_all, member, rendered, value
+from memgraph.store.statements import (
+    Column,
+    Statement,
+    among,
+    holds_all,
+    listed,
+    member,
+    ordered,
+    prepared,
+    value,
+)
 from memgraph.store.visibility import Table, View
 
 if TYPE_CHECKING:
@@ -146,10 +162,6 @@ class Narrowing:
             given.append("without")
         return Narrowed(self.view.shape, frozenset(given))
 
-    def where(self, alias: str) -> str:
-        """Return the condition as a text, on a row of ``memories`` under an alias."""
-        return _text_of(self.shape, alias)
-
     @cached_property
     def params(self) -> dict[str, Any]:
         """Named values for the condition; a dozen statements of a recall share them."""
@@ -197,14 +209,6 @@ _FILTERS: Final = (
 )
 
 
-@lru_cache(maxsize=256)
-def _text_of(shape: Narrowed, alias: str) -> str:
-    m = tables.memories.alias(alias)
-    text = rendered(sa.select(shape.where(m).label("one")).select_from(m))
-    text = text.removeprefix("SELECT ").removesuffix(f" \nFROM memories AS {alias}")
-    return f"({text.removesuffix(' AS one')})"
-
-
 # Text beyond this is not looked at when candidates are compared; the index holds all of it.
 MAX_COMPARED_CHARS = 4_000
 OVERSAMPLING = 16
@@ -234,7 +238,7 @@ class Candidate(NamedTuple):
 
 @contextmanager
 def deadline(snapshot: Snapshot, ms: int) -> Iterator[None]:
-    """Statements inside are interrupted after ``ms``; `expired` tells such an error."""
+    """Interrupt statements inside after ``ms``; `expired` tells such an error."""
     driver: Any = snapshot.driver
     end = time.monotonic() + ms / 1000
     driver.set_progress_handler(lambda: time.monotonic() > end, _STEPS_BETWEEN_LOOKS)
@@ -245,28 +249,8 @@ def deadline(snapshot: Snapshot, ms: int) -> Iterator[None]:
 
 
 def expired(error: sqlite.Error) -> bool:
-    """Whether a statement failed because its deadline was over."""
+    """Return whether a statement failed because its deadline was over."""
     return bool(getattr(error, "sqlite_errorcode", None) == sqlite.SQLITE_INTERRUPT)
-
-
-def document_frequencies(snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
-    """In how many memories each stem stands; one that stands in none is left out.
-
-    The cost of a stem grows with its frequency.
-    """
-    plain_rows(
-        snapshot,
-        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memory_terms"
-        " USING fts5vocab('main', 'memory_fts', 'col')",
-        (),
-    )
-    found = plain_rows(
-        snapshot,
-        "SELECT f.value, max(t.doc) FROM json_each(?) f CROSS JOIN temp.memory_terms t"
-        " ON t.term = f.value WHERE t.col <> 'source_role' GROUP BY f.value",
-        (json.dumps(sorted(stems)),),
-    )
-    return {str(stem): int(count) for stem, count in found}
 
 
 def by_text(
@@ -276,7 +260,7 @@ def by_text(
     narrowing: Narrowing,
     limit: int,
 ) -> list[Candidate]:
-    """Memories that hold any of some stems, best BM25 first."""
+    """Return memories that hold any of some stems, best BM25 first."""
     marks = _text_marks(narrowing.view.viewer)
     found: list[Candidate] = []
     looked_at, wanted = 0, limit
@@ -347,73 +331,108 @@ def by_entities(
         keys: canonical names or aliases.
         most_mentions: entities with more tell little, and are left out.
     """
-    meant = " CROSS JOIN entities r ON r.entity_id = coalesce(e.merged_into, e.entity_id)"
+    values = {"keys": json.dumps(sorted(keys)), "most_mentions": most_mentions}
+    return _found(snapshot, _by_entities(narrowing.shape, limit), narrowing, values)
+
+
+@prepared
+def _by_entities(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
+    f, a = listed("keys", "f"), tables.aliases.alias("a")
+    e, r = tables.entities.alias("e"), tables.entities.alias("r")
+    meant = (r, r.c.entity_id == sa.func.coalesce(e.c.merged_into, e.c.entity_id))
+    by_name = ordered(f, (e, e.c.name_key == f.c.value), meant)
+    by_alias = ordered(f, (a, a.c.alias_key == f.c.value), (e, e.c.pk == a.c.entity_pk), meant)
+    ways = (sa.select(r.c.pk, r.c.mention_count).select_from(way) for way in (by_name, by_alias))
+    both = sa.union(*ways)
+    named = both.order_by(both.selected_columns.pk).cte("named").prefix_with("MATERIALIZED")
     # Keys first: of thousands that name an entity, only as many are read as are shown.
-    statement = (
-        "WITH named (pk, mentions) AS MATERIALIZED ("
-        "SELECT r.pk, r.mention_count FROM json_each(:keys) f"
-        f" CROSS JOIN entities e ON e.name_key = f.value{meant}"
-        " UNION SELECT r.pk, r.mention_count FROM json_each(:keys) f"
-        " CROSS JOIN entity_aliases a ON a.alias_key = f.value"
-        f" CROSS JOIN entities e ON e.pk = a.entity_pk{meant} ORDER BY 1),"
-        " naming (pk) AS MATERIALIZED ("
-        "SELECT l.memory_pk FROM named n CROSS JOIN memory_entities l ON l.entity_pk = n.pk"
-        " WHERE n.mentions <= :most_mentions GROUP BY l.memory_pk"
-        " ORDER BY sum(1.0 / log2(2 + n.mentions)) DESC, l.memory_pk DESC)"
-        f" SELECT {_candidate_columns(narrowing)} FROM naming f"
-        f" CROSS JOIN memories m ON m.pk = f.pk WHERE {narrowing.where('m')} LIMIT {limit:d}"
+    link = tables.links.alias("l")
+    weight = sa.func.sum(sa.literal(1.0) / sa.func.log2(2 + named.c.mention_count))
+    naming = (
+        sa.select(link.c.memory_pk.label("pk"))
+        .select_from(ordered(named, (link, link.c.entity_pk == named.c.pk)))
+        .where(named.c.mention_count <= value("most_mentions"))
+        .group_by(link.c.memory_pk)
+        .order_by(weight.desc(), link.c.memory_pk.desc())
+        .cte("naming")
+        .prefix_with("MATERIALIZED")
     )
-    values = narrowing.params | {"keys": json.dumps(sorted(keys)), "most_mentions": most_mentions}
-    return [Candidate._make(row) for row in plain_rows(snapshot, statement, values)]
+    m = tables.memories.alias("m")
+    found = sa.select(*_candidate_columns(narrowed.view, m))
+    found = found.select_from(ordered(naming, (m, m.c.pk == naming.c.pk)))
+    return found.where(narrowed.where(m)).limit(limit)
+
+
+@prepared
+def _by_filters(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    importance = narrowed.view.value("importance", m)
+    return (
+        sa.select(*_candidate_columns(narrowed.view, m))
+        .where(narrowed.where(m))
+        .order_by(importance.desc(), _happened(m).desc(), m.c.pk.desc())
+        .limit(limit)
+    )
 
 
 def by_filters(snapshot: Snapshot, narrowing: Narrowing, limit: int) -> list[Candidate]:
-    """What the filters let through, the most important first, then the newest."""
-    statement = (
-        f"SELECT {_candidate_columns(narrowing)} FROM memories m WHERE {narrowing.where('m')}"
-        f" ORDER BY {narrowing.view.text.value('importance', 'm')} DESC,"
-        " coalesce(m.event_time, m.created_at) DESC, m.pk DESC"
-        f" LIMIT {limit:d}"
-    )
-    return [Candidate._make(row) for row in plain_rows(snapshot, statement, narrowing.params)]
+    """Return what the filters let through, the most important first, then the newest."""
+    return _found(snapshot, _by_filters(narrowing.shape, limit), narrowing, {})
+
+
+@prepared
+def _candidates(narrowed: Narrowed, key: str) -> sa.Select[Any]:
+    f, m = listed("keys", "f"), tables.memories.alias("m")
+    found = sa.select(*_candidate_columns(narrowed.view, m))
+    return found.select_from(ordered(f, (m, m.c[key] == f.c.value))).where(narrowed.where(m))
 
 
 def candidates(snapshot: Snapshot, pks: Collection[int], narrowing: Narrowing) -> list[Candidate]:
-    """Those of ``pks`` that pass, in the order of ``pks``."""
-    statement = (
-        f"SELECT {_candidate_columns(narrowing)} FROM json_each(:pks) f"
-        f" CROSS JOIN memories m ON m.pk = f.value WHERE {narrowing.where('m')}"
-    )
-    values = narrowing.params | {"pks": json.dumps(list(pks))}
-    return [Candidate._make(row) for row in plain_rows(snapshot, statement, values)]
+    """Return those of ``pks`` that pass, in the order of ``pks``."""
+    values = {"keys": json.dumps(list(pks))}
+    return _found(snapshot, _candidates(narrowing.shape, "pk"), narrowing, values)
 
 
 def candidates_by_id(
     snapshot: Snapshot, memory_ids: Collection[str], narrowing: Narrowing
 ) -> list[Candidate]:
-    """Those of ``memory_ids`` that pass, in their order."""
-    statement = (
-        f"SELECT {_candidate_columns(narrowing)} FROM json_each(:memory_ids) f"
-        f" CROSS JOIN memories m ON m.memory_id = f.value WHERE {narrowing.where('m')}"
+    """Return those of ``memory_ids`` that pass, in their order."""
+    values = {"keys": json.dumps(list(memory_ids))}
+    return _found(snapshot, _candidates(narrowing.shape, "memory_id"), narrowing, values)
+
+
+@prepared
+def _neighbours(narrowed: Narrowed) -> sa.Select[Any]:
+    f, m = listed("pks", "f"), tables.memories.alias("m")
+    o, n = tables.memories.alias("o"), tables.memories.alias("n")
+    distance = value("distance")
+    is_near = (n.c.session_id == o.c.session_id) & n.c.sequence.between(
+        o.c.sequence - distance, o.c.sequence + distance
     )
-    values = narrowing.params | {"memory_ids": json.dumps(list(memory_ids))}
-    return [Candidate._make(row) for row in plain_rows(snapshot, statement, values)]
+    near = sa.select(n.c.pk).select_from(ordered(f, (o, o.c.pk == f.c.value), (n, is_near)))
+    return (
+        sa.select(*_candidate_columns(narrowed.view, m))
+        .where(m.c.pk.in_(near), ~among(m.c.pk, "pks"), narrowed.where(m))
+        .order_by(m.c.pk)
+    )
 
 
 def neighbours(
     snapshot: Snapshot, pks: Collection[int], narrowing: Narrowing, distance: int
 ) -> list[Candidate]:
-    """What was said up to ``distance`` turns before and after, in the same session."""
-    statement = (
-        f"SELECT {_candidate_columns(narrowing)} FROM memories m WHERE m.pk IN ("
-        "SELECT n.pk FROM json_each(:pks) f CROSS JOIN memories o ON o.pk = f.value"
-        " CROSS JOIN memories n ON n.session_id = o.session_id"
-        " AND n.sequence BETWEEN o.sequence - :distance AND o.sequence + :distance)"
-        " AND m.pk NOT IN (SELECT value FROM json_each(:pks))"
-        f" AND {narrowing.where('m')} ORDER BY m.pk"
-    )
-    values = narrowing.params | {"pks": json.dumps(list(pks)), "distance": distance}
-    return [Candidate._make(row) for row in plain_rows(snapshot, statement, values)]
+    """Return what was said up to ``distance`` turns before and after, in the same session."""
+    values = {"pks": json.dumps(list(pks)), "distance": distance}
+    return _found(snapshot, _neighbours(narrowing.shape), narrowing, values)
+
+
+@prepared
+def _items(narrowed: Narrowed) -> sa.Select[Any]:
+    f, m = listed("pks", "f"), tables.memories.alias("m")
+    s = tables.sources.alias("s")
+    source = (s.c[name] for name in SOURCE_FIELDS)
+    rows = ordered(f, (m, m.c.pk == f.c.value)).outerjoin(s, s.c.source_id == m.c.source_id)
+    found = sa.select(m.c.pk, *source, *narrowed.view.memory_columns(m))
+    return found.select_from(rows).where(narrowed.where(m))
 
 
 def items(
@@ -424,16 +443,11 @@ def items(
     Raises:
         DatabaseCorrupt: a row is damaged, or a source is missing.
     """
-    statement = (
-        f"SELECT m.pk, {columns(SOURCE_FIELDS, 's')}, {narrowing.view.text.memory_columns('m')}"
-        " FROM json_each(:pks) f CROSS JOIN memories m ON m.pk = f.value"
-        " LEFT JOIN memory_sources s ON s.source_id = m.source_id"
-        f" WHERE {narrowing.where('m')}"
-    )
-    values = narrowing.params | {"pks": json.dumps(list(pks))}
+    statement = _items(narrowing.shape)
+    rows = statement.rows(snapshot, narrowing.params, pks=json.dumps(list(pks)))
     found = {}
     sources: dict[str, StoredSource] = {}
-    for pk, *row in plain_rows(snapshot, statement, values):
+    for pk, *row in rows:
         source, memory = row[: len(SOURCE_FIELDS)], row[len(SOURCE_FIELDS) :]
         if source[0] not in sources:
             sources[source[0]] = source_from_row(source)
@@ -441,10 +455,15 @@ def items(
     return found
 
 
+@prepared
+def _allowed(narrowed: Narrowed) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    return sa.select(m.c.pk).where(narrowed.where(m))
+
+
 def allowed(snapshot: Snapshot, narrowing: Narrowing) -> list[int]:
-    """Keys of all memories that pass."""
-    statement = f"SELECT m.pk FROM memories m WHERE {narrowing.where('m')}"
-    return [pk for (pk,) in plain_rows(snapshot, statement, narrowing.params)]
+    """Return the keys of all memories that pass."""
+    return _allowed(narrowing.shape).column(snapshot, narrowing.params)
 
 
 def _visibilities(narrowing: Narrowing) -> tuple[int, ...]:
@@ -469,24 +488,23 @@ def _marks_of(viewer: Viewer, statuses: frozenset[MemoryStatus]) -> tuple[int, .
     return tuple(sorted(marks))
 
 
-def _candidate_columns(narrowing: Narrowing) -> str:
-    view = narrowing.view
-    return (
-        f"m.pk, m.memory_id, {view.text.status('m')},"
-        f" substr(m.content, 1, {MAX_COMPARED_CHARS}), m.session_id, m.sequence, m.source_role,"
-        f" m.event_time, m.created_at, {view.text.value('importance', 'm')},"
-        f" {view.text.confidence('m')},"
-        f" {view.text.value('decay_rate', 'm')}, {view.text.last_accessed('m')}, m.source_id"
-    )
+def _candidate_columns(view: View, m: Table) -> list[Column]:
+    """Return the columns of a ``Candidate``."""
+    as_it_was = {
+        "status": view.status(m),
+        "content": sa.func.substr(m.c.content, 1, MAX_COMPARED_CHARS),
+        "confidence": view.confidence(m),
+        "last_accessed_at": view.last_accessed(m),
+        **{name: view.value(name, m) for name in ("importance", "decay_rate")},
+    }
+    return [as_it_was.get(name, m.c[name]) for name in Candidate._fields]
 
 
-def plain_rows(
-    snapshot: Snapshot, statement: str, values: Mapping[str, Any] | Sequence[Any]
-) -> list[Any]:
-    """All rows as plain tuples: the driver's own take half the time."""
-    driver: Any = snapshot.driver
-    found: list[Any] = driver.execute(statement, values).fetchall()
-    return found
+def _found(
+    snapshot: Snapshot, statement: Statement, narrowing: Narrowing, values: dict[str, Any]
+) -> list[Candidate]:
+    rows = statement.rows(snapshot, narrowing.params | values)
+    return [Candidate._make(row) for row in rows]
 
 
 # What a recall has to know of a database as a whole, read in one statement.
@@ -523,31 +541,34 @@ class StoreState(NamedTuple):
     ties: Ties
 
 
-def _statement() -> str:
-    types = ", ".join(f"'{each.value}'" for each in MemoryType)
+@prepared
+def _state() -> sa.Select[Any]:
+    m, e = tables.memories, tables.edges
+
+    def kept(key: str) -> Column:
+        it = tables.metadata
+        return sa.select(it.c.value).where(it.c.key == key).scalar_subquery()
+
+    def there_is(table: Table, *conditions: Column) -> Column:
+        return sa.select(sa.literal(1)).select_from(table).where(*conditions).exists()
+
+    v = tables.embeddings
     # Every value is one look into an index, whatever the size of the database.
-    values = [
-        "(SELECT coalesce(max(seq), 0) FROM audit_log)",
-        "(SELECT value FROM memory_metadata WHERE key = 'embedding_model')",
-        "(SELECT value FROM memory_metadata WHERE key = 'embedding_dimensions')",
-        "EXISTS (SELECT 1 FROM memory_embeddings WHERE state = 'pending' AND state <> 'ready')",
-        f"EXISTS (SELECT 1 FROM memories WHERE type IN ({types}) AND status = 'superseded')",
-        "EXISTS (SELECT 1 FROM source_trust)",
-        "EXISTS (SELECT 1 FROM memory_derivations)",
-        *(
-            f"EXISTS (SELECT 1 FROM memory_edges WHERE edge_type = '{each.value}')"
-            for each in EdgeType
-        ),
-    ]
-    return f"SELECT {', '.join(values)}"
-
-
-_STATEMENT = _statement()
+    return sa.select(
+        sa.select(sa.func.coalesce(sa.func.max(tables.audit_log.c.seq), 0)).scalar_subquery(),
+        kept("embedding_model"),
+        kept("embedding_dimensions"),
+        there_is(v, v.c.state == EmbeddingState.PENDING, v.c.state != EmbeddingState.READY),
+        there_is(m, m.c.type.in_(list(MemoryType)), m.c.status == MemoryStatus.SUPERSEDED),
+        there_is(tables.source_trust),
+        there_is(tables.derivations),
+        *(there_is(e, e.c.edge_type == each) for each in EdgeType),
+    )
 
 
 def read(snapshot: Snapshot) -> StoreState:
     """Return the state of the database that a snapshot shows, which begins with it."""
-    [row] = plain_rows(snapshot, _STATEMENT, ())
+    row = _state().row(snapshot)
     seq, model, dimensions, pending, replaced, trusted, derivations, *edges = row
     present = frozenset(each for each, there in zip(EdgeType, edges, strict=True) if there)
     return StoreState(
