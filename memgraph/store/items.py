@@ -454,13 +454,15 @@ def count(snapshot: Snapshot, place: Place) -> int:
 
 
 @prepared
-def _select(view: View, scope: Scope, asked: tuple[_Asked, ...], order: Order) -> sa.Select[Any]:
+def _select(
+    view: View, scope: Scope, asked: tuple[_Asked, ...], order: Order, limit: int | None
+) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     by = _FIELDS[order.field](m)
     found = sa.select(m.c.pk).where(_in_place(view, scope, m))
     found = found.where(*(condition for one in asked for condition in one.conditions(m)))
     found = found.order_by(by.is_(None), by.desc() if order.descending else by, _id(m), m.c.pk)
-    return found.limit(value("limit"))
+    return found.limit(limit)
 
 
 def select(
@@ -477,13 +479,10 @@ def select(
         while there are such terms, ``limit`` is left to the caller.
     """
     condition = Conditions(terms)
-    statement = _select(place.view.shape, place.scope, condition.asked, order)
+    most = None if condition.rest else limit
+    statement = _select(place.view.shape, place.scope, condition.asked, order, most)
     # The keys alone: rows that nobody comes to read are never read.
-    keys = statement.column(
-        snapshot,
-        place.params | condition.params,
-        limit=-1 if limit is None or condition.rest else limit,
-    )
+    keys = statement.column(snapshot, place.params | condition.params)
     return _in_order(snapshot, keys), condition.rest
 
 
@@ -629,14 +628,14 @@ def first_and_last(
 
 
 @prepared
-def _most_important(narrowed: Narrowed) -> sa.Select[Any]:
+def _most_important(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     held = _shown(narrowed, m).where(_is_held(narrowed, m))
-    return held.order_by(*_by_importance(m)).limit(value("limit"))
+    return held.order_by(*_by_importance(m)).limit(limit)
 
 
 @prepared
-def _most_important_of_all(narrowed: Narrowed) -> sa.Select[Any]:
+def _most_important_of_all(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
     # Left to itself the planner gathers the four types one by one and sorts them all.
     ways = [
@@ -654,12 +653,12 @@ def _most_important_of_all(narrowed: Narrowed) -> sa.Select[Any]:
             narrowed.where(n),
         )
         .order_by(*_by_importance(n))
-        .limit(value("limit"))
+        .limit(limit)
         .subquery()
         for index, of_type in ways
     )
     leg = sa.union_all(*(sa.select(leg) for leg in legs)).subquery()
-    first = sa.select(leg.c.pk).order_by(*_by_importance(leg)).limit(value("limit"))
+    first = sa.select(leg.c.pk).order_by(*_by_importance(leg)).limit(limit)
     return _shown(narrowed, m).where(m.c.pk.in_(first)).order_by(*_by_importance(m))
 
 
@@ -672,8 +671,9 @@ def most_important(
 ) -> list[Memory]:
     """Return what a scope holds, the most important first, then the newest."""
     build = _most_important_of_all if scope is Scope.GLOBAL else _most_important
-    values = {"tier_scope": scope.value, "tier_scope_id": scope_id, "limit": limit}
-    rows = build(narrowing.shape).rows(snapshot, narrowing.params, **values)
+    values = {"tier_scope": scope.value, "tier_scope_id": scope_id}
+    # The limit is written out: with one that is bound, more rows are sorted.
+    rows = build(narrowing.shape, limit).rows(snapshot, narrowing.params, **values)
     return [memory_from_row(row) for row in rows]
 
 
