@@ -7,7 +7,7 @@ import json
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -177,30 +177,13 @@ def _binds(operand: Any) -> bool:
 # Items in namespaces, by ranges of the index on ``item_id``.
 
 
-@overload
-def is_no_item(m: str) -> str: ...
-
-
-@overload
-def is_no_item(m: sa.FromClause) -> Column: ...
-
-
-def is_no_item(m: str | sa.FromClause) -> str | Column:
+def is_no_item(m: sa.FromClause) -> Column:
     """Return whether a memory is no item of a store, as ``rules.namespaces.is_item`` has it.
 
     What a program keeps says nothing that a statement could be compared with, and may be gone soon.
     """
-    if isinstance(m, str):
-        return _is_no_item_text(m)
     in_store = sa.func.substr(sa.func.coalesce(m.c.item_id, ""), 1, len(ROOT)) == ROOT
     return (sa.func.instr(m.c.tags, f'"{ITEM_TAG}"') == 0) | ~in_store
-
-
-def _is_no_item_text(alias: str) -> str:
-    return (
-        f"(instr({alias}.tags, '\"{ITEM_TAG}\"') = 0"
-        f" OR coalesce({alias}.item_id, '') NOT GLOB '{ROOT}*')"
-    )
 
 
 @dataclass(frozen=True, slots=True)
