@@ -20,9 +20,9 @@ from typing import Any
 from benchmarks.locomo import Conversation, Scored, figures, load, read, score
 from memgraph.clock import parse_time
 from memgraph.config.life import ConsolidationSettings
+from memgraph.consolidation.agent_tools import Turn
 from memgraph.consolidation.ports import FactCandidate
 from memgraph.consolidation.quotations import RuleExtractor
-from memgraph.consolidation.turns import Turn
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
 

@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks import nights
 from benchmarks.talks import TURNS, talks
 from memgraph.errors import InvalidInput
-from memgraph.model.consolidation import SessionReport
+from memgraph.model.jobs import SessionReport
 from memgraph.service.life.consolidating import consolidate_pending
 from memgraph.service.memory_service import MemoryService
 

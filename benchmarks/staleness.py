@@ -29,8 +29,8 @@ from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
 from memgraph.ids import CountingIds
 from memgraph.model.enums import EdgeType
-from memgraph.model.ingest import Document
 from memgraph.model.recall import Bundle
+from memgraph.model.sources import Document
 from memgraph.model.values import MemoryInput
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator

@@ -18,9 +18,9 @@ from typing import Any
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
+from memgraph.model.conversation import Voice, voice_of
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, SourceType
 from memgraph.model.graph import Trace
-from memgraph.model.speaking import Voice, voice_of
 from memgraph.model.values import Memory
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"

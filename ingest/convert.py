@@ -9,7 +9,7 @@ from ingest.candidates import Candidate, DocumentLink, Finding, ParsedDocument
 from ingest.reasons import Part
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import CapturedBy, EdgeType, MemoryKind, Scope, Sensitivity, SourceType
-from memgraph.model.ingest import Document, Link
+from memgraph.model.sources import Document, Link
 from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Source, validated
 
 

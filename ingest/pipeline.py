@@ -48,7 +48,7 @@ from memgraph.clock import SystemClock
 from memgraph.config import Settings
 from memgraph.errors import DatabaseBusy, IngestRejected, MemgraphError, MemoryDisabled
 from memgraph.model.enums import IngestStatus
-from memgraph.model.ingest import Document, DocumentOutcome
+from memgraph.model.sources import Document, DocumentOutcome
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from memgraph.consolidation.agent_tools import Turn
 from memgraph.consolidation.ports import FactCandidate, Page, PageProposal, ResolutionProposal
-from memgraph.consolidation.turns import Turn
 from memgraph.model.enums import MemoryType
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from memgraph import MemoryService
 from memgraph.providers.fake import FakeEmbedding
-from memgraph.service.context.namespace_items import ItemPut
-from memgraph.service.context.namespaces import NamespaceHandle
+from memgraph.service.context.namespaces import ItemPut, NamespaceHandle
 
 PUTS = 10
 

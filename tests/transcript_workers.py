@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memgraph import MemoryService
-from memgraph.model.transcript import Entry
+from memgraph.model.conversation import Entry
 from memgraph.service.transcript import Transcript
 
 

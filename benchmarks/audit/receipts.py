@@ -7,8 +7,7 @@ import json
 import random
 from typing import TYPE_CHECKING, Any, Final
 
-from memgraph.rules.scope import Viewer
-from memgraph.rules.viewers import viewer_fields
+from memgraph.rules.scope import Viewer, viewer_fields
 from memgraph.store.snapshot import driver
 
 if TYPE_CHECKING:

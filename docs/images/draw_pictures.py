@@ -10,11 +10,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from memgraph.surfaces.pictures.histories import accesses_of, held_of
+
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
 from memgraph.surfaces.pictures.graphs import picture
-from memgraph.surfaces.pictures.histories import accesses_of, held_of
 from memgraph.surfaces.pictures.timelines import confidence_picture
 
 FOLDER = Path(__file__).parent

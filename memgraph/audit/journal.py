@@ -1,21 +1,21 @@
-"""The journal: a change is recorded in its own transaction, each entry seals the last.
-
-``storage/journal.py`` defines how an entry is sealed.
-"""
+"""The journal's entries: sealed, appended, told."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from memgraph.errors import InvalidConfig
+from memgraph.rules.erasure import is_redacted
+from memgraph.rules.lifecycle import QUIET, lost_to
 from memgraph.store import journal
 from memgraph.store.journal import chain_hash
 from memgraph.store.key_file import own_bytes
-from memgraph.store.rows import compact_json
+from memgraph.store.rows import compact_array, compact_json
 from memgraph.store.snapshot import Transaction
 
 LEAST_KEY: Final = 32
@@ -89,3 +89,105 @@ def append(
         rows.append((*row, last, told))
     journal.insert(transaction, rows)
     return Head(seq, last)
+
+
+SEALED_FIELDS = (
+    "memory_id",
+    "kind",
+    "type",
+    "content",
+    "summary",
+    "sensitivity",
+    "scope",
+    "scope_id",
+    "agent_id",
+    "session_id",
+    "sequence",
+    "turn_id",
+    "source_role",
+    "event_time",
+    "created_at",
+    "source_id",
+)
+
+
+def memory_seal(row: Mapping[str, Any]) -> str:
+    """Return the SHA-256 (64 hexadecimal digits) of the sealed fields as a JSON array without
+    spaces.
+
+    Args:
+        row: the columns of ``memories``; others than ``SEALED_FIELDS`` are ignored.
+    """
+    sealed = compact_array([row[name] for name in SEALED_FIELDS])
+    return hashlib.sha256(sealed.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+VALUES: Final = ("importance", "confidence", "decay_rate")
+"""Numbers of a memory that are journalled when it is stored."""
+UNKNOWN: Final = None
+ERASED_REASON: Final = "erased"
+"""The reason of every period of an erased memory."""
+_REPLACED_ITEM: Final = "replaced by a newer item of its id"
+# Written to six places after the point; the text of a number may be read with one bit less.
+_PRECISION: Final = 1e-9
+
+
+def reasons(action: str, subject: str | None, told: Mapping[str, Any]) -> frozenset[str] | None:
+    """Return the possible reasons of a status that an entry records; None: any.
+
+    Args:
+        action, subject, told: of the entry; ``told`` are its details.
+    """
+    if action == "erase":
+        return frozenset({ERASED_REASON})
+    if is_redacted(told):
+        return UNKNOWN
+    if action == "supersede":
+        return _replaced(told)
+    reason = told.get("reason")
+    if not isinstance(reason, str):
+        return UNKNOWN
+    if action == "resolve":
+        return frozenset({lost_to(str(subject), reason)})
+    if action == "reopen":
+        # What housekeeping had retracted before it lost is retracted so again.
+        return QUIET | {f"contradiction reopened: {reason}"}
+    if "source" in told:
+        back = "brought back" if action == "restore" else "taken back"
+        return frozenset({f"its source was {back}: {reason}"})
+    return frozenset({reason})
+
+
+def _replaced(told: Mapping[str, Any]) -> frozenset[str] | None:
+    by = told.get("by")
+    if not isinstance(by, str):
+        return UNKNOWN
+    if "with" in told:
+        return frozenset({f"replaced by {by}, with {told['with']} of which it is a part"})
+    return frozenset({f"replaced by {by}", _REPLACED_ITEM})
+
+
+def confidence_after(action: str, told: Mapping[str, Any]) -> Any:
+    """Return the confidence of a memory after an entry; None: it is not recorded."""
+    if action == "confirm":
+        return 1.0
+    if action in ("resolve", "reopen"):
+        return told.get("loser_confidence")
+    changed = told.get("confidence")
+    return changed.get("after") if isinstance(changed, Mapping) else UNKNOWN
+
+
+def differing(stored: Mapping[str, Any], told: Mapping[str, Any]) -> list[str]:
+    """Return the names of the values that differ from the recorded ones."""
+    return [
+        name
+        for name, value in stored.items()
+        if told.get(name) is not UNKNOWN and not _same(value, told[name])
+    ]
+
+
+def _same(stored: Any, told: Any) -> bool:
+    try:
+        return bool(abs(stored - told) <= _PRECISION)
+    except TypeError:
+        return False

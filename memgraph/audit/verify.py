@@ -17,10 +17,16 @@ from pydantic import ValidationError
 from memgraph.audit import anchor
 from memgraph.audit.chain import check_chain
 from memgraph.audit.findings import Code, Progress, VerifyReport
-from memgraph.audit.journal import Head
+from memgraph.audit.journal import (
+    SEALED_FIELDS,
+    VALUES,
+    Head,
+    confidence_after,
+    differing,
+    memory_seal,
+    reasons,
+)
 from memgraph.audit.redactions import Proofs
-from memgraph.audit.seal import SEALED_FIELDS, memory_seal
-from memgraph.audit.telling import VALUES, confidence_after, differing, reasons
 from memgraph.errors import DatabaseCorrupt, JournalBroken, StorageError
 from memgraph.model.enums import MemoryKind, MemoryType, SourceType
 from memgraph.model.values import Source

@@ -17,7 +17,7 @@ from memgraph.bulletin.snapshots import Snapshots
 from memgraph.config.schema import BulletinSettings
 from memgraph.errors import MemgraphError, MemoryDisabled, StorageError
 from memgraph.log import EventLog
-from memgraph.model.bulletin import Bulletin, Issued
+from memgraph.model.context import Bulletin, Issued
 from memgraph.paths import Stamp
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store.bulletins import journal_head

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from memgraph.config.schema import BulletinSettings
-from memgraph.model.bulletin import Bulletin, BulletinLine
+from memgraph.model.context import Bulletin, BulletinLine
 from memgraph.rules import bulletin as policy
 from memgraph.rules.scope import Viewer, predicate
 

@@ -18,7 +18,7 @@ from memgraph.bulletin.document import composed, view_key
 from memgraph.clock import MS_PER_DAY
 from memgraph.config.schema import BulletinSettings
 from memgraph.graph.stale import find_stale
-from memgraph.model.bulletin import Bulletin
+from memgraph.model.context import Bulletin
 from memgraph.rules.bulletin import UNDATED, Line, Section, stands_alone
 from memgraph.rules.contradictions import Conflicts, in_order
 from memgraph.rules.scope import Viewer

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from memgraph.model.bulletin import Bulletin
+from memgraph.model.context import Bulletin
 
 _NAME = re.compile(r"(?P<seq>[0-9]{1,18})(?:-(?P<key>[0-9a-f]{16}))?\.json")
 # Far above any bulletin that the settings allow.

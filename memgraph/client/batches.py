@@ -14,7 +14,7 @@ from memgraph.model.values import MemoryInput, Outcome, validated
 
 if TYPE_CHECKING:
     from memgraph.client.exchange import Course
-    from memgraph.client.places import Place
+    from memgraph.client.files import Place
 
 MAX_BYTES: Final = 2_000_000
 """Maximum bytes of the items of one request: half of a server's default limit."""

@@ -10,16 +10,23 @@ from typing import Any, TypeVar
 
 from memgraph.audit.findings import Code, Finding, VerifyReport
 from memgraph.client.calls import Call, Read, Repeat, nothing, part_of, segment, value_of
-from memgraph.client.copies import BackedUp, Exported, backed_up, exported
 from memgraph.client.exchange import Course, error_of
-from memgraph.client.files import durable, whole
-from memgraph.client.places import Place, Time, moment
+from memgraph.client.files import (
+    BackedUp,
+    Exported,
+    Place,
+    Time,
+    backed_up,
+    durable,
+    exported,
+    moment,
+    whole,
+)
 from memgraph.client.words import course, word
 from memgraph.errors import InvalidInput, RemoteAnswerInvalid
-from memgraph.model.consolidation import SessionReport
 from memgraph.model.entities import EntityInfo
 from memgraph.model.enums import JobName
-from memgraph.model.jobs import JobPlan, JobRun
+from memgraph.model.jobs import JobPlan, JobRun, SessionReport
 from memgraph.model.remote import AuditReport, JobBoard, JobEnded, Status
 
 T = TypeVar("T")

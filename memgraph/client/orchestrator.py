@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from memgraph.client.asking import AskingWords
-from memgraph.client.auditing import AuditingWords
-from memgraph.client.comparing import ComparingWords
-from memgraph.client.deciding import DecidingWords
-from memgraph.client.erasing import ErasingWords
-from memgraph.client.feeding import FeedingWords
-from memgraph.client.following import FollowingWords
+from memgraph.client.asking import AskingWords, AuditingWords, FollowingWords, ReceiptWords
 from memgraph.client.operating import OperatingWords
-from memgraph.client.preparing import PreparingWords
-from memgraph.client.receipting import ReceiptWords
-from memgraph.client.remembering import RememberingWords
-from memgraph.client.sourcing import SourcingWords
-from memgraph.client.talking import TalkingWords
+from memgraph.client.remembering import (
+    ComparingWords,
+    DecidingWords,
+    FeedingWords,
+    RememberingWords,
+)
+from memgraph.client.sourcing import ErasingWords, SourcingWords
+from memgraph.client.talking import PreparingWords, TalkingWords
 from memgraph.client.words import AsyncSender, Awaiting, Blocking, Sender
 from memgraph.model.access import Narrowing
 

@@ -1,20 +1,32 @@
-"""Writing, remotely: remember, correct, forget, relate, resolve, promote."""
+"""Write memories over HTTP."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from memgraph.client.batches import store_all
-from memgraph.client.calls import Call, Read, part_of, segment, value_of
+from memgraph.client.calls import Call, Read, Repeat, part_of, segment, value_of
 from memgraph.client.exchange import Course
-from memgraph.client.places import Place, plain
+from memgraph.client.files import Place, Time, moment, plain
 from memgraph.client.words import course, word
-from memgraph.context.confirming import ConfirmationCallback, confirmed
+from memgraph.context.assembling import ConfirmationCallback, confirmed
 from memgraph.errors import ConfirmationMissing, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.model.enums import EdgeType
-from memgraph.model.remote import EdgeId, Forgotten, ForgottenList, MemoryId, PromotedId, Remembered
+from memgraph.model.graph import Case, Diff, History, StalePage
+from memgraph.model.remote import (
+    EdgeId,
+    Forgotten,
+    ForgottenList,
+    IngestedFile,
+    IngestPage,
+    MemoryId,
+    PromotedId,
+    Remembered,
+    Uploaded,
+)
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome, validated
 from memgraph.rules.access import question_about
 
@@ -197,3 +209,136 @@ class RememberingWords(Place):
         call = self._write(f"{path}/promote", fields, value_of(PromotedId))
         answer = yield from self._ask(call)
         return answer.memory_id
+
+
+class DecidingWords(Place):
+    """The methods for resolving contradictions."""
+
+    @word
+    def case(self, edge_id: str, *, as_of: Time | None = None, names: bool = True) -> Call[Case]:
+        """Return a contradiction with both sides, the evidence for each, and possible decisions.
+
+        Args:
+            as_of: the case as it was then; None: now.
+            names: which receipts, runs and conversations each side reached; False, and always for
+                a key that may not audit: only counts.
+
+        Raises:
+            NotFound: no such contradiction, or one of its sides is not visible.
+        """
+        path = f"/contradictions/{segment(edge_id)}"
+        return self._get(path, value_of(Case), as_of=moment(as_of), names=names)
+
+    @word
+    def dismiss(self, edge_id: str, *, reason: str) -> Call[None]:
+        """Dismiss an open contradiction: both sides hold, and it is not raised again.
+
+        ``reopen`` undoes that.
+
+        Raises:
+            NotFound: no such contradiction, or one of its sides is not visible.
+            Conflict: it is not open.
+        """
+        return self._done(f"/contradictions/{segment(edge_id)}/dismiss", {"reason": reason})
+
+    @word
+    def stale(
+        self, *, limit: int = 50, after: str | None = None, as_of: Time | None = None
+    ) -> Call[StalePage]:
+        """Return active memories that depend on superseded or retracted evidence, with the path.
+
+        Sorted by when the evidence ended, newest first. Requires the permission audit.
+
+        Args:
+            limit: 1..500.
+            after: ``next_after`` of the page before.
+            as_of: as it was then; None: now.
+
+        Raises:
+            InvalidInput: a limit out of range, or an invalid ``after``.
+        """
+        return self._get(
+            "/stale", value_of(StalePage), limit=limit, cursor=after, as_of=moment(as_of)
+        )
+
+
+class ComparingWords(Place):
+    """The methods that compare times."""
+
+    @word
+    def diff(self, since: Time, until: Time | None = None, *, limit: int = 100) -> Call[Diff]:
+        """Return the changes between two times, newest first.
+
+        They are memories learnt, replaced, retracted and restored, contradictions found and
+        decided, and changes of confidence.
+
+        Args:
+            since: exclusive; ``until`` is inclusive.
+            until: None: now.
+            limit: 1..1000 of each list; ``counts`` are complete.
+
+        Raises:
+            InvalidInput: a limit out of range, or an end before the beginning.
+        """
+        return self._get(
+            "/diff", value_of(Diff), since=moment(since), until=moment(until), limit=limit
+        )
+
+    @word
+    def history(self, memory_id: str) -> Call[History]:
+        """Return every status and value that a memory had, with their times. Raises NotFound."""
+        return self._get(f"/memories/{segment(memory_id)}/history", value_of(History))
+
+
+BYTES = "application/octet-stream"
+
+
+class FeedingWords(Place):
+    """The methods for files."""
+
+    @word
+    def upload(self, name: str, content: bytes) -> Call[Uploaded]:
+        """Send a file; it is turned into memories in the background, within the key's bounds.
+
+        Args:
+            name: a file name that ends in .txt, .md or .json.
+            content: the whole file, UTF-8. The same content is taken only once.
+
+        Raises:
+            IngestRejected, InvalidInput: it is no such file.
+            RequestTooLarge: it exceeds the limit of ``memory.ingest``.
+        """
+        if not isinstance(content, bytes):
+            raise InvalidInput("the content of a file is bytes", field="content")
+        call = self._look(f"/ingest/files/{segment(name, field='name')}", {}, value_of(Uploaded))
+        # Named by its content: a second one is the first.
+        return replace(call, method="PUT", body=content, content_type=BYTES, repeat=Repeat.SAFE)
+
+    @word
+    def ingest_file(self, sha256: str) -> Call[IngestedFile]:
+        """Return the record of a file, as far as the key may see it.
+
+        Args:
+            sha256: of its content, 64 hexadecimal digits.
+
+        Returns:
+            Its ``at`` is in milliseconds since the epoch, like every time of the library's values.
+
+        Raises:
+            NotFound: it was not dropped here, or is hidden from the key.
+        """
+        path = f"/ingest/files/{segment(sha256, field='sha256')}"
+        return self._get(path, value_of(IngestedFile))
+
+    @word
+    def ingest_files(self, *, limit: int = 50, after: str | None = None) -> Call[IngestPage]:
+        """Return processed files, latest first, that the key may see.
+
+        Args:
+            limit: 1..1,000.
+            after: ``next_cursor`` of the page before.
+
+        Raises:
+            InvalidInput: a limit out of range; ``after`` is no cursor.
+        """
+        return self._get("/ingest/files", value_of(IngestPage), limit=limit, cursor=after)

@@ -1,8 +1,8 @@
-"""The settings of contexts: budgets, their shares, injection, the deadline of a turn."""
+"""Settings of contexts, receipts and trust."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -52,3 +52,56 @@ class ContextSettings(Group):
         if self.task_share + self.project_share + self.global_share <= 0:
             raise ValueError("task_share, project_share, global_share: one of them is above 0")
         return self
+
+
+class ReceiptSettings(Group):
+    query_text: bool = Field(
+        default=False,
+        description="Whether a receipt keeps what was asked; else only its SHA-256.",
+    )
+    keep: int = Field(
+        default=50_000, ge=0, le=10_000_000, description="Receipts kept, the newest ones."
+    )
+    keep_days: float = Field(
+        default=366.0, ge=0.0, le=100_000.0, description="Older receipts are removed, days."
+    )
+
+
+TierName = Literal["low", "standard", "high"]
+Quota = Annotated[int, Field(ge=0, le=1_000_000_000)]
+
+
+class CaptorTiers(Group):
+    user: TierName = Field(default="standard", description="Tier of what a user stores.")
+    extractor: TierName = Field(
+        default="standard", description="Tier of what is extracted from files and conversations."
+    )
+    system: TierName = Field(default="standard", description="Tier of what a program notes.")
+
+
+class SourceTypeTiers(Group):
+    workflow_output: TierName = Field(
+        default="standard", description="Tier of what a workflow gives out."
+    )
+    channel_transcript: TierName = Field(
+        default="standard", description="Tier of what is said in conversations."
+    )
+    ingest_file: TierName = Field(default="standard", description="Tier of dropped files.")
+    diagnostics: TierName = Field(default="standard", description="Tier of diagnostics.")
+    manual: TierName = Field(default="standard", description="Tier of what is stored by hand.")
+
+
+class QuotaSettings(Group):
+    low: Quota = Field(
+        default=10_000, description="Memories that one source of low trust may hold; 0: no limit."
+    )
+    standard: Quota = Field(default=0, description="The same, of standard trust.")
+    high: Quota = Field(default=0, description="The same, of high trust.")
+
+
+class TrustSettings(Group):
+    """A source has the lower of its two tiers, until an operator assigns one."""
+
+    captured_by: CaptorTiers = Field(default_factory=CaptorTiers)
+    source_type: SourceTypeTiers = Field(default_factory=SourceTypeTiers)
+    max_memories: QuotaSettings = Field(default_factory=QuotaSettings)

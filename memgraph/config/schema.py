@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr
 
-from memgraph.config.context import ContextSettings
+from memgraph.config.context import ContextSettings, ReceiptSettings, TrustSettings
 from memgraph.config.fields import (
     GLOBAL_ONLY,
     ApiBase,
@@ -31,9 +31,7 @@ from memgraph.config.life import (
     ReflectionSettings,
     ScheduleSettings,
 )
-from memgraph.config.receipts import ReceiptSettings
 from memgraph.config.server import ServerSettings
-from memgraph.config.trust import TrustSettings
 
 
 class BulletinSettings(Group):

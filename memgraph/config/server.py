@@ -1,4 +1,4 @@
-"""The settings of `memgraph serve`; all of the process, none of one orchestrator."""
+"""Settings of the server and the console."""
 
 from __future__ import annotations
 
@@ -8,8 +8,24 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from memgraph.config.console import ConsoleSettings
 from memgraph.config.fields import Group, list_to_tuple
+
+
+class ConsoleSettings(Group):
+    enabled: bool = Field(default=True, description="Whether the console is served, at `/console`.")
+    idle_minutes: int = Field(
+        default=30,
+        ge=1,
+        le=1_440,
+        description="A session of the console that was not used for so long ends, minutes.",
+    )
+    sign_ins_per_minute: int = Field(
+        default=10,
+        ge=1,
+        le=10_000,
+        description="How often one address may try to sign in; then it waits.",
+    )
+
 
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+?)\.?(?::[0-9]{0,5})?")
 """RFC 9110, 7.2: a name, or an IPv6 address in brackets, and a port; the root's dot is left out."""

@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.consolidation.agent_schemas import SYSTEM, TOOLS
-from memgraph.consolidation.agent_tools import ConsolidatorTools
+from memgraph.consolidation.agent_tools import ConsolidatorTools, estimated_tokens, random_mark
 from memgraph.consolidation.ports import PageProposal
-from memgraph.consolidation.prompting import estimated_tokens, random_mark
 from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderRejected
 from memgraph.model.jobs import MAX_REJECTED_KEPT
 from memgraph.providers.tool_calling import as_message

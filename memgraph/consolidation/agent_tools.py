@@ -1,28 +1,26 @@
-"""The six tools of the consolidator, bound to one page of one session.
-
-They change nothing. Facts and resolutions are staged for the run, which holds them against the
-store and the rules before it keeps any; there is no tool that deletes. Whatever a model gives is
-judged item by item, and what is not taken is told with a code.
-"""
+"""Tools by which a model reads a page of a talk, and what it is shown."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from memgraph.clock import iso
 from memgraph.consolidation.agent_schemas import MAX_REASON_CHARS, PARAMETERS
 from memgraph.consolidation.ports import FactCandidate, ResolutionProposal
-from memgraph.consolidation.prompting import fenced_lines
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.jobs import MAX_REJECTED_KEPT, RejectedItem
 from memgraph.providers.completion import parsed_answer
+from memgraph.rules.budget import token_cost
 from memgraph.rules.proposals import MAX_CONTENT_CHARS, ProposedFact, Said, judge_fact
 
 if TYPE_CHECKING:
     from memgraph.consolidation.ports import KnownFact, Page
-    from memgraph.consolidation.turns import Turn
+
 
 MAX_ARGUMENTS_CHARS: Final = 1_000_000
 MAX_REJECTS: Final = 300
@@ -301,3 +299,52 @@ def _known(fact: KnownFact) -> Answer:
         "at": iso(fact.time_ms),
         "protected": fact.protected,
     }
+
+
+_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+
+def random_mark() -> str:
+    """A word that no text can know; new for every prompt."""
+    return secrets.token_hex(8)
+
+
+def fenced_lines(values: Iterable[Any], mark: str) -> str:
+    """Values as JSON, each on a line of its own, between two marks that hold the random word."""
+    # ASCII alone: what stands for no visible character shows as an escape.
+    lines = [json.dumps(value).translate(_ESCAPES) for value in values]
+    return "\n".join((f"<data-{mark}>", *lines, f"</data-{mark}>"))
+
+
+def estimated_tokens(value: Any) -> int:
+    """What a value costs as JSON in a prompt, for models that do not report it."""
+    return token_cost(value if isinstance(value, str) else json.dumps(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one speaker said at once.
+
+    Attributes:
+        memory_id: of the episode that holds it.
+        source_role: who spoke: a name, or ``user``, ``assistant`` and the like.
+        at_ms: when it was said; where that is unknown, when it was stored.
+        sequence: its place in the session, where that was told.
+        told_as: ``person`` or ``agent`` where that was told and the role says something else.
+        dated: False: it is unknown when it was said.
+    """
+
+    memory_id: str
+    content: str
+    source_role: str
+    at_ms: int
+    sequence: int | None = None
+    told_as: str | None = None
+    dated: bool = True
+
+    @property
+    def day(self) -> str | None:
+        """The ISO date in UTC on which it was said; None where that is unknown."""
+        if not self.dated:
+            return None
+        return datetime.fromtimestamp(self.at_ms / 1000, UTC).date().isoformat()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from memgraph.consolidation.prompting import estimated_tokens, fenced_lines, random_mark
+from memgraph.consolidation.agent_tools import estimated_tokens, fenced_lines, random_mark
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.enums import Relation
 from memgraph.relations.compare import Finding

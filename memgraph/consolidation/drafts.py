@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from memgraph.consolidation.agent_tools import Turn
 from memgraph.consolidation.comparing import Author
 from memgraph.consolidation.ports import FactCandidate
-from memgraph.consolidation.turns import Turn
 from memgraph.errors import InvalidInput
+from memgraph.model.conversation import Voice, voice_of
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryType, SourceType
 from memgraph.model.jobs import RejectedItem
-from memgraph.model.speaking import Voice, voice_of
 from memgraph.model.values import MemoryInput, Source, validated
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_CONTENT_CHARS, MAX_IMPORTANCE
 from memgraph.store.sessions import Place, TurnRow

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
-from memgraph.consolidation.turns import Turn
+from memgraph.consolidation.agent_tools import Turn
+from memgraph.model.conversation import Voice, voice_of
 from memgraph.model.enums import MemoryKind
-from memgraph.model.speaking import Voice, voice_of
 from memgraph.relations.statement import Statement
 from memgraph.rules import echo
 from memgraph.rules.blocks import without_own_output

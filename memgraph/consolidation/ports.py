@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from memgraph.model.enums import MemoryType, Sensitivity
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.turns import Turn
+    from memgraph.consolidation.agent_tools import Turn
     from memgraph.model.jobs import RejectedItem
 
 

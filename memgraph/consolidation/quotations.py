@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from memgraph.consolidation.agent_tools import Turn
 from memgraph.consolidation.clauses import MAX_TURN_CHARS
 from memgraph.consolidation.ports import FactCandidate
 from memgraph.consolidation.sentence_rules import Gist, Judged, facts_of
-from memgraph.consolidation.turns import Turn
+from memgraph.model.conversation import AGENTS, PERSONS, Voice, voice_of
 from memgraph.model.defaults import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryType
-from memgraph.model.speaking import AGENTS, PERSONS, Voice, voice_of
 from memgraph.relations.statement import quote
 
 MAX_CONFIDENCE: Final = 0.7

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.clock import iso
-from memgraph.consolidation.prompting import estimated_tokens, fenced_lines, random_mark
+from memgraph.consolidation.agent_tools import estimated_tokens, fenced_lines, random_mark
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.jobs import RejectedItem
 from memgraph.rules.proposals import MIN_GROUNDED, Said, grounded, is_advice, unsaid

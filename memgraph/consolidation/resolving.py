@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from memgraph.consolidation.drafts import Draft
-from memgraph.consolidation.lookup import is_protected
-from memgraph.consolidation.matching import Matched, Read, relation_of
+from memgraph.consolidation.matching import Matched, Read, is_protected, relation_of
 from memgraph.consolidation.ports import ResolutionProposal
+from memgraph.model.conversation import Voice, voice_of
 from memgraph.model.enums import Relation
 from memgraph.model.jobs import RejectedItem
-from memgraph.model.speaking import Voice, voice_of
 from memgraph.model.values import MAX_REASON_CHARS
 from memgraph.store import sessions as queries
 from memgraph.store.sessions import FactRow

@@ -24,8 +24,8 @@ from memgraph.consolidation.clauses import (
     sentences_of,
 )
 from memgraph.entities.gazetteer import gazetteer
+from memgraph.model.conversation import Voice
 from memgraph.model.enums import MemoryType
-from memgraph.model.speaking import Voice
 from memgraph.text.statement_forms import is_instruction
 
 MAX_FACT_CHARS: Final = 400

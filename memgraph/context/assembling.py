@@ -1,12 +1,9 @@
-"""Assembling a context from candidates: what each tier gets, cut texts, and what is left out.
-
-Pure: the same candidates, plan and counter give the same context, in whatever order they come.
-"""
+"""Choose what a context holds."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from memgraph.context.blocks import render, render_line
@@ -14,6 +11,7 @@ from memgraph.context.candidates import Candidate, by_time, distinct, ranked
 from memgraph.context.counting import TokenCounter
 from memgraph.context.fitting import fitted, written
 from memgraph.context.items import item_of
+from memgraph.errors import ConfirmationMissing
 from memgraph.model.context import (
     MAX_LEFT_OUT,
     BlockFormat,
@@ -371,3 +369,32 @@ def _ratio(chosen: Sequence[_Line], given: Sequence[Candidate]) -> float:
         for each in (line.candidate,)
     )
     return shown / considered if considered else 1.0
+
+
+ConfirmationCallback = Callable[[str], bool]
+"""Asks a person a question and returns True for yes and False for no; it may take time."""
+
+
+def confirmed(callback: ConfirmationCallback | None, question: str) -> bool:
+    """Ask the person; return True for yes.
+
+    Only True is consent and only False is a refusal: any other answer, such as the None of a
+    callback that forgot to return one, is an error.
+
+    Raises:
+        ConfirmationMissing: nobody can be asked, the callback failed, or its answer is neither.
+    """
+    if callback is None:
+        raise ConfirmationMissing("it takes a person's consent: give a confirmation_callback")
+    try:
+        answer = callback(question)
+    except Exception as error:
+        raise ConfirmationMissing(
+            "nobody could be asked: the confirmation_callback failed", error=type(error).__name__
+        ) from error
+    if answer is not True and answer is not False:
+        raise ConfirmationMissing(
+            "no consent was given: a confirmation_callback gives True or False",
+            given=type(answer).__name__,
+        )
+    return answer

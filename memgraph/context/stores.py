@@ -1,12 +1,21 @@
-"""The base of the stores of a task, a project and the global tier."""
+"""The stores of tasks, projects and everything."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from memgraph.clock import Clock, SystemClock, iso
-from memgraph.errors import InvalidInput
+from memgraph.context.assembling import ConfirmationCallback, confirmed
+from memgraph.context.backend import InMemoryBackend
+from memgraph.context.items import text_key
+from memgraph.context.shortening import output_payload
+from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.ids import IdSource, UlidSource
 from memgraph.model.context import ContextItem
 from memgraph.model.values import validated
@@ -92,3 +101,374 @@ def add_bounded(backend: MemoryBackend, item: ContextItem, max_items: int) -> tu
     for one in gone:
         backend.delete(one)
     return gone
+
+
+class TaskMemoryStore(Store):
+    """The reasoning and the tool outputs of a task, invisible to other tasks.
+
+    The host calls ``clear`` when the task has ended, after promoting what is worth keeping.
+
+    Attributes:
+        task_id: of the task.
+        backend: stores the items; by default in memory.
+    """
+
+    def __init__(
+        self,
+        task_id: str,
+        backend: MemoryBackend | None = None,
+        *,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+    ) -> None:
+        given = InMemoryBackend() if backend is None else backend
+        super().__init__(given, clock=clock, ids=ids)
+        self.task_id = task_id
+
+    def add_reasoning(self, text: str, stage_id: str, *, item_id: str | None = None) -> ContextItem:
+        """Store the reasoning of a stage.
+
+        Args:
+            item_id: None: a new one. An existing item with this id stays as it is.
+
+        Raises:
+            InvalidInput: the text is empty or too long, or an id is no name.
+        """
+        return self._add(
+            f"reasoning-{stage_id}",
+            self._statement(text),
+            kind="reasoning",
+            stage_id=stage_id,
+            tags=("task", stage_id),
+            importance=0.5,
+            payload={"text": text},
+            item_id=item_id,
+        )
+
+    def add_tool_output(
+        self,
+        tool_id: str,
+        output: Any,
+        stage_id: str | None = None,
+        *,
+        item_id: str | None = None,
+    ) -> ContextItem:
+        """Store the output of a tool: a text or plain JSON.
+
+        One that is too long for an item is shortened, see ``memgraph.context.shortening``.
+
+        Args:
+            stage_id: the stage that called it; None: the task as a whole.
+            item_id: as for ``add_reasoning``.
+
+        Raises:
+            InvalidInput: the output is no plain JSON, or an id is no name.
+        """
+        text, told = output_payload(output)
+        return self._add(
+            f"tool-{tool_id}",
+            text,
+            kind="tool_output",
+            stage_id=stage_id,
+            tags=("task", "tool", tool_id) + (() if stage_id is None else (stage_id,)),
+            importance=0.7,
+            payload={"tool_id": tool_id, **told},
+            item_id=item_id,
+        )
+
+    def get_stage_outputs(self, stage_id: str) -> list[ContextItem]:
+        """Return the reasoning and the tool outputs of a stage, newest first."""
+        return self._all({"source": self._source(stage_id)})
+
+    def clear(self) -> None:
+        """Remove all items of the finished task.
+
+        In a database the items are retracted with the reason ``task_closed``, which refutes
+        nothing: what was derived from them stays active.
+        """
+        self.backend.clear()
+
+    def _add(
+        self, prefix: str, text: str, *, stage_id: str | None, item_id: str | None, **fields: Any
+    ) -> ContextItem:
+        item = self._item(prefix, text, source=self._source(stage_id), **fields)
+        if item_id is not None:
+            known = self.backend.get(item_id)
+            if known is not None:
+                return known
+            item = item.model_copy(update={"context_item_id": item_id})
+        self.backend.add(item)
+        return item
+
+    def _source(self, stage_id: str | None) -> str:
+        return f"task/{self.task_id}" + ("" if stage_id is None else f"/{stage_id}")
+
+
+SOURCE = "global"
+
+
+class GlobalMemoryStore(Store):
+    """Preferences and patterns; they are never evicted.
+
+    They come into every prompt. Adding or changing a preference and clearing the store require a
+    person's consent; adding a pattern and reading do not.
+
+    Attributes:
+        confirmation_callback: asks for consent; without it such changes are refused.
+    """
+
+    def __init__(
+        self,
+        backend: MemoryBackend,
+        confirmation_callback: ConfirmationCallback | None = None,
+        *,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+    ) -> None:
+        super().__init__(backend, clock=clock, ids=ids)
+        self.confirmation_callback = confirmation_callback
+
+    def add_preference(
+        self, preference: str, category: str, require_confirmation: bool = True
+    ) -> ContextItem | None:
+        """Store a person's preference about ``style``, ``verbosity``, ``tools`` …
+
+        Args:
+            require_confirmation: False: the caller vouches that the person was asked.
+
+        Returns:
+            The item; None: the person declined.
+
+        Raises:
+            InvalidInput: the text is empty or too long, or the category is no name.
+            ConfirmationMissing: the callback gave no answer.
+        """
+        item = self._new(
+            "pref",
+            preference,
+            kind="preference",
+            group=category,
+            importance=0.9,
+            payload={"preference": preference, "category": category},
+        )
+        question = f"Add global preference: {preference!r} (category: {category})?"
+        if require_confirmation and not self._consent(question):
+            return None
+        self.backend.add(item)
+        return item
+
+    def change_preference(
+        self, context_item_id: str, preference: str, require_confirmation: bool = True
+    ) -> ContextItem | None:
+        """Replace a preference's text, whoever stored it; its id and other fields stay.
+
+        Returns, raises: as ``add_preference``.
+
+        Raises:
+            NotFound: there is no preference with that id.
+            Conflict: it was changed while the person was asked.
+        """
+        old = self.backend.get(context_item_id)
+        if old is None or old.kind != "preference":
+            raise NotFound(f"no preference {context_item_id[:80]!r}")
+        # One that was promoted or remembered keeps its text elsewhere than one that was added.
+        key = text_key(old.payload) or "preference"
+        fresh = self._item(
+            "pref",
+            self._statement(preference),
+            kind=old.kind,
+            source=old.source,
+            tags=old.tags,
+            importance=old.importance,
+            payload={**old.payload, key: preference},
+        )
+        item = fresh.model_copy(update={"context_item_id": context_item_id})
+        question = (
+            f"Change global preference: {old.payload.get(key)!r} to {preference!r}"
+            f" (category: {old.payload.get('category')})?"
+        )
+        if require_confirmation and not self._consent(question):
+            return None
+        if self.backend.get(context_item_id) != old:
+            raise Conflict("it was changed meanwhile", context_item_id=context_item_id)
+        self.backend.add(item)
+        return item
+
+    def add_pattern(self, pattern: str, domain: str) -> ContextItem:
+        """Store a pattern that proved itself in a domain.
+
+        Raises:
+            InvalidInput: the text is empty or too long, or the domain is no name.
+        """
+        item = self._new(
+            "pattern",
+            pattern,
+            kind="pattern",
+            group=domain,
+            importance=0.7,
+            payload={"pattern": pattern, "domain": domain},
+        )
+        self.backend.add(item)
+        return item
+
+    def query_preferences(self, category: str | None = None) -> list[ContextItem]:
+        """Return preferences, of one category or all, newest first, 100 at most."""
+        filters: dict[str, Any] = {"kind": "preference", "source": SOURCE}
+        if category:
+            filters["tags"] = [category]
+        return self.backend.query(filters, limit=100)
+
+    def clear_all(self) -> bool:
+        """Remove everything that is global; False: the person declined.
+
+        Raises:
+            ConfirmationMissing: the callback gave no answer.
+        """
+        if not self._consent("DANGER: Clear ALL global memory? This cannot be undone."):
+            return False
+        self.backend.clear()
+        return True
+
+    def _consent(self, question: str) -> bool:
+        return confirmed(self.confirmation_callback, question)
+
+    def _new(self, prefix: str, text: str, *, kind: str, group: str, **fields: Any) -> ContextItem:
+        tags = ["global", kind, group]
+        said = self._statement(text)
+        return self._item(prefix, said, kind=kind, source=SOURCE, tags=tags, **fields)
+
+
+# What failed, however a program describes it.
+
+
+FailureSignature: TypeAlias = Mapping[str, Any] | BaseModel | Any
+"""A mapping, a pydantic model or a dataclass with a ``code``: a text, a number or an enum."""
+
+
+def failure_fields(failure: FailureSignature) -> tuple[str, dict[str, Any]]:
+    """Return the code of a failure as text, and all of it as plain JSON.
+
+    Raises:
+        InvalidInput: it is none of the three, has no code, or holds what JSON cannot.
+    """
+    told = _fields(failure)
+    code = told.get("code")
+    if isinstance(code, Enum):
+        code = code.value
+    if isinstance(code, bool) or not isinstance(code, str | int) or code == "":
+        raise InvalidInput("a failure has a code", field="failure.code")
+    try:
+        plain: dict[str, Any] = to_jsonable_python(told, inf_nan_mode="strings")
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
+        raise InvalidInput("a failure holds what JSON cannot", field="failure") from error
+    return str(code), plain
+
+
+def _fields(failure: FailureSignature) -> dict[str, Any]:
+    if isinstance(failure, BaseModel):
+        return failure.model_dump()
+    if isinstance(failure, Mapping):
+        return dict(failure)
+    if is_dataclass(failure) and not isinstance(failure, type):
+        return asdict(failure)
+    raise InvalidInput(
+        "a failure is a mapping, a pydantic model or a dataclass with a code", field="failure"
+    )
+
+
+class ProjectMemoryStore(Store):
+    """The decisions, conventions and failures of a project, invisible to other projects.
+
+    Over ``max_items`` a tenth is evicted with the write that exceeded it, see
+    ``memgraph.rules.lifecycle``.
+
+    Attributes:
+        project_id: of the project.
+        max_items: 1 or more.
+    """
+
+    def __init__(
+        self,
+        project_id: str,
+        backend: MemoryBackend,
+        max_items: int = 1000,
+        *,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+    ) -> None:
+        if max_items < 1:
+            raise InvalidInput("max_items is 1 or more", field="max_items")
+        super().__init__(backend, clock=clock, ids=ids)
+        self.project_id = project_id
+        self.max_items = max_items
+
+    def add_decision(self, decision: str, tags: Iterable[str] = ()) -> ContextItem:
+        """Store a decision.
+
+        Raises:
+            InvalidInput: the text is empty or too long, or a tag is no name.
+        """
+        return self._add(
+            decision,
+            kind="decision",
+            tags=_tags(tags),
+            importance=0.9,
+            payload={"decision": decision},
+        )
+
+    def add_convention(self, convention: str, scope: str) -> ContextItem:
+        """Store a convention, and what it applies to (``scope``: ``python``, ``commits`` …).
+
+        Raises:
+            InvalidInput: as ``add_decision``.
+        """
+        return self._add(
+            convention,
+            kind="convention",
+            tags=[scope],
+            importance=0.8,
+            payload={"convention": convention, "scope": scope},
+        )
+
+    def add_failure(self, failure: FailureSignature, lesson: str) -> ContextItem:
+        """Store a failure and the lesson from it.
+
+        Raises:
+            InvalidInput: as ``add_decision``; or see ``failures.failure_fields``.
+        """
+        code, told = failure_fields(failure)
+        return self._add(
+            lesson,
+            kind="failure",
+            tags=[code],
+            importance=0.85,
+            payload={"failure": told, "lesson": lesson},
+        )
+
+    def query_decisions(self, tags: Iterable[str] | None = None) -> list[ContextItem]:
+        """Return decisions, newest first, 100 at most; with ``tags`` those that have any of
+        them.
+        """
+        filters: dict[str, Any] = {"kind": "decision", "source": self._source}
+        wanted = _tags(tags or ())
+        if wanted:
+            filters["tags"] = wanted
+        return self.backend.query(filters, limit=100)
+
+    @property
+    def _source(self) -> str:
+        return f"project/{self.project_id}"
+
+    def _add(self, text: str, *, kind: str, tags: list[str], **fields: Any) -> ContextItem:
+        said = self._statement(text)
+        item = self._item(
+            kind, said, kind=kind, source=self._source, tags=["project", kind, *tags], **fields
+        )
+        add_bounded(self.backend, item, self.max_items)
+        return item
+
+
+def _tags(tags: Iterable[str]) -> list[str]:
+    if isinstance(tags, str):
+        raise InvalidInput("tags is a list of texts", field="tags")
+    return list(tags)

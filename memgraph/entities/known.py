@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from ahocorasick_rs import AhoCorasick
 
 from memgraph.entities.gazetteer import gazetteer
-from memgraph.entities.normalise import is_unspaced
+from memgraph.entities.names import is_unspaced
 
 _SHORTEST: Final = 3
 # A new name makes only the small automaton anew; the large one takes its names in now and then.

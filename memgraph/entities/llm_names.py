@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from memgraph.entities.normalise import as_a_word
+from memgraph.entities.names import as_a_word
 from memgraph.entities.providers import Findings
 from memgraph.entities.spans import EntitySpan
 from memgraph.errors import ProviderAnswerInvalid

@@ -1,13 +1,9 @@
-"""Capitalised names of people, places, organizations and projects, by lists and cue words.
-
-A run of capitalised words is a candidate; its type follows from known names in it, from words that
-mark a type ("GmbH", "Lake", "Project"), and from the words around it. The confidence depends on
-which of these it was: a mark, a list, or only the surroundings.
-"""
+"""Names as they are compared."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Final
@@ -268,3 +264,41 @@ def _lower_cased(sentence: Sentence, at: int, lists: Gazetteer) -> Iterator[Enti
 def _at(sentence: Sentence, at: int, kind: EntityType, confidence: float) -> EntitySpan:
     word = sentence.word(at)
     return EntitySpan(word.text, word.start, word.end, kind, confidence)
+
+
+_POSSESSIVES: Final = ("'s", "s'")
+# The scripts of East Asia begin here; they write no spaces between words.
+_UNPARTED: Final = "\u2e80"
+_EDGE: Final = ' .,;:!?"“”„«»()[]{}'
+
+
+def canonical(name: str) -> str:
+    """Return the name in NFKC, case-folded, without edge punctuation or possessive ``'s``.
+
+    White space is collapsed. Idempotent. May be empty, when the name contains nothing else. ``@``
+    and ``#`` are kept: a handle and a word are different names.
+    """
+    text = name
+    while True:
+        folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+        folded = " ".join(folded.split()).strip(_EDGE)
+        if folded.endswith(_POSSESSIVES[0]):
+            folded = folded[:-2]
+        elif folded.endswith(_POSSESSIVES[1]):
+            folded = folded[:-1]
+        # Folding and stripping can each open the way for the other ("’S." and the like).
+        if folded == text:
+            return folded
+        text = folded
+
+
+def is_unspaced(letter: str) -> bool:
+    """Return True when it belongs to a script without spaces between words."""
+    return letter >= _UNPARTED
+
+
+def as_a_word(name: str) -> str:
+    """Return a pattern for a name as a whole word, in a script that separates words."""
+    before = "" if is_unspaced(name[0]) else r"(?<!\w)"
+    after = "" if is_unspaced(name[-1]) else r"(?!\w)"
+    return f"{before}{re.escape(name)}{after}"

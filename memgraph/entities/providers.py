@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from memgraph.entities.regex import extract
+from memgraph.entities.patterns import extract
 from memgraph.entities.spans import EntitySpan
 
 
@@ -45,7 +45,7 @@ class EntityProvider(Protocol):
 
 
 class RegexNames:
-    """Rules, lists and cue words; see ``memgraph.entities.regex``."""
+    """Rules, lists and cue words; see ``memgraph.entities.patterns``."""
 
     name = "regex"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from memgraph.entities.dates import find_dates
+from memgraph.entities.patterns import find_dates
 from memgraph.entities.providers import Findings
 from memgraph.entities.spans import EntitySpan
 from memgraph.errors import ExtraMissing, ProviderRejected

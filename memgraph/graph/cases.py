@@ -8,16 +8,17 @@ from memgraph.clock import MAX_MS
 from memgraph.errors import NotFound
 from memgraph.graph.hidden import journal_notes
 from memgraph.graph.stale import described
-from memgraph.model.cases import (
+from memgraph.model.enums import EdgeType, MemoryStatus, TrustTier
+from memgraph.model.graph import (
     Case,
     CaseSide,
     Influence,
+    JournalNote,
     Premise,
     Suggestion,
     SuggestionReason,
+    Support,
 )
-from memgraph.model.enums import EdgeType, MemoryStatus, TrustTier
-from memgraph.model.graph import JournalNote, Support
 from memgraph.model.values import Edge, Memory, StoredSource
 from memgraph.rules.contradictions import SideFacts, suggest
 from memgraph.rules.decay import confidence_at

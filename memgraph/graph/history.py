@@ -9,7 +9,7 @@ from typing import Any, Final
 from memgraph.errors import InvalidInput
 from memgraph.graph.hidden import read_details, status_periods, without_hidden
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
-from memgraph.model.history import (
+from memgraph.model.graph import (
     ConfidenceChange,
     Diff,
     History,

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from memgraph.errors import InvalidInput
 from memgraph.graph.hidden import without_hidden
-from memgraph.model.cases import EndedHow, Premise, PremiseStep, Stale, StalePage
 from memgraph.model.enums import MemoryStatus
+from memgraph.model.graph import EndedHow, Premise, PremiseStep, Stale, StalePage
 from memgraph.rules.evidence import Basis, broken_paths
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import evidence, graph

@@ -1,12 +1,13 @@
-"""Conversations: a turn as a host's own bus hands it over, and what is known of a session."""
+"""Conversations: turns as they are given, transcripts, who is speaking."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar, Final, Literal
 
 from memgraph.errors import InvalidInput
 from memgraph.model.events import AgentResponse, Event, UserMessage
-from memgraph.model.speaking import ToldAs, Voice, voice_of
 from memgraph.model.values import EpisodeInput, Millis, Name, Value
 
 
@@ -80,3 +81,67 @@ def turn_event(given: EpisodeInput, memory_id: str) -> Event:
     told_as = given.told_as if isinstance(given, UserTurn | AgentTurn) else None
     kind = UserMessage if voice_of(role, told_as) is Voice.PERSON else AgentResponse
     return kind(session_id=given.session_id, memory_id=memory_id, source_role=role)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a conversation.
+
+    Attributes:
+        record: any JSON value; comes back equal, with keys in their order.
+        text: what was said in it, comes back exactly; "": nothing was said.
+        speaker: who said it; needed with a text, and not told when it comes back.
+        label: a line for people where nothing was said.
+    """
+
+    record: Any
+    text: str = ""
+    speaker: ToldAs | None = None
+    label: str = "entry"
+
+
+ToldAs = Literal["person", "agent"]
+"""What a ``UserTurn`` or ``AgentTurn`` says of its speaker."""
+
+TOLD_AS: Final = "told_as"
+"""The attribute of an episode that keeps it, where the role alone says something else."""
+
+PERSONS: Final = frozenset(("user", "human"))
+AGENTS: Final = frozenset(("assistant", "agent", "ai", "bot", "chatbot", "model"))
+# Instructions and outputs: nobody's word about the world.
+SILENT: Final = frozenset(("system", "tool", "function", "developer"))
+
+
+class Voice(StrEnum):
+    """Who speaks, and what may be made of it.
+
+    PERSON: the own words are facts, and said again they strengthen. NAMED: a name alone; the own
+    words are facts, but it may be an agent's that says what it was told, so it strengthens nothing.
+    AGENT: little is believed. SILENT: no word about the world.
+    """
+
+    PERSON = "person"
+    NAMED = "named"
+    AGENT = "agent"
+    SILENT = "silent"
+
+    @property
+    def weight(self) -> int:
+        """2 a person, 1 a name, 0 anything else: the less never wins against the more."""
+        return {Voice.PERSON: 2, Voice.NAMED: 1}.get(self, 0)
+
+
+def voice_of(role: str | None, told_as: str | None = None) -> Voice:
+    """Whose voice a turn of this role is; what it was told to be goes before the role.
+
+    ``told_as``: ``person`` or ``agent``; anything else says nothing. A tool stays silent when it
+    is told to be an agent.
+    """
+    lower = " ".join((role or "").split()).casefold()
+    if told_as == "person":
+        return Voice.PERSON
+    if lower in SILENT or not any(each.isalnum() for each in lower):
+        return Voice.SILENT
+    if told_as == "agent" or lower in AGENTS:
+        return Voice.AGENT
+    return Voice.PERSON if lower in PERSONS else Voice.NAMED

@@ -1,15 +1,16 @@
-"""What the jobs of a memory's life hand back, and what is kept of each run."""
+"""Jobs and what they report: runs, consolidations, reflections, what will expire."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from memgraph.errors import MemgraphError
-from memgraph.model.enums import JobName, JobState
-from memgraph.model.values import Millis, Value
+from memgraph.model.enums import EdgeType, JobName, JobState, MemoryType
+from memgraph.model.recall import Bundle
+from memgraph.model.values import Memory, Millis, Value
 
 MAX_REJECTED_KEPT = 200
 """Rejected items told one by one; ``counts["rejected"]`` counts all."""
@@ -122,3 +123,180 @@ class JobPlan(Value):
     timezone: str
     next_due_at: Millis | None
     overdue_since: Millis | None
+
+
+StandingStatus = Literal["ready", "degraded", "disabled", "unknown"]
+
+
+class LastJob(Value):
+    """The run that began last. ``error_code``: of one that was skipped or failed."""
+
+    job: JobName
+    state: JobState
+    ended_at: Millis | None = None
+    error_code: str | None = None
+
+
+class Standing(Value):
+    """How one orchestrator stands.
+
+    Attributes:
+        status: ``disabled``: its database cannot be used, or its memory is switched off.
+            ``unknown``: it was not looked at yet.
+        codes: what disables it, or what work does not get done.
+        advice: what to do about it, in words.
+        pending: memories that wait to be embedded.
+        oldest_pending_s: how long the first of them has waited, seconds.
+        looked_at: when this was found; its files have not changed since, or it waits for its turn.
+    """
+
+    orchestrator: str
+    status: StandingStatus
+    codes: tuple[str, ...] = ()
+    advice: str | None = None
+    pending: int = 0
+    oldest_pending_s: float | None = None
+    last_job: LastJob | None = None
+    looked_at: Millis | None = None
+
+
+class Ready(Value):
+    """Whether the service can be used.
+
+    Attributes:
+        status: ``unusable``: the root is gone or cannot be written, and nothing works.
+        disk_free_bytes: where the databases lie.
+        orchestrators: told to those who may know of all of them, sorted by name.
+    """
+
+    status: Literal["ready", "unusable"]
+    disk_free_bytes: int | None = None
+    orchestrators: tuple[Standing, ...] | None = None
+
+
+class FactNote(Value):
+    """One fact of a session.
+
+    ``memory_id``: of the memory that holds it; None: it would be a new one, or on a later page
+    strengthen that. ``evidence``: ids of
+    the turns that it rests on.
+    """
+
+    outcome: Literal["stored", "strengthened"]
+    memory_id: str | None
+    type: MemoryType
+    content: str
+    evidence: tuple[str, ...]
+
+
+class EdgeNote(Value):
+    """An edge that was written; an end that would be a new memory is shown by its content."""
+
+    from_id: str
+    to_id: str
+    edge_type: EdgeType
+    reason: str | None
+
+
+class SessionReport(Value):
+    """What became of a session.
+
+    Attributes:
+        state: ``consolidated``: all of its turns were read. ``unchanged``: they had been before.
+            ``pending``: some are left for a later run, and ``reason`` says why.
+        extractor: who proposed the facts.
+        echoes: sentences that the memory itself had handed out, and that were left out.
+        resolved: edges of contradictions that were decided.
+        compared: pairs of statements that were compared.
+        calls, tokens: of a language model.
+        error_code: of the error for which it is pending.
+    """
+
+    session_id: str
+    state: Literal["consolidated", "unchanged", "pending"]
+    dry_run: bool = False
+    extractor: str
+    pages: int = 0
+    turns: int = 0
+    echoes: int = 0
+    facts: tuple[FactNote, ...] = ()
+    edges: tuple[EdgeNote, ...] = ()
+    resolved: tuple[str, ...] = ()
+    rejected: tuple[RejectedItem, ...] = ()
+    compared: int = 0
+    calls: int = 0
+    tokens: int = 0
+    reason: str | None = None
+    error_code: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return self.model_dump(mode="json")
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What a job adds up over its sessions."""
+        outcomes = [each.outcome for each in self.facts]
+        kinds = [each.edge_type for each in self.edges]
+        return {
+            "pages": self.pages,
+            "turns": self.turns,
+            "echoes": self.echoes,
+            "facts": outcomes.count("stored"),
+            "strengthened": outcomes.count("strengthened"),
+            "contradictions": kinds.count(EdgeType.CONTRADICTS),
+            "updates": kinds.count(EdgeType.UPDATES),
+            "resolved": len(self.resolved),
+            "compared": self.compared,
+            "calls": self.calls,
+            "tokens": self.tokens,
+            "rejected": all_of(self.rejected),
+        }
+
+
+class ExpiringMemory(Value):
+    """A memory that will be retired unless someone uses it.
+
+    Attributes:
+        confidence_now, confidence_then: effective, 0..1, at the moment of the report and at its
+            end.
+        expires_at: from when on it is under the threshold; it lies in the past when the nightly job
+            has not run since.
+        course: the effective confidence at equal steps from now to the end of the report, both
+            included.
+    """
+
+    memory: Memory
+    confidence_now: float
+    confidence_then: float
+    expires_at: Millis
+    course: tuple[float, ...]
+
+
+class ExpiringReport(Value):
+    """What will be retired until a moment if nobody uses it, the first to go first.
+
+    Attributes:
+        at, until: the time of the report and its end.
+        threshold: under which a memory is retired.
+        total: how many there are; ``items`` holds the first of them.
+    """
+
+    at: Millis
+    until: Millis
+    threshold: float
+    total: int
+    items: tuple[ExpiringMemory, ...]
+
+
+class Relevant(Value):
+    """What is known of a message before it is answered.
+
+    Attributes:
+        bundle: the facts that fit it, best first, none of them from the conversation itself.
+        reflection: the latest of the week's reflections that the reader may see; None: there is
+            none.
+    """
+
+    bundle: Bundle
+    reflection: Memory | None

@@ -6,12 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from memgraph.model.consolidation import SessionReport
 from memgraph.model.context import ContextItem, Tier
 from memgraph.model.conversation import SessionInfo
 from memgraph.model.entities import EntityInfo, EntityProposal
 from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
-from memgraph.model.jobs import JobPlan, JobRun
+from memgraph.model.jobs import JobPlan, JobRun, SessionReport
 from memgraph.model.values import Memory, Millis, Outcome, Value
 
 MAX_BATCH = 1_000

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from memgraph.model.speaking import AGENTS, SILENT, Voice, voice_of
+from memgraph.model.conversation import AGENTS, SILENT, Voice, voice_of
 from memgraph.text.sentences import split_sentences
 
 # A model has what it was told at hand for as long as its conversation lasts, a user what it was

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memgraph.model.conversation import AgentTurn, UserTurn, turn_event
+from memgraph.model.conversation import TOLD_AS, AgentTurn, UserTurn, turn_event, voice_of
 from memgraph.model.events import Event, SessionCompleted
-from memgraph.model.speaking import TOLD_AS, voice_of
 from memgraph.model.values import EpisodeInput, MemoryInput
 from memgraph.rules.conversations import follow, taken_over
 from memgraph.store import events, sessions

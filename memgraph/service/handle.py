@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.values import Change, MemoryInput, validated
 from memgraph.paths import SOURCE_FIELD
-from memgraph.rules.scope import Viewer
-from memgraph.rules.viewers import viewer_fields
+from memgraph.rules.scope import Viewer, viewer_fields
 from memgraph.service.denials import Denial, tell_denial
 from memgraph.service.opened import JournalledTransaction, Opened
 from memgraph.service.provenance import with_canonical_source

@@ -26,7 +26,7 @@ from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
 from memgraph.rules.echo import normal_form
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.service import changes
-from memgraph.service.agent_rules import (
+from memgraph.service.agent_tools import (
     Place,
     place_of,
     require_confirmable,

@@ -1,14 +1,34 @@
-"""Auditing through a handle: quality measures of what its viewer sees."""
+"""What an auditor asks: the journal, cases, history, influence, receipts, what expires."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+from memgraph.clock import parse_time
+from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.model.enums import MemoryKind
+from memgraph.service import reading_receipts as reading
 from memgraph.service.handle import Handle
+from memgraph.service.handle_reading import ReadingHandle
+from memgraph.store.items import is_id
 
 if TYPE_CHECKING:
-    from memgraph.model.health import StoreHealth
+    from memgraph.audit.journal import Entry
+    from memgraph.model.access import StoreHealth
+    from memgraph.model.graph import Case, Diff, History, StalePage
+    from memgraph.model.influence import Grounds, Impact, SourceLines
+    from memgraph.model.jobs import ExpiringReport, Relevant
+    from memgraph.model.receipts import (
+        BulletinHistory,
+        Receipt,
+        ReceiptList,
+        Replay,
+        StoredBulletin,
+    )
+    from memgraph.model.values import Memory
+    from memgraph.service.handle_reading import Time
 
 
 class AuditingHandle(Handle):
@@ -39,9 +59,401 @@ class AuditingHandle(Handle):
         Raises:
             InvalidInput: an invalid limit, or too many examples.
         """
-        from memgraph.service.store_health import store_health
+        from memgraph.service.readiness import store_health
 
         with self._service.opened(self.name) as opened:
             return store_health(
                 opened, self._view, fail_on=fail_on, examples=examples, progress=progress
             )
+
+
+class CasesHandle(Handle):
+    """The part of ``Orchestrator`` for resolving contradictions."""
+
+    def case(self, edge_id: str, *, as_of: Time | None = None, names: bool = True) -> Case:
+        """Return a contradiction with both sides, the evidence for each, and possible decisions.
+
+        Args:
+            as_of: the case as it was then; None: now.
+            names: which receipts, runs and conversations each side reached; False: only counts, for
+                callers who may not audit.
+
+        Raises:
+            NotFound: no such contradiction, or one of its sides is not visible.
+        """
+        from memgraph.graph.cases import read_case
+        from memgraph.rules.trust import Trust
+
+        with self._service.opened(self.name) as opened:
+            memory = opened.settings.memory
+            return read_case(
+                opened.database,
+                edge_id,
+                now_ms=opened.clock.now_ms(),
+                exponent=memory.decay.exponent,
+                trust=Trust.of(memory.trust),
+                viewer=self.viewer,
+                as_of=None if as_of is None else parse_time(as_of),
+                names=names,
+            )
+
+    def resolve(self, edge_id: str, *, winner: str, reason: str) -> None:
+        """Decide an open contradiction; the loser is superseded, its confidence falls to 0.3.
+
+        Raises:
+            NotFound: no such contradiction, or one of its sides is not visible.
+            Conflict: it is resolved, or the winner is no side of it.
+        """
+        from memgraph.service import changes
+
+        self._decide(edge_id, reason, partial(changes.resolve, winner_id=self._whole_id(winner)))
+
+    def dismiss(self, edge_id: str, *, reason: str) -> None:
+        """Dismiss an open contradiction: both sides hold, and it is not raised again.
+
+        ``reopen`` undoes that.
+
+        Raises:
+            NotFound: no such contradiction, or one of its sides is not visible.
+            Conflict: it is not open.
+        """
+        from memgraph.service import changes
+
+        self._decide(edge_id, reason, changes.dismiss)
+
+    def reopen(self, edge_id: str, *, reason: str) -> None:
+        """Undo the resolution of a contradiction. Raises NotFound, Conflict."""
+        from memgraph.service import changes
+
+        self._decide(edge_id, reason, changes.reopen)
+
+    def stale(
+        self, *, limit: int = 50, after: str | None = None, as_of: Time | None = None
+    ) -> StalePage:
+        """Return active memories that depend on superseded or retracted evidence, with the path.
+
+        A memory depends on what it was derived from, is caused by or is part of, and on what that
+        depends on in turn, over 6 steps at most. Sorted by when the evidence ended, newest first.
+
+        Args:
+            limit: 1..500.
+            after: ``next_after`` of the page before.
+            as_of: as it was then; None: now.
+
+        Raises:
+            InvalidInput: a limit out of range, or an invalid ``after``.
+        """
+        from memgraph.graph.stale import list_stale
+
+        with self._service.opened(self.name) as opened:
+            return list_stale(
+                opened.database,
+                viewer=self.viewer,
+                limit=limit,
+                after=after,
+                as_of=None if as_of is None else parse_time(as_of),
+            )
+
+    def _decide(self, edge_id: str, reason: str, decide: Callable[..., list[Entry]]) -> None:
+        """Apply ``decide``, a function of ``changes`` that takes the edge, a reason, a time and an
+        actor.
+        """
+        from memgraph.service import changes
+
+        because = self._because(reason)
+        with self._write() as (_, transaction):
+            edge = changes.contradiction(transaction, edge_id, self._view)
+            entries = decide(
+                transaction,
+                edge,
+                reason=because,
+                at=transaction.at,
+                actor=self.actor,
+            )
+            transaction.tell(entries)
+
+
+class HistoryHandle(Handle):
+    """The part of ``Orchestrator`` that compares two times."""
+
+    def diff(self, since: Time, until: Time | None = None, *, limit: int = 100) -> Diff:
+        """Return the changes between two times, newest first.
+
+        They are memories learnt, replaced, retracted and restored, contradictions found and
+        decided, and changes of confidence.
+
+        Args:
+            since: exclusive; ``until`` is inclusive.
+            until: None: now.
+            limit: 1..1000 of each list; ``counts`` are complete.
+
+        Raises:
+            InvalidInput: a limit out of range, or an end before the beginning.
+        """
+        from memgraph.graph.history import diff
+
+        first = parse_time(since)
+        with self._service.opened(self.name) as opened:
+            last = opened.clock.now_ms() if until is None else parse_time(until)
+            return diff(opened.database, first, last, limit=limit, viewer=self.viewer)
+
+    def history(self, memory_id: str) -> History:
+        """Return every status and value that a memory had, with their times. Raises NotFound."""
+        from memgraph.graph.history import history
+
+        memory_id = self._whole_id(memory_id)
+        with self._service.opened(self.name) as opened:
+            return history(
+                opened.database,
+                memory_id,
+                now_ms=opened.clock.now_ms(),
+                exponent=opened.settings.memory.decay.exponent,
+                viewer=self.viewer,
+            )
+
+
+MAX_NODES = 1_000
+
+
+class InfluenceHandle(Handle):
+    """The part of ``Orchestrator`` that follows a memory to its uses and its origins."""
+
+    def impact(
+        self, memory_id: str, *, max_nodes: int = MAX_NODES, as_of: Time | None = None
+    ) -> Impact:
+        """Return every recall, context, bulletin, run and derived memory that a memory reached.
+
+        A receipt that names a memory which this handle may not see is left out.
+
+        Args:
+            max_nodes: 1..10,000 derived memories, and as many receipts; ``cut`` is True when there
+                are more.
+            as_of: what it had reached by then; None: by now.
+
+        Raises:
+            NotFound: there is no such memory that this handle may see, or there was none then.
+            InvalidInput: ``max_nodes`` is out of range, or an invalid time.
+        """
+        from memgraph.graph.influence import impact
+
+        then = None if as_of is None else parse_time(as_of)
+        memory_id = self._whole_id(memory_id)
+        with self._service.opened(self.name) as opened:
+            opened.receipts.flush()
+            return impact(
+                opened.database, memory_id, max_nodes=max_nodes, viewer=self.viewer, as_of=then
+            )
+
+    def grounds(
+        self,
+        memory_id: str | None = None,
+        *,
+        workflow_run_id: str | None = None,
+        max_nodes: int = MAX_NODES,
+        lines: int = 0,
+    ) -> Grounds:
+        """Return all evidence of a memory, or of a run of a workflow.
+
+        Of a memory: what it depends on, and what had been handed to the run or the conversation
+        that it comes from. Of a run: what was handed to it, and what that depends on.
+
+        Args:
+            memory_id, workflow_run_id: one of them.
+            max_nodes: 1..10,000 memories, and as many receipts; ``cut`` is True when there are
+                more.
+            lines: 0..1,000 memories whose source lines are read as well.
+
+        Raises:
+            NotFound: there is no such memory that this handle may see, or no receipt and no memory
+                of such a run.
+            InvalidInput: both or none are named, or a bound is out of range.
+        """
+        from memgraph.graph.influence import grounds_of_memory, grounds_of_run
+        from memgraph.service.sources import with_lines
+
+        memory_id = None if memory_id is None else self._whole_id(memory_id)
+        with self._service.opened(self.name) as opened:
+            opened.receipts.flush()
+            if workflow_run_id is not None and memory_id is None:
+                if not is_id(workflow_run_id):
+                    raise InvalidInput("the id of a run is a text", field="workflow_run_id")
+                found = grounds_of_run(
+                    opened.database, workflow_run_id, max_nodes=max_nodes, viewer=self.viewer
+                )
+            elif memory_id is not None and workflow_run_id is None:
+                found = grounds_of_memory(
+                    opened.database, memory_id, max_nodes=max_nodes, viewer=self.viewer
+                )
+            else:
+                raise InvalidInput("name a memory or a run, one of them", field="memory_id")
+            return with_lines(opened, self._view, found, most=lines)
+
+    def source_lines(self, memory_id: str) -> SourceLines:
+        """Return what a memory was read from: its lines of the stored file, or turns.
+
+        Lines are returned only while the file's digest is the one that was read; see ``state``.
+
+        Raises:
+            NotFound: there is no such memory that this handle may see.
+        """
+        from memgraph.service.sources import source_lines
+
+        memory_id = self._whole_id(memory_id)
+        with self._service.opened(self.name) as opened:
+            return source_lines(opened, self._view, memory_id)
+
+
+class ReceiptsHandle(Handle):
+    """The part of ``Orchestrator`` that returns what was handed out."""
+
+    def receipt(self, receipt_id: str) -> Receipt:
+        """Return a receipt: what a caller was given, and why, by a recall, a bulletin, a context or
+        a turn.
+
+        ``asked`` is the request; of a turn it has ``bulletin``, with the memories in it, and
+        ``context``, the receipt of that.
+
+        Raises:
+            NotFound: there is none, or it names a memory that this handle may not see, or is of a
+                bulletin whose reader saw more than this handle does.
+            InvalidInput: it is no id.
+        """
+        with self._service.opened(self.name) as opened:
+            return reading.receipt(opened, self._view, receipt_id)
+
+    def receipts(
+        self,
+        *,
+        task_id: str | None = None,
+        workflow_run_id: str | None = None,
+        conversation_id: str | None = None,
+        purpose: str | None = None,
+        limit: int = 20,
+        before: str | None = None,
+    ) -> ReceiptList:
+        """Return receipts of which this handle may see every memory, newest first.
+
+        A receipt that names no memory is visible to a handle that sees its task, project and agent.
+        The newest 10,000 receipts are searched.
+
+        Args:
+            task_id, workflow_run_id, conversation_id, purpose: only receipts for these.
+            limit: 1..1000.
+            before: the last id of the page before.
+
+        Raises:
+            InvalidInput: a limit out of range, or an invalid id.
+        """
+        asked = {
+            "task_id": task_id,
+            "workflow_run_id": workflow_run_id,
+            "conversation_id": conversation_id,
+            "purpose": purpose,
+        }
+        with self._service.opened(self.name) as opened:
+            return reading.receipt_list(opened, self._view, asked, limit=limit, before=before)
+
+    def replay(self, receipt_id: str, *, query: str | None = None) -> Replay:
+        """Repeat the request of a receipt as of its moment, and compare the results.
+
+        Args:
+            query: the query, when the receipt keeps only its digest.
+
+        Raises:
+            NotFound: as ``receipt``.
+            AccessDenied: the original caller saw more than this handle does; it is logged and
+                journalled.
+            InvalidInput: the query is missing or another one; a receipt of a diagnosis or of a
+                search of items, or an incomplete one, cannot be replayed.
+        """
+        from memgraph.service.replaying import replayed
+
+        with self._service.opened(self.name) as opened:
+            found = reading.stored(opened, self._view, receipt_id).receipt
+            try:
+                return replayed(opened, found, self.viewer, query)
+            except AccessDenied as error:
+                raise self._denied(opened, error, field="viewer", asked=receipt_id) from None
+
+    def bulletins(self, *, limit: int = 20, before: str | None = None) -> BulletinHistory:
+        """Return bulletins that were handed out, newest first.
+
+        Only those for readers who saw no more than this handle does, and that cite only what it
+        sees. One record covers all deliveries of the same text to readers of the same view, until
+        another replaced it. The newest 2,000 are searched.
+
+        Args:
+            limit: 1..1000.
+            before: the last id of the page before.
+
+        Raises:
+            InvalidInput: a limit out of range, or an invalid id.
+        """
+        with self._service.opened(self.name) as opened:
+            return reading.bulletin_history(opened, self._view, limit=limit, before=before)
+
+    def bulletin_issued(self, bulletin_id: str) -> StoredBulletin:
+        """Return a bulletin as it was handed out.
+
+        Raises:
+            NotFound: there is none, or its reader saw more than this handle does, or it cites what
+                this handle may not see.
+            InvalidInput: it is no id.
+        """
+        with self._service.opened(self.name) as opened:
+            return reading.bulletin_issued(opened, self._view, bulletin_id)
+
+
+class ExpiringHandle(ReadingHandle):
+    """The part of ``Orchestrator`` for expiry, reflections and relevant memories."""
+
+    def expiring(self, *, days: float = 30.0, limit: int = 50) -> ExpiringReport:
+        """Return the facts that expire within ``days`` unless they are used, soonest first.
+
+        Only inferred facts are ever listed. To keep one, recall it, or ``confirm`` it for good.
+        ``days`` is 0..36,600, ``limit`` 0..1,000; ``total`` counts all of them.
+
+        Raises:
+            InvalidInput: one of them is out of range.
+        """
+        from memgraph.service.life.expiring import expiring
+
+        with self._service.opened(self.name) as opened:
+            return expiring(opened, self.viewer, days=days, limit=limit)
+
+    def latest_reflection(self) -> Memory | None:
+        """Return the latest weekly reflection that this handle may see; None: there is none.
+
+        It is cached until any process writes.
+        """
+        with self._service.opened(self.name) as opened:
+            found = opened.reflections.latest(self.viewer)
+            now = opened.clock.now_ms()
+            if found is not None and opened.reflections.is_news(found, now):
+                # It comes to stand in prompts, and what an answer repeats of it is no news.
+                self._write_receipts(opened, enough=opened.receipts.add_text(found.content, now))
+            return found
+
+    def relevant(
+        self, prompt: str, *, limit: int = 5, exclude_session_id: str | None = None
+    ) -> Relevant:
+        """Return what belongs before the answer to a message: relevant facts and the last
+        reflection.
+
+        Args:
+            prompt: the message; an empty one gives the most important facts.
+            limit: 1..1,000 facts.
+            exclude_session_id: the conversation of the message, whose turns the agent has already.
+
+        Raises:
+            InvalidInput: an argument is out of range.
+        """
+        from memgraph.model.jobs import Relevant
+
+        bundle = self.recall(
+            prompt,
+            kinds=(MemoryKind.FACT,),
+            top_n=limit,
+            exclude_session_id=exclude_session_id,
+        )
+        return Relevant(bundle=bundle, reflection=self.latest_reflection())

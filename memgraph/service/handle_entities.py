@@ -105,7 +105,7 @@ class EntitiesHandle(Handle):
 
     def entity_proposals(self) -> Sequence[EntityProposal]:
         """Return the model's nightly proposals: names that may mean a known entity."""
-        from memgraph.service.life.aliases import listing
+        from memgraph.service.life.merging import listing
 
         with self._service.opened(self.name) as opened:
             return listing(opened, self.viewer)
@@ -116,7 +116,7 @@ class EntitiesHandle(Handle):
         Raises:
             NotFound: no such proposal is open for this handle.
         """
-        from memgraph.service.life.aliases import decide
+        from memgraph.service.life.merging import decide
 
         because = self._because(reason)
         with self._service.opened(self.name) as opened:

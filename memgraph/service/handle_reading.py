@@ -25,7 +25,7 @@ from memgraph.service.receipts import Behind
 from memgraph.store.receipts import BULLETIN
 
 if TYPE_CHECKING:
-    from memgraph.model.bulletin import Issued
+    from memgraph.model.context import Issued
     from memgraph.model.graph import ContradictionPage, Subgraph, Trace
     from memgraph.service.opened import Opened
 
@@ -228,7 +228,7 @@ class ReadingHandle(Handle):
 
     def _bulletin_of(self, as_of: int) -> Issued:
         from memgraph.bulletin.generate import generate_in
-        from memgraph.model.bulletin import Issued
+        from memgraph.model.context import Issued
 
         with self._service.opened(self.name) as opened:
             settings = opened.settings.memory.bulletin

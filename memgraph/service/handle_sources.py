@@ -1,13 +1,17 @@
-"""Sources through a handle: their memories, their trust, and retracting them."""
+"""Sources of an orchestrator: ingest, take back, restore, trust, erase."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from memgraph.audit.journal import Entry
-from memgraph.errors import InvalidInput, NotFound
-from memgraph.model.enums import SourceName, TrustTier
+from memgraph.config import Settings
+from memgraph.errors import InvalidInput, MemgraphError, NotFound
+from memgraph.model.enums import IngestStatus, SourceName, TrustTier
+from memgraph.model.erasing import Erasable, ErasureTarget, erasure_target
 from memgraph.model.values import validated
+from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.rules.trust import Named, Trust, Trusted
 from memgraph.service.handle import Handle
 from memgraph.store import sources as sources_rows
@@ -15,14 +19,21 @@ from memgraph.store import trust as trust_rows
 from memgraph.store.trust import TrustRow
 
 if TYPE_CHECKING:
+    from memgraph.model.erasing import ErasureReport
+    from memgraph.model.remote import IngestedFile, IngestPage
     from memgraph.model.sources import (
+        Document,
+        DocumentOutcome,
         SourceInfo,
         SourcePage,
         SourceRestoration,
         SourceRetraction,
         TrustedSource,
     )
+    from memgraph.service.extraction import Proposals
+    from memgraph.service.manifests import FileReader
     from memgraph.service.opened import Opened
+    from memgraph.service.orchestrator import Orchestrator
     from memgraph.store.snapshot import Snapshot
 
 
@@ -273,3 +284,281 @@ class SourcesHandle(Handle):
 
 def _defaults(opened: Opened) -> Trust:
     return Trust.of(opened.settings.memory.trust)
+
+
+class ErasingHandle(Handle):
+    """The part of ``Orchestrator`` that erases texts."""
+
+    def erase(
+        self,
+        *,
+        memory_id: str | None = None,
+        entity: str | None = None,
+        session_id: str | None = None,
+        path: str | None = None,
+        conversation_id: str | None = None,
+        workflow_run_id: str | None = None,
+        content_sha256: str | None = None,
+        reason: str,
+        dry_run: bool = True,
+        progress: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
+    ) -> ErasureReport:
+        """Preview an erasure; with ``dry_run=False`` perform it, with a signed report.
+
+        Whatever the viewer of this handle sees, the texts of the named memories and of those
+        derived from them alone are removed: from rows, indexes, vectors, receipts, bulletins, the
+        journal, manifests, files in the drop zone's ``processed`` and ``rejected``, logs, and
+        copies of the database in the folder of the orchestrator. Their ids, times and edges stay.
+        Other memories with the same text are listed in the report and stay. Run it again when the
+        report lists unfinished work.
+
+        Args:
+            memory_id: one memory.
+            entity: all memories that name it, by id or name; and the entity.
+            session_id: all turns of a session and all that was extracted from them.
+            path: all memories from a file, or from the files in a folder; as in ``retract_source``.
+            conversation_id, workflow_run_id, content_sha256: all memories from it; the digest is of
+                a file's bytes.
+            reason: journalled; it must not repeat what is erased.
+            dry_run: only report what would go and what would stay; nothing is written.
+            progress: called with the name of a step, its number and the number of steps.
+
+        Raises:
+            InvalidInput: not exactly one target, no reason, or one that repeats what is erased.
+            NotFound: no such target.
+            Conflict: it is erased already, or a name may mean several entities.
+            StorageError: the database failed; running it again continues.
+        """
+        target = erasure_target(
+            memory_id=memory_id,
+            entity=entity,
+            session_id=session_id,
+            path=path,
+            conversation_id=conversation_id,
+            workflow_run_id=workflow_run_id,
+            content_sha256=content_sha256,
+        )
+        return self.erase_target(target, reason=reason, dry_run=dry_run, progress=progress)
+
+    def erase_target(
+        self,
+        target: ErasureTarget,
+        *,
+        reason: str,
+        dry_run: bool = True,
+        progress: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
+    ) -> ErasureReport:
+        """Call ``erase`` for a target given as a value."""
+        from memgraph.service.erasing.erase import erase
+        from memgraph.service.sources import named_of
+
+        if target.kind is Erasable.PATH:
+            named = named_of(self._service.paths(self.name), SourceName.PATH, target.value)
+            target = target.model_copy(update={"value": named.name})
+        because = self._because(reason)
+        folder = self._service.paths(self.name).memory
+        with self._service.opened(self.name) as opened, naming_full_disk(folder):
+            return erase(
+                opened,
+                target,
+                reason=because,
+                actor=self.actor,
+                dry_run=dry_run,
+                progress=progress,
+            )
+
+
+class IngestingHandle(Handle):
+    """The part of ``Orchestrator`` that takes in files."""
+
+    @property
+    def paths(self) -> OrchestratorPaths:
+        """The paths of the orchestrator's files, with the drop zone."""
+        return self._service.paths(self.name)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force for this orchestrator."""
+        return self._service.settings(self.name)
+
+    def ingested(self, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
+        """Return the status and manifest of a content that was dropped before; None: a new one."""
+        from memgraph.service.ingesting import known
+
+        with self._service.opened(self.name) as opened:
+            return known(opened, sha256)
+
+    def manifest(self, sha256: str) -> dict[str, Any]:
+        """Return the ``status`` and ``manifest`` of a dropped content; see ``ingest_file``.
+
+        Raises:
+            NotFound: it was not dropped here, or is hidden from this handle.
+        """
+        found = self.ingest_file(sha256)
+        return {"status": found.status, "manifest": found.manifest}
+
+    def ingest_file(self, sha256: str, *, everything: bool | None = None) -> IngestedFile:
+        """Return the record of a dropped or sent content, as far as this handle may see it.
+
+        It is visible to a handle that sees every memory made from it, and to its sender; a content
+        without memories to its sender and to a handle that sees everything.
+
+        Args:
+            sha256: of the content, 64 hexadecimal digits.
+            everything: True when nothing in the orchestrator is hidden from the holder of this
+                handle; None: True for a host's own handle, False for a confined one.
+
+        Raises:
+            NotFound: it was not dropped here, or is hidden from this handle.
+        """
+        from memgraph.model.remote import IngestedFile
+        from memgraph.service.loading import uploads
+        from memgraph.service.manifests import no_file, seen_file
+
+        reader = self._file_reader(everything)
+        with self._service.opened(self.name) as opened:
+            found = seen_file(opened, sha256, reader)
+            if found is not None:
+                return found
+            sender = uploads().waiting(self.paths.ingest, sha256) if _is_digest(sha256) else None
+            if sender is None:
+                # It may have been waiting above, and have been processed since.
+                found = seen_file(opened, sha256, reader)
+                if found is not None:
+                    return found
+        if sender is None or not (reader.everything or sender["actor"] == self.actor):
+            raise no_file(sha256)
+        return IngestedFile(sha256=sha256, status="waiting", at=None, manifest=None)
+
+    def ingest_files(
+        self, *, limit: int = 50, after: str | None = None, everything: bool | None = None
+    ) -> IngestPage:
+        """Return processed files, dropped or sent, latest first; see ``ingest_file``.
+
+        Args:
+            limit: 1..1,000.
+            after: ``next_cursor`` of the page before.
+
+        Raises:
+            InvalidInput: a limit out of range; ``after`` is no cursor.
+        """
+        from memgraph.service.manifests import seen_files
+
+        with self._service.opened(self.name) as opened:
+            return seen_files(opened, self._file_reader(everything), limit=limit, after=after)
+
+    def _file_reader(self, everything: bool | None) -> FileReader:
+        from memgraph.service.manifests import FileReader
+
+        sees_all = not self.viewer.confined if everything is None else everything
+        return FileReader(self._view, self.actor, sees_all)
+
+    def ingest_document(
+        self,
+        document: Document,
+        *,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> DocumentOutcome:
+        """Store a parsed file in short transactions; a content stored before writes nothing.
+
+        A confined viewer stores only what it would see, and joins only what it sees: the rest of
+        the file is rejected item by item.
+
+        Args:
+            progress: called with the steps done and the number of steps, between transactions.
+            stop: checked between transactions; True leaves the rest for a later call with the same
+                document.
+        """
+        from memgraph.service.ingesting import store_document
+
+        refused: list[MemgraphError] = []
+        with self._service.opened(self.name) as opened:
+            view = self._view if self.viewer.confined else None
+            try:
+                outcome = store_document(
+                    opened,
+                    document,
+                    self.actor,
+                    view,
+                    refused.append,
+                    progress=progress,
+                    stop=stop,
+                )
+            finally:
+                self._tell_rejected(refused)
+            if outcome.outcome != "duplicate":
+                self._embed_soon(opened)
+        return outcome
+
+    def ingest_under_way(self, sha256: str) -> str | None:
+        """Return the plan of a partly stored content; None: nothing or all of it is stored."""
+        from memgraph.service.ingesting import plan_under_way
+
+        with self._service.opened(self.name) as opened:
+            return plan_under_way(opened, sha256)
+
+    def ingest_given_up(self, sha256: str) -> int:
+        """Retract the stored part of a content whose rest cannot be stored; return the number of
+        memories.
+        """
+        from memgraph.service.ingesting import give_up
+
+        with self._service.opened(self.name) as opened:
+            return give_up(opened, sha256, self.actor)
+
+    def on_behalf(self, sender: Mapping[str, Any]) -> Orchestrator:
+        """Return a handle with the actor and the bounds of another sender.
+
+        Args:
+            sender: the value of the other handle's ``sender``, from JSON.
+
+        Raises:
+            InvalidInput: it is not such a value.
+        """
+        from memgraph.service.loading import viewer_of_sender
+
+        viewer, actor = viewer_of_sender(sender)
+        return self._service.orchestrator(self.name, viewer=viewer, actor=actor)
+
+    def ingest_rejected(self, sha256: str, *, path: str, manifest: Mapping[str, Any]) -> None:
+        """Record that a content was rejected or is held, and why; it may be accepted later."""
+        from memgraph.service.ingesting import record_rejection
+
+        with self._service.opened(self.name) as opened:
+            record_rejection(opened, sha256, path=path, manifest=manifest, actor=self.actor)
+
+    def propose(self, text: str) -> Proposals | None:
+        """Return the extractor's proposals for a text, judged by rules.
+
+        None: no extractor is configured. ``error_code`` is set when the model failed.
+        """
+        from memgraph.service.extraction import configured_extractor, propose
+
+        settings = self.settings
+        provider = self._service.completion or configured_extractor(settings, self._service.environ)
+        if provider is None:
+            return None
+        return propose(provider, text, max_chars=settings.memory.extractor.max_chars)
+
+    def without_own_output(self, text: str) -> tuple[str, int]:
+        """Return a text without what this memory wrote itself, and the number of lines and blocks
+        removed.
+
+        Line numbers stay. Only lines with the ids of existing memories are removed: a line without
+        them belongs to the file, whoever wrote it first.
+        """
+        from memgraph.service.life.echoes import without_own_output
+
+        with self._service.opened(self.name) as opened:
+            left = without_own_output(opened, text)
+        return left.text, len(left.reasons)
+
+    def log_event(self, event: str, **fields: Any) -> None:
+        """Write a line to the orchestrator's ``memory.log``."""
+        with self._service.opened(self.name) as opened:
+            opened.log.info(event, **fields)
+
+
+def _is_digest(text: str) -> bool:
+    return len(text) == 64 and set(text) <= set("0123456789abcdef")

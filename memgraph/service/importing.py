@@ -23,7 +23,7 @@ from memgraph.paths import OrchestratorPaths, check_orchestrator_name, naming_fu
 from memgraph.rules.dedup import content_hash
 from memgraph.rules.erasure import is_redacted
 from memgraph.service.embedding import MODEL_KEY
-from memgraph.service.erasing.proofs import accept_redactions
+from memgraph.service.erasing.signing import accept_redactions
 from memgraph.service.exchange import FORMAT, VERSION
 from memgraph.service.exchange_checks import loads, refused
 from memgraph.service.exchange_records import RECORDS, Record

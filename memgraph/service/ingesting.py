@@ -10,7 +10,7 @@ from typing import Any, Final
 from memgraph.audit.journal import Entry
 from memgraph.errors import MemgraphError
 from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
-from memgraph.model.ingest import Document, DocumentOutcome, Link
+from memgraph.model.sources import Document, DocumentOutcome, Link
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.rules.lifecycle import Action, next_status
 from memgraph.service.joining import Compare, Joiner, Written

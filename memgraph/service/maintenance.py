@@ -1,31 +1,36 @@
-"""Operator's work on an open orchestrator: verify, back up, upgrade, accept a journal."""
+"""Backups, restores and copies."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from memgraph.audit import anchor
+from memgraph.audit import anchor, journal
 from memgraph.audit import verify as audit
 from memgraph.audit.anchor import AnchorState
-from memgraph.audit.findings import Progress, VerifyReport
+from memgraph.audit.findings import Code, Progress, VerifyReport
 from memgraph.audit.journal import Entry, Head
+from memgraph.audit.redactions import Proofs
 from memgraph.clock import Clock, iso
 from memgraph.errors import (
     Conflict,
+    DatabaseCorrupt,
+    DatabaseForeign,
     InvalidInput,
     JournalBroken,
+    StorageError,
 )
 from memgraph.paths import OrchestratorPaths, naming_full_disk
-from memgraph.service.copies import BACKUP_KEY, checked_copy, free_name, told_anchor
-from memgraph.service.erasing.proofs import RedactionProofs, accept_redactions
+from memgraph.service.erasing.signing import RedactionProofs, accept_redactions
 from memgraph.service.opened import Opened
 from memgraph.store import backup as copying
-from memgraph.store import health, integrity, metadata, provisioning
+from memgraph.store import health, integrity, metadata, provisioning, sqlite, table_digests
 from memgraph.store.journal import head as journal_head
 
 
@@ -218,3 +223,221 @@ def _sound_anchor(path: Path) -> Head | None:
     except JournalBroken:
         # ``verify`` reports it; the copy is checked against itself.
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """A finished restore. ``replaced``: the folder that now holds the old files."""
+
+    orchestrator: str
+    backup: Path
+    replaced: Path | None
+    memories: int
+    journal_entries: int
+    findings: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        replaced = None if self.replaced is None else str(self.replaced)
+        return asdict(self) | {"backup": str(self.backup), "replaced": replaced}
+
+
+def restore(
+    paths: OrchestratorPaths,
+    file: Path,
+    *,
+    clock: Clock,
+    actor: str,
+    reason: str,
+    rename: bool = False,
+    accept_findings: bool = False,
+    anchor_folder: str = "",
+    key: bytes | None = None,
+) -> RestoreReport:
+    """Replace an orchestrator's database by a backup. Close the orchestrator first.
+
+    The backup is copied, audited and, if it is older, upgraded before anything is touched. The old
+    files go into ``replaced/`` beside it and are never deleted. A process that still has them open
+    gets DatabaseReplaced at the next write.
+
+    Args:
+        rename: accept the backup of another orchestrator; only when there is no database yet.
+        accept_findings: restore although the audit finds something; never damaged pages.
+        anchor_folder: where anchors are kept; empty: beside the database.
+        key: of a keyed journal.
+
+    Raises:
+        DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaTooNew,
+        JournalBroken: why the backup is refused; nothing was changed.
+    """
+    file = file.expanduser().absolute()
+    with naming_full_disk(paths.root):
+        paths.make_folders()
+    with copying.draft_beside(paths.database) as draft:
+        digest = _take_in(file, draft)
+        with _refusing(file):
+            origin, stamp = _prepare(draft, paths, rename, key)
+            anchored = None if stamp is None else Head(stamp["seq"], stamp["hash"])
+            proofs = RedactionProofs(paths)
+            report = checked_copy(draft, anchored, accept_findings, "the backup", proofs, key)
+        entry = {
+            "reason": reason,
+            "backup": {"sha256": digest, "stamp": stamp},
+            "findings": dict(report.totals),
+        }
+        if origin != paths.name:
+            entry["from_orchestrator"] = origin
+        with provisioning.provisioning_lock(paths.database):
+            anchor_file = anchor.anchor_path(paths.database, anchor_folder)
+            head, replaced = _swap(paths, draft, entry, clock.now_ms(), actor, anchor_file, key)
+    return RestoreReport(
+        orchestrator=paths.name,
+        backup=file,
+        replaced=replaced,
+        memories=report.checked.get("memories", 0),
+        journal_entries=head.seq,
+        findings=dict(report.totals),
+    )
+
+
+def _take_in(file: Path, draft: Path) -> str:
+    """Copy a backup to where it is checked and used; return its SHA-256."""
+    if file.with_name(file.name + "-wal").exists():
+        raise DatabaseForeign(
+            f"beside {file} lies a WAL: it is a database in use, no backup; run: memgraph backup",
+            path=str(file),
+        )
+    copying.copy_file(file, draft)
+    with draft.open("rb") as copied:
+        return hashlib.file_digest(copied, "sha256").hexdigest()
+
+
+@contextmanager
+def _refusing(file: Path) -> Iterator[None]:
+    """Raise errors about the copy as errors of the backup it was made from."""
+    try:
+        yield
+    except (StorageError, JournalBroken) as error:
+        details = error.details | {"path": str(file)}
+        reasons = ", ".join([error.code, *details.get("findings", ())])
+        told = f"{file} is refused as a backup ({reasons})"
+        raise type(error)(told, **details) from error
+
+
+def _prepare(
+    draft: Path, paths: OrchestratorPaths, rename: bool, key: bytes | None
+) -> tuple[str, dict[str, Any] | None]:
+    """Check a backup, and upgrade it to this version; return its orchestrator and stamp."""
+    provisioning.inspect_file(draft)
+    with sqlite.translated_errors():
+        raw = sqlite.connect(draft, busy_timeout_ms=5_000)
+        try:
+            origin = provisioning.orchestrator_of(raw) if rename else paths.name
+            provisioning.check_identity(raw, draft, origin or "")
+            provisioning.migrate(raw, key=key)
+        finally:
+            raw.close()
+    with integrity.snapshot(draft) as snapshot:
+        text = metadata.get(snapshot, BACKUP_KEY)
+    return str(origin), None if text is None else _stamp(text)
+
+
+def _stamp(text: str) -> dict[str, Any]:
+    try:
+        stamp = json.loads(text)
+        return {"at": str(stamp["at"]), "seq": int(stamp["seq"]), "hash": str(stamp["hash"])}
+    except (ValueError, TypeError, KeyError) as error:
+        raise DatabaseCorrupt("the stamp of the backup cannot be read") from error
+
+
+def _swap(
+    paths: OrchestratorPaths,
+    draft: Path,
+    told: dict[str, Any],
+    at: int,
+    actor: str,
+    anchor_file: Path,
+    key: bytes | None,
+) -> tuple[Head, Path | None]:
+    """Journal the restore in the draft and move it into place, while nobody writes."""
+    database = paths.database
+    if "from_orchestrator" in told and os.path.lexists(database):
+        raise Conflict(
+            "a backup of another orchestrator can only become a new one; this one has a database",
+            orchestrator=paths.name,
+        )
+    with integrity.alone(draft) as transaction:
+        metadata.drop(transaction, BACKUP_KEY)
+        provisioning.adopt(transaction, paths.name)
+        entry = Entry("restore", None, {**told, "replaced": told_anchor(anchor_file)})
+        state = table_digests.renew(transaction)
+        head = journal.append(transaction, [entry], at=at, actor=actor, state=state, key=key)
+        accept_redactions(paths, transaction, at=at, reason=f"restored: {told['reason']}")
+    copying.use_wal(draft)
+    folder = free_name(paths.memory / "replaced", "before-restore", at)
+    moved = copying.move_aside(database, folder, (anchor.anchor_path(database).name,))
+    copying.publish(draft, database, force=False)
+    anchor.write(anchor_file, head)
+    return head, folder if moved else None
+
+
+BACKUP_KEY = "backup"
+# Findings that are never accepted.
+UNUSABLE = frozenset({Code.DATABASE_DAMAGED, Code.SCHEMA_CHANGED})
+# What is compared with the journal. Where that is broken, it says nothing of the memories.
+COMPARED = frozenset(
+    {
+        Code.MEMORY_EDITED,
+        Code.MEMORY_UNJOURNALLED,
+        Code.STATUS_UNJOURNALLED,
+        Code.STATUS_EDITED,
+        Code.EDGE_EDITED,
+        Code.EDGE_UNJOURNALLED,
+        Code.TABLE_EDITED,
+        Code.TABLE_UNSEALED,
+    }
+)
+
+
+def checked_copy(
+    draft: Path,
+    anchored: Head | None,
+    accept: bool,
+    what: str,
+    proofs: Proofs | None = None,
+    key: bytes | None = None,
+) -> VerifyReport:
+    """Audit a copy that is to be used; ``proofs``: of redactions, None: not checked.
+
+    Raises:
+        DatabaseCorrupt, JournalBroken: the audit found something unacceptable.
+    """
+    with integrity.snapshot(draft) as snapshot:
+        report = audit.check_copy(snapshot, anchored, proofs=proofs, key=key)
+    # What can be made anew does not stand in the way of a copy.
+    if report.rebuildable or (accept and not UNUSABLE & set(report.totals)):
+        return report
+    told = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
+    broken = {code for code in report.totals if code.startswith("journal.")}
+    journal_only = broken and set(report.totals) - broken <= COMPARED
+    kind: type[JournalBroken | DatabaseCorrupt] = JournalBroken if journal_only else DatabaseCorrupt
+    raise kind(f"{what} does not pass the audit: {told}", findings=dict(report.totals))
+
+
+def told_anchor(path: Path) -> dict[str, Any]:
+    """Return the anchor's content for the journal."""
+    try:
+        head = anchor.read(path)
+    except JournalBroken:
+        return {"anchor": "damaged"}
+    return {"anchor": None if head is None else {"seq": head.seq, "hash": head.hash}}
+
+
+def free_name(folder: Path, prefix: str, at: int, suffix: str = "") -> Path:
+    """Return an unused name in ``folder`` that contains the time."""
+    when = iso(at).translate({ord("-"): None, ord(":"): None, ord("."): None})
+    number = 0
+    while True:
+        found = folder / f"{prefix}-{when}{f'-{number}' if number else ''}{suffix}"
+        if not os.path.lexists(found):
+            return found
+        number += 1

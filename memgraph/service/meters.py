@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Literal, Protocol, runtime_checkable
 
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.running import Ready
+from memgraph.model.jobs import Ready
 
 Work = Literal["recall", "write", "job"]
 TOTAL: Final = "total"

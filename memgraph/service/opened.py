@@ -34,8 +34,7 @@ from memgraph.service.background import Background, InFlight
 from memgraph.service.denials import DenialBook
 from memgraph.service.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
 from memgraph.service.idempotency import Answers, Committed, current_claim, note
-from memgraph.service.life.couriers import Couriers
-from memgraph.service.life.events import EventBus, Subscribers
+from memgraph.service.life.events import Couriers, EventBus, Subscribers
 from memgraph.service.life.reflections import LatestReflections
 from memgraph.service.life.upkeep import Upkeep
 from memgraph.service.meters import SILENT, TOTAL, Meters, Work
@@ -237,7 +236,7 @@ class Opened:
     @cached_property
     def writer(self) -> Writer:
         # A process that only reads does without.
-        from memgraph.service.linking import EntityLinker
+        from memgraph.service.naming import EntityLinker
         from memgraph.service.writing import Writer
 
         return Writer(
@@ -348,7 +347,7 @@ class Opened:
 
     def shortcomings(self) -> list[str]:
         """Return codes of work that is not getting done. Raises StorageError."""
-        from memgraph.service.life.agenda import shortcomings
+        from memgraph.service.life.jobs import shortcomings
 
         found = []
         anchored = anchor.read_state(self.anchor_file)

@@ -15,8 +15,7 @@ from memgraph.model.receipts import (
     ReceiptList,
     StoredBulletin,
 )
-from memgraph.rules.scope import Viewer
-from memgraph.rules.viewers import asked_of, asks_within, covers, granted, viewer_of
+from memgraph.rules.scope import Viewer, asked_of, asks_within, covers, granted, viewer_of
 from memgraph.service.opened import Opened
 from memgraph.service.reading import MAX_PAGE
 from memgraph.store import receipts

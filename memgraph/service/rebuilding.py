@@ -14,7 +14,7 @@ from typing import Any
 from memgraph.audit.journal import Entry
 from memgraph.errors import InvalidInput, MemoryDisabled
 from memgraph.service.embedding import DIMENSIONS_KEY, MODEL_KEY, Drained, model_mismatch
-from memgraph.service.linking import Named
+from memgraph.service.naming import Named
 from memgraph.service.opened import JournalledTransaction, Opened
 from memgraph.store import embeddings, metadata, text_index
 from memgraph.store.entities import EntityName

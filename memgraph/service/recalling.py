@@ -1,16 +1,17 @@
-"""Recall on an open orchestrator, with its provider, its settings and its degradations."""
+"""Recalls of an open orchestrator, with a reranker where one is configured."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from memgraph.config import Settings
-from memgraph.errors import ProviderError
+from memgraph.errors import ProviderAnswerInvalid, ProviderError
+from memgraph.model.enums import Sensitivity
 from memgraph.model.recall import (
     Account,
     Bundle,
@@ -19,6 +20,8 @@ from memgraph.model.recall import (
     RecallRequest,
     Then,
 )
+from memgraph.providers.reranking import usable_places
+from memgraph.retrieval.reranking import reranked, sendable, widened
 from memgraph.rules.scope import Viewer
 from memgraph.service.embedding import other_model
 from memgraph.service.opened import Opened
@@ -81,7 +84,7 @@ def _answered(opened: Opened, viewer: Viewer, request: RecallRequest, then: Then
 
     if not reranks:
         return ask(request)
-    from memgraph.service.reranking import answer_reranked
+    pass  # merged
 
     return answer_reranked(opened, request, ask)
 
@@ -218,3 +221,72 @@ def _once(embed: Embed) -> Embed:
         return found
 
     return ask
+
+
+# A single memory needs no order.
+FEWEST = 2
+
+
+def answer_reranked(
+    opened: Opened, request: RecallRequest, ask: Callable[[RecallRequest], Bundle]
+) -> Bundle:
+    """Return the answer of ``ask`` in the order that includes the reranker's scores.
+
+    Args:
+        ask: recall without a reranker; it has closed its snapshot when it returns.
+    """
+    chosen, retrieval = opened.settings.memory.reranker, opened.settings.memory.retrieval
+    top_n = request.top_n or retrieval.top_n
+    pool = ask(widened(request, top_n, chosen.candidates))
+    sent, withheld = sendable(pool, chosen.candidates, Sensitivity(chosen.max_sensitivity))
+    told = [_withheld(len(withheld), chosen.max_sensitivity)] if withheld else []
+    provider = opened.reranker
+    if provider is None or len(sent) < FEWEST:
+        return _without(ask(request), told)
+    try:
+        found = provider.rank(
+            request.query[: chosen.max_chars],
+            [item.memory.content[: chosen.max_chars] for item in sent],
+        )
+        places = usable_places(found, len(sent))
+    except ProviderError as error:
+        opened.rerank_failed = True
+        opened.log.failure("rerank", error, level="warning", provider=provider.name)
+        return _without(ask(request), [_failed(error)])
+    opened.rerank_failed = False
+    return reranked(
+        pool,
+        [sent[place].memory.memory_id for place in places],
+        top_n=top_n,
+        token_budget=request.token_budget,
+        rrf_k=retrieval.rrf_k,
+        weight=chosen.weight,
+        withheld=withheld,
+        degraded=told,
+    )
+
+
+def _without(bundle: Bundle, told: list[Degraded]) -> Bundle:
+    return bundle.model_copy(update={"degraded": (*bundle.degraded, *told)})
+
+
+def _withheld(count: int, most: str) -> Degraded:
+    memories = "1 memory" if count == 1 else f"{count} memories"
+    return Degraded(
+        code="rerank.withheld",
+        text=f"{memories} above {most} kept their places: the reranker may not see them",
+    )
+
+
+def _failed(error: ProviderError) -> Degraded:
+    late = error.details.get("reason") == "timeout" or error.details.get("error") == "Timeout"
+    if late:
+        return Degraded(
+            code="rerank.timeout",
+            text="the reranker did not answer in time; the order is that of the other legs",
+        )
+    code = "rerank.answer_invalid" if isinstance(error, ProviderAnswerInvalid) else "rerank.failed"
+    return Degraded(
+        code=code,
+        text=f"the reranker failed ({error.code}); the order is that of the other legs",
+    )

@@ -30,7 +30,7 @@ from memgraph.store.receipts import BULLETIN, HandedOut, ShownBulletin, uses
 from memgraph.store.rows import json_text
 
 if TYPE_CHECKING:
-    from memgraph.model.bulletin import Bulletin
+    from memgraph.model.context import Bulletin
     from memgraph.model.recall import Bundle, RecallRequest
     from memgraph.rules.scope import Viewer
     from memgraph.store.recall import Narrowing

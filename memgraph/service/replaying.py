@@ -22,8 +22,7 @@ from memgraph.model.receipts import (
     bundle_bytes,
 )
 from memgraph.model.values import validated
-from memgraph.rules.scope import Viewer
-from memgraph.rules.viewers import covers, viewer_of
+from memgraph.rules.scope import Viewer, covers, viewer_of
 from memgraph.service.context import building, entity, injecting
 from memgraph.service.recalling import answer
 from memgraph.service.turns.showing import joined
@@ -32,7 +31,7 @@ from memgraph.store.receipts import BULLETIN, MOST_ENTRIES
 from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
-    from memgraph.model.bulletin import Bulletin
+    from memgraph.model.context import Bulletin
     from memgraph.service.opened import Opened
 
 PENDING = "vector.pending"

@@ -1,16 +1,26 @@
-"""The sources of memories, for one reader, and their trust."""
+"""Sources: list them, and read the lines of their files."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
-from typing import Final
+import stat
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.model.enums import SourceName
+from memgraph.model.enums import IngestStatus, SourceName
+from memgraph.model.influence import Grounds, Line, SourceLines, SourceState
 from memgraph.model.sources import MAX_SOURCES, SourceInfo, SourcePage, TrustedSource
+from memgraph.model.values import Memory, StoredSource
 from memgraph.paths import OrchestratorPaths
+from memgraph.rules.sources import Part, Text, part_of, texts_of
 from memgraph.rules.trust import Named, Trust, lowest
+from memgraph.service.opened import Opened
+from memgraph.store import graph, influence, ingest_files
 from memgraph.store import sources as sources_rows
 from memgraph.store import trust as trust_rows
 from memgraph.store.items import is_id
@@ -147,3 +157,188 @@ def _stored_path(paths: OrchestratorPaths, name: str) -> str:
     if inside and not f"{path}{os.sep}".startswith((processed + os.sep, rejected + os.sep)):
         path = processed + path.removeprefix(ingest)
     return path
+
+
+MAX_LINES: Final = 1_000
+MAX_TURNS: Final = 200
+MAX_OF_GROUNDS: Final = 1_000
+MAX_FILE_BYTES: Final = 256 * 1024 * 1024
+
+
+class _Kept(NamedTuple):
+    """The state of a file, and its text if it is the one that was read."""
+
+    state: SourceState
+    text: Text = Text("")
+
+
+def source_lines(opened: Opened, view: View, memory_id: str) -> SourceLines:
+    """Return the source lines; see ``InfluenceHandle.source_lines``.
+
+    Raises:
+        NotFound: the memory is missing or hidden; both read the same.
+    """
+    with opened.database.read() as snapshot:
+        memory = graph.visible_memory(snapshot, memory_id, view)
+        return _Reading(opened, snapshot, view).of_all([memory])[0]
+
+
+def with_lines(opened: Opened, view: View, found: Grounds, *, most: int) -> Grounds:
+    """Return the result with the lines of the ``most`` nearest memories.
+
+    Raises:
+        InvalidInput: ``most`` lies outside of 0..1,000.
+    """
+    if not isinstance(most, int) or not 0 <= most <= MAX_OF_GROUNDS:
+        raise InvalidInput(f"lines lies between 0 and {MAX_OF_GROUNDS:,}", field="lines")
+    if not most:
+        return found
+    links = [each.memory_id for each in found.links]
+    # Nearest to a run is what it was given; nearest to a memory is what it depends on.
+    nearest = (*found.given, *links)
+    if found.memory_id is not None:
+        nearest = (found.memory_id, *links, *found.given)
+    ids = list(dict.fromkeys(nearest))
+    with opened.database.read() as snapshot:
+        # What was erased meanwhile has no source any more.
+        there = graph.visible_memories(snapshot, ids[:most], view)
+        lines = _Reading(opened, snapshot, view).of_all(list(there.values()))
+    cut = set(found.cut_reasons) | ({"max_lines"} if len(ids) > most else set())
+    told = {"lines": lines, "cut": bool(cut), "cut_reasons": tuple(sorted(cut))}
+    return found.model_copy(update=told)
+
+
+class _File(NamedTuple):
+    """The data of a content and of its recorded file.
+
+    Attributes:
+        made: ids of the memories that were stored from it.
+        hidden: parts that are not shown.
+    """
+
+    erased: bool
+    made: Collection[str]
+    hidden: Sequence[Part]
+    kept: _Kept
+
+
+class _Reading:
+    """Reads lines of memories on one snapshot; each file once, one file at a time in memory."""
+
+    def __init__(self, opened: Opened, snapshot: Snapshot, view: View) -> None:
+        self._folder = opened.paths.processed
+        self._snapshot = snapshot
+        self._view = view
+
+    def of_all(self, memories: Sequence[Memory]) -> tuple[SourceLines, ...]:
+        """Return the lines in the order of the memories."""
+        sources = {each.source_id: each for each in graph.sources_of(self._snapshot, memories)}
+        of_file: dict[tuple[str | None, str | None], list[Memory]] = {}
+        for memory in memories:
+            source = sources[memory.source_id]
+            of_file.setdefault((source.source_path, source.content_sha256), []).append(memory)
+        found: dict[str, SourceLines] = {}
+        for (path, sha256), its in of_file.items():
+            file = None if path is None or sha256 is None else self._file(path, sha256)
+            for memory in its:
+                found[memory.memory_id] = self._of(memory, sources[memory.source_id], file)
+        return tuple(found[each.memory_id] for each in memories)
+
+    def _of(self, memory: Memory, source: StoredSource, file: _File | None) -> SourceLines:
+        turns = influence.turns_of(
+            self._snapshot, memory.memory_id, self._view, limit=MAX_TURNS + 1
+        )
+        cut = {"max_turns"} if len(turns) > MAX_TURNS else set()
+        part = part_of(source.locator)
+        state = _state(memory, source, file)
+        lines: Sequence[Line] = ()
+        if state == "kept" and part is not None and file is not None:
+            texts = texts_of(file.kept.text, part, file.hidden)
+            lines = [Line(number=at, text=text) for at, text in islice(texts, MAX_LINES + 1)]
+        if len(lines) > MAX_LINES:
+            cut.add("max_lines")
+        return SourceLines(
+            memory_id=memory.memory_id,
+            source=source,
+            state=state,
+            path=source.source_path,
+            first_line=None if part is None else part.first,
+            last_line=None if part is None else part.last,
+            lines=tuple(lines[:MAX_LINES]),
+            turns=tuple(turns[:MAX_TURNS]),
+            cut=bool(cut),
+            cut_reasons=tuple(sorted(cut)),
+        )
+
+    def _file(self, path: str, sha256: str) -> _File:
+        known = ingest_files.status_of(self._snapshot, sha256)
+        taken = known is not None and known[0] is IngestStatus.PROCESSED
+        manifest: Mapping[str, Any] = known[1] if known is not None and taken else {}
+        made = _made(manifest)
+        erased = bool(manifest.get("erased"))
+        if not made or erased:
+            return _File(erased, made, (), _Kept("unverified"))
+        hidden = influence.hidden_locators(self._snapshot, sha256, self._view)
+        # An erasure overwrites lines in place: those that are left are where they were.
+        digest = manifest.get("redacted", {}).get("sha256", sha256)
+        return _File(erased, made, _parts(hidden), _read(self._folder, path, digest))
+
+
+def _state(memory: Memory, source: StoredSource, file: _File | None) -> SourceState:
+    if source.source_path is None:
+        return "none"
+    if file is None or memory.memory_id not in file.made:
+        return "unverified"
+    return "erased" if file.erased or not memory.content else file.kept.state
+
+
+def _made(manifest: Mapping[str, Any]) -> frozenset[str]:
+    """Return the memories that a content's manifest records."""
+    items = manifest.get("items", {}).get("memories", ())
+    return frozenset(
+        each["memory_id"]
+        for each in items
+        if each.get("outcome") == "stored" and each.get("memory_id") is not None
+    )
+
+
+def _parts(locators: Iterable[str | None]) -> list[Part]:
+    """Return the places that may not be shown; the whole file when a place is not recorded."""
+    return [part_of(each) or Part() for each in locators]
+
+
+def _read(folder: Path, told: str, sha256: str) -> _Kept:
+    """Return the bytes of a stored file, if they have that digest."""
+    path = _kept_path(folder, told)
+    if path is None:
+        return _Kept("gone")
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        # Not there, a link, or not to be read: it is not what ingestion has put there.
+        return _Kept("gone")
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            return _Kept("gone")
+        if status.st_size > MAX_FILE_BYTES:
+            return _Kept("changed")
+        data = file.read(MAX_FILE_BYTES)
+    if hashlib.sha256(data).hexdigest() != sha256:
+        return _Kept("changed")
+    return _Kept("kept", Text.of(data))
+
+
+def _kept_path(folder: Path, told: str) -> Path | None:
+    """Return the current path of a source's file: a root may have been moved since.
+
+    None: it is not among the files that ingestion keeps, or is reached by a link.
+    """
+    parts = Path(told).parts
+    kept = (folder.parent.name, folder.name)
+    places = [at for at in range(len(parts) - 2) if parts[at : at + 2] == kept]
+    if not places:
+        return None
+    inside = parts[places[-1] + 2 :]
+    real = Path(os.path.realpath(folder)).joinpath(*inside)
+    return real if ".." not in inside and Path(os.path.realpath(real)) == real else None

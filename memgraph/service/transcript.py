@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
 from memgraph.errors import AccessDenied, DatabaseCorrupt, InvalidInput
-from memgraph.model.conversation import AgentTurn, UserTurn
+from memgraph.model.conversation import AgentTurn, Entry, UserTurn
 from memgraph.model.enums import (
     CapturedBy,
     MemoryKind,
@@ -20,13 +20,12 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.model.transcript import Entry
 from memgraph.model.values import EpisodeInput, Memory, Source, validated
 from memgraph.rules.conversations import entry_of, part_place, parts_of
 from memgraph.rules.lifecycle import CLEARED
 from memgraph.rules.scope import Reason, ScopeFacts, visible
 from memgraph.service import changes
-from memgraph.service.context.evicting import retract_all
+from memgraph.service.context.promoting import retract_all
 from memgraph.service.handle import Handle
 from memgraph.service.opened import JournalledTransaction, Opened
 from memgraph.store import memories

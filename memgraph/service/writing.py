@@ -9,9 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from memgraph.audit.journal import Entry
-from memgraph.audit.seal import memory_seal
-from memgraph.audit.telling import VALUES
+from memgraph.audit.journal import VALUES, Entry, memory_seal
 from memgraph.consolidation.comparing import IN_LINE_CANDIDATES, Matches, find_matches
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.ids import IdSource
@@ -34,8 +32,7 @@ from memgraph.service import changes, comparisons, conversing
 from memgraph.service.conversing import StoredTurn
 from memgraph.service.embedding import claim_model
 from memgraph.service.joining import Compare, Joiner, Written
-from memgraph.service.linking import EntityLinker
-from memgraph.service.naming import NameFinder
+from memgraph.service.naming import EntityLinker, NameFinder
 from memgraph.service.quotas import Quotas
 from memgraph.store import comparisons as comparison_rows
 from memgraph.store import embeddings, entities, erasure, memories, sessions, text_index

@@ -16,7 +16,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from memgraph.model.enums import MemoryKind
 from memgraph.model.events import Event, EventFailure, SessionCompleted
-from memgraph.rules.events import KEEP_TAKEN_MS, KEEP_WAITING_MS, removable_through
+from memgraph.rules.conversations import KEEP_TAKEN_MS, KEEP_WAITING_MS, removable_through
 from memgraph.store import tables
 from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import Insert, Snapshot, Transaction

@@ -15,8 +15,7 @@ from sqlalchemy.dialects.sqlite import insert
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.receipts import Receipt, ReceiptItem
-from memgraph.rules.scope import Reason, ScopeFacts, Viewer, visible
-from memgraph.rules.viewers import covers, viewer_of
+from memgraph.rules.scope import Reason, ScopeFacts, Viewer, covers, viewer_of, visible
 from memgraph.store import tables
 from memgraph.store.recall import Narrowed, Narrowing
 from memgraph.store.rows import json_text, unreadable

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
 from memgraph.clock import MAX_MS, MS_PER_DAY
+from memgraph.model.conversation import PERSONS, Voice, voice_of
 from memgraph.model.enums import CapturedBy, MemoryKind, SourceName, SourceType, TrustTier
-from memgraph.model.speaking import PERSONS, Voice, voice_of
 from memgraph.model.values import StoredSource
 from memgraph.rules.evidence import Origin
 from memgraph.rules.trust import Captured, Named, Standing, Trust, Trusted, ceiling, floors

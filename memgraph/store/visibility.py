@@ -18,7 +18,7 @@ from memgraph.model.enums import MemoryStatus, Scope
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.store import tables
 from memgraph.store.rows import EDGE_FIELDS, MEMORY_FIELDS
-from memgraph.store.statements import Column, among, greatest, member, ordered, rendered, value
+from memgraph.store.statements import Column, among, greatest, member, ordered, value
 
 Table = sa.FromClause
 AS_OF = value("view_as_of")
@@ -56,11 +56,6 @@ class View:
         Equal shapes are one object.
         """
         return _shape(type(self), self.viewer, self.as_of is None, self.statuses)  # type: ignore[arg-type]
-
-    @property
-    def text(self) -> ViewText:
-        """The view's expressions as texts, for statements of the engine's own."""
-        return ViewText(self.shape)
 
     def where(self, m: Table) -> Column:
         """Return the condition on a row of ``memories``; it binds ``params``."""
@@ -300,65 +295,6 @@ class View:
         if self.as_of is not None:
             values["view_receipt"] = _RECEIPTS + first_ulid(self.as_of)
         return values
-
-
-class ViewText:
-    """The expressions of a view as texts, by the alias of a table in the statement around them."""
-
-    __slots__ = ("_view",)
-
-    def __init__(self, shape: View) -> None:
-        self._view = shape
-
-    def where(self, alias: str) -> str:
-        return _text_of("where", self._view, tables.memories, alias)
-
-    def unerased(self, alias: str) -> str:
-        return _text_of("unerased", self._view, tables.memories, alias)
-
-    def edge_where(self, alias: str) -> str:
-        return _text_of("edge_where", self._view, tables.edges, alias)
-
-    def derived_where(self, alias: str) -> str:
-        return _text_of("derived_where", self._view, tables.derivations, alias)
-
-    def status(self, alias: str) -> str:
-        return _text_of("status", self._view, tables.memories, alias)
-
-    def value(self, column: str, alias: str) -> str:
-        return _text_of("value", self._view, tables.memories, alias, column)
-
-    def confidence(self, alias: str) -> str:
-        return _text_of("confidence", self._view, tables.memories, alias)
-
-    def last_accessed(self, alias: str) -> str:
-        return _text_of("last_accessed", self._view, tables.memories, alias)
-
-    def memory_columns(self, alias: str) -> str:
-        return _text_of("memory_columns", self._view, tables.memories, alias)
-
-    def edge_columns(self, alias: str) -> str:
-        return _text_of("edge_columns", self._view, tables.edges, alias)
-
-    def partial(self, alias: str) -> str:
-        return _text_of("partial", self._view, tables.edges, alias)
-
-    def resolved_at(self, alias: str) -> str:
-        return _text_of("resolved_at", self._view, tables.edges, alias)
-
-    def resolution(self, alias: str) -> str:
-        return _text_of("resolution", self._view, tables.edges, alias)
-
-
-@lru_cache(maxsize=512)
-def _text_of(name: str, view: View, table: sa.Table, alias: str, *more: str) -> str:
-    aliased = table.alias(alias)
-    expression = getattr(view, name)(*more, aliased)
-    columns = expression if isinstance(expression, list) else [expression.label("one")]
-    # Within a statement that has the table, subqueries refer to it instead of reading it again.
-    text = rendered(sa.select(*columns).select_from(aliased))
-    text = text.removeprefix("SELECT ").removesuffix(f" \nFROM {table.name} AS {alias}")
-    return text if isinstance(expression, list) else f"({text.removesuffix(' AS one')})"
 
 
 @lru_cache(maxsize=256)

@@ -10,7 +10,7 @@ from typing import Final, get_args
 
 from memgraph.errors import ExtraMissing, JournalBroken
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.running import Ready, StandingStatus
+from memgraph.model.jobs import Ready, StandingStatus
 from memgraph.service.meters import Work
 from memgraph.surfaces.recording import Answered, known_method
 

@@ -14,7 +14,7 @@ from typing import Final
 from memgraph import __version__
 from memgraph.errors import ExtraMissing
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.running import Ready
+from memgraph.model.jobs import Ready
 from memgraph.service.meters import Work
 from memgraph.surfaces.metrics import PrometheusMeters
 from memgraph.surfaces.recording import Answered, known_method

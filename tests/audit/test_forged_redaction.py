@@ -12,7 +12,7 @@ from erasing_worlds import filled
 from working import tampering
 
 from memgraph import Orchestrator
-from memgraph.audit.seal import memory_seal
+from memgraph.audit.journal import memory_seal
 from memgraph.rules.dedup import content_hash
 from memgraph.store.journal import chain_hash
 

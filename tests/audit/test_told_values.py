@@ -10,7 +10,7 @@ import pytest
 from working import NAME, SEES_ALL, fill, put, tampering, working
 
 from memgraph import MemoryService, Orchestrator
-from memgraph.audit.telling import differing, reasons
+from memgraph.audit.journal import differing, reasons
 from memgraph.audit.verify import verify
 from memgraph.clock import FixedClock
 from memgraph.model.values import Source

@@ -24,7 +24,7 @@ from memgraph.clock import FixedClock
 from memgraph.config.schema import BulletinSettings
 from memgraph.errors import DatabaseCorrupt, MemoryDisabled
 from memgraph.log import EventLog, MemorySink
-from memgraph.model.bulletin import Bulletin
+from memgraph.model.context import Bulletin
 from memgraph.model.enums import Sensitivity
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store.database import Database

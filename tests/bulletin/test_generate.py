@@ -22,7 +22,7 @@ from memgraph.bulletin.document import view_key
 from memgraph.bulletin.generate import generate, generate_in
 from memgraph.config.schema import BulletinSettings
 from memgraph.ids import short_id
-from memgraph.model.bulletin import Bulletin
+from memgraph.model.context import Bulletin
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.rules.bulletin import KEPT_LONGEST, Section
 from memgraph.rules.namespaces import ITEM_TAG, ROOT

@@ -10,7 +10,7 @@ import pytest
 from memgraph.bulletin.document import composed
 from memgraph.bulletin.snapshots import Snapshots
 from memgraph.config.schema import BulletinSettings
-from memgraph.model.bulletin import Bulletin
+from memgraph.model.context import Bulletin
 from memgraph.rules.bulletin import Line, Section
 
 PLAIN, OTHER = "0" * 16, "f" * 16

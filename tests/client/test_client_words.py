@@ -25,18 +25,14 @@ from memgraph.errors import (
     InvalidInput,
     NotFound,
 )
-from memgraph.model.bulletin import Issued
-from memgraph.model.consolidation import SessionReport
-from memgraph.model.context import ContextBlock, ContextPackage, ContextRequest
+from memgraph.model.context import ContextBlock, ContextPackage, ContextRequest, Issued
 from memgraph.model.conversation import SessionInfo
 from memgraph.model.entities import EntityInfo, EntityProfile
 from memgraph.model.enums import JobName, MemoryType
-from memgraph.model.expiring import ExpiringReport
 from memgraph.model.graph import ContradictionPage, Subgraph, Trace
-from memgraph.model.jobs import JobRun
+from memgraph.model.jobs import ExpiringReport, JobRun, Relevant, SessionReport
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptList
-from memgraph.model.reflection import Relevant
 from memgraph.model.remote import Forgotten, IngestPage, TierPage
 from memgraph.model.values import EpisodeInput, Memory, MemoryInput, Outcome
 

@@ -18,6 +18,8 @@ from memgraph.consolidation.agent_tools import (
     MAX_PAGE_CHARS,
     MAX_TOLD,
     ConsolidatorTools,
+    Turn,
+    fenced_lines,
     longest_shown,
 )
 from memgraph.consolidation.ports import (
@@ -29,8 +31,6 @@ from memgraph.consolidation.ports import (
     PageProposal,
     ResolutionProposal,
 )
-from memgraph.consolidation.prompting import fenced_lines
-from memgraph.consolidation.turns import Turn
 from memgraph.errors import ProviderAnswerInvalid, ProviderRejected, ProviderUnavailable
 from memgraph.model.enums import MemoryType, Sensitivity
 from memgraph.model.jobs import MAX_REJECTED_KEPT

@@ -8,8 +8,8 @@ import pytest
 
 from memgraph import MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
+from memgraph.consolidation.agent_tools import Turn
 from memgraph.consolidation.echo_filter import EchoFilter, Remainder
-from memgraph.consolidation.turns import Turn
 from memgraph.rules.echo import LATE_MS, WINDOW_MS, EchoReason, judged_at
 from memgraph.service.life.echoes import echo_filter, forget_old_lines, record_handed_out
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memgraph.consolidation.agent_tools import Turn
 from memgraph.consolidation.ports import FactCandidate
 from memgraph.consolidation.quotations import RuleExtractor, speaker_of
-from memgraph.consolidation.turns import Turn
 from memgraph.model.enums import MemoryType
 from memgraph.relations.statement import Statement
 

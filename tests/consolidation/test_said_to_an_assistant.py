@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from memgraph.consolidation.agent_tools import Turn
 from memgraph.consolidation.ports import FactCandidate
 from memgraph.consolidation.quotations import RuleExtractor
-from memgraph.consolidation.turns import Turn
 
 DATA = Path(__file__).parent / "said_to_an_assistant.tsv"
 AT = 1_780_000_000_000

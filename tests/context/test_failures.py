@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from memgraph.context.project_store import failure_fields
+from memgraph.context.stores import failure_fields
 from memgraph.errors import InvalidInput
 
 

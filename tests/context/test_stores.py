@@ -13,11 +13,9 @@ from item_worlds import item
 from memgraph import MemoryService, Viewer
 from memgraph.clock import FixedClock, iso
 from memgraph.context.backend import InMemoryBackend, MemoryBackend
-from memgraph.context.global_store import GlobalMemoryStore
 from memgraph.context.items import memory_input_of
-from memgraph.context.project_store import ProjectMemoryStore
 from memgraph.context.shortening import MAX_OUTPUT_CHARS
-from memgraph.context.task_store import TaskMemoryStore
+from memgraph.context.stores import GlobalMemoryStore, ProjectMemoryStore, TaskMemoryStore
 from memgraph.errors import ConfirmationMissing, Conflict, InvalidInput, NotFound
 from memgraph.ids import CountingIds
 from memgraph.model.context import ContextItem, Tier

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.entities.normalise import canonical
+from memgraph.entities.names import canonical
 from memgraph.entities.spans import EntitySpan, merge
 from memgraph.model.enums import EntityType
 

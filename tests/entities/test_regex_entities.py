@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.entities.regex import extract
+from memgraph.entities.patterns import extract
 from memgraph.model.enums import EntityType
 
 ROOT = Path(__file__).parents[2]

@@ -26,8 +26,7 @@ from memgraph.graph.influence import (
 )
 from memgraph.model.enums import Sensitivity
 from memgraph.model.influence import HandOut
-from memgraph.rules.scope import Viewer
-from memgraph.rules.viewers import covers, viewer_fields
+from memgraph.rules.scope import Viewer, covers, viewer_fields
 from memgraph.store import influence
 from memgraph.store.database import Database
 

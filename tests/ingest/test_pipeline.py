@@ -15,7 +15,7 @@ from ingest.reasons import Part, Reason
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import DatabaseBusy, IngestRejected, MemoryDisabled, StorageError
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
-from memgraph.model.ingest import Document, DocumentOutcome
+from memgraph.model.sources import Document, DocumentOutcome
 
 RECORD = "# {number}. {title}\n\n## Status\n\n{status}\n\n## Decision\n\nWe choose {title}.\n"
 LONG_RECORD = f"{RECORD}\n## Consequences\n\nLess coffee.\n".format(

@@ -28,8 +28,8 @@ from memgraph.model.access import Permission
 from memgraph.service.access import gate as gate_module
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
-from memgraph.service.intake import Intake
-from memgraph.service.life import aliases
+from memgraph.service.life import merging
+from memgraph.service.loading import Intake
 from memgraph.surfaces.http import streaming
 from memgraph.surfaces.metrics import PrometheusMeters
 from memgraph.surfaces.recording import Recorded
@@ -290,7 +290,7 @@ def _proposed(service: MemoryService, owner: Orchestrator, world: World) -> str:
         "at": service.clock.now_ms(),
     }
     with service.opened(owner.name) as opened, opened.transaction("enrichment") as transaction:
-        aliases._keep(transaction, [proposal])
+        merging._keep(transaction, [proposal])
         told = {"entity_id": entity, "into_id": into}
         transaction.tell([Entry("propose_aliases", None, {"proposals": [told]})])
     return str(proposal["proposal_id"])

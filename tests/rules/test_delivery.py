@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.rules.events import (
+from memgraph.rules.conversations import (
     MOST_ATTEMPTS,
     MOST_TAKEN,
     MOST_WAITING,

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.ids import short_id
-from memgraph.model.conversation import turn_event
+from memgraph.model.conversation import Voice, turn_event, voice_of
 from memgraph.model.events import UserMessage
-from memgraph.model.speaking import Voice, voice_of
 from memgraph.model.values import EpisodeInput
 from memgraph.rules import bulletin, echo
 

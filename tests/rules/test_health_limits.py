@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memgraph.errors import InvalidInput
-from memgraph.model.health import Measure
-from memgraph.rules.health import fails, limits_of, rate_of
+from memgraph.model.access import Measure
+from memgraph.rules.schedule import fails, limits_of, rate_of
 
 
 def test_rates_are_shares_or_percent_and_a_name_alone_lets_nothing_pass() -> None:

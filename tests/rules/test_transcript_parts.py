@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memgraph.errors import InvalidInput
-from memgraph.model.transcript import Entry
+from memgraph.model.conversation import Entry
 from memgraph.model.values import MAX_CONTENT_CHARS, EpisodeInput
 from memgraph.rules.conversations import MAX_LABEL_CHARS, entry_of, part_place, parts_of
 

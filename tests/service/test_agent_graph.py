@@ -12,8 +12,12 @@ from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.enums import EdgeType, Sensitivity
 from memgraph.model.graph import Support
-from memgraph.service.agent_graph import list_contradictions, trace_memory
-from memgraph.service.agent_work import MAX_RESULT_CHARS, get_entity_info
+from memgraph.service.agent_work import (
+    MAX_RESULT_CHARS,
+    get_entity_info,
+    list_contradictions,
+    trace_memory,
+)
 
 EVERYTHING = Viewer(
     clearance=Sensitivity.RESTRICTED,

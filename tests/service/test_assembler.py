@@ -18,14 +18,7 @@ from working import put
 from memgraph import ContextAssembler, MemoryService, Sensitivity
 from memgraph.context.counting import Counters
 from memgraph.errors import AccessDenied, InvalidInput, OrchestratorMissing
-from memgraph.model.context import (
-    AgentProfile,
-    BlockFormat,
-    ContextRequest,
-    Shares,
-    Task,
-    Tier,
-)
+from memgraph.model.context import AgentProfile, BlockFormat, ContextRequest, Shares, Task, Tier
 from memgraph.model.values import validated
 from memgraph.rules.budget import token_cost
 from memgraph.rules.scope import Viewer

@@ -10,8 +10,8 @@ from working import put
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.errors import Conflict, InvalidInput, NotFound
-from memgraph.model.cases import Case
 from memgraph.model.enums import MemoryStatus, Scope
+from memgraph.model.graph import Case
 from memgraph.store import trust as trust_rows
 
 

@@ -25,7 +25,7 @@ from memgraph.model.values import Memory
 from memgraph.rules.filters import MAX_DEPTH, matches, parse
 from memgraph.service.context import database_backend
 from memgraph.service.context.database_backend import DatabaseBackend
-from memgraph.service.context.evicting import retract_all
+from memgraph.service.context.promoting import retract_all
 from memgraph.service.opened import Transaction
 
 EVERYTHING = Viewer(

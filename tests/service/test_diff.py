@@ -7,7 +7,7 @@ from working import put
 
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
-from memgraph.model.history import MemoryEvent, PairEvent
+from memgraph.model.graph import MemoryEvent, PairEvent
 from memgraph.service.orchestrator import Orchestrator
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.model.consolidation import SessionReport
 from memgraph.model.conversation import AgentTurn
+from memgraph.model.jobs import SessionReport
 from memgraph.model.values import MAX_CONTENT_CHARS
 from memgraph.service.life.consolidating import consolidate_session
 from memgraph.service.receipts import ReceiptBook

@@ -11,7 +11,7 @@ import pytest
 
 from memgraph import MemoryInput, MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
-from memgraph.entities.normalise import as_a_word
+from memgraph.entities.names import as_a_word
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.entities import EntityInfo

@@ -12,7 +12,7 @@ from memgraph import MemoryKind, MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.events import Delivered, Handler
-from memgraph.rules.events import KEEP_TAKEN_MS, KEEP_WAITING_MS, MOST_ATTEMPTS
+from memgraph.rules.conversations import KEEP_TAKEN_MS, KEEP_WAITING_MS, MOST_ATTEMPTS
 from memgraph.service import opened as opened_module
 from memgraph.service.life.events import INTERRUPTED, PAGE, Later
 

@@ -20,8 +20,8 @@ from memgraph import MemoryService, Orchestrator
 from memgraph.errors import DatabaseFull
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.access.keys import KeyStore
+from memgraph.service.maintenance import restore
 from memgraph.service.memory_service import Copies
-from memgraph.service.restoring import restore
 
 FILLER = "filler"
 

@@ -18,7 +18,7 @@ from memgraph import (
 from memgraph.clock import FixedClock
 from memgraph.errors import DatabaseFull
 from memgraph.model.enums import CapturedBy, IngestStatus, Sensitivity, SourceType
-from memgraph.model.ingest import Document, Link
+from memgraph.model.sources import Document, Link
 from memgraph.model.values import Source
 from memgraph.store import ingest_files
 

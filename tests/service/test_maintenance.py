@@ -29,7 +29,7 @@ from memgraph.errors import (
     SchemaTooNew,
 )
 from memgraph.paths import OrchestratorPaths
-from memgraph.service import maintenance, restoring
+from memgraph.service import maintenance
 from memgraph.service.opened import Opened
 from memgraph.store import integrity, migrating, provisioning
 from memgraph.store.database import Database
@@ -45,9 +45,9 @@ def alive(tmp_path: Path) -> Iterator[Filled]:
         yield found
 
 
-def restore(paths: OrchestratorPaths, file: Path, **options: Any) -> restoring.RestoreReport:
+def restore(paths: OrchestratorPaths, file: Path, **options: Any) -> maintenance.RestoreReport:
     given = {"clock": FixedClock(), "actor": "operator", "reason": "test"} | options
-    return restoring.restore(paths, file, **given)
+    return maintenance.restore(paths, file, **given)
 
 
 def rows(path: Path, statement: str) -> list[tuple[Any, ...]]:

@@ -15,8 +15,7 @@ from memgraph import MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.receipts import Receipt
-from memgraph.rules.scope import ScopeFacts, visible
-from memgraph.rules.viewers import covers, viewer_fields, viewer_of
+from memgraph.rules.scope import ScopeFacts, covers, viewer_fields, viewer_of, visible
 from memgraph.service import reading_receipts
 from memgraph.service.receipts import Behind
 from memgraph.store import receipts as receipts_rows

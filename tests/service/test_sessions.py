@@ -15,7 +15,7 @@ from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.conversation import AgentTurn, SessionInfo, SessionPlace, UserTurn
 from memgraph.model.events import EVENTS, AgentResponse, Event, SessionCompleted, UserMessage
-from memgraph.model.ingest import Document
+from memgraph.model.sources import Document
 from memgraph.model.values import EpisodeInput, MemoryInput
 from memgraph.store import events
 

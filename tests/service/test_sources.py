@@ -16,8 +16,7 @@ from memgraph.errors import Conflict, InvalidInput, NotFound, QuotaReached
 from memgraph.ids import CountingIds
 from memgraph.model import context
 from memgraph.model.enums import EdgeType, Sensitivity, SourceName, TrustTier
-from memgraph.model.ingest import Document, Link
-from memgraph.model.sources import SourceRetraction
+from memgraph.model.sources import Document, Link, SourceRetraction
 from memgraph.model.values import EdgeInput, MemoryInput, Source
 from memgraph.rules.trust import LESS_TRUSTED
 from memgraph.service.changes import strengthen

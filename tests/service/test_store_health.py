@@ -8,8 +8,8 @@ from working import put
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
+from memgraph.model.access import HealthMeasure, Measure, StoreHealth
 from memgraph.model.enums import Sensitivity
-from memgraph.model.health import HealthMeasure, Measure, StoreHealth
 
 
 def measured(found: StoreHealth, measure: Measure) -> HealthMeasure:

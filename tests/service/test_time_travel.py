@@ -16,8 +16,7 @@ from memgraph.errors import Conflict, NotFound
 from memgraph.ids import short_id
 from memgraph.model.enums import JobName, MemoryKind, MemoryType, SourceType
 from memgraph.model.values import Source
-from memgraph.service.context.namespace_items import ItemPut
-from memgraph.service.context.namespaces import NamespaceHandle
+from memgraph.service.context.namespaces import ItemPut, NamespaceHandle
 from memgraph.service.orchestrator import Orchestrator
 
 NAMES = ("Ada", "Bea")

@@ -13,8 +13,8 @@ from transcript_workers import append_numbered
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.errors import AccessDenied, DatabaseCorrupt, InvalidInput
+from memgraph.model.conversation import Entry
 from memgraph.model.enums import MemoryKind, MemoryStatus, Scope
-from memgraph.model.transcript import Entry
 from memgraph.service.transcript import Transcript
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from memgraph import MemoryService
 from memgraph.errors import DatabaseBusy, DatabaseCorrupt, DatabaseEmpty, MemgraphError
+from memgraph.service.maintenance import restore
 from memgraph.service.readiness import Readiness
-from memgraph.service.restoring import restore
 
 NAME = "orc-1"
 

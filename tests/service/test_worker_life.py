@@ -16,7 +16,7 @@ from memgraph.clock import FixedClock, parse_time
 from memgraph.errors import StorageError
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import STOPPED, JobRun
-from memgraph.rules.events import MOST_ATTEMPTS
+from memgraph.rules.conversations import MOST_ATTEMPTS
 from memgraph.service.life import consolidating, jobs
 from memgraph.service.life import worker as worker_module
 from memgraph.service.life.worker import SUBSCRIBER, Worker

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memgraph.model.health import Measure
+from memgraph.model.access import Measure
 
 if TYPE_CHECKING:
     from conftest import CommandLine

@@ -23,7 +23,7 @@ from memgraph.clock import FixedClock
 from memgraph.config.schema import LogSettings
 from memgraph.config.server import ServerSettings
 from memgraph.log import EventLog, MemorySink
-from memgraph.model.running import Ready, Standing
+from memgraph.model.jobs import Ready, Standing
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces import server_log
 from memgraph.surfaces import tracing as tracing_module

@@ -15,10 +15,8 @@ from memgraph.service.context.builder import ContextBuilder, value_of
 from memgraph.service.context.database_backend import DatabaseBackend
 
 if TYPE_CHECKING:
-    from memgraph.context.confirming import ConfirmationCallback
-    from memgraph.context.global_store import GlobalMemoryStore
-    from memgraph.context.project_store import ProjectMemoryStore
-    from memgraph.context.task_store import TaskMemoryStore
+    from memgraph.context.assembling import ConfirmationCallback
+    from memgraph.context.stores import GlobalMemoryStore, ProjectMemoryStore, TaskMemoryStore
     from memgraph.service.memory_service import MemoryService
     from memgraph.service.opened import Opened
     from memgraph.service.orchestrator import Orchestrator

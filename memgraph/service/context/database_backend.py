@@ -17,7 +17,7 @@ from memgraph.model.values import Change, EdgeInput, Memory, validated
 from memgraph.rules.filters import matches, parse, parse_limit, parse_order
 from memgraph.rules.lifecycle import CLEARED, TASK_CLOSED, evicted
 from memgraph.rules.scope import ScopeFacts, visible
-from memgraph.service.context.evicting import evict, retract_all
+from memgraph.service.context.promoting import evict, retract_all
 from memgraph.service.handle import Handle
 from memgraph.service.opened import JournalledTransaction, Opened
 from memgraph.store import items, memories

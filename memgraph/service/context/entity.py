@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from pydantic import BaseModel
 
 from memgraph.errors import AccessDenied, InvalidInput
-from memgraph.model.entity_items import (
+from memgraph.model.entities import (
     DEFAULT_LIMIT,
     METADATA,
     ForgetRequest,
@@ -36,7 +36,7 @@ from memgraph.model.receipts import Receipt
 from memgraph.model.values import MemoryInput, Source, validated
 from memgraph.rules.proposals import MAX_CONFIDENCE
 from memgraph.rules.scope import Viewer
-from memgraph.service.context.evicting import retract_all
+from memgraph.service.context.promoting import retract_all
 from memgraph.service.denials import tell_denial
 from memgraph.service.handle import Handle
 from memgraph.service.opened import Opened
@@ -134,7 +134,7 @@ def mailboxes_of(owner: object) -> Mailboxes:
 FORGOTTEN = "forgotten"
 PURPOSE = "retrieve"
 _ITEM_DIGITS = 40
-# As ``memgraph.model.speaking`` hears them.
+# As ``memgraph.model.conversation`` hears them.
 _ROLES = {
     MemorySource.USER: "user",
     MemorySource.SYSTEM: "system",

@@ -1,17 +1,16 @@
-"""A key-value store of JSON objects in namespaces, each item a memory with its history.
-
-The adapters for the stores of other frameworks use it. Putting an item again corrects it, deleting
-retracts it.
-"""
+"""Namespaces of context items."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
-from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.audit.journal import Entry
+from memgraph.errors import AccessDenied, Conflict, DatabaseCorrupt, InvalidInput
 from memgraph.model.enums import (
     CapturedBy,
+    EdgeType,
     MemoryKind,
     MemoryStatus,
     Scope,
@@ -20,25 +19,20 @@ from memgraph.model.enums import (
 )
 from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
-from memgraph.model.values import Memory, MemoryInput, Source, validated
+from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source, validated
 from memgraph.retrieval.recall import RECEIPT_PREFIX
 from memgraph.rules import namespaces as rules
 from memgraph.rules import value_filters
+from memgraph.rules.dedup import normalise_content
 from memgraph.rules.namespaces import Namespace
 from memgraph.rules.scope import Reason, ScopeFacts, visible
-from memgraph.service.context.namespace_items import (
-    ItemPut,
-    StoredItem,
-    holds,
-    input_of,
-    item_of,
-)
-from memgraph.service.context.namespace_writing import write_all
+from memgraph.service import changes
 from memgraph.service.handle import Handle
-from memgraph.service.opened import Opened
+from memgraph.service.opened import JournalledTransaction, Opened
 from memgraph.service.recalling import answer
+from memgraph.service.writing import Prepared
 from memgraph.store import items as items_rows
-from memgraph.store import journal
+from memgraph.store import journal, memories
 from memgraph.store.items import NamespacePlace
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
@@ -284,3 +278,211 @@ def _reasons(
 ) -> tuple[Mapping[str, int], Mapping[str, float]]:
     found = recalled.get(item.memory_id)
     return ({}, {}) if found is None else (found.legs, found.modifiers)
+
+
+MAX_TTL: Final = 100 * 366 * 24 * 3_600_000
+"""100 years, in milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredItem:
+    """An item as it is returned.
+
+    Attributes:
+        created_at, updated_at: milliseconds; when the key was first put, and when last.
+        ttl: milliseconds until it expires after it was last put or read; None: never.
+        score: how well it answers a query, comparable within one answer; None: no query, or no
+            match.
+    """
+
+    namespace: Namespace
+    key: str
+    value: dict[str, Any]
+    created_at: int
+    updated_at: int
+    memory_id: str
+    ttl: int | None = None
+    score: float | None = None
+
+    @property
+    def name(self) -> tuple[Namespace, str]:
+        return self.namespace, self.key
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPut:
+    """An item to be stored; ``value`` None: to be deleted, if it exists.
+
+    Attributes:
+        texts: the texts a search looks at; None: all of the value, empty: none.
+        ttl: milliseconds until it expires after it was last put or read; None: never.
+    """
+
+    namespace: Namespace
+    key: str
+    value: Mapping[str, Any] | None
+    texts: tuple[str, ...] | None = None
+    ttl: int | None = None
+
+
+def input_of(put: ItemPut, fields: Mapping[str, Any]) -> MemoryInput:
+    """Return the memory of an item, without what depends on the version it replaces.
+
+    Args:
+        fields: of every memory of the store.
+
+    Raises:
+        InvalidInput: see ``NamespaceHandle.put_all``.
+    """
+    value = put.value or {}
+    text, attributes = rules.value_text(value), dict[str, Any]()
+    searched = put.texts is None
+    # The value is stored beside it: the searched text can omit what no text may hold.
+    texts = dict.fromkeys(each.replace("\0", " ").strip() for each in put.texts or ())
+    said = "\n".join(each for each in texts if each)
+    if said:
+        attributes["value"], text, searched = rules.plain_text(value), said, True
+    if put.ttl is not None:
+        if not 0 < put.ttl <= MAX_TTL:
+            raise InvalidInput("a time to live is over 0, up to 100 years", field="ttl")
+        attributes["ttl"] = put.ttl
+    own = {
+        "content": text,
+        "item_id": rules.item_id(put.namespace, put.key),
+        "tags": rules.tags_of(put.namespace, searched=searched),
+        "attributes": attributes,
+    }
+    return validated(MemoryInput, {**fields, **own})
+
+
+def holds(row: Memory, at: int) -> bool:
+    """Return True while it is valid."""
+    return row.valid_until is None or row.valid_until > at
+
+
+def first_put(row: Memory) -> int:
+    """Return when the key of an item was first put."""
+    return int(row.attributes.get("first_put_at", row.created_at))
+
+
+def item_of(row: Memory, score: float | None = None) -> StoredItem:
+    """Return the item of a memory. Raises DatabaseCorrupt: it has an item's id and no value."""
+    namespace, key = rules.parse_item_id(row.item_id or "")
+    try:
+        value = rules.value_of(row.attributes.get("value", row.content))
+    except (ValueError, TypeError) as error:
+        raise DatabaseCorrupt("a stored item cannot be read", id=row.memory_id) from error
+    return StoredItem(
+        namespace=namespace,
+        key=key,
+        value=value,
+        created_at=first_put(row),
+        updated_at=row.updated_at,
+        memory_id=row.memory_id,
+        ttl=row.attributes.get("ttl"),
+        score=score,
+    )
+
+
+DELETED: Final = "deleted"
+REPLACED: Final = "put again"
+
+
+def write_all(
+    opened: Opened,
+    transaction: JournalledTransaction,
+    place: NamespacePlace,
+    drafts: Mapping[str, Prepared | None],
+) -> None:
+    """Store the drafts by their ``item_id``, and delete those without a draft.
+
+    Raises:
+        Conflict: a memory that is no item has the id of one and the same text.
+    """
+    at = transaction.at
+    standing: dict[str, list[Memory]] = {one: [] for one in drafts}
+    for row in items_rows.standing_in_namespace(transaction, place, list(drafts)):
+        standing[row.item_id or ""].append(row)
+    items: list[Prepared] = []
+    links: list[EdgeInput] = []
+    for one, draft in drafts.items():
+        before = standing[one]
+        if draft is None:
+            _delete(transaction, place, before)
+        elif before and holds(before[-1], at) and _same(before[-1], draft.given):
+            _put_again(transaction, before[-1], draft.given)
+        else:
+            key = str(len(items))
+            items.append(_following(opened, draft, key, before, at))
+            links += [_replaces(key, each) for each in before]
+    store = opened.writer.store
+    written = store(transaction, items, links, at=at, actor=transaction.actor, view=place.view)
+    if written.errors:
+        raise written.errors[0]
+    if any(each.outcome != "stored" for each in written.memories):
+        raise Conflict("another memory bears the name of an item and says the same")
+    transaction.tell(written.entries)
+
+
+def _delete(
+    transaction: JournalledTransaction, place: NamespacePlace, rows: Sequence[Memory]
+) -> None:
+    for row in rows:
+        entries = changes.retract(
+            transaction,
+            row.memory_id,
+            reason=DELETED,
+            at=transaction.at,
+            actor=transaction.actor,
+            view=place.view,
+        )
+        transaction.tell(entries)
+
+
+def _same(row: Memory, given: MemoryInput) -> bool:
+    """Return True when a put changes nothing but times."""
+    return (
+        row.content.removesuffix(rules.DIFFERENT) == given.content
+        and row.attributes.get("value") == given.attributes.get("value")
+        and (row.tags, row.sensitivity, row.importance)
+        == (given.tags, given.sensitivity, given.importance)
+    )
+
+
+def _put_again(transaction: JournalledTransaction, row: Memory, given: MemoryInput) -> None:
+    """Refresh the time and expiry of an unchanged value, without a new version."""
+    at, ttl = transaction.at, given.attributes.get("ttl")
+    until = None if ttl is None else at + ttl
+    attributes = {**row.attributes, "ttl": ttl} if ttl is not None else dict(row.attributes)
+    if ttl is None:
+        attributes.pop("ttl", None)
+    memories.update(
+        transaction,
+        row.memory_id,
+        updated_at=at,
+        valid_until=until,
+        attributes=attributes,
+    )
+    transaction.tell([Entry("put_again", row.memory_id, {"valid_until": until})])
+
+
+def _following(
+    opened: Opened, draft: Prepared, key: str, before: Sequence[Memory], at: int
+) -> Prepared:
+    """Return the draft as the version that follows the earlier ones."""
+    given = draft.given
+    ttl = given.attributes.get("ttl")
+    update: dict[str, Any] = {"key": key, "valid_until": None if ttl is None else at + ttl}
+    if before and holds(before[-1], at):
+        update["attributes"] = given.attributes | {"first_put_at": first_put(before[-1])}
+    said = normalise_content(given.content)
+    if any(normalise_content(row.content) == said for row in before):
+        update["content"] = given.content + rules.DIFFERENT
+        return opened.writer.prepare(given.model_copy(update=update))
+    return replace(draft, given=given.model_copy(update=update))
+
+
+def _replaces(key: str, row: Memory) -> EdgeInput:
+    return EdgeInput(
+        from_id=f"#{key}", to_id=row.memory_id, edge_type=EdgeType.UPDATES, reason=REPLACED
+    )

@@ -1,31 +1,29 @@
-"""Promotion: a task's memory becomes its project's, a project's becomes global.
-
-It happens only on request. The promoted memory is a new one; the old one stays where it is and is
-the evidence of the new one.
-"""
+"""Promote and evict context items."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memgraph.audit.journal import Entry
-from memgraph.context.confirming import ConfirmationCallback, confirmed
+from memgraph.context.assembling import ConfirmationCallback, confirmed
 from memgraph.context.items import RECORD, RESERVED, source_of
 from memgraph.errors import Conflict, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory, MemoryInput, Source
 from memgraph.rules.access import question_about
+from memgraph.rules.lifecycle import EVICTED, excess
 from memgraph.rules.namespaces import is_item
-from memgraph.service.context.evicting import evict
 from memgraph.service.opened import JournalledTransaction, Opened
-from memgraph.store import graph, items, memories
+from memgraph.store import decay, graph, items, memories
 from memgraph.store.items import Place
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
     from typing import Any
+
 
 HIGH_RISK: Final = frozenset({MemoryType.PREFERENCE, MemoryType.IDENTITY})
 """Memory types that become global only with a person's consent."""
@@ -210,3 +208,37 @@ def _promotion(memory: Memory, target: Target, source: Source) -> MemoryInput:
         source=source,
         derived_from=(memory.memory_id,),
     )
+
+
+def evict(
+    transaction: JournalledTransaction, place: Place, max_items: int, *, new: str | None = None
+) -> tuple[str, ...]:
+    """Retract the excess items of a place with the reason ``evicted``; return their ids.
+
+    Only items in the place's view are counted and evicted: nobody evicts what they may not see. The
+    order is decided by ``memgraph.rules.lifecycle``.
+
+    Args:
+        new: the item for which room is made, which stays.
+    """
+    number = excess(items.count(transaction, place), max_items)
+    if number == 0:
+        return ()
+    gone = items.next_to_evict(transaction, place, number, but=new)
+    retract_all(transaction, [each.memory_id for each in gone], EVICTED)
+    return tuple(each.item_id for each in gone)
+
+
+def retract_all(transaction: JournalledTransaction, memory_ids: Sequence[str], reason: str) -> None:
+    """Retract active memories, in a few statements for all of them.
+
+    ``changes.retract`` handles one; a hundred take it a third of a second.
+    """
+    decay.retire(
+        transaction,
+        memory_ids,
+        at=transaction.at,
+        actor=transaction.actor,
+        reason=reason,
+    )
+    transaction.tell([Entry("retract", each, {"reason": reason}) for each in memory_ids])

@@ -1,19 +1,22 @@
-"""Planning an erasure: the memories that go or stay, and the strings to search for."""
+"""Choose what an erasure takes."""
 
 from __future__ import annotations
 
 import json
+import os
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
+from pathlib import Path
 from typing import Any, Final
 
 from memgraph.audit.needles import Needles
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.erasing import Erasable, ErasureTarget
+from memgraph.paths import OrchestratorPaths
 from memgraph.rules.erasure import ENOUGH, names_of, stands_without, strings_of, unsought
-from memgraph.service.erasing import sources
+from memgraph.rules.sources import encoding_of, line_spans, part_of
 from memgraph.service.erasing.plan import Plan
 from memgraph.service.opened import Opened
 from memgraph.store import erasure_search as queries
@@ -58,7 +61,7 @@ def make_plan(
     plan.entity_pks = sorted({*alone.pks, *own.pks})
     rows = queries.doomed(snapshot, plan.pks)
     plan.memory_ids = [row.memory_id for row in rows]
-    lines = sources.find_lines(opened.paths, snapshot, plan, rows)
+    lines = find_lines(opened.paths, snapshot, plan, rows)
     texts = [text for row in rows for text in (row.content, row.summary)]
     words = [*lines, *(word for row in rows for word in _said_beside(row))]
     names = {*alone.names, *own.names}
@@ -229,3 +232,123 @@ def _windows(vectors: Iterable[bytes]) -> list[bytes]:
                 found[window] = None
                 break
     return list(found)
+
+
+_WHOLE: Final = frozenset({Erasable.PATH, Erasable.CONTENT})
+MAX_FILE_BYTES: Final = 256_000_000
+MANIFEST_ENDING: Final = ".manifest.json"
+
+
+def find_lines(
+    paths: OrchestratorPaths, snapshot: Snapshot, plan: Plan, rows: Sequence[Doomed]
+) -> list[str]:
+    """Return the texts of erased memories as their files spell them, and add the edits to the plan.
+
+    A file is removed as a whole when it was named and nothing that stays comes from it; of others
+    the lines go that no remaining memory cites.
+    """
+    texts: list[str] = []
+    plan.contents = sorted({row.content_sha256 for row in rows if row.content_sha256})
+    by_path: dict[str, list[Doomed]] = {}
+    for row in rows:
+        if row.source_path is not None:
+            by_path.setdefault(row.source_path, []).append(row)
+    for path, own in sorted(by_path.items()):
+        relative = below(paths, path)
+        if relative is None:
+            plan.outside.append(path)
+            continue
+        data = read(paths.directory / relative)
+        if data is None:
+            continue
+        kept = queries.lines_kept(snapshot, path, plan.pks)
+        if plan.kind in _WHOLE and not kept:
+            plan.removals += [relative, relative + MANIFEST_ENDING]
+            texts += data.decode(encoding_of(data), "replace").splitlines()
+            continue
+        texts += _said(plan, relative, data, own, kept)
+    return texts
+
+
+def _said(
+    plan: Plan, relative: str, data: bytes, own: Sequence[Doomed], kept: Sequence[str]
+) -> list[str]:
+    lines, encoding = line_spans(data), encoding_of(data)
+    taken = set(chain.from_iterable(_span(each, len(lines)) for each in kept))
+    wanted = set(chain.from_iterable(_span(row.locator, len(lines)) for row in own))
+    numbers = sorted(wanted - taken)
+    if numbers:
+        plan.spans[relative] = [list(each) for each in _runs(numbers)]
+    places = [lines[number - 1] for number in numbers]
+    found = [data[first:last].decode(encoding, "replace") for first, last in places]
+    pointers = [row.locator for row in own if (row.locator or "").startswith("/")]
+    return found + list(_pointed(data, pointers)) if pointers else found
+
+
+def below(paths: OrchestratorPaths, path: str) -> str | None:
+    """Return a source's path in the drop zone, relative to the orchestrator's folder; None:
+    elsewhere.
+    """
+    zone = os.path.realpath(paths.ingest)
+    real = os.path.realpath(path)
+    if os.path.commonpath([zone, real]) != zone:
+        return None
+    return str(Path(paths.ingest).relative_to(paths.directory) / Path(real).relative_to(zone))
+
+
+def read(path: Path) -> bytes | None:
+    """Return the bytes of a file; None: it is missing, no regular file, a link, or too large."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        try:
+            return file.read() if os.fstat(handle).st_size <= MAX_FILE_BYTES else None
+        except OSError:
+            return None
+
+
+def _span(locator: str | None, lines: int) -> Iterable[int]:
+    part = part_of(locator)
+    if part is None or part.pointer is not None:
+        return ()
+    return range(part.first or 1, min(part.last or lines, lines) + 1)
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    first = last = numbers[0]
+    for number in numbers[1:]:
+        if number != last + 1:
+            yield first, last
+            first = number
+        last = number
+    yield first, last
+
+
+def _pointed(data: bytes, pointers: Iterable[str | None]) -> Iterator[str]:
+    """Yield the texts that JSON pointers refer to, in a JSON file."""
+    try:
+        document = json.loads(data)
+    except ValueError:
+        return
+    for pointer in pointers:
+        value: Any = document
+        for part in (pointer or "").split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+                value = value[int(name)]
+            elif isinstance(value, dict) and name in value:
+                value = value[name]
+            else:
+                value = None
+                break
+        yield from _strings(value)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _strings(each)

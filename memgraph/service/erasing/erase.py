@@ -25,9 +25,8 @@ from memgraph.service.erasing import folder
 from memgraph.service.erasing.choosing import look_again, make_plan, note_snapshots
 from memgraph.service.erasing.folder import FilesErased
 from memgraph.service.erasing.plan import Plan, PlanFile, unfinished
-from memgraph.service.erasing.proofs import keep_proven, proven_redactions, write_new
 from memgraph.service.erasing.rows import Overtaken, erase_rows
-from memgraph.service.erasing.signing import signed
+from memgraph.service.erasing.signing import keep_proven, proven_redactions, signed, write_new
 from memgraph.service.life.echoes import catch_up
 from memgraph.service.opened import Opened
 from memgraph.store import erasure

@@ -23,8 +23,8 @@ from memgraph.model.erasing import OtherCase, Residue
 from memgraph.paths import OrchestratorPaths
 from memgraph.rules.erasure import fill
 from memgraph.rules.sources import UTF8, encoding_of, line_spans
+from memgraph.service.erasing.choosing import below, read
 from memgraph.service.erasing.plan import Plan, wipe
-from memgraph.service.erasing.sources import below, read
 from memgraph.service.opened import Opened
 from memgraph.store import erasure_search, open_files
 from memgraph.text.folding import Folded

@@ -14,10 +14,9 @@ from typing import Literal
 
 from memgraph.consolidation.ports import Budget, ConflictJudge, Extractor
 from memgraph.errors import MemgraphError, NotFound, ProviderError
-from memgraph.model.consolidation import SessionReport
-from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
+from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem, SessionReport
 from memgraph.service.joining import CONSOLIDATION
-from memgraph.service.life.extractors import chosen_extractor, chosen_judge
+from memgraph.service.life.models import chosen_extractor, chosen_judge
 from memgraph.service.life.page_writing import (
     PageDone,
     PageMoved,

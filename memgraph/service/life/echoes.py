@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from memgraph.clock import MS_PER_DAY
+from memgraph.consolidation.agent_tools import Turn
 from memgraph.consolidation.echo_filter import EchoFilter, Remainder
-from memgraph.consolidation.turns import Turn
 from memgraph.rules.echo import cited_ids, cited_short_ids, line_hashes
 from memgraph.service.opened import Opened
 from memgraph.store import echoes

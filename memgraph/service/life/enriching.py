@@ -16,7 +16,7 @@ from memgraph.audit.journal import Entry
 from memgraph.errors import ExtraMissing, MemgraphError, ProviderError, ProviderUnavailable
 from memgraph.model.enums import Sensitivity
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
-from memgraph.service.life import aliases
+from memgraph.service.life import merging
 from memgraph.service.naming import MAX_KEPT_NAMES, names_of
 from memgraph.service.opened import Opened
 from memgraph.store import enrichment, memories, metadata
@@ -88,7 +88,7 @@ def enrich(
     run.keep_cursor()
     if run.error is None and "llm" in opened.naming.accurate.names and not stop():
         try:
-            run.counts["proposed"] = aliases.propose(opened, actor=actor, at_ms=now_ms)
+            run.counts["proposed"] = merging.propose(opened, actor=actor, at_ms=now_ms)
         except ProviderError as error:
             run.error = error
     if run.error is not None:

@@ -6,7 +6,7 @@ from heapq import nsmallest
 
 from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.errors import InvalidInput
-from memgraph.model.expiring import ExpiringMemory, ExpiringReport
+from memgraph.model.jobs import ExpiringMemory, ExpiringReport
 from memgraph.model.values import Memory
 from memgraph.rules import decay
 from memgraph.rules.scope import Viewer

@@ -1,25 +1,21 @@
-"""Running the background jobs: one runner at a time, every run recorded."""
+"""Jobs: when they are due, who holds them, how they run."""
 
 from __future__ import annotations
 
 import errno
+import os
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from types import TracebackType
 
-from memgraph.clock import Clock, SystemClock
+from memgraph.clock import MS_PER_DAY, Clock, SystemClock
 from memgraph.errors import Conflict, MemgraphError
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.jobs import (
-    CRASHED,
-    LEASE_LOST,
-    STOPPED,
-    JobReport,
-    JobRun,
-    Trigger,
-)
+from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport, JobRun, Trigger
 from memgraph.rules import schedule
-from memgraph.service.life.leasing import Lease, lease_ms, new_holder
 from memgraph.service.opened import Opened
 from memgraph.store import health, jobs
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -319,3 +315,169 @@ def _one_session(
             "reason": f"session {session_id}: {why}",
         }
     )
+
+
+OVERDUE_MS = MS_PER_DAY
+
+
+def owed(opened: Opened, job: JobName, now_ms: int) -> int | None:
+    """Return the moment for which a job is to be run now, or None."""
+    settings = opened.settings.memory.schedule
+    with opened.database.read() as snapshot:
+        served = jobs.latest_due_at(snapshot, job, now_ms)
+        expression = getattr(settings, job.value)
+        return _owed(snapshot, expression, settings.timezone, job, served, now_ms)
+
+
+def plan(opened: Opened, job: JobName, now_ms: int) -> JobPlan:
+    """Return when a job is next due, and since when it is overdue."""
+    settings = opened.settings.memory.schedule
+    expression = getattr(settings, job.value)
+    with opened.database.read() as snapshot:
+        served = jobs.latest_due_at(snapshot, job, now_ms)
+        overdue = _owed(snapshot, expression, settings.timezone, job, served, now_ms)
+    following = schedule.next_due(expression, settings.timezone, now_ms) if expression else None
+    return JobPlan(
+        job=job,
+        schedule=expression,
+        timezone=settings.timezone,
+        next_due_at=following,
+        overdue_since=overdue,
+    )
+
+
+def shortcomings(opened: Opened, now_ms: int) -> list[str]:
+    """Return codes for missed or failed jobs.
+
+    ``jobs.failing``: the last run of a job failed. ``jobs.overdue``: a job that a worker ran before
+    was due more than a day ago. Without a worker there never is an alarm.
+    """
+    found = []
+    settings = opened.settings.memory.schedule
+    with opened.database.read() as snapshot:
+        last = [jobs.last_ended(snapshot, job, now_ms) for job in JobName]
+        if any(each is not None and each.state is JobState.FAILED for each in last):
+            found.append("jobs.failing")
+        for job in JobName:
+            expression = getattr(settings, job.value)
+            served = jobs.latest_due_at(snapshot, job, now_ms)
+            if served is None:
+                continue
+            before = now_ms - OVERDUE_MS
+            due_at = _owed(snapshot, expression, settings.timezone, job, served, before)
+            if due_at is not None:
+                found.append("jobs.overdue")
+                break
+    return found
+
+
+def upcoming(opened: Opened, now_ms: int) -> list[int]:
+    """Return the next times at which something runs: scheduled moments, and retries of failed
+    runs.
+    """
+    settings = opened.settings.memory.schedule
+    found: list[int | None] = []
+    with opened.database.read() as snapshot:
+        for job in JobName:
+            expression = getattr(settings, job.value)
+            if not expression:
+                continue
+            found.append(schedule.next_due(expression, settings.timezone, now_ms))
+            served = jobs.latest_due_at(snapshot, job, now_ms)
+            if served is not None:
+                tried = jobs.of_moment(snapshot, job, served)
+                found.append(schedule.next_attempt(tried))
+    return [each for each in found if each is not None]
+
+
+def _owed(
+    snapshot: Snapshot,
+    expression: str,
+    timezone: str,
+    job: JobName,
+    served: int | None,
+    now_ms: int,
+) -> int | None:
+    if served is not None and expression:
+        again = schedule.next_attempt(jobs.of_moment(snapshot, job, served))
+        if again is not None and again <= now_ms:
+            # A newer moment, if there is one, stands for this one too.
+            return max(schedule.latest_due(expression, timezone, now_ms) or served, served)
+    since = jobs.made_at(snapshot) if served is None else served
+    if served is None and since > now_ms:
+        # Made under a clock that was ahead: nobody knows when, and one run stands for all.
+        since = 0
+    return schedule.owed(expression, timezone, since_ms=since, now_ms=now_ms)
+
+
+RENEWALS = 3
+"""How often a lease is renewed in its lifetime."""
+
+
+def new_holder(run_id: str) -> str:
+    """Return a unique name of the process, for people, and the run."""
+    return f"{socket.gethostname()}:{os.getpid()}:{run_id}"
+
+
+class Lease:
+    """Renews a lease that was just acquired, for the time of the block, and releases it.
+
+    Args:
+        wall: the wall clock, whatever clock the orchestrator has: other processes see it too.
+        acquired_ms: when it was acquired, on that clock.
+    """
+
+    def __init__(
+        self, opened: Opened, name: str, holder: str, *, wall: Clock, acquired_ms: int
+    ) -> None:
+        self.name = name
+        self.holder = holder
+        self._opened = opened
+        self._wall = wall
+        self._lease_ms = lease_ms(opened)
+        self._expires_ms = acquired_ms + self._lease_ms
+        self._gone = False
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._renew, name="memgraph-lease", daemon=True)
+
+    @property
+    def lost(self) -> bool:
+        """True when another process may have it by now; also right after a suspend."""
+        return self._gone or self._wall.now_ms() >= self._expires_ms
+
+    def __enter__(self) -> Lease:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _renew(self) -> None:
+        while not self._ended.wait(self._lease_ms / 1000 / RENEWALS) and not self.lost:
+            try:
+                self._renew_once()
+            except MemgraphError as error:
+                # It still holds for a while, and the next time may do better.
+                self._opened.log.failure("lease.renew", error)
+
+    def _renew_once(self) -> None:
+        # An expiry that a power failure took back was in the past by then.
+        with self._opened.database.write(durable=False) as transaction:
+            now = self._wall.now_ms()
+            kept = jobs.renew(
+                transaction, self.name, self.holder, wall_ms=now, lease_ms=self._lease_ms
+            )
+        if kept:
+            self._expires_ms = now + self._lease_ms
+        else:
+            self._gone = True
+
+
+def lease_ms(opened: Opened) -> int:
+    return round(opened.settings.memory.schedule.lease_s * 1000)

@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 
 from memgraph.audit.journal import Entry
 from memgraph.consolidation.drafts import Draft, source_of
-from memgraph.consolidation.lookup import is_protected
-from memgraph.consolidation.matching import relation_of
+from memgraph.consolidation.matching import is_protected, relation_of
 from memgraph.consolidation.resolving import Decision
 from memgraph.errors import Conflict, InvalidInput, NotFound, QuotaReached
-from memgraph.model.consolidation import EdgeNote, FactNote
 from memgraph.model.enums import EdgeType, Relation
 from memgraph.model.events import ContradictionFound, Event, SessionConsolidated
-from memgraph.model.jobs import RejectedItem
+from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
 from memgraph.model.values import EdgeInput, validated
 from memgraph.rules.dedup import content_hash
 from memgraph.rules.echo import known_echo

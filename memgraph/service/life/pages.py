@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
-from memgraph.consolidation import lookup
+from memgraph.consolidation import matching
 from memgraph.consolidation.drafts import Draft, draft, groups_of, turn_of
 from memgraph.consolidation.matching import Matched, match
 from memgraph.consolidation.ports import (
@@ -25,7 +25,7 @@ from memgraph.model.values import EdgeInput
 from memgraph.rules.echo import heard_role, judged_at
 from memgraph.rules.scope import Viewer
 from memgraph.service.life.echoes import echo_filter
-from memgraph.service.life.extractors import RulePages
+from memgraph.service.life.models import RulePages
 from memgraph.service.opened import Opened
 from memgraph.store import sessions as queries
 from memgraph.store.sessions import Consolidation, Place, TurnRow
@@ -181,7 +181,7 @@ def _page(
         turns=tuple(turn_of(row) for row in rows),
         before=tuple(turn_of(row) for row in before if _open_to(row, place)),
         sensitivity=Sensitivity(place.sensitivity),
-        known=lookup.StoredFacts(tools.opened.database.read, place, tools.now_ms),
+        known=matching.StoredFacts(tools.opened.database.read, place, tools.now_ms),
         budget=tools.budget,
         max_facts=most,
         now_ms=tools.now_ms,

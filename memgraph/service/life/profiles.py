@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from memgraph.entities.normalise import as_a_word, canonical
+from memgraph.entities.names import as_a_word, canonical
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.entities import EntityInfo, EntityProfile, RelatedEntity
 from memgraph.model.enums import EntityType, MemoryStatus

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from memgraph.clock import MS_PER_DAY, Clock
-from memgraph.config.receipts import ReceiptSettings
+from memgraph.config.context import ReceiptSettings
 from memgraph.log import EventLog
 from memgraph.model.events import EVENTS
-from memgraph.rules.events import KEEP_WAITING_MS, MOST_PARKED
+from memgraph.rules.conversations import KEEP_WAITING_MS, MOST_PARKED
 from memgraph.service.idempotency import KEPT_MS
 from memgraph.service.life.events import Subscribers
 from memgraph.store import events, idempotency, text_index

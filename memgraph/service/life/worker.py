@@ -20,10 +20,9 @@ from memgraph.model.enums import JobName
 from memgraph.model.events import Event, SessionCompleted
 from memgraph.model.jobs import CRASHED, STOPPED, JobRun
 from memgraph.paths import Stamp, global_config_file, stamp_of
-from memgraph.service.life import agenda, jobs
+from memgraph.service.life import jobs
 from memgraph.service.life.events import Later, Subscriber
-from memgraph.service.life.jobs import WALL, Asked, Reins
-from memgraph.service.life.leasing import lease_ms
+from memgraph.service.life.jobs import WALL, Asked, Reins, lease_ms
 from memgraph.service.opened import Opened
 from memgraph.store import comparisons, embeddings, events
 from memgraph.store import jobs as jobs_rows
@@ -208,7 +207,7 @@ class Worker:
         with self._service.opened(name) as opened, _logged(opened):
             jobs.close_left(opened, self._wall)
             for job in JobName:
-                due_at = agenda.owed(opened, job, opened.clock.now_ms())
+                due_at = jobs.owed(opened, job, opened.clock.now_ms())
                 if due_at is not None and not self._stopping:
                     self._run(name, opened, jobs.of_moment(job, due_at))
             more = self._consolidate(opened)
@@ -235,7 +234,7 @@ class Worker:
 
     def _again(self, opened: Opened, now_ms: int) -> int:
         """Return when there may be work though no other process has changed anything."""
-        at = [now_ms + LOOK_MS, *agenda.upcoming(opened, now_ms)]
+        at = [now_ms + LOOK_MS, *jobs.upcoming(opened, now_ms)]
         with opened.database.read() as snapshot:
             if jobs_rows.some_running(snapshot):
                 # Whoever is at work may die, and nothing changes when a lease runs out.

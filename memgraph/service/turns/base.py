@@ -18,12 +18,19 @@ from memgraph.model.turns import TurnWarning
 from memgraph.model.values import Change, Outcome, validated
 from memgraph.rules.scope import Viewer, narrow
 from memgraph.service.denials import tell_denial
-from memgraph.service.turns.capturing import Capture, Captures, Turn
+from memgraph.service.turns.capturing import (
+    Capture,
+    Captures,
+    Conditions,
+    Place,
+    StoringHandle,
+    Turn,
+    refused,
+    unacknowledged,
+    warning_of,
+)
 from memgraph.service.turns.lanes import Gate, Lane, LaneError
-from memgraph.service.turns.places import Place
 from memgraph.service.turns.showing import Showing
-from memgraph.service.turns.storing import StoringHandle
-from memgraph.service.turns.telling import Conditions, refused, unacknowledged, warning_of
 
 if TYPE_CHECKING:
     from memgraph.service.context.assembler import ContextAssembler

@@ -1,22 +1,59 @@
-"""Messages to be stored: in order, together, retried while the database is busy.
-
-A message is acknowledged only when its transaction is committed. What cannot be stored now because
-another process holds the database, or the disk is full, waits here.
-"""
+"""Capture the messages of a turn."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from memgraph.errors import DatabaseBusy, DatabaseFull, DatabaseReplaced
+from memgraph.errors import (
+    DatabaseBusy,
+    DatabaseFull,
+    DatabaseReplaced,
+    InvalidInput,
+    MemgraphError,
+)
+from memgraph.model.context import ContextRequest, Task
 from memgraph.model.conversation import AgentTurn, UserTurn
-from memgraph.model.values import Outcome
+from memgraph.model.enums import CapturedBy, Scope, Sensitivity, SourceType
+from memgraph.model.recall import MAX_QUERY_CHARS
+from memgraph.model.receipts import Receipt
+from memgraph.model.turns import TurnWarning
+from memgraph.model.values import (
+    MAX_CONTENT_CHARS,
+    EdgeInput,
+    Memory,
+    MemoryInput,
+    Name,
+    Outcome,
+    Source,
+    StoredSource,
+    Value,
+    validated,
+)
+from memgraph.providers.local import LocalEmbedding
+from memgraph.rules.scope import Viewer
+from memgraph.service.handle import Handle
+from memgraph.service.joining import Written
+from memgraph.service.receipts import Behind
 from memgraph.service.turns.lanes import Lane, LaneClosed, LaneError, LaneFull, handed_over
+from memgraph.store.embeddings import embedded_text
+from memgraph.store.graph import sources_of, visible_memories
+from memgraph.store.memories import same_content
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memgraph.log import EventLog
+    from memgraph.rules.scope import Viewer
+    from memgraph.service.opened import Opened
+
 
 Turn = UserTurn | AgentTurn
 StoreTurns = Callable[[Sequence[Turn]], Sequence[Outcome]]
@@ -148,3 +185,271 @@ class Captures:
             for _ in batch if self._queue and self._queue[0] is batch[0] else ():
                 self._queue.popleft()
             self._one_by_one = max(self._one_by_one - 1, 0)
+
+
+class StoringHandle(Handle):
+    """A handle for the host's writes: an item that cannot be stored does not affect the others."""
+
+    def store(
+        self, given: Sequence[MemoryInput], links: Sequence[EdgeInput] = (), *, live: bool = False
+    ) -> Written:
+        """Store in one transaction, durable on return.
+
+        Args:
+            links: their ends may be ``#key`` of one of ``given``.
+            live: the turns among ``given`` are said just now, in this order.
+
+        Raises:
+            MemgraphError: the database cannot be written; nothing was stored.
+        """
+        with self._service.opened(self.name) as opened:
+            checked = [self._canonical(opened, each) for each in given]
+            model = self._model_at_hand(opened)
+            vectors = iter(() if model is None else _embedded(model, checked))
+            prepared = [opened.writer.prepare(each, next(vectors, None)) for each in checked]
+            with opened.transaction(self.actor) as transaction:
+                written = opened.writer.store(
+                    transaction,
+                    prepared,
+                    links,
+                    at=transaction.at,
+                    actor=self.actor,
+                    view=self._view,
+                    embedding=model,
+                    live=live,
+                )
+                transaction.tell(written.entries)
+            try:
+                if model is None:
+                    self._embed_soon(opened)
+                else:
+                    # What is left is no matter of this moment: receipts, the upkeep of the index.
+                    opened.background.wake_later()
+                    self._tell_soon(opened)
+            except RuntimeError as error:
+                # No thread available: the memories are stored, and the next write wakes one.
+                opened.log.failure("background.wake", error)
+        return written
+
+    def _model_at_hand(self, opened: Opened) -> LocalEmbedding | None:
+        """Return the local model if it is loaded.
+
+        Embedding a turn at once takes a part of a millisecond, doing it later several, in which
+        others wait.
+        """
+        model = opened.embedding
+        if not self._service.embeds_in_background or opened.other_model is not None:
+            return None
+        return model if isinstance(model, LocalEmbedding) and model.ready else None
+
+    def visible(self, ids: Collection[str]) -> frozenset[str]:
+        """Return the ids that exist, as far as this handle may see."""
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return frozenset(visible_memories(snapshot, ids, self._view))
+
+    def saying(self, hashes: Collection[str]) -> list[tuple[Memory, StoredSource]]:
+        """Return the active memories with these texts, by their hashes, that this handle sees."""
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            now = opened.clock.now_ms()
+            rows = same_content(snapshot, list(hashes), self._view, at=now)
+            found = visible_memories(snapshot, [each.memory_id for each in rows], self._view)
+            sources = {each.source_id: each for each in sources_of(snapshot, found.values())}
+        return [(each, sources[each.source_id]) for each in found.values()]
+
+    def keep(
+        self, receipt: Receipt, *, viewer: Viewer | None = None, beside: str | None = None
+    ) -> None:
+        """Keep a receipt, to be written with others.
+
+        Args:
+            viewer: what the reader could see; None: what this handle does.
+            beside: the receipt of the bulletin that is part of what was handed out.
+        """
+        with self._service.opened(self.name) as opened:
+            self._keep_receipt(opened, receipt, Behind(beside=beside), viewer=viewer)
+
+
+def _embedded(model: LocalEmbedding, given: Sequence[MemoryInput]) -> NDArray[np.float32]:
+    return model.embed([embedded_text(each.source_role, each.content) for each in given])
+
+
+T = TypeVar("T")
+
+_NOT_TEXT = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+
+
+class Place(Value):
+    """Ids of 1 to 512 characters; None: it belongs to none."""
+
+    conversation_id: Name | None = None
+    workflow_run_id: Name | None = None
+    step_id: Name | None = None
+    task_id: Name | None = None
+    project_id: Name | None = None
+    orchestrator: Name | None = None
+
+    @property
+    def task(self) -> Task | None:
+        """The task that contexts are built for. Without a task id it is the conversation."""
+        named = self.task_id or self.conversation_id or self.workflow_run_id
+        return None if named is None else Task(task_id=named, project_id=self.project_id)
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """The scope of writes: the project, or global without one."""
+        if self.project_id is None:
+            return {"scope": Scope.GLOBAL}
+        return {"scope": Scope.PROJECT, "scope_id": self.project_id}
+
+    def viewer(self, clearance: Sensitivity) -> Viewer:
+        """Return a viewer of this task, this project and the global tier."""
+        return Viewer(
+            clearance=clearance,
+            project_ids=frozenset(filter(None, [self.project_id])),
+            session_ids=frozenset(filter(None, [self.task_id])),
+        )
+
+    def source(self, source_type: SourceType, captured_by: CapturedBy, **fields: Any) -> Source:
+        """Return the source of what is written here."""
+        return Source(
+            source_type=source_type,
+            captured_by=captured_by,
+            conversation_id=self.conversation_id,
+            workflow_run_id=self.workflow_run_id,
+            step_id=self.step_id,
+            **fields,
+        )
+
+    def request(self, text: str, **fields: Any) -> ContextRequest:
+        """Return the request for a context; any text is accepted.
+
+        Raises:
+            InvalidInput: it is no text.
+        """
+        return ContextRequest(
+            query=storable(checked_text(text, "prompt"))[:MAX_QUERY_CHARS],
+            conversation_id=self.conversation_id,
+            workflow_run_id=self.workflow_run_id,
+            step_id=self.step_id,
+            **fields,
+        )
+
+
+def place_of(**ids: str | None) -> Place:
+    """Return the place with these ids. Raises InvalidInput: one is empty, too long or no text."""
+    return validated(Place, ids)
+
+
+def checked_text(given: str, name: str) -> str:
+    """Return the text. Raises InvalidInput: it is no text."""
+    if not isinstance(given, str):
+        raise InvalidInput(f"{name}: a text", field=name)
+    return given
+
+
+def several(given: Iterable[T], name: str) -> list[T]:
+    """Return the items of a list; texts and mappings are not lists.
+
+    Raises:
+        InvalidInput: it is no list.
+    """
+    if isinstance(given, str | bytes | Mapping | Value) or not isinstance(given, Iterable):
+        raise InvalidInput(f"{name}: a list", field=name)
+    return list(given)
+
+
+def storable(text: str) -> str:
+    """Return a text without NUL and lone surrogates, which no database takes."""
+    return text.translate(_NOT_TEXT)
+
+
+def unfit(content: str) -> str | None:
+    """Return why a message cannot be stored as it is; None: it can.
+
+    Raises:
+        InvalidInput: it is no text.
+    """
+    if not isinstance(content, str):
+        raise InvalidInput("content: a message is text", field="content")
+    if not content.strip():
+        return "a message without words is not stored"
+    if len(content) > MAX_CONTENT_CHARS:
+        return f"a message of over {MAX_CONTENT_CHARS:,} characters is not stored"
+    if storable(content) != content:
+        return "a message with a NUL or a lone surrogate is not stored"
+    return None
+
+
+def warning_of(error: BaseException) -> TurnWarning:
+    """Return an error as a warning; of a foreign error only its class."""
+    if isinstance(error, MemgraphError):
+        return TurnWarning(code=error.code, text=error.message)
+    if isinstance(error, LaneError):
+        return TurnWarning(code=error.code, text=str(error))
+    return TurnWarning(
+        code="memory.failed", text=f"a part of the memory failed: {type(error).__name__}"
+    )
+
+
+def refused(reason: str) -> TurnWarning:
+    """Return the warning that something will not be stored."""
+    return TurnWarning(code="capture.refused", text=reason)
+
+
+def unacknowledged(what: str) -> TurnWarning:
+    """Return the warning that a write is not finished; it continues in the background."""
+    return TurnWarning(
+        code="capture.unacknowledged", text=f"{what} not stored yet; it may be later"
+    )
+
+
+def once(warnings: Iterable[TurnWarning]) -> tuple[TurnWarning, ...]:
+    """Return the first warning of each code, in order."""
+    first: dict[str, TurnWarning] = {}
+    for each in warnings:
+        first.setdefault(each.code, each)
+    return tuple(first.values())
+
+
+class Conditions:
+    """The state of each part of a turn; changes are logged, repetitions are not.
+
+    Args:
+        log: where changes are logged.
+        lane: in which they are written, so that a hanging disk delays nobody.
+    """
+
+    def __init__(self, log: EventLog, lane: Lane) -> None:
+        self._log = log
+        self._lane = lane
+        self._lock = threading.Lock()
+        self._codes: dict[str, str] = {}
+
+    def note(self, part: str, error: BaseException | TurnWarning | None) -> None:
+        """Record that a part failed for a reason, or works."""
+        found = error if isinstance(error, TurnWarning) or error is None else warning_of(error)
+        code = None if found is None else found.code
+        with self._lock:
+            before = self._codes.get(part)
+            if code == before:
+                return
+            try:
+                self._lane.submit(lambda: self._tell(part, code, before))
+            except LaneError:
+                # Not logged, so not recorded either: the next turn tries again.
+                return
+            if code is None:
+                del self._codes[part]
+            else:
+                self._codes[part] = code
+
+    def tell(self, event: str, **fields: str) -> None:
+        """Log an event each time it happens."""
+        with suppress(LaneError):
+            self._lane.submit(lambda: self._log.warning(event, **fields))
+
+    def _tell(self, part: str, code: str | None, before: str | None) -> None:
+        if code is None:
+            self._log.info("turn.recovered", part=part, after=before)
+        else:
+            self._log.warning("turn.degraded", part=part, code=code)

@@ -22,8 +22,15 @@ from memgraph.model.values import EdgeInput, Memory, MemoryInput, Name, Value, v
 from memgraph.rules.echo import MEMORY_ID
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.rules.workflow_candidates import DEFAULT_CONFIDENCE
-from memgraph.service.turns.places import Place, checked_text, place_of, several, storable, unfit
-from memgraph.service.turns.telling import warning_of
+from memgraph.service.turns.capturing import (
+    Place,
+    checked_text,
+    place_of,
+    several,
+    storable,
+    unfit,
+    warning_of,
+)
 from memgraph.service.turns.writing_back import WritingBack, scope_of, stored
 
 MAX_NODES = 2_000

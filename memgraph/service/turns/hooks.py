@@ -13,11 +13,10 @@ from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
 from memgraph.model.turns import StepContext, TurnContext, TurnWarning
 from memgraph.model.values import validated
 from memgraph.service.turns.base import Host
+from memgraph.service.turns.capturing import Place, once, place_of, refused, unfit
 from memgraph.service.turns.diagnosing import Diagnosing
 from memgraph.service.turns.lanes import LaneError
-from memgraph.service.turns.places import Place, place_of, unfit
 from memgraph.service.turns.showing import Wanted
-from memgraph.service.turns.telling import once, refused
 from memgraph.service.turns.writing_back import WritingBack
 
 PREPARE_MS = 30_000

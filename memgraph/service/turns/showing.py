@@ -15,12 +15,11 @@ from memgraph.model.receipts import Receipt
 from memgraph.model.turns import TurnWarning
 from memgraph.paths import Stamp
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.service.turns.capturing import Conditions, StoringHandle, warning_of
 from memgraph.service.turns.lanes import Lane, LaneError, Ticket
-from memgraph.service.turns.storing import StoringHandle
-from memgraph.service.turns.telling import Conditions, warning_of
 
 if TYPE_CHECKING:
-    from memgraph.model.bulletin import Issued
+    from memgraph.model.context import Issued
     from memgraph.service.memory_service import MemoryService
 
 MAX_VIEWS = 64

@@ -19,16 +19,26 @@ from memgraph.rules.dedup import content_hash
 from memgraph.rules.workflow import TICKED, parse
 from memgraph.rules.workflow_candidates import Candidate
 from memgraph.service.turns.base import Host
-from memgraph.service.turns.capturing import PASSING
+from memgraph.service.turns.capturing import (
+    PASSING,
+    Place,
+    StoringHandle,
+    checked_text,
+    once,
+    place_of,
+    refused,
+    several,
+    storable,
+    unacknowledged,
+    unfit,
+    warning_of,
+)
 from memgraph.service.turns.lanes import LaneError, TooLate
-from memgraph.service.turns.places import Place, checked_text, place_of, several, storable, unfit
-from memgraph.service.turns.storing import StoringHandle
-from memgraph.service.turns.telling import once, refused, unacknowledged, warning_of
 from memgraph.store import items
 
 if TYPE_CHECKING:
-    from memgraph.context.task_store import TaskMemoryStore
-    from memgraph.service.turns.storing import StoringHandle
+    from memgraph.context.stores import TaskMemoryStore
+    from memgraph.service.turns.capturing import StoringHandle
 
 
 # What a step thought and what its tools gave: items of its task, kept once however often told.

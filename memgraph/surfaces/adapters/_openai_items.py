@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from memgraph.errors import InvalidInput
-from memgraph.model.speaking import ToldAs
-from memgraph.model.transcript import Entry
+from memgraph.model.conversation import Entry, ToldAs
 
 _SPEAKERS: Final[Mapping[str, ToldAs]] = {"user": "person", "assistant": "agent"}
 _TEXT_OF: Final = {

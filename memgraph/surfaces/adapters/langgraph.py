@@ -12,8 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from memgraph.errors import ExtraMissing, InvalidInput
 from memgraph.model.enums import Scope, Sensitivity
-from memgraph.service.context.namespace_items import ItemPut, StoredItem
-from memgraph.service.context.namespaces import IMPORTANCE, NamespaceHandle
+from memgraph.service.context.namespaces import IMPORTANCE, ItemPut, NamespaceHandle, StoredItem
 from memgraph.service.orchestrator import Orchestrator
 
 try:

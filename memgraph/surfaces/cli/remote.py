@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import ssl
 
     from memgraph.client import Client, RemoteOrchestrator
-    from memgraph.client.copies import BackedUp, Exported
+    from memgraph.client.files import BackedUp, Exported
     from memgraph.surfaces.cli.invocation import Invocation
 
 SERVER_VARIABLE: Final = "MEMGRAPH_SERVER"

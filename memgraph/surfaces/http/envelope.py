@@ -1,21 +1,24 @@
-"""The envelope of every answer: a request id, headers of a private API, a line in the log.
-
-It is the outermost part of the application: unexpected errors end here, and are logged only by
-their class and place, because the text of an error may contain what was sent.
-"""
+"""Bodies of requests and answers."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
 import time
 import uuid
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Any, Final, TypeVar
+
+from fastapi import Request, Response
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from memgraph.errors import MemgraphError, ServerEnding
 from memgraph.log import EventLog, bug_fields
+from memgraph.model.values import Value
 from memgraph.surfaces.guarding import (
     ASGIApp,
     Headers,
@@ -146,3 +149,61 @@ def _code_of(body: bytes) -> str | None:
         # Mounted applications may answer in their own way.
         return None
     return code if isinstance(code, str) and _CODE.match(code) else None
+
+
+class ItemOf:
+    """An object that is documented as a value, and passed unchanged for the library to validate.
+
+    In a batch an invalid item is rejected by itself, and the others are processed.
+    """
+
+    def __init__(self, kind: type[Value]) -> None:
+        self._kind = kind
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        self._kind.model_rebuild()
+        return handler(self._kind.__pydantic_core_schema__)
+
+
+JSON: Final = "application/json"
+T = TypeVar("T")
+
+
+def answered(value: Value, *, status: int = 200) -> Response:
+    """Return a value as the body of an answer.
+
+    The declared response model documents it; the service's values are not validated again.
+    """
+    return Response(value.__pydantic_serializer__.to_json(value), status, media_type=JSON)
+
+
+def answered_as(adapter: TypeAdapter[T], value: T) -> Response:
+    """Return ``answered`` for a value that is no ``Value``, such as a dataclass."""
+    return Response(adapter.dump_json(value), media_type=JSON)
+
+
+def tagged(response: Response, request: Request) -> Response:
+    """Return an answer with an ETag of its bytes, or 304 when the client has these bytes."""
+    tag = f'"{hashlib.sha256(response.body).hexdigest()[:32]}"'
+    if _names(request.headers.get("if-none-match", ""), tag):
+        response = Response(status_code=304)
+    response.headers["ETag"] = tag
+    return response
+
+
+def done() -> Response:
+    """Return the empty answer to a change."""
+    return Response(status_code=204)
+
+
+def _names(asked: str, tag: str) -> bool:
+    return asked.strip() == "*" or tag in [
+        each.strip().removeprefix("W/") for each in asked.split(",")
+    ]

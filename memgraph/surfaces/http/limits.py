@@ -1,10 +1,4 @@
-"""Bounds on requests: size, time, rate and concurrency.
-
-A body is read whole before the application sees the request, so that a slow sender holds no thread.
-A sender whose key is unknown is authenticated before a large body is read, and when many such
-bodies are being read. Requests refused for their size or rate cost neither a thread nor file
-access.
-"""
+"""Limits of requests."""
 
 from __future__ import annotations
 
@@ -44,7 +38,6 @@ from memgraph.surfaces.guarding import (
     shown_key,
 )
 from memgraph.surfaces.http.problems import status_of
-from memgraph.surfaces.http.rates import MOST_KNOWN, Rates
 from memgraph.surfaces.pages import Pages
 from memgraph.surfaces.scopes import AUTHENTICATED, UNTIMED, WANTED
 
@@ -423,3 +416,35 @@ async def _refuse(send: Send, error: MemgraphError, status: int) -> None:
     if isinstance(error, Unauthenticated):
         headers.append((b"www-authenticate", b"Bearer"))
     await refuse(send, error, status, headers)
+
+
+MOST_KNOWN: Final = 10_000
+BURST_S: Final = 2.0
+"""The burst, in seconds of the rate."""
+
+
+class Rates:
+    """A token bucket for each source, with a capacity of ``BURST_S`` times the rate.
+
+    The generic cell rate algorithm (ITU-T I.371): for each source only the time is kept at which
+    its bucket will be full again. For use in one thread.
+
+    Args:
+        per_second: requests of one source.
+    """
+
+    def __init__(self, per_second: float) -> None:
+        self._interval_s = 1 / per_second
+        self._full_at: OrderedDict[str, float] = OrderedDict()
+
+    def take(self, source: str, now: float) -> float:
+        """Take one request; return the seconds to wait when there is none, else 0."""
+        full_at = max(self._full_at.get(source, now), now) + self._interval_s
+        wait = full_at - now - BURST_S
+        if wait > 0:
+            return wait
+        self._full_at[source] = full_at
+        self._full_at.move_to_end(source)
+        if len(self._full_at) > MOST_KNOWN:
+            self._full_at.popitem(last=False)
+        return 0.0

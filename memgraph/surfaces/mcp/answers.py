@@ -1,10 +1,16 @@
-"""Schemas of the tools' answers, against which clients validate them."""
+"""Answers of tools."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
+import mcp_types as types
 from pydantic import BaseModel, ConfigDict, Field
+
+from memgraph.context.blocks import as_json
+from memgraph.errors import MemgraphError
+from memgraph.rules.blocks import cleaned
+from memgraph.service.agent_tools import MAX_MESSAGE_CHARS
 
 Id = str
 Instant = str
@@ -142,3 +148,39 @@ class ContextAnswer(Answer):
     receipt_id: Id
     token_cost: int = Field(ge=0)
     degraded: list[str] = Field(description="What the memory had to do without, as codes.")
+
+
+def seen(value: Any) -> Any:
+    """Return a JSON value whose texts have only visible characters."""
+    if isinstance(value, str):
+        return cleaned(value)
+    if isinstance(value, dict):
+        return {seen(name): seen(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [seen(each) for each in value]
+    return value
+
+
+def tool_result(answer: dict[str, Any], text: str | None = None) -> types.CallToolResult:
+    """Return an answer twice, as the protocol requires: as a value, and as text.
+
+    Args:
+        text: the field that is meant to be read as it is; None: the text is the value in JSON.
+    """
+    told = seen(answer)
+    if text is not None:
+        told[text] = answer[text]
+    return types.CallToolResult(
+        content=[
+            types.TextContent(type="text", text=as_json(told) if text is None else answer[text])
+        ],
+        structured_content=told,
+    )
+
+
+def tool_error(error: MemgraphError) -> types.CallToolResult:
+    """Return an error for the model, so that it can fix its call."""
+    told = {"error": {"code": error.code, "message": error.message[:MAX_MESSAGE_CHARS]}}
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=as_json(seen(told)))], is_error=True
+    )

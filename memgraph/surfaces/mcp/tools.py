@@ -15,7 +15,6 @@ from memgraph.model.access import Permission
 from memgraph.model.context import BlockFormat
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import Name, Reason
-from memgraph.service.agent_graph import list_contradictions, relate_memories, trace_memory
 from memgraph.service.agent_tools import (
     AS_DATA,
     MAX_QUERY_CHARS,
@@ -33,8 +32,11 @@ from memgraph.service.agent_work import (
     confirm_fact,
     correct_fact,
     get_entity_info,
+    list_contradictions,
+    relate_memories,
     remember_fact,
     search_memory,
+    trace_memory,
 )
 from memgraph.surfaces.mcp import answers
 from memgraph.surfaces.mcp.doors import Door, place

@@ -12,13 +12,17 @@ from memgraph.surfaces.pictures.canvas import (
     DECIDED_STYLE,
     DERIVED_STYLE,
     EDGE_STYLES,
+    GAP_POINTS,
     INK,
+    MARGIN,
     TYPE_COLORS,
     LineStyle,
+    Listing,
+    Places,
     drawn,
+    labelled,
+    page,
 )
-from memgraph.surfaces.pictures.labels import GAP_POINTS, MARGIN, Places, labelled
-from memgraph.surfaces.pictures.page import Listing, page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

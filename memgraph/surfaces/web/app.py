@@ -18,7 +18,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from memgraph import __version__, errors
-from memgraph.config.console import ConsoleSettings
+from memgraph.config.server import ConsoleSettings
 from memgraph.errors import InvalidInput, MemgraphError, RequestRefused, Unauthenticated
 from memgraph.model.access import Principal
 from memgraph.service.access.gate import KEYLESS, Gate

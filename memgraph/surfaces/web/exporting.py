@@ -15,7 +15,7 @@ from memgraph.surfaces.web.rendering import FOLDER, environment
 if TYPE_CHECKING:
     import jinja2
 
-    from memgraph.model.cases import Case
+    from memgraph.model.graph import Case
     from memgraph.model.influence import SourceLines
 
 

@@ -28,7 +28,7 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.ids import CountingIds
-from memgraph.model.entity_items import MemoryScope, StoreItemInput
+from memgraph.model.entities import MemoryScope, StoreItemInput
 from memgraph.service.context.entity import mailboxes_of
 from memgraph.service.writing import Writer
 

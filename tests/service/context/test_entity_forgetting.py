@@ -22,7 +22,7 @@ from memgraph.clock import FixedClock
 from memgraph.errors import (
     InvalidInput,
 )
-from memgraph.model.entity_items import MemoryScope
+from memgraph.model.entities import MemoryScope
 
 
 def test_criteria_are_joined_by_and(ana: MemoryEntity, clock: FixedClock) -> None:

@@ -22,9 +22,9 @@ from memgraph.errors import (
     InvalidInput,
     StorageError,
 )
-from memgraph.model.entity_items import MemoryScope, MemorySource, MemoryTier
+from memgraph.model.entities import MemoryScope, MemorySource, MemoryTier
 from memgraph.model.enums import CapturedBy, MemoryKind, Scope
-from memgraph.service.linking import EntityLinker
+from memgraph.service.naming import EntityLinker
 
 
 def test_an_item_comes_back_as_it_was_given(ana: MemoryEntity, clock: FixedClock) -> None:

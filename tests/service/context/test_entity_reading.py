@@ -19,7 +19,7 @@ from memgraph import MemoryEntity, MemoryService, Orchestrator, Sensitivity, Vie
 from memgraph.errors import (
     AccessDenied,
 )
-from memgraph.model.entity_items import MemoryScope, MemoryTier
+from memgraph.model.entities import MemoryScope, MemoryTier
 from memgraph.model.enums import MemoryKind
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.providers.fake import FakeCompletion, FakeToolCalling
-from memgraph.service.life import aliases
+from memgraph.service.life import merging
 from memgraph.service.life.models import LanguageModel
 
 WHY = "asked for by the person"
@@ -175,7 +175,7 @@ class SameName(FakeCompletion):
     """Takes a name that it is asked about for the first of the known ones."""
 
     def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:
-        if schema == aliases.ANSWER_SCHEMA:
+        if schema == merging.ANSWER_SCHEMA:
             return {"same_as": 0, "confidence": 0.9}
         return {"entities": [{"name": "Vitka", "type": "Person"}]}
 

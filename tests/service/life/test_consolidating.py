@@ -13,8 +13,8 @@ from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock
 from memgraph.consolidation.ports import Budget, Page, PageProposal, ResolutionProposal
 from memgraph.errors import NotFound, ProviderAnswerInvalid, ProviderUnavailable
-from memgraph.model.consolidation import SessionReport
 from memgraph.model.enums import EdgeType, JobState, MemoryKind, MemoryType, Sensitivity
+from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
 from memgraph.service.life.consolidating import consolidate_pending
 from memgraph.store import journal, trust

@@ -12,8 +12,8 @@ from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.consolidation.ports import Page, PageProposal, ResolutionProposal
 from memgraph.errors import ProviderUnavailable
-from memgraph.model.consolidation import SessionReport
 from memgraph.model.enums import EdgeType, JobState, MemoryKind, Sensitivity
+from memgraph.model.jobs import SessionReport
 from memgraph.service.life import consolidating
 from memgraph.service.life.consolidating import consolidate_pending
 from memgraph.service.life.page_writing import StoreMoved

@@ -18,9 +18,9 @@ from memgraph.consolidation.ports import (
     ResolutionProposal,
     Suspicion,
 )
-from memgraph.model.consolidation import SessionReport
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import EdgeType, MemoryKind, Sensitivity
+from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
 from memgraph.service.life.consolidating import consolidate_session
 

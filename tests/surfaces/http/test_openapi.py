@@ -25,7 +25,7 @@ from serving_worlds import Served, serving
 
 from memgraph import Orchestrator
 from memgraph.context.counting import Counters
-from memgraph.model.ingest import Document
+from memgraph.model.sources import Document
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.app import openapi
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.surfaces.http.rates import BURST_S, MOST_KNOWN, Rates
+from memgraph.surfaces.http.limits import BURST_S, MOST_KNOWN, Rates
 
 TIMES = st.lists(st.floats(0, 10), min_size=1, max_size=60).map(sorted)
 

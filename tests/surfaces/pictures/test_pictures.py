@@ -20,16 +20,16 @@ from memgraph.model.values import StatusPeriod
 from memgraph.rules.decay import effective_confidence
 from memgraph.surfaces.cli.commands.pictures import _confidence
 from memgraph.surfaces.pictures import canvas, graphs, timelines
+from memgraph.surfaces.pictures.canvas import SIDES, Box, Listing, box_of, labelled, page
 from memgraph.surfaces.pictures.graphs import listings, picture, places
-from memgraph.surfaces.pictures.histories import accesses_of, held_of
-from memgraph.surfaces.pictures.labels import SIDES, Box, box_of, labelled
-from memgraph.surfaces.pictures.page import Listing, page
 from memgraph.surfaces.pictures.timelines import (
     Held,
     Shown,
+    accesses_of,
     bulletin_picture,
     changes,
     confidence_picture,
+    held_of,
 )
 
 DAY = 86_400_000

@@ -13,8 +13,7 @@ from console_browsing import HOME, Browser, Seen, console_served, harmless, toke
 from serving_worlds import Served
 
 from memgraph import Orchestrator
-from memgraph.model.access import Permission
-from memgraph.model.health import Measure, StoreHealth
+from memgraph.model.access import Measure, Permission, StoreHealth
 from memgraph.service.opened import Opened
 from memgraph.surfaces.web.pages.health import MEANS
 

@@ -13,7 +13,7 @@ from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
 
 if TYPE_CHECKING:
-    from memgraph.model.health import HealthMeasure, StoreHealth
+    from memgraph.model.access import HealthMeasure, StoreHealth
 
 
 def audit(

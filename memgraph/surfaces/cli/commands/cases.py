@@ -26,7 +26,7 @@ from memgraph.surfaces.cli.screen import Branch, Screen
 from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
-    from memgraph.model.cases import Case, CaseSide, Premise, Stale, Suggestion
+    from memgraph.model.graph import Case, CaseSide, Premise, Stale, Suggestion
     from memgraph.model.influence import SourceLines
 
 EdgeId = Annotated[str, typer.Argument(metavar="EDGE", help="The Contradicts edge's id.")]

@@ -13,7 +13,7 @@ from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Branch, Screen
 
 if TYPE_CHECKING:
-    from memgraph.model.history import Diff, History, MemoryEvent, PairEvent
+    from memgraph.model.graph import Diff, History, MemoryEvent, PairEvent
 
 _OF_MEMORIES = ("learnt", "replaced", "retracted", "restored")
 _OF_PAIRS = ("contradicted", "resolved", "dismissed", "reopened")

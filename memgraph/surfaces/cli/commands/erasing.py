@@ -83,8 +83,7 @@ def verify(
     Without --public-key it is compared with the key of this root. If the orchestrator is under this
     root, its journal must have the tombstones that the report names.
     """
-    from memgraph.service.erasing.checking import check_report
-    from memgraph.service.erasing.signing import read_report
+    from memgraph.service.erasing.signing import check_report, read_report
 
     given = invocation(context)
     text = report.read_text(encoding="utf-8")

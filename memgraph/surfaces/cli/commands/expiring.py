@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from memgraph.model.expiring import ExpiringMemory, ExpiringReport
+from memgraph.model.jobs import ExpiringMemory, ExpiringReport
 from memgraph.surfaces.cli.building import OrchestratorName, make_command
 from memgraph.surfaces.cli.commands.shaping import as_json, day, short, summary_of
 from memgraph.surfaces.cli.invocation import Report, invocation

@@ -19,8 +19,7 @@ from memgraph.surfaces.cli.screen import Screen, note, stages
 from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
-    from memgraph.model.consolidation import SessionReport
-    from memgraph.model.jobs import JobPlan, JobRun
+    from memgraph.model.jobs import JobPlan, JobRun, SessionReport
     from memgraph.service.life.worker import Worker
     from memgraph.service.memory_service import MemoryService
 

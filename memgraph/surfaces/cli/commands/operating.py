@@ -168,7 +168,7 @@ def restore(
 
     The old files go into memory/replaced/ and are never deleted.
     """
-    from memgraph.service.restoring import restore as put_back
+    from memgraph.service.maintenance import restore as put_back
 
     given = invocation(context)
     with given.service() as service:

@@ -135,8 +135,7 @@ def _bulletins(handle: Any, output: Path, form: str, limit: int) -> Report:
 
 
 def _confidence(handle: Any, output: Path, form: str, memory_id: str) -> Report:
-    from memgraph.surfaces.pictures.histories import accesses_of, held_of
-    from memgraph.surfaces.pictures.timelines import confidence_picture
+    from memgraph.surfaces.pictures.timelines import accesses_of, confidence_picture, held_of
 
     found = handle.history(memory_id)
     accesses = accesses_of(handle.impact(memory_id, max_nodes=MOST_RECEIPTS))

@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Request, Response
 from pydantic import Field
 
-from memgraph.model.health import StoreHealth
+from memgraph.model.access import StoreHealth
 from memgraph.model.values import Name, Value
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Auditor, untimed
+from memgraph.surfaces.http.envelope import answered
 from memgraph.surfaces.http.lengthy import lengthy_of
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["auditing"])

@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query, Response
 
 from memgraph.model.access import Permission
-from memgraph.model.cases import Case, StalePage
+from memgraph.model.graph import Case, StalePage
 from memgraph.model.values import Name
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.answering import answered, done
 from memgraph.surfaces.http.entering import Asking, Auditor, Reader, Writer
+from memgraph.surfaces.http.envelope import answered, done
 from memgraph.surfaces.http.routes.graph import EdgeIdPath
 from memgraph.surfaces.http.routes.memories import AsOf, Because
 

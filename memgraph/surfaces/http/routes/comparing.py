@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from memgraph.model.history import Diff, History
+from memgraph.model.graph import Diff, History
 from memgraph.model.values import Millis
-from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Reader
+from memgraph.surfaces.http.envelope import answered
 from memgraph.surfaces.http.routes.memories import MemoryIdPath
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["auditing"])

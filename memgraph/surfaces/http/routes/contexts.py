@@ -21,8 +21,8 @@ from memgraph.model.recall import Query as Question
 from memgraph.model.remote import Limit, TierPage
 from memgraph.model.values import Name, Value
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Reader
+from memgraph.surfaces.http.envelope import answered
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["contexts"])
 

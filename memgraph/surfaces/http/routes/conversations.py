@@ -18,9 +18,8 @@ from memgraph.model.remote import (
 )
 from memgraph.model.values import MAX_NAME_CHARS, EpisodeInput, Name, Value
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.answering import answered
-from memgraph.surfaces.http.bodies import ItemOf
 from memgraph.surfaces.http.entering import Reader, Writer
+from memgraph.surfaces.http.envelope import ItemOf, answered
 
 MAX_CURSOR_CHARS: Final = MAX_NAME_CHARS + 17
 

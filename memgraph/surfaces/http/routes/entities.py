@@ -11,8 +11,8 @@ from memgraph.model.entities import EntityInfo, EntityProfile
 from memgraph.model.remote import EntityList, EntityProposals, Limit
 from memgraph.model.values import Name, Reason, Value
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Admin, Reader
+from memgraph.surfaces.http.envelope import answered
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}/entities", tags=["entities"])
 

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Body, Depends, Request, Response
 from memgraph.model.erasing import ErasureReport, ErasureRequest
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import undivided, untimed
+from memgraph.surfaces.http.envelope import answered
 from memgraph.surfaces.http.lengthy import lengthy_of
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["erasure"])

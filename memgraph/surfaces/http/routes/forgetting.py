@@ -10,8 +10,8 @@ from pydantic import Field
 from memgraph.model.remote import MAX_BATCH, ForgottenList
 from memgraph.model.values import Name, Reason, Value
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Writer
+from memgraph.surfaces.http.envelope import answered
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["memories"])
 

@@ -12,8 +12,8 @@ from memgraph.model.graph import ContradictionPage, Subgraph
 from memgraph.model.remote import EdgeId
 from memgraph.model.values import EdgeInput, Millis, Name, Reason, Value
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.answering import answered, done
 from memgraph.surfaces.http.entering import Reader, Writer
+from memgraph.surfaces.http.envelope import answered, done
 from memgraph.surfaces.http.routes.memories import AsOf, Because
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["graph"])

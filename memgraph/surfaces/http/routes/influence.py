@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query, Response
 
 from memgraph.model.influence import Grounds, Impact, SourceLines
 from memgraph.model.values import Name
-from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Auditor
+from memgraph.surfaces.http.envelope import answered
 from memgraph.surfaces.http.routes.memories import AsOf, MemoryIdPath
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["auditing"])

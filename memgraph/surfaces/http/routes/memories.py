@@ -21,10 +21,9 @@ from memgraph.model.remote import (
 )
 from memgraph.model.values import Memory, MemoryInput, Millis, Name, Reason, Value
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.answering import answered, done, tagged
-from memgraph.surfaces.http.bodies import ItemOf
 from memgraph.surfaces.http.document import NOT_MODIFIED
 from memgraph.surfaces.http.entering import Reader, Writer
+from memgraph.surfaces.http.envelope import ItemOf, answered, done, tagged
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}/memories", tags=["memories"])
 

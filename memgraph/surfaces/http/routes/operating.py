@@ -9,8 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
 from memgraph.errors import AccessDenied, InvalidInput
-from memgraph.model.consolidation import SessionReport
-from memgraph.model.jobs import JobRun
+from memgraph.model.jobs import JobRun, SessionReport
 from memgraph.model.remote import AuditReport, Counts, JobBoard, JobEnded, Limit
 from memgraph.model.values import Millis, Name, Value
 from memgraph.rules.access import sees_everything
@@ -18,8 +17,8 @@ from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.service.outward import below
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Admin, Asking, Auditor, Reader, gate_of, untimed
+from memgraph.surfaces.http.envelope import answered
 from memgraph.surfaces.http.lengthy import lengthy_of
 
 UNTIMED = [Depends(untimed)]

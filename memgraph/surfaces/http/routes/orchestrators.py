@@ -11,8 +11,8 @@ from memgraph.model.values import Name, Value
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.service.outward import below
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.answering import answered
 from memgraph.surfaces.http.entering import Admin, Asking, Reader, gate_of
+from memgraph.surfaces.http.envelope import answered
 
 router = APIRouter(prefix="/v1/orchestrators", tags=["orchestrators"])
 

@@ -8,16 +8,15 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query, Request, Response
 from pydantic import Field, TypeAdapter
 
-from memgraph.model.bulletin import Issued
-from memgraph.model.expiring import ExpiringReport
+from memgraph.model.context import Issued
+from memgraph.model.jobs import ExpiringReport, Relevant
 from memgraph.model.recall import MAX_QUERY_CHARS, MAX_TOP_N, Bundle, RecallRequest
-from memgraph.model.reflection import Relevant
 from memgraph.model.remote import LatestReflection
 from memgraph.model.values import Name, Text, Value
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.answering import answered, answered_as, tagged
 from memgraph.surfaces.http.document import NOT_MODIFIED
 from memgraph.surfaces.http.entering import Reader
+from memgraph.surfaces.http.envelope import answered, answered_as, tagged
 from memgraph.surfaces.http.routes.memories import AsOf
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["recall"])

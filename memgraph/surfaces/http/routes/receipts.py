@@ -18,8 +18,8 @@ from memgraph.model.receipts import (
 from memgraph.model.remote import Limit
 from memgraph.model.values import Name
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.answering import answered, answered_as
 from memgraph.surfaces.http.entering import Auditor
+from memgraph.surfaces.http.envelope import answered, answered_as
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["receipts"])
 

@@ -10,14 +10,14 @@ from fastapi.responses import PlainTextResponse
 
 from memgraph.errors import AccessDenied, InvalidConfig, NotFound, Unauthenticated
 from memgraph.model.access import ANY, Permission
-from memgraph.model.running import Ready
+from memgraph.model.jobs import Ready
 from memgraph.model.values import Value
 from memgraph.rules.access import refusal
 from memgraph.service.meters import Exposing
 from memgraph.service.readiness import Readiness
-from memgraph.surfaces.http.answering import JSON, answered
 from memgraph.surfaces.http.document import problem_answers
 from memgraph.surfaces.http.entering import Asking, gate_of, principal_of
+from memgraph.surfaces.http.envelope import JSON, answered
 
 _MAKING: Final = threading.Lock()
 

@@ -20,8 +20,8 @@ from memgraph.model.sources import (
 )
 from memgraph.model.values import Reason, Value
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.answering import answered, done
 from memgraph.surfaces.http.entering import Admin, Auditor
+from memgraph.surfaces.http.envelope import answered, done
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}/sources", tags=["sources"])
 

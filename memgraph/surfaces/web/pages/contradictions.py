@@ -10,8 +10,8 @@ from starlette.responses import Response
 from memgraph.errors import InvalidInput
 from memgraph.graph.contradictions import MAX_SOUGHT_CHARS
 from memgraph.model.access import Permission
+from memgraph.surfaces.web.drawing import lines_of
 from memgraph.surfaces.web.exporting import case_document
-from memgraph.surfaces.web.grounds import lines_of
 from memgraph.surfaces.web.visiting import Page, Visit
 
 PER_PAGE: Final = 25

@@ -9,8 +9,8 @@ from starlette.responses import JSONResponse, Response
 
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
-from memgraph.model.cases import Stale
 from memgraph.model.enums import MemoryType, ShownStatus
+from memgraph.model.graph import Stale
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.web.drawing import EDGES, drawing, staleness
 from memgraph.surfaces.web.visiting import Page, Visit

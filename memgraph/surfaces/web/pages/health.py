@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 
-from memgraph.model.access import Permission
-from memgraph.model.health import Measure
+from memgraph.model.access import Measure, Permission
 from memgraph.surfaces.web.visiting import Page, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memgraph.model.health import StoreHealth
+    from memgraph.model.access import StoreHealth
 
 EXAMPLES: Final = 5
 MEANS: Final[Mapping[Measure, str]] = {

@@ -9,8 +9,7 @@ from starlette.responses import Response
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
-from memgraph.surfaces.web.charts import ribbon, step_chart
-from memgraph.surfaces.web.grounds import lines_of
+from memgraph.surfaces.web.drawing import lines_of, ribbon, step_chart
 from memgraph.surfaces.web.visiting import Page, Visit
 
 PER_PAGE: Final = 25

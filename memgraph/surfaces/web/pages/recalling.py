@@ -12,7 +12,7 @@ from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.values import validated
 from memgraph.service.orchestrator import Orchestrator
-from memgraph.surfaces.web.scoring import scored
+from memgraph.surfaces.web.drawing import scored
 from memgraph.surfaces.web.visiting import Page, Visit
 
 TOP_N: Final = 10
