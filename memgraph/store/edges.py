@@ -342,8 +342,8 @@ class FoundContradiction:
     created_at: int
 
 
-def _seen_contradictions(view: View) -> sa.Select[Any]:
-    e, m = tables.edges.alias("e"), tables.memories.alias("m")
+def _seen_contradictions(view: View, e: sa.FromClause) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
     seen = (
         sa.exists().where(view.where(m), m.c.memory_id == e.c[end]).correlate(e)
         for end in ("from_memory_id", "to_memory_id")
@@ -355,10 +355,10 @@ def _seen_contradictions(view: View) -> sa.Select[Any]:
 
 @prepared
 def _open_contradictions(view: View) -> sa.Select[Any]:
-    found = _seen_contradictions(view)
-    place, e = found.selected_columns[0], found.froms[0]
-    found = found.where(place > value("place"), e.c.resolved_at.is_(None))
-    return found.order_by(place).limit(value("limit"))
+    e = tables.edges.alias("e")
+    found = _seen_contradictions(view, e)
+    found = found.where(place_of(e) > value("place"), e.c.resolved_at.is_(None))
+    return found.order_by(place_of(e)).limit(value("limit"))
 
 
 def open_contradictions(
@@ -371,10 +371,9 @@ def open_contradictions(
 
 @prepared
 def _last_contradiction(view: View) -> sa.Select[Any]:
-    found, edge_id = _seen_contradictions(view), value("edge_id")
-    place, e = found.selected_columns[0], found.froms[0]
-    found = found.where(edge_id.is_(None) | (e.c.edge_id == edge_id))
-    return found.order_by(place.desc()).limit(1)
+    e, edge_id = tables.edges.alias("e"), value("edge_id")
+    found = _seen_contradictions(view, e).where(edge_id.is_(None) | (e.c.edge_id == edge_id))
+    return found.order_by(place_of(e).desc()).limit(1)
 
 
 def last_contradiction(
