@@ -20,8 +20,6 @@ from memgraph.model.recall import (
     RecallRequest,
     Then,
 )
-from memgraph.providers.reranking import usable_places
-from memgraph.retrieval.reranking import reranked, sendable, widened
 from memgraph.rules.scope import Viewer
 from memgraph.service.embedding import other_model
 from memgraph.service.opened import Opened
@@ -235,6 +233,10 @@ def answer_reranked(
     Args:
         ask: recall without a reranker; it has closed its snapshot when it returns.
     """
+    # Loaded where a reranker is configured alone.
+    from memgraph.providers.reranking import usable_places
+    from memgraph.retrieval.reranking import reranked, sendable, widened
+
     chosen, retrieval = opened.settings.memory.reranker, opened.settings.memory.retrieval
     top_n = request.top_n or retrieval.top_n
     pool = ask(widened(request, top_n, chosen.candidates))
