@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import httpx
 import tenacity
 
 from memgraph.errors import (
@@ -34,31 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
 
-
-# Limits on the answer that an HTTP client reads. Loaded with litellm, which brings httpx.
+    import httpx
 
 
 MAX_ANSWER_BYTES: Final = 4_000_000
 """Longest body that is read."""
-
-
-class _Bounded(httpx.SyncByteStream):
-    def __init__(self, stream: httpx.SyncByteStream, seconds: float) -> None:
-        self._stream = stream
-        self._until = time.monotonic() + seconds
-
-    def __iter__(self) -> Iterator[bytes]:
-        received = 0
-        for chunk in self._stream:
-            received += len(chunk)
-            if received > MAX_ANSWER_BYTES:
-                raise ValueError("the answer is too long")
-            if time.monotonic() > self._until:
-                raise httpx.ReadTimeout("the answer comes too slowly")
-            yield chunk
-
-    def close(self) -> None:
-        self._stream.close()
 
 
 def bound(client: httpx.Client, seconds: float) -> None:
@@ -66,10 +45,29 @@ def bound(client: httpx.Client, seconds: float) -> None:
 
     The client's own timeout begins anew with every byte.
     """
+    import httpx  # litellm brings it
+
+    class Bounded(httpx.SyncByteStream):
+        def __init__(self, stream: httpx.SyncByteStream) -> None:
+            self._stream = stream
+            self._until = time.monotonic() + seconds
+
+        def __iter__(self) -> Iterator[bytes]:
+            received = 0
+            for chunk in self._stream:
+                received += len(chunk)
+                if received > MAX_ANSWER_BYTES:
+                    raise ValueError("the answer is too long")
+                if time.monotonic() > self._until:
+                    raise httpx.ReadTimeout("the answer comes too slowly")
+                yield chunk
+
+        def close(self) -> None:
+            self._stream.close()
 
     def wrap(response: httpx.Response) -> None:
         if isinstance(response.stream, httpx.SyncByteStream):
-            response.stream = _Bounded(response.stream, seconds)
+            response.stream = Bounded(response.stream)
 
     hooks = client.event_hooks
     client.event_hooks = {**hooks, "response": [*hooks.get("response", []), wrap]}
