@@ -197,8 +197,6 @@ def _run_once(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[F
 
 def _watch(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[FileResult]:
     """Show every run as it ends; return the last results when interrupted."""
-    pass  # merged
-
     kept: deque[FileResult] = deque(maxlen=MAX_KEPT)
     stop = threading.Event()
     screen = None if line.as_json else line.screen()

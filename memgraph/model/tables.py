@@ -7,7 +7,7 @@ these classes do not validate (``MemoryInput`` does), the CHECK constraints have
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 from sqlalchemy.ext.hybrid import hybrid_property
@@ -58,10 +58,6 @@ from memgraph.model.record_tables import (
     RecallItemRow,
     RecallRow,
 )
-
-if TYPE_CHECKING:
-    pass  # merged
-
 
 # The tables of whom and what memories name.
 

@@ -215,8 +215,6 @@ def bounded_client(seconds: float) -> Any:
 
     ``seconds`` are for the whole body, not from one byte to the next. Needs `load`.
     """
-    pass  # merged
-
     handler = _module("litellm.llms.custom_httpx.http_handler").HTTPHandler()
     bound(handler.client, seconds)
     return handler

@@ -360,7 +360,5 @@ def _told_by_a_model(session_id: str | None) -> Source:
 
 
 def _type_of(content: str) -> MemoryType:
-    pass  # merged
-
     [(guessed, _)] = classify_types([content])
     return MemoryType.FACT if guessed in (None, MemoryType.IDENTITY) else guessed

@@ -257,8 +257,6 @@ class WritingHandle(Handle):
         Raises:
             InvalidInput: too many or too few, or an invalid reason.
         """
-        pass  # merged
-
         because = self._because(reason)
         ids = self._whole_ids(within_batch(memory_ids))
         refused: list[MemgraphError] = []

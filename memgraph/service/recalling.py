@@ -82,8 +82,6 @@ def _answered(opened: Opened, viewer: Viewer, request: RecallRequest, then: Then
 
     if not reranks:
         return ask(request)
-    pass  # merged
-
     return answer_reranked(opened, request, ask)
 
 

@@ -24,7 +24,7 @@ from memgraph.store.snapshot import Snapshot, Transaction
 
 P = ParamSpec("P")
 Column = sa.ColumnElement[Any]
-Shapes = 256
+SHAPES = 256
 """So many shapes of one statement are kept."""
 
 
@@ -120,7 +120,7 @@ def prepared(build: Callable[P, sa.ClauseElement]) -> Callable[P, Statement]:
     The arguments are hashable and few: a view's shape, a flag. What they leave open is a ``value``.
     """
 
-    @lru_cache(maxsize=Shapes)
+    @lru_cache(maxsize=SHAPES)
     def compiled(*shape: Any, **named: Any) -> Statement:
         return Statement(build(*shape, **named))
 

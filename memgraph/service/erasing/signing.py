@@ -307,7 +307,7 @@ class RedactionProofs:
             signature = told.signature
             if signature is None or signature.public_key != self._key:
                 continue
-            if fits(signature, _proofs_said(told)):
+            if fits(signature, _accepted_bytes(told)):
                 found |= {(each.seq, each.hash, each.details) for each in told.redactions}
         return frozenset(found)
 
@@ -345,7 +345,7 @@ def _accept(paths: OrchestratorPaths, listed: Sequence[Redaction], *, at: int, r
         RedactedEntry(seq=each.seq, hash=each.hash, details=each.details) for each in listed
     )
     told = AcceptedRedactions(at=at, reason=reason, redactions=entries)
-    signed = told.model_copy(update={"signature": sign(_proofs_said(told), paths.root)})
+    signed = told.model_copy(update={"signature": sign(_accepted_bytes(told), paths.root)})
     folder = paths.erasures
     folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / f"{ACCEPTED}{at}-{listed[-1].seq}.json"
@@ -364,5 +364,5 @@ def write_new(path: Path, text: str) -> None:
     fsync(path.parent)
 
 
-def _proofs_said(told: AcceptedRedactions) -> bytes:
+def _accepted_bytes(told: AcceptedRedactions) -> bytes:
     return compact_json(told.model_dump(mode="json", exclude={"signature"})).encode()

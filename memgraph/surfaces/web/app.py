@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from anyio.to_thread import run_sync
@@ -33,10 +33,6 @@ from memgraph.surfaces.web.rendering import Assets, environment
 from memgraph.surfaces.web.sessions import MS_PER_MINUTE, Session, Sessions, SignIns
 from memgraph.surfaces.web.tokens import FIELD, HEADER, Tokens
 from memgraph.surfaces.web.visiting import PLACE, VISIT, Arrival, Page, Visit
-
-if TYPE_CHECKING:
-    pass  # merged
-
 
 # What every answer of the console tells the browser: whatever a page holds, it loads and runs
 # nothing that is not the console's own.

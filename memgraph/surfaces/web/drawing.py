@@ -196,7 +196,7 @@ def _y(value: float) -> float:
     return round(HEIGHT * (1.0 - min(max(value, 0.0), 1.0)), 2)
 
 
-SCORING_LEAST: Final = 0.0005
+LEAST_CHANGE: Final = 0.0005
 """Modifiers that change a score by less are not shown."""
 
 
@@ -257,7 +257,7 @@ def _scored(item: RecallItem, best: float, depth: int, top: float) -> Scored:
         modifiers=tuple(
             Bar(name, f"× {factor:.3f}", _percent(factor, top), lowers=factor < 1.0)
             for name, factor in item.modifiers.items()
-            if abs(factor - 1.0) >= SCORING_LEAST
+            if abs(factor - 1.0) >= LEAST_CHANGE
         ),
     )
 
