@@ -64,6 +64,17 @@ def test_importing_does_next_to_nothing() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_the_service_loads_no_database_before_an_orchestrator_is_asked_for() -> None:
+    script = (
+        "import sys; from memgraph import MemoryService\n"
+        "print([m for m in ('sqlalchemy', 'pysqlite3', 'numpy', 'httpx') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.strip() == "[]"
+
+
 def test_recall_and_health_do_not_load_what_only_writers_need(tmp_path: Path) -> None:
     with memgraph.MemoryService(tmp_path, environ={}, background=False) as service:
         orc = service.orchestrator("o", create=True)

@@ -59,7 +59,7 @@ class AuditingHandle(Handle):
         Raises:
             InvalidInput: an invalid limit, or too many examples.
         """
-        from memgraph.service.readiness import store_health
+        from memgraph.service.store_health import store_health
 
         with self._service.opened(self.name) as opened:
             return store_health(

@@ -412,7 +412,7 @@ class IngestingHandle(Handle):
             NotFound: it was not dropped here, or is hidden from this handle.
         """
         from memgraph.model.remote import IngestedFile
-        from memgraph.service.loading import uploads
+        from memgraph.service.intake import uploads
         from memgraph.service.manifests import no_file, seen_file
 
         reader = self._file_reader(everything)
@@ -516,7 +516,7 @@ class IngestingHandle(Handle):
         Raises:
             InvalidInput: it is not such a value.
         """
-        from memgraph.service.loading import viewer_of_sender
+        from memgraph.service.intake import viewer_of_sender
 
         viewer, actor = viewer_of_sender(sender)
         return self._service.orchestrator(self.name, viewer=viewer, actor=actor)

@@ -36,10 +36,10 @@ from memgraph.providers.embedding import (
 )
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.service.background import InFlight
-from memgraph.service.loading import Intake
+from memgraph.service.intake import Intake
 from memgraph.service.meters import SILENT, Meters
 from memgraph.service.pool import Pool
-from memgraph.service.readiness import Troubles
+from memgraph.service.troubles import Troubles
 
 if TYPE_CHECKING:
     from sqlmodel import Session

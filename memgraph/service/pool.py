@@ -18,7 +18,7 @@ from memgraph.errors import (
     MemoryDisabled,
     StorageError,
 )
-from memgraph.service.readiness import Troubles
+from memgraph.service.troubles import Troubles
 
 if TYPE_CHECKING:
     from memgraph.service.opened import Opened

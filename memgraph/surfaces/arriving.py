@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from memgraph.errors import RequestRefused, RequestTimeout
 from memgraph.model.remote import Uploaded
-from memgraph.service.loading import Draft
+from memgraph.service.intake import Draft
 
 PIECE: Final = 1 << 18
 """Bytes of a file written at a time."""

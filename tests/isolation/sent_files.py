@@ -12,7 +12,7 @@ from canaries import PROJECTS, TASKS, Canary, World
 from ingest.pipeline import IngestPipeline
 from memgraph import Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.rules.scope import ScopeFacts
-from memgraph.service.loading import draft
+from memgraph.service.intake import draft
 
 Place = tuple[Scope, str | None, Sensitivity]
 

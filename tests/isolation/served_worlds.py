@@ -28,8 +28,8 @@ from memgraph.model.access import Permission
 from memgraph.service.access import gate as gate_module
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
+from memgraph.service.intake import Intake
 from memgraph.service.life import merging
-from memgraph.service.loading import Intake
 from memgraph.surfaces.http import streaming
 from memgraph.surfaces.metrics import PrometheusMeters
 from memgraph.surfaces.recording import Recorded

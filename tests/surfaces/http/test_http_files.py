@@ -22,7 +22,7 @@ from ingest.pipeline import IngestPipeline
 from ingest.reasons import Reason, refuse
 from memgraph.model.enums import MemoryStatus, Sensitivity
 from memgraph.rules.scope import Viewer
-from memgraph.service.loading import Intake
+from memgraph.service.intake import Intake
 from memgraph.surfaces.http.envelope import Envelope
 
 FILES = "/v1/orchestrators/orc-1/ingest/files"

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from memgraph.errors import RequestTimeout
 from memgraph.model.remote import IngestedFile, IngestPage, Limit, Uploaded
 from memgraph.model.values import Name
-from memgraph.service.loading import draft
+from memgraph.service.intake import draft
 from memgraph.surfaces.arriving import taken
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.entering import Asking, Reader, Writer, gate_of, sees_whole, untimed

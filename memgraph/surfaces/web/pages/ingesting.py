@@ -12,7 +12,7 @@ from memgraph.model.access import Permission
 from memgraph.model.remote import Uploaded
 from memgraph.model.values import Memory
 from memgraph.rules.access import sees_whole
-from memgraph.service.loading import Draft, draft
+from memgraph.service.intake import Draft, draft
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.arriving import taken
 from memgraph.surfaces.scopes import UNTIMED
