@@ -78,6 +78,7 @@ def _compared(a: Sentence, b: Sentence) -> Finding | None:
         return _changed(a, b)
     return (
         _aligned(a, b)
+        or _aligned(_role_first(a), _role_first(b))
         or _reordered(a, b)
         or _changed(a, b)
         or _lived(a, b)
@@ -116,6 +117,29 @@ def _with_verb(a: Sentence, b: Sentence) -> Sentence:
     return replace(a, verb=places[0]) if places else a
 
 
+def _role_first(a: Sentence) -> Sentence:
+    """Return "our treasurer is Ann" for "Ann is our treasurer"; ``a`` for another shape."""
+    if a.verb < 1 or a.mode or a.past or a.tokens[a.verb].key != "be":
+        return a
+    name, role = a.subject, a.tokens[a.verb + 1 :]
+    if not role or not _DEFINITE_ROLE.search(a.text) or role[0].kind in ("prep", "name"):
+        return a
+    head = next((at for at, t in enumerate(role) if t.kind == "prep"), len(role))
+    if any(not t.text[0].isupper() or t.is_value for t in name) or role[head - 1].kind != "word":
+        return a
+    if not _AGENT_NOUN.search(role[head - 1].text.lower()) or any(t.is_value for t in role):
+        return a
+    names = [token._replace(kind="name") for token in name]
+    return replace(a, tokens=(*role, a.tokens[a.verb], *names), verb=len(role))
+
+
+_DEFINITE_ROLE: Final = re.compile(
+    r"\b(?:is|are|became|become)(?: (?:now|still|currently))? (?:the|our|my) "
+    r"|\b(?:elected|appointed|voted|took over as|taken over as) "
+)
+_AGENT_NOUN: Final = re.compile(
+    r"\w(?:er|or|ist|ant|ian|man|woman|person|chief|head|lead|chair|host|boss|president|contact)$"
+)
 _MOST_TOKENS: Final = 20
 
 
@@ -344,6 +368,8 @@ def _takes_one(
             # Anna may be the sponsor of Atlas and of Borealis.
             several = all(t.text[0].isupper() for t in subject)
             return named and (not several or before.key in lexicon.TITLES)
+        if {t.key for t in subject} & lexicon.ONLY_ONE:
+            return True
         return named and not {t.key for t in subject} & lexicon.SEVERAL
     if verb.key == "go":
         return linked and named and not person
@@ -553,7 +579,7 @@ def _moved(a: Sentence, b: Sentence) -> Finding | None:
     # The subject of the earlier one is what is said to have changed.
     if len(thing) > 1 and thing <= _content(a.subject) and any(t.kind in _TIMES for t in new):
         return changed if any(t.kind in _TIMES for t in a.tokens[a.verb :]) else None
-    if not _content(a.subject) - _AGENTS - {"i"} <= thing | subject:
+    if not _content(a.subject) - _AGENTS - {"i"} <= thing | subject | _content(topic):
         return None
     values = [t.kind for t in new if t.is_value]
     rest = [t for t in a.tokens[a.verb + 1 :] if _key(t) not in thing and t.kind != "prep"]

@@ -105,6 +105,22 @@ ALIASES: Final = {
         "grow": "grew grown",
         "rise": "rose risen",
         "fall": "fell fallen",
+        "shrink": "shrank shrunk",
+        "choose": "chose chosen",
+        "draw": "drew drawn",
+        "fly": "flew flown",
+        "ride": "rode ridden",
+        "sing": "sang sung",
+        "speak": "spoke spoken",
+        "swim": "swam swum",
+        "wear": "wore worn",
+        "sink": "sank sunk",
+        "rebind": "rebound",
+        "bring": "brought",
+        "sleep": "slept",
+        "spend": "spent",
+        "withdraw": "withdrew withdrawn",
+        "undergo": "underwent",
         "flat": "apartment",
         "holiday": "holidays vacation",
         "ten_thousand": "10k",
@@ -128,7 +144,8 @@ PAST_AUX: Final = words("was were had did war waren hatte était estaba")
 PAST_FORMS: Final = words(
     "went came bought sold took gave made got saw met ate drank wrote spoke sent spent lost won "
     "found left built broke chose flew grew fell held paid sat stood wore drew knew began became "
-    "forgot said told thought brought caught taught ran swam rose drove slept felt kept led meant"
+    "forgot said told thought brought caught taught ran swam rose drove slept felt kept led meant shrank "
+    "rode sang sank withdrew"
 )
 PREPS: Final = words(
     "in on at to for of by from with without into onto over under above below after before until "
@@ -289,7 +306,8 @@ SINGLE: Final = _stems(
     "sit park deploy happen default point resolve listen bind publish track manage own "
     "lead maintain authenticate bank cost take_place hold train bear found place terminate house "
     "study_at work serve run_by schedule print render expire seat stand book bill commute come "
-    "depart arrive be supply provide teach"
+    "depart arrive be supply provide teach insure register enrol sort pay heat power lodge moor "
+    "dock licence license audit clean"
 )
 """Verbs whose place or complement (with a preposition, or after a passive) is one at a time."""
 
@@ -361,8 +379,11 @@ _HOLD: Final = (
 _TOOL: Final = "use run host store be build write keep deploy track manage do pay supply get have "
 SEVERAL: Final = _stems(
     "sister brother son daughter cousin uncle aunt niece nephew friend colleague neighbour "
-    "flatmate child hobby language skill pet"
+    "flatmate child hobby language skill pet customer member partner roommate classmate teammate "
+    "lodger grandmother grandfather letter number"
 )
+ONLY_ONE: Final = _stems("favourite favorite nickname surname motto")
+"""Words by which a subject has one value, whatever it is: "my favourite tea"."""
 TITLES: Final = _stems("team mr mrs ms dr frau herr company group squad the")
 EVENTS: Final = _stems("have go meet see travel fly visit attend")
 """Verbs whose day is that of one occasion among others."""
@@ -388,14 +409,15 @@ MOVES: Final = {
          "prefer like work authenticate train study bill run sit host"),
         ("rename rebrand retitle", "call name be"),
         ("rewrite reimplement", "write implement build be use run"),
-        ("upgrade downgrade update bump", "run use be have require need"),
+        ("upgrade downgrade update bump reinstall", "run use be have require need"),
         ("change adjust", "be begin end run use take get have cost expire open close "
          "leave last"),
-        ("postpone reschedule delay adjourn", "be begin end open close leave take "
+        ("postpone reschedule delay adjourn shift", "be begin end open close leave take "
          "happen schedule plan place arrive start"),
+        ("prolong renew", "be end expire run last have"),
         ("raise lower reduce increase extend shorten cut grow shrink rise fall drop double halve "
          "expand jump climb sink", "be have cost last take need hold grant contain seat "
-         "run charge employ keep pay get allow expire stand count weigh"),
+         "run charge employ keep pay get allow expire stand count weigh end"),
         ("replace swap exchange supersede", _TOOL + "need require teach lead manage"),
         ("promote appoint elect", "be work"),
         ("transfer", "be own lead manage coach teach maintain run do handle"),

@@ -94,6 +94,14 @@ _PHRASES: Final = tuple(
          r"\b(?:has|have|need|needs) to\b|\b(?:is|are|am) (?:required|obliged) to\b", " must "),
         ("used",
          r"\b(?:used to)\b", " formerly "),
+        ("all",
+         r",? (?:after|at) all(?=[.,!]?$)", ""),
+        ("half",
+         r"\bevery half(?:-| an )?(?: )?hour\b", "every 30 minutes"),
+        ("elected appointed voted became become took taken",
+         r"\b(?:(?:was|has been|were) (?:elected|appointed|voted)(?: as)?"
+         r"|(?:became|has become)(?= (?:the|our|my)\b)|(?:took|has taken) over as)"
+         r"(?: (?:the|our|my))?(?: new)?(?= [a-z])(?! an? )", "is now the"),
         ("these present moment now here by meanwhile "
          "meantime as nowadays lately recently from for last",
          r"\b(?:these days|at (?:present|the moment)|from (?:now|here) on|by now|meanwhile|"
@@ -106,6 +114,9 @@ _PHRASES: Final = tuple(
          r"|yesterday|tonight)\b(?! of\b)", " lately "),
         ("up down",
          r"\b(?:went|gone|goes|is|are|came) (?:up|down) to\b", "raised to"),
+        ("back forward off",
+         r"\b(?:pushed|put|moved|brought|pulled|set) (?:back|forward|off) (?=(?:to|until|by)\b)",
+         "postponed "),
         ("handed",
          r"\bhanded over\b|\bhanded(?= .{0,60}\bover\b)", "dropped"),
         ("up rid",

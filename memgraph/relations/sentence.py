@@ -686,6 +686,7 @@ class _Reader:
                 and not after_low.endswith(("ed", "ing"))
                 and not low.endswith("ed")
                 and at + 2 < len(self.tokens)
+                and not self.tokens[at + 2].is_value
             ):
                 return False
         plural = self.lows[at - 1].endswith("s") and not self.lows[at - 1].endswith("ss")
