@@ -70,6 +70,7 @@ def _compared(a: Sentence, b: Sentence) -> Finding | None:
     if ": " in a.text and ": " in b.text:
         return None
     a, b = _with_verb(a, b), _with_verb(b, a)
+    b = _done_again(a, b)
     if a.verb < 1 or b.verb < 1 or max(len(a.tokens), len(b.tokens)) > _MOST_TOKENS:
         return None
     if a.deictic or b.deictic:
@@ -117,6 +118,17 @@ def _with_verb(a: Sentence, b: Sentence) -> Sentence:
     return replace(a, verb=places[0]) if places else a
 
 
+def _done_again(a: Sentence, b: Sentence) -> Sentence:
+    """Return "is now painted" for "was repainted" beside "is painted"; else ``b``."""
+    if a.verb < 1 or b.verb < 1 or b.mode:
+        return b
+    verb = a.tokens[a.verb]
+    if b.tokens[b.verb].key != f"re{verb.key}" or a.passive != b.passive:
+        return b
+    tokens = (*b.tokens[: b.verb], verb, *b.tokens[b.verb + 1 :])
+    return replace(b, tokens=tokens, past=False, changed=True)
+
+
 def _role_first(a: Sentence) -> Sentence:
     """Return "our treasurer is Ann" for "Ann is our treasurer"; ``a`` for another shape."""
     if a.verb < 1 or a.mode or a.past or a.tokens[a.verb].key != "be":
@@ -127,7 +139,10 @@ def _role_first(a: Sentence) -> Sentence:
     head = next((at for at, t in enumerate(role) if t.kind == "prep"), len(role))
     if any(not t.text[0].isupper() or t.is_value for t in name) or role[head - 1].kind != "word":
         return a
-    if not _AGENT_NOUN.search(role[head - 1].text.lower()) or any(t.is_value for t in role):
+    superlative = any(t.text.endswith("est") for t in role[: head - 1])
+    if any(t.is_value for t in role) or not (
+        superlative or _AGENT_NOUN.search(role[head - 1].text.lower())
+    ):
         return a
     names = [token._replace(kind="name") for token in name]
     return replace(a, tokens=(*role, a.tokens[a.verb], *names), verb=len(role))
@@ -138,7 +153,7 @@ _DEFINITE_ROLE: Final = re.compile(
     r"|\b(?:elected|appointed|voted|took over as|taken over as) "
 )
 _AGENT_NOUN: Final = re.compile(
-    r"\w(?:er|or|ist|ant|ian|man|woman|person|chief|head|lead|chair|host|boss|president|contact)$"
+    r"(?:er|or|ist|ant|ian|man|woman|person|chief|head|lead|chair|host|boss|president|contact)$"
 )
 _MOST_TOKENS: Final = 20
 
@@ -294,6 +309,9 @@ def _slot(
     one, other = _bare(one), _bare(other)
     if not one or not other:
         return None
+    # "debug in staging" / "warning in production": each holds under its own circumstances.
+    if all(any(t.key in _CIRCUMSTANCE_PREPS for t in tokens) for tokens in (one, other)):
+        return None
     reason = f"same subject and attribute, other value: {shown(one)} / {shown(other)}"
     kinds, other_kinds = [t.kind for t in one], [t.kind for t in other]
     if set(kinds) & _TIMES and not set(kinds) <= _TIMES:
@@ -309,11 +327,14 @@ def _slot(
         pair = (one[0].key, other[0].key)
         if pair in lexicon.OPPOSITES:
             return _finding(b, f"opposite states: {one[0].text} / {other[0].text}")
-        if verb in ("be", stem("use")) and _shared(lexicon.KINDS, *pair):
+        if (a.passive or verb in ("be", stem("use"))) and _shared(lexicon.KINDS, *pair):
             return _finding(b, reason)
     if {t.key for t in (*one, *other)} & ({"and"} | lexicon.CIRCUMSTANCES):
         return None
     return _finding(b, reason) if _takes_one(a, b, left[0], one, other) else None
+
+
+_CIRCUMSTANCE_PREPS: Final = frozenset({"in", "for", "on", "during"})
 
 
 def _bare(tokens: Sequence[Token]) -> tuple[Token, ...]:
@@ -332,7 +353,8 @@ def _takes_one_value(a: Sentence, at: int, kind: str) -> bool:
     if kind in _TIMES and verb in lexicon.EVENTS and a.first | a.tokens[0].text[0].isupper():
         return False
     if kind in ("version", "ordinal", "code", "address") or before.kind == "name":
-        return verb not in lexicon.MANY or verb in (stem("use"), stem("need"))
+        named = verb == "have" and at > a.verb + 1 and before.kind == "word"
+        return named or verb not in lexicon.MANY or verb in (stem("use"), stem("need"))
     return True
 
 
@@ -454,6 +476,12 @@ def _changed(a: Sentence, b: Sentence) -> Finding | None:
             )
         return None
     if b.mode:
+        return None
+    if a.mode == "not" and a.tokens[a.verb].key == "have" and verb.key in lexicon.GAINS:
+        same = _content(a.subject) - _AGENTS == _content(b.subject) - _AGENTS
+        gained = _content(a.tokens[a.verb + 1 :])
+        if same and b.past and gained and gained <= _content(_object(b)):
+            return Finding(Relation.UPDATES, f"it is there now: {verb.text}", changed=True)
         return None
     if verb.key in lexicon.ENDS and (found := _ended(a, b)) is not None:
         return found
@@ -636,6 +664,10 @@ def _reversed(a: Sentence, b: Sentence) -> Finding | None:
     """Compare "the clinic accepts X" with "X is no longer accepted by the clinic"."""
     one, other = _active(a, b), _active(b, a)
     if one is a and other is b:
+        return None
+    # "Logs are kept for 30 days" and "we keep backups for 90" are about two things.
+    patient, whole = (a.subject, b) if one is not a else (b.subject, a)
+    if not _content(patient) <= _content(whole.tokens):
         return None
     return _aligned(one, other)
 

@@ -28,14 +28,14 @@ ALIASES: Final = {
     form: word
     for word, forms in {
         # Function words and everyday verbs of other languages, read as their English twins.
-        "the": "der die das den dem des le la les el los las du del dal",
+        "the": "der das dem des le les el los las du del dal",
         "a": "ein eine einen einem einer eines une un unos unas",
-        "be": "ist sind wird werden est sont es está están son sommes bin",
+        "be": "ist sind wird werden est sont es está están sommes",
         "in": "im dans en à au aux bei am um zu",
         "on": "auf sur",
         "of": "von de vom",
-        "with": "mit avec con",
-        "for": "für pour para",
+        "with": "avec con",
+        "for": "für para",
         "from": "aus",
         "until": "bis jusqu",
         "and": "und et y e",
@@ -129,6 +129,18 @@ ALIASES: Final = {
 }
 """What is read as another word: inflections that no stemmer cuts, synonyms, other languages."""
 
+FOREIGN: Final = words(
+    "der das ist sind und ein eine einen einem ich wir nicht unser unsere unseren mein meine im auf "
+    "für wird werden vom zum zur le les une un je nous notre mon ma et dans au aux à est el los las "
+    "una nuestro nuestra nuestros mi con está"
+)
+"""Words by which a sentence in German, French or Spanish is known, as typed in lower case."""
+HOMOGRAPHS: Final = {
+    "die": "der", "den": "der", "hat": "haben", "war": "waren", "bin": "ist", "son": "sont",
+    "pour": "für", "la": "le", "mit": "avec",
+}  # fmt: skip
+"""English words that are others in these languages, and how they are read there."""
+
 FILLERS: Final = words(
     "the a an this that these those its his her their your just really very quite actually "
     "basically simply already currently please roughly about around approximately own exactly "
@@ -138,9 +150,9 @@ FILLERS: Final = words(
 BE: Final = words(
     "ist sind wird werden wurde est sont es está están is are am be been being was were 's 're 'm"
 )
-HAVE: Final = words("has have had having 've hat haben a_ ont ha han")
+HAVE: Final = words("has have had having 've haben a_ ont ha han")
 DO: Final = words("do does did done")
-PAST_AUX: Final = words("was were had did war waren hatte était estaba")
+PAST_AUX: Final = words("was were had did waren hatte était estaba")
 PAST_FORMS: Final = words(
     "went came bought sold took gave made got saw met ate drank wrote spoke sent spent lost won "
     "found left built broke chose flew grew fell held paid sat stood wore drew knew began became "
@@ -250,7 +262,7 @@ UNITS: Final = {
         ("time", 86400.0, "d day days tag tage tagen jour jours día días"),
         ("time", 604800.0, "week weeks woche wochen semaine semaines semana semanas"),
         ("time", 2629800.0, "month months monat monate monaten mois mes meses"),
-        ("time", 31557600.0, "year years yr yrs jahr jahre jahren an ans année années año años"),
+        ("time", 31557600.0, "year years yr yrs jahr jahre jahren ans année années año años"),
         ("size", 1.0, "b byte bytes"), ("size", 1e3, "kb kib kilobyte kilobytes"),
         ("size", 1e6, "mb mib megabyte megabytes"), ("size", 1e9, "gb gib gigabyte gigabytes"),
         ("size", 1e12, "tb tib terabyte terabytes"),
@@ -307,7 +319,7 @@ SINGLE: Final = _stems(
     "lead maintain authenticate bank cost take_place hold train bear found place terminate house "
     "study_at work serve run_by schedule print render expire seat stand book bill commute come "
     "depart arrive be supply provide teach insure register enrol sort pay heat power lodge moor "
-    "dock licence license audit clean"
+    "dock licence license audit clean set assign"
 )
 """Verbs whose place or complement (with a preposition, or after a passive) is one at a time."""
 
@@ -426,6 +438,8 @@ MOVES: Final = {
 }  # fmt: skip
 """Verbs of a change towards something, and the verbs of the state that they change."""
 
+GAINS: Final = _stems("get find hire buy adopt install receive build obtain employ rent lease")
+"""Verbs by which somebody comes to have what there was not."""
 ENDS: Final = _stems(
     "leave quit resign return stop drop cancel abandon retire decommission remove delete sell "
     "lose scrap revoke "

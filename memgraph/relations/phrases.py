@@ -92,6 +92,9 @@ _PHRASES: Final = tuple(
          r"\b(?:is|are|am) able to\b", " can "),
         ("to",
          r"\b(?:has|have|need|needs) to\b|\b(?:is|are|am) (?:required|obliged) to\b", " must "),
+        ("new",
+         r"^(?:(I)|we) (?:have|got|have got) a new ([a-z][\w ]{2,30}?)(?:,| called| named)?"
+         r" (?=[A-Z][\w. ]+$)", r"our \1 \2 is now "),
         ("used",
          r"\b(?:used to)\b", " formerly "),
         ("all",
@@ -162,11 +165,15 @@ _PERIODIC: Final = frozenset(
 )
 _TIMED: Final = frozenset({"past", "to", "at"})
 _COUNTED: Final = frozenset({"twice", "once", "times"})
+_HOURS: Final = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve",
+)  # fmt: skip
 _EVERY: Final = re.compile(
     r"\b(?:(?:(?P<times>once|twice|\d+ times|three times|four times) )?"
     r"(?:every|each|per)|(?:(?P<often>once|twice|\d+ times|three times|four times) )?an?(?= "
     r"\w+(?:[.,;]|$| (?:in|on|at|for|by|to|from|now|and|with|since|per)\b))) "
-    r"(?P<count>second|other|third|\d+|two|three|four|six)? ?"
+    rf"(?P<count>second|other|third|\d+|{'|'.join(_HOURS)})? ?"
     r"(?P<unit>minute|hour|day|night|week|fortnight|month|quarter|year|weekday|monday|tuesday|"
     r"wednesday|thursday|friday|saturday|sunday|morning|evening|afternoon|sprint)s?\b(?! ago)"
     r"|\b(?P<nth>first|second|third|fourth|last) (?P<day>(?:mon|tues|wednes|thurs|fri|satur"
@@ -211,10 +218,6 @@ def rewrite(text: str) -> str:
     return _TIMES.sub(_count, text) if words & _COUNTED else text
 
 
-_HOURS: Final = (
-    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-    "twelve",
-)  # fmt: skip
 _CLOCK: Final = re.compile(
     rf"\b(?:(half|quarter|ten|five|twenty) (past|to) (?P<past>{'|'.join(_HOURS)}|\d\d?)"
     rf"|(?<=\bat )(?P<hour>{'|'.join(_HOURS)})(?=[.,!]?$|[.,]? (?:in the|on|now|every|sharp)\b))\b",
@@ -249,10 +252,9 @@ def _period(match: re.Match[str]) -> str:
     if match["nth"]:
         return f" every_{match['day'].lower()}_{match['nth'].lower()}_1 "
     unit = match["unit"].lower()
-    count = {"second": 2, "other": 2, "two": 2, "third": 3, "three": 3, "four": 4, "six": 6}.get(
-        (match["count"] or "").lower()
-    )
-    number = count or int(match["count"] or 1)
+    count = (match["count"] or "1").lower()
+    named = {"second": 2, "other": 2, "third": 3} | {word: at for at, word in enumerate(_HOURS, 1)}
+    number = named.get(count) or int(count)
     often = (match["times"] or match["often"] or "once").lower().split()[0]
     times = int(often) if often.isdigit() else {"twice": 2, "three": 3, "four": 4}.get(often, 1)
     return f" every_{unit}_{number}_{times} "

@@ -195,6 +195,7 @@ def _opens_clause(words: Sequence[_Word], at: int, before: Sentence) -> int:
     return place - at + 1 if opens else 0
 
 
+_NOT_FINITE: Final = ("ed", "ing", "al", "ion", "ment", "er", "or", "ance", "ence")
 _LINKS: Final = lexicon.words("and but so then also that")
 
 
@@ -220,10 +221,18 @@ class _Word(NamedTuple):
 
 
 def _words(text: str) -> list[_Word]:
-    return [
+    found = [
         _Word(match.group(), match.group().lower(), match.lastgroup or "", match.start())
         for match in _TOKEN.finditer(text)
     ]
+    if any(word.text in lexicon.FOREIGN for word in found):
+        found = [
+            word._replace(low=lexicon.HOMOGRAPHS.get(word.low, word.low))
+            if not word.text.isupper()
+            else word
+            for word in found
+        ]
+    return found
 
 
 class _Reader:
@@ -476,7 +485,12 @@ class _Reader:
             return self._number(at, low, following)
         if low in lexicon.WEEKDAYS:
             return self._typed(text, str(lexicon.WEEKDAYS[low]), "day")
-        if low in lexicon.MONTHS and (low not in ("may", "march", "mar") or self._month_at(at)):
+        named = not at and text[0].isupper() and not following[:1].isdigit() and not text.isupper()
+        if (
+            low in lexicon.MONTHS
+            and not named
+            and (low not in ("may", "march", "mar") or self._month_at(at))
+        ):
             if following.isdigit() and len(following) <= 2:
                 return self._typed(
                     f"{text} {following}", f"{lexicon.MONTHS[low]}-{following}", "date", 2
@@ -683,7 +697,7 @@ class _Reader:
                 after.kind == "word"
                 and after.key in lexicon.VERBS
                 and (low.endswith("s") != after_low.endswith("s"))
-                and not after_low.endswith(("ed", "ing"))
+                and not after_low.endswith(_NOT_FINITE)
                 and not low.endswith("ed")
                 and at + 2 < len(self.tokens)
                 and not self.tokens[at + 2].is_value

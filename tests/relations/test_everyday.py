@@ -89,7 +89,7 @@ My wife is pregnant. | My wife gave birth to a boy on Sunday.
 My car is in the garage for repair. | My car has been repaired.
 I'm afraid of flying. | I'm no longer afraid of flying.
 I have not read Ulysses. | I've finally read Ulysses.
-Our son is called Jonas. | Our son is called Lukas.
+Our landlord is called Jonas. | Our landlord is called Lukas.
 The invoice from Brandt is unpaid. | The invoice from Brandt has been paid.
 The build is red. | The build is green again.
 The build takes 12 minutes. | The build now takes 4 minutes.
