@@ -515,7 +515,7 @@ def _ended(a: Sentence, b: Sentence) -> Finding | None:
     else:
         ended, agent = _content(_object(b)) - {"i"}, subject
     said = _content(a.tokens)
-    if not ended:
+    if not ended or not _ends_it(a, b, ended):
         return None
     shared = ended & (said - agent)
     if not b.passive and not _head(_object(b)) & said:
@@ -535,6 +535,25 @@ def _ended(a: Sentence, b: Sentence) -> Finding | None:
         if verb
         else None
     )
+
+
+def _ends_it(a: Sentence, b: Sentence, ended: frozenset[str]) -> bool:
+    """False where something of its kind, of another owner or as a habit came to an end."""
+    verb = b.tokens[b.verb].key
+    if b.passive:
+        # "Tickets are sold at the door" tells a habit, "the house was sold" leaves its rooms.
+        if verb in lexicon.HANDED_ON:
+            side = a.subject if a.tokens[a.verb].key in lexicon.GOING_ON else a.tokens[a.verb :]
+            known = a.tokens[a.verb].key in lexicon.HAVING | lexicon.GOING_ON
+            return (b.past or b.perfect) and known and bool(_content(side) & ended)
+        return b.past or b.perfect or verb in lexicon.CANCELS
+    parts = _object(b)
+    # "We sold 140 tickets", "the borrowed one"
+    if any(t.kind == "number" for t in parts) or "one" in (t.text.lower() for t in parts):
+        return False
+    if not _content(b.subject) & {"i", "we"}:
+        return True
+    return a.first or a.plural or (bool(_content(a.subject)) and _content(a.subject) <= ended)
 
 
 def _head(tokens: Sequence[Token]) -> frozenset[str]:

@@ -447,6 +447,11 @@ ENDS: Final = _stems(
     "terminate cease trade disband dismiss"
 )
 """Verbs by which what was so ends; their object, or their passive subject, is what ends."""
+HANDED_ON: Final = _stems("sell return lose trade withdraw terminate leave lift")
+"""Those of them that also tell a habit, or after which the thing goes on elsewhere."""
+HAVING: Final = _stems("own have keep drive ride use rent lease hold")
+GOING_ON: Final = _stems("belong exist continue run stand")
+CANCELS: Final = _stems("cancel scrap abolish discontinue deprecate retire disband close")
 VERBS: Final = _VERBS | ENDS | MOVES.keys()
 """Verbs that also look like nouns, or that take no ending after "they"."""
 

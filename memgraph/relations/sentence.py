@@ -732,6 +732,8 @@ class _Reader:
             return False
         if auxiliary in lexicon.DO:
             return True
+        if (auxiliary in _GOT or auxiliary in lexicon.HAVE) and low.endswith("ing"):
+            return False  # "We have a rowing boat."
         if auxiliary in _GOT and not is_past(low):
             return False
         if low.endswith(("ed", "ing")) and len(low) > 4:
