@@ -12,8 +12,8 @@ from itertools import combinations, islice
 from typing import Final, NamedTuple
 
 from memgraph.model.enums import CapturedBy, Relation, SourceType
-from memgraph.relations.compare import Finding, compare, search_words
-from memgraph.relations.statement import Statement
+from memgraph.relations.compare import compare, search_words
+from memgraph.relations.statement import Finding, Statement
 from memgraph.retrieval.query import STOP_WORDS
 from memgraph.store import comparisons, sessions
 from memgraph.store.comparisons import Beside, ComparedFact

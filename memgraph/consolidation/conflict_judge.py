@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from memgraph.consolidation.agent_tools import estimated_tokens, fenced_lines, random_mark
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.enums import Relation
-from memgraph.relations.compare import Finding
+from memgraph.relations.statement import Finding
 from memgraph.rules.dedup import normalise_content
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from memgraph.consolidation.drafts import Draft
 from memgraph.consolidation.ports import KnownFact
 from memgraph.model.enums import CapturedBy, EdgeType, MemoryType, Relation, SourceType
 from memgraph.model.values import EdgeInput
-from memgraph.relations.compare import Finding, compare
-from memgraph.relations.statement import Statement
+from memgraph.relations.compare import compare
+from memgraph.relations.statement import Finding, Statement
 from memgraph.rules.dedup import content_hash
 from memgraph.store import entities, items
 from memgraph.store import sessions as queries

@@ -4,34 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Final
 
 from memgraph.model.enums import Relation
 from memgraph.relations import lexicon
-from memgraph.relations.sentence import Sentence, Token, clauses, is_past, read, shown
-from memgraph.relations.statement import Statement
+from memgraph.relations.changes import find_change
+from memgraph.relations.sentence import Sentence, clauses, read
+from memgraph.relations.statement import Finding, Statement
 from memgraph.relations.states import state_change, state_words
+from memgraph.relations.tokens import AGENTS, TIMES, Token, bare, content, is_past, key_of, shown
 from memgraph.text.stemming import stem
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A relation between an earlier and a later statement.
-
-    Attributes:
-        relation: DUPLICATE (each follows from the other), UPDATES (the later one replaces the
-            earlier one, or states that something changed) or CONTRADICTS (both claim to hold, and
-            cannot).
-        changed: the later statement itself says that the world changed ("moved to", "no longer").
-        reason: the evidence in words for a person, such as
-            "same subject and attribute, other value: 30 days / 90 days"; never empty.
-    """
-
-    relation: Relation
-    reason: str
-    changed: bool = False
 
 
 def compare(earlier: Statement, later: Statement) -> Finding | None:
@@ -74,14 +58,14 @@ def _compared(a: Sentence, b: Sentence) -> Finding | None:
     if a.verb < 1 or b.verb < 1 or max(len(a.tokens), len(b.tokens)) > _MOST_TOKENS:
         return None
     if a.deictic or b.deictic:
-        return _changed(a, b) if {a.deictic, b.deictic} <= {"he", "she"} else None
+        return find_change(a, b) if {a.deictic, b.deictic} <= {"he", "she"} else None
     if a.additive or b.additive or _one_of_several(a) or _one_of_several(b):
-        return _changed(a, b)
+        return find_change(a, b)
     return (
         _aligned(a, b)
         or _aligned(_role_first(a), _role_first(b))
         or _reordered(a, b)
-        or _changed(a, b)
+        or find_change(a, b)
         or _lived(a, b)
         or _reversed(a, b)
         or _opposite_state(a, b)
@@ -178,8 +162,6 @@ _IN_WORDS: Final = {
     "neednot": "need not", "can": "can", "cannot": "cannot", "should": "should",
     "shouldnot": "should not", "always": "always", "never": "never",
 }  # fmt: skip
-_TIMES: Final = frozenset({"day", "date", "month", "clock", "year", "frequency", "season",
-                           "part of the day"})  # fmt: skip
 
 
 def _aligned(a: Sentence, b: Sentence) -> Finding | None:
@@ -203,7 +185,7 @@ def _edits(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, int
 
     What differs before and after a preposition is one place: "drawer under the sink".
     """
-    one, other = [_key(token) for token in left], [_key(token) for token in right]
+    one, other = [key_of(token) for token in left], [key_of(token) for token in right]
     edits: list[tuple[int, int, int, int]] = []
     for tag, start, end, other_start, other_end in SequenceMatcher(
         None, one, other, autojunk=False
@@ -216,12 +198,6 @@ def _edits(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, int
             edits.pop()
         edits.append((start, end, other_start, other_end))
     return edits
-
-
-def _key(token: Token) -> str:
-    if token.kind == "prep":
-        return token.key if token.key in lexicon.SPECIFIC_PREPS else "at"
-    return f"{token.kind}:{token.key}" if token.is_value else token.key
 
 
 def _same_words(a: Sentence, b: Sentence) -> Finding | None:
@@ -265,8 +241,8 @@ def _denied(a: Sentence, b: Sentence) -> Finding | None:
     negative, positive = (a, b) if a.mode in _NEGATIVE else (b, a)
     if positive.mode in _NEGATIVE:
         return None
-    denied, claimed = _content(negative.tokens), _content(positive.tokens)
-    narrower = {_key(t) for t in b.tokens if t.kind in _TIMES} if b.changed else set()
+    denied, claimed = content(negative.tokens), content(positive.tokens)
+    narrower = {key_of(t) for t in b.tokens if t.kind in TIMES} if b.changed else set()
     if denied - claimed - narrower:
         return None
     details = claimed - denied
@@ -306,7 +282,7 @@ def _slot(
         and (one[0].kind == "prep") != (other[0].kind == "prep")
     ):
         return None
-    one, other = _bare(one), _bare(other)
+    one, other = bare(one), bare(other)
     if not one or not other:
         return None
     # "debug in staging" / "warning in production": each holds under its own circumstances.
@@ -314,13 +290,13 @@ def _slot(
         return None
     reason = f"same subject and attribute, other value: {shown(one)} / {shown(other)}"
     kinds, other_kinds = [t.kind for t in one], [t.kind for t in other]
-    if set(kinds) & _TIMES and not set(kinds) <= _TIMES:
+    if set(kinds) & TIMES and not set(kinds) <= TIMES:
         return None
     if (a.tokens[left[0] - 1].key == "to") != (b.tokens[right[0] - 1].key == "to"):
         return None
     verb = a.tokens[a.verb].key
     if all(t.is_value for t in (*one, *other)):
-        if set(kinds) & set(other_kinds) and (len(one) == len(other) == 1 or set(kinds) <= _TIMES):
+        if set(kinds) & set(other_kinds) and (len(one) == len(other) == 1 or set(kinds) <= TIMES):
             return _finding(b, reason) if _takes_one_value(a, left[0], kinds[0]) else None
         return None
     if len(one) == len(other) == 1:
@@ -337,20 +313,10 @@ def _slot(
 _CIRCUMSTANCE_PREPS: Final = frozenset({"in", "for", "on", "during"})
 
 
-def _bare(tokens: Sequence[Token]) -> tuple[Token, ...]:
-    """Return tokens without the prepositions at either end."""
-    kept = list(tokens)
-    while kept and kept[0].kind == "prep":
-        kept.pop(0)
-    while kept and kept[-1].kind == "prep":
-        kept.pop()
-    return tuple(kept)
-
-
 def _takes_one_value(a: Sentence, at: int, kind: str) -> bool:
     verb = a.tokens[a.verb].key
     before = a.tokens[at - 1]
-    if kind in _TIMES and verb in lexicon.EVENTS and a.first | a.tokens[0].text[0].isupper():
+    if kind in TIMES and verb in lexicon.EVENTS and a.first | a.tokens[0].text[0].isupper():
         return False
     if kind in ("version", "ordinal", "code", "address") or before.kind == "name":
         named = verb == "have" and at > a.verb + 1 and before.kind == "word"
@@ -434,15 +400,15 @@ def _reordered(a: Sentence, b: Sentence) -> Finding | None:
         return None
     if (a.mode or "always") != (b.mode or "always") or a.mode in ("not", "never"):
         return None
-    left, right = _content(a.tokens) - _AGENTS, _content(b.tokens) - _AGENTS
+    left, right = content(a.tokens) - AGENTS, content(b.tokens) - AGENTS
     verbs = a.tokens[a.verb].key, b.tokens[b.verb].key
     if verbs[0] != verbs[1] and _shared(lexicon.ALIKE, *verbs):
         left, right = left - {verbs[0]}, right - {verbs[1]}
     (lost, new), common = (left - right, right - left), left & right
     if len(lost) != 1 or len(new) != 1 or len(common) < 2 or _places(a) != _places(b):
         return None
-    one = next(t for t in a.tokens if _key(t) in lost)
-    other = next(t for t in b.tokens if _key(t) in new)
+    one = next(t for t in a.tokens if key_of(t) in lost)
+    other = next(t for t in b.tokens if key_of(t) in new)
     at, other_at = a.tokens.index(one), b.tokens.index(other)
     if at < a.verb or other_at < b.verb:
         return None
@@ -458,39 +424,9 @@ def _places(a: Sentence) -> frozenset[str]:
     return frozenset(t.key for t in a.tokens if t.key in lexicon.SPECIFIC_PREPS)
 
 
-_AGENTS: Final = frozenset({"we", "they", "you"})
-
-
-# -- sentences that say that something changed -------------------------------------------------
-
-
-def _changed(a: Sentence, b: Sentence) -> Finding | None:
-    """Compare with a later sentence whose verb is one of change: "moved to", "cancelled"."""
-    if a.past or b.additive:
-        return None
-    verb = b.tokens[b.verb]
-    if b.changed and b.past and verb.key == a.tokens[a.verb].key:
-        if _content(b.tokens) <= _content(a.tokens):
-            return Finding(
-                Relation.UPDATES, "the later statement says that it is over: used to", changed=True
-            )
-        return None
-    if b.mode:
-        return None
-    if a.mode == "not" and a.tokens[a.verb].key == "have" and verb.key in lexicon.GAINS:
-        same = _content(a.subject) - _AGENTS == _content(b.subject) - _AGENTS
-        gained = _content(a.tokens[a.verb + 1 :])
-        if same and b.past and gained and gained <= _content(_object(b)):
-            return Finding(Relation.UPDATES, f"it is there now: {verb.text}", changed=True)
-        return None
-    if verb.key in lexicon.ENDS and (found := _ended(a, b)) is not None:
-        return found
-    return _moved(a, b) if verb.key in lexicon.MOVES else None
-
-
 def _lived(a: Sentence, b: Sentence) -> Finding | None:
     """Compare two states of one person's life."""
-    who, whose = (_content(s.subject) - _AGENTS - {"i"} or {"i"} for s in (a, b))
+    who, whose = (content(s.subject) - AGENTS - {"i"} or {"i"} for s in (a, b))
     if not a.subject or not b.subject or who != whose or a.past:
         return None
     states = state_change(a.text, b.text)
@@ -500,180 +436,6 @@ def _lived(a: Sentence, b: Sentence) -> Finding | None:
         Relation.UPDATES, f"another state of the same one: {states[0]} / {states[1]}",
         changed=True,
     )  # fmt: skip
-
-
-def _ended(a: Sentence, b: Sentence) -> Finding | None:
-    """Compare with "left X", "cancelled X", "X was retired"."""
-    if a.mode in ("not", "never", "forbid", "cannot", "neednot"):
-        return None
-    verb = b.tokens[b.verb]
-    if not b.passive and not is_past(verb.text.lower()):
-        return None
-    subject = _content(b.subject)
-    if b.passive:
-        ended, agent = subject, frozenset[str]()
-    else:
-        ended, agent = _content(_object(b)) - {"i"}, subject
-    said = _content(a.tokens)
-    if not ended or not _ends_it(a, b, ended):
-        return None
-    shared = ended & (said - agent)
-    if not b.passive and not _head(_object(b)) & said:
-        return None
-    if b.passive:
-        if a.subject and not _head(a.subject) & ended and _content(a.subject) & ended:
-            return None
-        if not shared or not ended - lexicon.GENERIC <= said:
-            return None
-    elif not shared or len(shared) * 2 < len(ended):
-        return None
-    if not b.passive and not agent & _content(a.subject) and not agent & {"we", "i", "they"}:
-        return None
-    what = " ".join(t.text for t in b.tokens[b.verb :])
-    return (
-        Finding(Relation.UPDATES, f"the later statement says that it ended: {what}", changed=True)
-        if verb
-        else None
-    )
-
-
-def _ends_it(a: Sentence, b: Sentence, ended: frozenset[str]) -> bool:
-    """False where something of its kind, of another owner or as a habit came to an end."""
-    verb = b.tokens[b.verb].key
-    if b.passive:
-        # "Tickets are sold at the door" tells a habit, "the house was sold" leaves its rooms.
-        if verb in lexicon.HANDED_ON:
-            side = a.subject if a.tokens[a.verb].key in lexicon.GOING_ON else a.tokens[a.verb :]
-            known = a.tokens[a.verb].key in lexicon.HAVING | lexicon.GOING_ON
-            return (b.past or b.perfect) and known and bool(_content(side) & ended)
-        return b.past or b.perfect or verb in lexicon.CANCELS
-    parts = _object(b)
-    # "We sold 140 tickets", "the borrowed one"
-    if any(t.kind == "number" for t in parts) or "one" in (t.text.lower() for t in parts):
-        return False
-    if not _content(b.subject) & {"i", "we"}:
-        return True
-    return a.first or a.plural or (bool(_content(a.subject)) and _content(a.subject) <= ended)
-
-
-def _head(tokens: Sequence[Token]) -> frozenset[str]:
-    """Return what an object is called: "job as a paramedic" is a paramedic's."""
-    head: Token | None = None
-    for token in tokens:
-        if token.kind != "prep":
-            head = token
-        elif head is not None and head.key not in lexicon.GENERIC:
-            break
-    return frozenset() if head is None else frozenset((_key(head),))
-
-
-def _content(tokens: Sequence[Token]) -> frozenset[str]:
-    return frozenset(_key(t) for t in tokens if t.kind != "prep" and t.key not in ("be", "have"))
-
-
-def _object(b: Sentence) -> tuple[Token, ...]:
-    """Return what stands between the verb and "and", or the end."""
-    tokens = b.tokens[b.verb + 1 :]
-    for at, token in enumerate(tokens):
-        if token.key in ("and", "for") and at:
-            return tokens[:at]
-    return tokens
-
-
-def _moved(a: Sentence, b: Sentence) -> Finding | None:
-    """Compare with "moved to X", "switched from X to Y", "was renamed to X"."""
-    verb = b.tokens[b.verb]
-    topic, old, new = _split(b.tokens[b.verb + 1 :])
-    subject = _content(b.subject)
-    said = _content(a.tokens)
-    reason = f"the later statement says that it changed: {verb.text} to {shown(_bare(new))}"
-    if verb.key == stem("replace"):
-        old, topic = (b.subject, topic) if b.passive else (topic, b.subject)
-        subject = _content(topic)
-        reason = f"the later statement says that it was replaced: {shown(_bare(old))}"
-    changed = Finding(Relation.UPDATES, reason, changed=True)
-    before = _content(old)
-    thing = (subject | _content(topic)) - lexicon.GENERIC - before
-    if before:
-        if not before <= said or not (new or verb.key == stem("transfer")):
-            return None
-        if not before & _content(a.tokens[a.verb :]) and not _content(a.subject) <= before:
-            return None
-        others = _content(b.tokens) - before - _content(new) - {verb.key}
-        if new and {t.key for t in b.subject if t.kind == "name"} - said - before:
-            return None
-        if others & said - _AGENTS - {"i"}:
-            return changed
-        if b.passive and verb.key == stem("replace") and _content(a.subject) <= before:
-            return changed
-        tool = a.tokens[a.verb].key in lexicon.MOVES[verb.key] | {stem("use")}
-        return changed if tool and any(t.kind == "name" for t in old) else None
-    if topic and _content(topic) & said:
-        thing -= subject - said
-    if not new or not thing or not thing <= said or _content(new) <= said:
-        return None
-    previous = a.tokens[a.verb].key
-    if a.mode in ("may", "can") or previous not in lexicon.MOVES[verb.key]:
-        return None
-    # "We extend the contract with X" says nothing of what else we pay for.
-    if (
-        topic
-        and thing <= _AGENTS
-        and not _content(topic) & said
-        and any(t.is_value for t in b.tokens)
-    ):
-        return None
-    # The subject of the earlier one is what is said to have changed.
-    if len(thing) > 1 and thing <= _content(a.subject) and any(t.kind in _TIMES for t in new):
-        return changed if any(t.kind in _TIMES for t in a.tokens[a.verb :]) else None
-    if not _content(a.subject) - _AGENTS - {"i"} <= thing | subject | _content(topic):
-        return None
-    values = [t.kind for t in new if t.is_value]
-    rest = [t for t in a.tokens[a.verb + 1 :] if _key(t) not in thing and t.kind != "prep"]
-    complement = previous == "be" and not values and not _linked(a)
-    if verb.key != stem("rename") and (not rest or complement):
-        return None
-    if values and not any(t.kind == "name" for t in new):
-        kinds = {t.kind for t in rest if t.is_value}
-        if not (kinds & set(values) or (kinds & _TIMES and set(values) & _TIMES)):
-            return None
-    return changed
-
-
-def _linked(a: Sentence) -> bool:
-    """True where a preposition or a name follows the verb: "is on GitLab"."""
-    return a.verb + 1 < len(a.tokens) and a.tokens[a.verb + 1].kind in ("prep", "name")
-
-
-def _split(
-    tokens: Sequence[Token],
-) -> tuple[tuple[Token, ...], tuple[Token, ...], tuple[Token, ...]]:
-    """Return the object, what stands after "from", and what stands after "to" or "by"."""
-    parts: dict[str, list[Token]] = {"object": [], "from": [], "to": []}
-    place = "object"
-    for token in tokens:
-        if token.kind == "prep" and token.key == "from":
-            place = "from"
-        elif token.kind == "prep" and token.key in (
-            "to",
-            "into",
-            "by",
-            "with",
-            "in",
-            "on",
-            "until",
-        ):
-            if place == "to" and token.key in ("in", "on", "with", "by"):
-                place = "rest"
-                parts.setdefault(place, [])
-            elif place in ("object", "from"):
-                place = "to"
-        elif token.key in ("and", "for", "since", "after", "as"):
-            place = "rest"
-            parts.setdefault(place, [])
-        else:
-            parts[place].append(token)
-    return tuple(parts["object"]), tuple(parts["from"]), tuple(parts["to"])
 
 
 # -- the same thing told from another side --------------------------------------------------------
@@ -686,7 +448,7 @@ def _reversed(a: Sentence, b: Sentence) -> Finding | None:
         return None
     # "Logs are kept for 30 days" and "we keep backups for 90" are about two things.
     patient, whole = (a.subject, b) if one is not a else (b.subject, a)
-    if not _content(patient) <= _content(whole.tokens):
+    if not content(patient) <= content(whole.tokens):
         return None
     return _aligned(one, other)
 
@@ -699,7 +461,7 @@ def _active(a: Sentence, b: Sentence) -> Sentence:
     rest = a.tokens[a.tokens.index(verb) + 1 :]
     by = next((at for at, t in enumerate(rest) if t.kind == "prep" and t.key == "by"), None)
     if by is None:
-        if not b.subject or not _content(b.subject) <= _AGENTS:
+        if not b.subject or not content(b.subject) <= AGENTS:
             return a
         agent, rest = b.subject, rest
     else:
@@ -721,7 +483,7 @@ def _opposite_state(a: Sentence, b: Sentence) -> Finding | None:
         return None
     if any(t.is_value for t in rest) or not (b.passive or b.past or b.perfect):
         return None
-    if _content(a.subject) != _content(b.subject) or (rest[0].key, verb.key) not in (
+    if content(a.subject) != content(b.subject) or (rest[0].key, verb.key) not in (
         lexicon.OPPOSITES
     ):
         return None

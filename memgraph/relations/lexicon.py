@@ -130,9 +130,9 @@ ALIASES: Final = {
 """What is read as another word: inflections that no stemmer cuts, synonyms, other languages."""
 
 FOREIGN: Final = words(
-    "der das ist sind und ein eine einen einem ich wir nicht unser unsere unseren mein meine im auf "
-    "für wird werden vom zum zur le les une un je nous notre mon ma et dans au aux à est el los las "
-    "una nuestro nuestra nuestros mi con está"
+    "der das ist sind und ein eine einen einem ich wir nicht unser unsere unseren mein meine im "
+    "auf für wird werden vom zum zur le les une un je nous notre mon ma et dans au aux à est el "
+    "los las una nuestro nuestra nuestros mi con está"
 )
 """Words by which a sentence in German, French or Spanish is known, as typed in lower case."""
 HOMOGRAPHS: Final = {
@@ -156,8 +156,8 @@ PAST_AUX: Final = words("was were had did waren hatte était estaba")
 PAST_FORMS: Final = words(
     "went came bought sold took gave made got saw met ate drank wrote spoke sent spent lost won "
     "found left built broke chose flew grew fell held paid sat stood wore drew knew began became "
-    "forgot said told thought brought caught taught ran swam rose drove slept felt kept led meant shrank "
-    "rode sang sank withdrew"
+    "forgot said told thought brought caught taught ran swam rose drove slept felt kept led meant "
+    "shrank rode sang sank withdrew"
 )
 PREPS: Final = words(
     "in on at to for of by from with without into onto over under above below after before until "

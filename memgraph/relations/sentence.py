@@ -6,30 +6,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from memgraph.relations import lexicon, phrases
+from memgraph.relations.tokens import (
+    UNCHANGED,
+    Token,
+    Word,
+    is_past,
+    minutes,
+    split_words,
+    spoken,
+)
 from memgraph.text.stemming import stem
 
 MAX_TOKENS: Final = 40
-
-
-class Token(NamedTuple):
-    """A content word or a value.
-
-    Attributes:
-        text: as typed.
-        key: what is compared: the stem of a word, the canonical amount of a value.
-        kind: "word", "name", "prep" or the kind of value ("number", "time", "clock", "day", …).
-    """
-
-    text: str
-    key: str
-    kind: str
-
-    @property
-    def is_value(self) -> bool:
-        return self.kind not in ("word", "name", "prep")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,25 +71,6 @@ class Sentence:
         return frozenset(token.key for token in self.tokens if token.kind != "prep")
 
 
-_TOKEN: Final = re.compile(
-    r"(?P<url>https?://[^\s,;\"'”)]+)"
-    r"|(?P<mail>[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8})"
-    r"|(?P<ip>\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?:/\d{1,2})?)"
-    r"|(?P<iso>\d{4}-\d\d-\d\d)"
-    r"|(?P<dotted>\d\d?\.\d\d?\.\d{4})"
-    r"|(?P<clock>\d{1,2}[:.]\d\d\s?(?:[ap]\.?m\b\.?)|\d{1,2}:\d\d(?:\s?uhr\b)?|\d{1,2}\s?(?:am|pm|"
-    r"a\.m\.|p\.m\.|uhr|o'clock)(?![\w])|\d{1,2}\s?h\d\d\b|(?<=à )\d{1,2}\s?h\b|\bnoon\b|"
-    r"\bmidnight\b)"
-    r"|(?P<version>\bv?\d+(?:\.\d+){2,4}[\w-]*|\bv\d+(?:\.\d+)*)"
-    r"|(?P<money>[$€£]\s?\d[\d,]*(?:\.\d+)?\s?[km]?\b)"
-    r"|(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)(?P<unit>\s?(?:%|°c|°)"
-    r"|[a-zµ]{1,4}\b)?"
-    r"|(?P<code>[^\W\d]\w*(?:[._/-]\w+)*-\d\w*(?:[._/-]\w+)*|[^\W\d]\w*(?:[._/]\w+)+|"
-    r"\w*_\w+(?:[._/-]\w+)*)"
-    r"|(?P<word>[^\W\d_]+(?:-[^\W\d_]+)*(?:'s?)?|[c]\+\+|c#|['’](?:s|re|m|ve|ll)\b)"
-    r"|(?P<sign>[,;:()?!–—])",
-    re.IGNORECASE,
-)
 _CLAUSE_OPENERS: Final = lexicon.words(
     "so but because since starting which who where as whereas then they we it he she i"
 )
@@ -108,7 +80,6 @@ _GOT: Final = lexicon.words("got gets")
 _AFTER_COMMAND: Final = lexicon.words(
     "the a an your my our this that these those it them and to in on at for with by us you all how"
 )
-_UNCHANGED: Final = lexicon.words("quit put cut set hit let split shut")
 _PRONOUNS: Final = lexicon.words("i we they he she")
 _ADVERBS: Final = lexicon.words("often sometimes ever even once then soon and or who as today")
 _PARTICLES: Final = frozenset({"on", "off", "up", "down", "out"})
@@ -129,7 +100,7 @@ _MODES: Final = {
 def read(text: str, speaker: str | None = None) -> Sentence:
     """Return a sentence read for comparison; "I" and "my" stand for ``speaker`` where known."""
     plain, claim = phrases.normalise(text)
-    return _Reader(_words(phrases.rewrite(plain)), speaker, claim).read(plain.lower())
+    return _Reader(split_words(phrases.rewrite(plain)), speaker, claim).read(plain.lower())
 
 
 @lru_cache(maxsize=16_384)
@@ -139,9 +110,9 @@ def clauses(text: str, speaker: str | None = None) -> tuple[Sentence, ...]:
     "Jo left Oslo and lives in Rome" is read as "Jo left Oslo" and "Jo lives in Rome".
     """
     plain, claim = phrases.normalise(text)
-    words = _words(phrases.rewrite(plain))
+    words = split_words(phrases.rewrite(plain))
     found: list[Sentence] = []
-    subject: list[_Word] = []
+    subject: list[Word] = []
     start = 0
     for at in range(1, len(words)):
         if len(found) < _MOST_CLAUSES - 1 and words[at].low in _JOINS:
@@ -166,7 +137,7 @@ _SAME_SUBJECTS: Final = lexicon.words("it he she they which who")
 _OWN_SUBJECTS: Final = lexicon.words("i we you the my our his her their")
 
 
-def _opens_clause(words: Sequence[_Word], at: int, before: Sentence) -> int:
+def _opens_clause(words: Sequence[Word], at: int, before: Sentence) -> int:
     """Return after how many words a new clause begins behind a comma or "and"; 0: none does."""
     place = at
     while place < len(words) - 1 and words[place].low in _LINKS:
@@ -199,7 +170,7 @@ _NOT_FINITE: Final = ("ed", "ing", "al", "ion", "ment", "er", "or", "ance", "enc
 _LINKS: Final = lexicon.words("and but so then also that")
 
 
-def _is_clause(words: Sequence[_Word]) -> bool:
+def _is_clause(words: Sequence[Word]) -> bool:
     """True for "we know more" and "the board decides", False for "the end of May"."""
     if not words:
         return False
@@ -213,32 +184,10 @@ def _is_clause(words: Sequence[_Word]) -> bool:
     )
 
 
-class _Word(NamedTuple):
-    text: str
-    low: str
-    group: str
-    at: int
-
-
-def _words(text: str) -> list[_Word]:
-    found = [
-        _Word(match.group(), match.group().lower(), match.lastgroup or "", match.start())
-        for match in _TOKEN.finditer(text)
-    ]
-    if any(word.text in lexicon.FOREIGN for word in found):
-        found = [
-            word._replace(low=lexicon.HOMOGRAPHS.get(word.low, word.low))
-            if not word.text.isupper()
-            else word
-            for word in found
-        ]
-    return found
-
-
 class _Reader:
     """Reads one sentence; holds what is known so far."""
 
-    def __init__(self, words: list[_Word], speaker: str | None, claim: bool) -> None:
+    def __init__(self, words: list[Word], speaker: str | None, claim: bool) -> None:
         self.words = words
         self.speaker = speaker.casefold() if speaker else None
         self.tokens: list[Token] = []
@@ -253,7 +202,7 @@ class _Reader:
         self.modal = -1
         self.plural = self.first = False
         self.places: list[int] = []
-        self.subject_words: list[_Word] = []
+        self.subject_words: list[Word] = []
 
     def read(self, text: str) -> Sentence:
         at = self._opening()
@@ -286,7 +235,7 @@ class _Reader:
         )
 
     @staticmethod
-    def _lows(words: Sequence[_Word]) -> tuple[str, ...]:
+    def _lows(words: Sequence[Word]) -> tuple[str, ...]:
         return tuple(word.low for word in words if word.group != "sign")
 
     def _is_command(self) -> bool:
@@ -407,7 +356,7 @@ class _Reader:
         else:
             self.mode = mode
 
-    def _add(self, word: _Word, low: str, alias: str, at: int) -> None:
+    def _add(self, word: Word, low: str, alias: str, at: int) -> None:
         if alias in ("i", "my", "me", "mine", "myself"):
             self.first = True
             key = self.speaker or "i"
@@ -465,10 +414,10 @@ class _Reader:
             _, unit, number, times = low.split("_")
             if unit in lexicon.WEEKDAYS:
                 key = f"{lexicon.WEEKDAYS[unit]}/{number}".removesuffix("/1")
-                return self._typed(_spoken(unit, number, times), key, "day")
+                return self._typed(spoken(unit, number, times), key, "day")
             seconds = lexicon.PERIODS.get(unit)
             key = f"{unit}" if seconds is None else f"{seconds * int(number) / int(times):.0f}"
-            return self._typed(_spoken(unit, number, times), key, "frequency")
+            return self._typed(spoken(unit, number, times), key, "frequency")
         if low in lexicon.PERIODS and low.endswith(("ly", "annual")):
             return self._typed(text, f"{lexicon.PERIODS[low]:.0f}", "frequency")
         if word.group in ("iso", "dotted"):
@@ -476,7 +425,7 @@ class _Reader:
             year, month, day = parts if word.group == "iso" else parts[::-1]
             return self._typed(text, f"{year}-{month}-{day}", "date")
         if word.group == "clock":
-            return self._typed(text, _minutes(low), "clock")
+            return self._typed(text, minutes(low), "clock")
         if word.group == "version":
             return self._typed(text, low.lstrip("v"), "version")
         if word.group == "money":
@@ -637,7 +586,7 @@ class _Reader:
             self.tokens[at] = Token("called", "be", "word")
         elif low in lexicon.HAVE:
             self.tokens[at] = Token(self.tokens[at].text, "have", "word")
-        elif not perfect and not self.passive and is_past(low) and low not in _UNCHANGED:
+        elif not perfect and not self.passive and is_past(low) and low not in UNCHANGED:
             self.past = True
         if perfect and self.past and not self.over and low not in ("had", "did"):
             self.past = False
@@ -706,7 +655,7 @@ class _Reader:
         plural = self.lows[at - 1].endswith("s") and not self.lows[at - 1].endswith("ss")
         if at == 1 and low.endswith("s"):
             plural = False
-        if at == 1 and low in _UNCHANGED and self.tokens[0].text[0].isupper():
+        if at == 1 and low in UNCHANGED and self.tokens[0].text[0].isupper():
             return True
         if low.endswith("s") and not low.endswith("ss"):
             return not plural or before.kind == "name"
@@ -741,40 +690,5 @@ class _Reader:
         return (
             low in lexicon.PAST_FORMS
             or (low in lexicon.ALIASES and stem(lexicon.ALIASES[low]) in lexicon.VERBS)
-            or (low in _UNCHANGED or low in ("run", "come", "become"))
+            or (low in UNCHANGED or low in ("run", "come", "become"))
         )
-
-
-def is_past(low: str) -> bool:
-    """Return True for a verb in a form of the past."""
-    return (
-        low in lexicon.PAST_FORMS
-        or low in _UNCHANGED
-        or (low.endswith("ed") and not low.endswith("eed"))
-    )
-
-
-def _minutes(text: str) -> str:
-    """Return a time of day as minutes since midnight."""
-    low = text.lower().replace(" ", "")
-    if low in ("noon", "midnight"):
-        return "720" if low == "noon" else "0"
-    numbers = [int(part) for part in re.findall(r"\d+", low)]
-    minutes = numbers[0] * 60 + (numbers[1] if len(numbers) > 1 else 0)
-    if "p" in low and numbers[0] < 12:
-        minutes += 720
-    if "a" in low and numbers[0] == 12:
-        minutes -= 720
-    return str(minutes)
-
-
-def _spoken(unit: str, number: str, times: str) -> str:
-    if number.isalpha():
-        return f"{number} {unit}"
-    often = f"{times} times " if times != "1" else ""
-    return f"{often}every {number + ' ' if number != '1' else ''}{unit}"
-
-
-def shown(tokens: Sequence[Token]) -> str:
-    """Return tokens as a person reads them."""
-    return " ".join(token.text for token in tokens)

@@ -1,4 +1,4 @@
-"""A statement as it is compared: what was said, by whom, and when.
+"""A statement as it is compared: what was said, by whom, and when; and what a comparison finds.
 
 A fact taken from a conversation is a quotation, ``Ann: “I live in Oslo.” (2024-01-10)``. This
 module writes that form and reads it.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Self
+
+from memgraph.model.enums import Relation
 
 MAX_STATEMENT_CHARS = 240
 """A longer text holds several claims; what contradicts one of them does not contradict it."""
@@ -60,6 +62,24 @@ class Statement:
         return not any(
             _ANOTHER_SENTENCE.match(self.text, mark.start()) for mark in _MARK.finditer(self.text)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A relation between an earlier and a later statement.
+
+    Attributes:
+        relation: DUPLICATE (each follows from the other), UPDATES (the later one replaces the
+            earlier one, or states that something changed) or CONTRADICTS (both claim to hold, and
+            cannot).
+        changed: the later statement itself says that the world changed ("moved to", "no longer").
+        reason: the evidence in words for a person, such as
+            "same subject and attribute, other value: 30 days / 90 days"; never empty.
+    """
+
+    relation: Relation
+    reason: str
+    changed: bool = False
 
 
 def quote(speaker: str, said: str, day: str | None = None) -> str:

@@ -3,8 +3,8 @@
 import pytest
 
 from memgraph.model.enums import Relation
-from memgraph.relations.compare import Finding, compare, search_words
-from memgraph.relations.statement import Statement, quote
+from memgraph.relations.compare import compare, search_words
+from memgraph.relations.statement import Finding, Statement, quote
 
 OTHER_VALUES = [
     ("The deposit is 50 euros.", "The deposit is 80 euros."),

@@ -150,6 +150,17 @@ Our bakery is closed for renovation. | Our bakery reopened on Saturday.
 The pipeline is broken. | The pipeline is fixed.
 The lease hasn't been signed. | The lease was signed this morning.
 We're flying to Malta in June. | We cancelled the flights to Malta.
+Bea is the goalkeeper. | Sanne is the goalkeeper.
+Fatima is our contact at the bank. | Our contact at the bank is Mr Jonsson now.
+The mayor of Elmstadt is Greta Holm. | Jonas Weber was elected mayor of Elmstadt.
+Our internet provider is Telstar. | We switched our internet provider to Nordnet.
+The lease ends in June. | The lease was extended until December.
+The kitchen is painted yellow. | The kitchen was repainted white.
+The firewall blocks port 25. | The firewall no longer blocks port 25.
+The dashboard refreshes every minute. | The dashboard refreshes every five minutes.
+Nadia is allergic to peanuts. | Nadia is not allergic to peanuts after all.
+Our band has no drummer. | Our band found a drummer.
+The bin is emptied on Mondays. | The bin is emptied on Fridays.
 """
 COMPATIBLE = """
 The roof nursery is in the hands of Odile. | The roof nursery is open to the public on Sundays.
@@ -328,6 +339,18 @@ The colours are so bold. | The colours are so bright.
 There is a hiring freeze. | The travel freeze was lifted on Monday.
 Our trainee is 19. | Our cook turned 50 on Friday.
 Mila has lived in Oslo for a time. | Mila has lived in Rome for a time.
+The firewall blocks port 25. | The firewall blocks port 23.
+Access logs are kept for 30 days. | We keep backups for 90 days now.
+Customer data is stored in Frankfurt. | In the spring we lost 20 customers.
+Every change needs a ticket. | Tickets are sold at the door.
+Ludmila plays the cello. | I gave up the cello.
+The guest house has a lift. | The house was sold to a bank.
+The motion detector is on. | I bought my own cello and returned the borrowed one.
+All services must use TLS. | TLS is terminated at the load balancer.
+Rex is our dog. | Bella is our dog.
+Kai is our neighbour. | Ina is our neighbour.
+The log level is set to debug in staging. | The log level is set to warning in production.
+Our son is called Jonas. | Our son is called Lukas.
 """
 SAME = """
 The cache holds entries for 3600 seconds. | The cache holds entries for one hour.

@@ -1,0 +1,397 @@
+"""The patterns by which the rules read a clause: what a fact may not hold, and its shapes."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from memgraph.consolidation.clauses import PAST, alternatives
+from memgraph.model.enums import MemoryType
+
+WORD: Final = re.compile(r"[^\W_]+(?:['’.+/:-][^\W_]+)*+")
+_COUNT: Final = alternatives(
+    r"""\d[\d.,:]* | two | three | four | five | six | seven | eight | nine | ten | eleven | twelve
+    | thirteen | fourteen | fifteen | sixteen | seventeen | eighteen | nineteen |
+    (?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w+)?"""
+)
+_DAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
+_MONTH: Final = alternatives(
+    r"""jan(?:uary)? | feb(?:ruary)? | march | april | june | july | aug(?:ust)? | sept?(?:ember)? |
+    oct(?:ober)? | nov(?:ember)? | dec(?:ember)?"""
+)
+# A day that stays the same whenever it is read; months and seasons that the day of a turn fixes.
+DATE: Final = (
+    rf"\b(?:{_MONTH}|(?:in|by|since|until|of|\d+) may|may \d+|\d+(?:st|nd|rd|th)|(?:19|20)\d\d|"
+    r"christmas|easter)\b"
+)
+_SOON: Final = rf"(?:{DATE}|\b(?:next|this) (?:year|month|spring|summer|autumn|winter|fall)\b)"
+OFTEN: Final = (
+    rf"\b(?:(?:every|each) (?:{_DAY}|(?:\w+ )?(?:day|week|month|year|morning|evening|night))|daily|"
+    rf"weekly|monthly|nightly|yearly|(?:once|twice|{_COUNT} times) an?|{_DAY}(?<=s)|always|never|"
+    r"usually|no longer|at (?:least|most|weekends)|in the (?:morning|evening)s?)\b"
+)
+
+# --- What a fact may not hold -------------------------------------------------------------------
+
+# The listener; what is said of the moment, of the talk, of what may be; the memory itself, as in
+# orders to whoever keeps it.
+PASSING: Final = re.compile(
+    r"[?…]|\.\.\.|\b(?:you(?:'\w+)?|yours?|yourself|ya|y'all|u|ur|everything|something|anything|"
+    r"maybe|perhaps|might|would(?! (?:like|love) to)|could|(?:i|we)'d(?! (?:like|love) to)|"
+    r"hopefully|kinda|"
+    r"probably|wonder\w*|guess|"
+    r"suppose|think|thought|thinking|considering|mean|heard|know|feel\w*|felt|seem\w*|"
+    r"look(?:s|ed)? like|sounds?|sorry|thank(?:s|ful)?|hope|hoping|wish|glad|sure|trying|tried|try|"
+    r"promise|remember|reali[sz]\w+|reckon|noticed|so (?:much|many)|right now|at the moment|"
+    r"later(?! this)|(?:i|we) (?:\w+ )?appreciate|debating|looking to|open to|lol|haha|"
+    r"look\w* forward|supposed to|memor(?:y|ies)|confidence|importance|instructions?|prompts?|"
+    r"jailbreak|language model|role ?play|developer mode|memory_id|tool_call)\b"
+)
+FELT: Final = alternatives(
+    r"""amaz\w+ | awesome | wonderful | fantastic | incredible | beautiful | lovely | nice | good |
+    great | best | better | excit\w+ | proud | grateful | thankful | bless\w+ | inspir\w+ | fun |
+    cool | perfect | special | reward\w+ | joy\w* | happ\w+ | peace\w* | loved | important | huge |
+    big | lucky | journey | strength | motivat\w+ | passion\w* | heart\w* | dreams | believe |
+    impact | encourag\w+ | success | challeng\w+ | thrill\w+ | powerful | moments? | stress\w+ |
+    tough | hard | rough | overwhelm\w+ | difficult | super | crazy | mad | wild | tir(?:ed|ing) |
+    magical | funny | weird | terrible | awful | scar(?:y|ed) | nervous | exhaust\w+ | busy | sad |
+    angry | stupid | insane | sweet | interesting | blast"""
+)
+# Words that leave open what they mean.
+_VAGUE: Final = alternatives(
+    r"""things? | stuff | times? | lots? | bit | ways? | ideas? | questions? | minute | second |
+    news | story | adventures? | experiences? | start | progress | changes? | chance | point |
+    issues? | problems? | trouble | days? | weeks? | months? | years? | people | plans? |
+    places? | parts? | kind | sort | few | advice | help | feelings? | opportunit\w+ | steps? |
+    goals? | support | efforts? | life | pic(?:ture)?s? | photos? | yesterday | today |
+    (?:some|any|every|no)(?:thing|one|body) | tomorrow | weekends? | ago | recently | finally |
+    currently | already | tons? | decision | decided | agreed | chosen? | finalized |
+    love | enjoy | hate | prefer"""
+)
+_STOP: Final = alternatives(
+    r"""an? | the | my | our | your | his | her | their | its? | i | me | we | us | you | is | am |
+    are | was | were | be | been | being | have | has | had | do | does | did | to | of | in | on |
+    at | for | with | and | or | but | so | that | this | from | by | as | about | into | just |
+    really | also | very | too | some | all | not? | will | would | can | could | should | like |
+    t?here | then | than | when | what | how | who | which | get | got | make | made | go | going |
+    gone | went | up | down | over | back | more | most | much | many | even | still | always |
+    n?ever | may | own | others? | take | took | keep | kept | come | came | let | want\w* | need |
+    because | cause | while | since | after | before | if | nor | yet | now | new | out | off |
+    well | gonna | each | those | these | where | why | both | old | using | used? |
+    last | next | every | any | s?he | it"""
+)
+# Contractions count as the words before the apostrophe.
+MANNER: Final = re.compile(r"(?!family|italy|july|supply|reply|apply)\w{3,}ly")
+IDLE: Final = re.compile(rf"(?:{_STOP}|{FELT}|{_VAGUE}|{_DAY})(?:'\w+)?", re.IGNORECASE)
+PLAIN: Final = (MemoryType.FACT, MemoryType.EVENT)
+UNTOLD: Final = re.compile(
+    rf"(?:\b\d+(?:st|nd|rd|th)? (?:of )?)?\b(?:{_MONTH}|may)\b(?: \d+)?|\b\d+(?:st|nd|rd|th)\b|"
+    r"\b(?:19|20)\d\d\b|\d+:\d\d"
+)
+# Words that alone make something worth keeping.
+LIFE: Final = re.compile(
+    r"\b(?:moved|graduated|years old|wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|mom|mum|"
+    r"mother|dad|father|parents|sister|brother|son|daughter|kids?|child|children|baby|dog|cat|"
+    r"puppy|kitten|pets?|aunt|uncle|cousin|niece|nephew|grand\w+|boss|manager|landlord|roommate|"
+    r"flatmate|house|flat|apartment|vegan|vegetarian|pregnant|diabet\w+|c(?:o)?eliac|retired|"
+    r"allerg\w+|(?:broke|hurt) my|surgery|degree|job|asthma|married|divorced|engaged|car|bike|"
+    r"business|shop|store|company|school|university|college|studio|passport|visa)\b"
+)
+# "The team": which one was said before, unless there is only one.
+BARE: Final = re.compile(
+    r"(?<![a-z] of )(?<!at )(?<!in )(?<!near )(?<!by )(?<!from )\bthe (?!world|internet|weekends?|"
+    r"mornings?|evenings?|nights?|day|week|month|year|end|kids|family|piano|violin|guitar|cello|"
+    r"drums|flute|trumpet|ocean|sea|beach|mountains|countryside|country|city|gym|house|garden|"
+    r"kitchen|office|aisle)(?:[\w-]+ )?[\w-]+(?=[.,!]*$| (?:to|at|and|by|starting|"
+    r"on(?! my| our| (?:the )?\d))\b)"
+)
+PRONOUN: Final = re.compile(
+    r"\b(?:it|its|it's|it'll|itself|that's|this|them|they|they're|they've|they'll|their|theirs|he|"
+    r"she|him|her|his|hers|he's|she's|he'll|she'll|these|those|(?<!-)ones?|there|here|such|same|"
+    r"either|"
+    r"neither|both|another|that(?= (?:is|was|day|time|one|night|kind|sort|week|year|\w+ (?:last|in|"
+    r"from))\b|[.,!]?$)|(?:some|any|all|more|enough|two|three|so|too|others?)(?=[.!]*$)|(?:for|of|"
+    r"in|at|to|with|by|do|doing|made|took|on|off|up|about|\w+ed) that(?! (?:i|we|my|our|the|"
+    r"a)\b)|(?:do|did|am|are|was|have|will) too)\b"
+)
+# "This week", "there are two", "one of my friends", "both … and": they mean nothing said before.
+FILLED: Final = re.compile(
+    r"\b(?:this|these) (?:week|weekend|month|year|morning|afternoon|evening|night|summer|winter|"
+    rf"spring|autumn|fall|semester|quarter|sprint|coming|past|{_MONTH})\b|\b(?:after|before|"
+    rf"during) this \w|\bthey(?:'ve|'re| have| are)? \w+ (?:me|us|my|our)\b|\bthere(?:'s| is|"
+    rf" are| was| were)\b"
+    r"|\bthose (?:with|who)\b|\bthe (?:only )?one (?:with|who|in)\b|\bone(?:-\w+| (?:of|on|day|"
+    r"night|year|week|month|hour|child|kid|son|sister|brother|daughter|cat|dog))\b|\bsuch as\b"
+    r"|\bboth (?:of )?(?:my|our|the)\b|\banother (?!one|at|in|on|from|for|to|with)\w+|"
+    r"\bthe same \w+ as\b|\bboth (?=.* and )|\bone (?!(?:is|was|of|that|has|and|or|for|in|on|at|"
+    r"to|with|which|who|i|we|you|more)\b)[a-z]{3,}|\beither(?=[,.!]|$)|\bkeep (?:it|them)\b"
+)
+DETERMINER: Final = re.compile(r"\b(?:the|an?|every|each|no)(?: [\w-]+){0,2} $", re.IGNORECASE)
+PERSONAL: Final = re.compile(r"(?:s?he|him|hers?|his)(?:'\w+)?$")
+ANIMATE: Final = re.compile(r"\b(?:my|our) (?!\w+ing\b)[\w-]{3,}")
+# What a pronoun may stand for, where it stands before it in the same quotation.
+ANTECEDENT: Final = re.compile(
+    rf"\b(?:an?|my|our|every|each|no|the|{_COUNT}) (?!(?:[\w-]+ )?(?:{_VAGUE}|"
+    rf"{FELT})\b)[\w-]{{3,}}"
+)
+
+# --- The shapes that are kept -------------------------------------------------------------------
+
+_ADV: Final = (
+    r"(?:(?:(?!(?:f|app|re|rep|supp|comp|rall)ly\b)\w+ly|also|just|still|always|even|all|never|"
+    r"now|often|sometimes|very|already|both|no "
+    r"longer|not|usually) )*+"
+)
+_LEAD: Final = (
+    r"(?:(?:back )?(?:last|this|next|on|in|from|since|for|at|by|after|before|yesterday|today|"
+    rf"tomorrow|every|during|{_DAY}|\w+ (?:weeks?|months?|years?|days?) ago)\b[^,]{{0,50}}?,? )?"
+)
+_I: Final = (
+    rf"^{_LEAD}(?:i|we|(?:my \w+|(?-i:[A-Z][a-z]+)) and (?:i|me)|me and (?:my \w+|"
+    rf"(?-i:[A-Z][a-z]+))|"
+    r"im(?= )|ive(?= ))"
+)
+# What somebody does inwardly or in the talk itself; it says nothing lasting.
+_INNER: Final = alternatives(
+    r"""think | know | hope | guess | mean | see | feel | want | need | love | like | wonder |
+    suppose | believe | understand | agree | get | appreciate | hear | look | sound | seem | thank |
+    bet | swear | promise | wish | remember | forget | notice | reali[sz]e | imagine | say | tell |
+    ask | doubt | expect | care | mind | try | wait | let | come | go | keep \w+ing | plan | find |
+    figure |
+    just |
+    admit | recommend | suggest | assume | trust | miss | enjoy | hate | prefer | have | do | did |
+    don't | didn't | haven't | could | can | can't | will | won't | would | should | must | may |
+    might | am | are | was | were | had | got | been | be | and | or | who | that | to | both |
+    all |
+    gotta | gonna | wanna | consider | intend | decide | give | end |
+    stay | laugh | cry | dream | worry | struggle | work on | welcome | learn | value | cherish"""
+)
+_WANT: Final = r"(?: (?:want|hope|would (?:like|love)|aim|intend|plan|mean)|'d (?:like|love))"
+_LATELY: Final = (
+    r"\b(?:last (?:week|month|year|spring|summer|autumn|fall|winter)|\w+ (?:weeks?|months?|"
+    r"years?) ago)\b"
+)
+_LONG: Final = r"\b(?:for (?:[\w-]+ ){0,4}(?:years?|months|weeks|decades|ages|life)|since)\b"
+_AM: Final = rf"{_I}(?:'m| am|'re| are|(?<=im)) {_ADV}"
+_HAVE: Final = rf"{_I}(?: have|'ve)? {_ADV}"
+# The beginnings, ends, gains and losses that change what holds afterwards.
+_TURN: Final = alternatives(
+    r"""moved | bought | sold (?!out) | adopted | married | got (?=married|engaged|divorced|promoted
+    |hired|fired|accepted|into |my (?!\w+ (?:together|done))|an? \w+ (?:job|dog|cat|puppy|kitten
+    |degree|internship|offer|loan|car)) | graduated | joined | quit | left (?=my|the |our) |
+    lost (?=my|our|\d) | won | started (?!to |thinking|feeling|with |caring|looking|getting) |
+    founded | opened | launched | finished (?=my|a |the|re|wr|school|college|university) |
+    completed | published | signed | enrolled | accepted | hired | broke (?=my|a |our) | injured |
+    retired | passed (?!by|out|the time) | failed | earned | became | booked | switched |
+    turned (?=\d|\w+ty|\w+teen) | migrated | registered | submitted | stopped | gave up |
+    changed (?=my (?!mind)|our|from|jobs) | inherited | hurt (?=my) | applied (?:to|for) |
+    had (?=surgery|a (?:baby|stroke|miscarriage|heart)|twins) | renewed | upgraded | cancell?ed |
+    (?:extended|raised|increased|reduced|cut|lowered) (?=.* to \D?\d) | postponed | scheduled |
+    appointed | promoted | transferred | replaced | dropped (?!off) | closed | deployed | released |
+    rented | built | wrote | negotiated | t(?:ook|aken) (?=over|(?:a|the) job) | grew up | died |
+    passed away | approved | (?:was|were|been) (?=born|raised|diagnosed|promoted|hired|accepted
+    |awarded|elected|admitted|laid off|fired|appointed|chosen|selected|named)"""
+)
+_STATES: Final = alternatives(
+    r"""an? (?!bit|lot|little|few|huge part) | the (?:\w+ )?(?:lead|owner|manager|head|only|oldest
+    |youngest|director|treasurer|captain)\b |
+    (?:head|captain|chair|secretary|treasurer|member) (?=of|at)
+    | (?:\w+ )?(?:allergic|intolerant) | \w+-?blind | deaf | vegan |
+    vegetarian | married | single | divorced | engaged | widowed | from | on (?:call|leave|duty
+    |nights|medication) | based | born | raised | retired | pregnant | diabetic | celiac | coeliac |
+    in charge | responsible | left-handed | dyslexic | asthmatic | self-employed | unemployed |
+    closed | open | due | {_COUNT}(?= years old|[,.!](?!\d)|$|\sand\s)"""
+).replace("{_COUNT}", _COUNT)
+_DO: Final = r"(?:used to (?!love|think|be)|play|study|speak|teach)"
+_DOING: Final = alternatives(
+    r"""learning | training | building | moving | studying | writing | opening | launching |
+    starting (?!from|with|to) | expecting | retiring | leaving | joining | selling | buying |
+    hosting | teaching | using | renting | raising | saving (?:up )?for | running | volunteering |
+    working (?:as|at|for|with|from|on (?!\w+ing)) | living (?=in|with|at|on) | mentoring |
+    getting (?:married|divorced|engaged) | having (?:an? |twins|surgery) | organi[sz]ing |
+    planning (?=a|my|our) | replacing | migrating | switching | dropping | hiring |
+    applying (?:to|for) | recovering from | taking (?=an? ) | offering"""
+)
+_LIKE: Final = (
+    r"(?:love|like|enjoy|adore|prefer|hate|dislike|detest|loathe|can't stand|cannot stand|don't "
+    r"(?:like|eat|drink))"
+)
+_OBJECT: Final = (
+    r"(?!(?:to (?:hear|see|know|be)|not|it|that|this|how|when|what|your|them|him|her|the|being|"
+    r"having|seeing|feeling|getting|making|helping|knowing|hearing|my new|all)\b)"
+)
+_DEEDS: Final = alternatives(
+    r"""call | book | buy | send | e-?mail | submit | finish | renew | pick up | pay | schedule |
+    fix | write | prepare | review | order | file | register | sign | update | deploy | merge |
+    return | clean | pack | apply | cancel | contact | reply | ship | upload | print | repair |
+    replace | collect | fill | complete | arrange | rotate | migrate | reschedule | invite |
+    deliver | hand in | bring | visit | set up | talk to | change | ask | check (?:my|our|with) |
+    see (?:the|a|my) (?:doctor|dentist) | get (?:an?|my|some|new) (?!better|good|sense|idea)"""
+)
+SHAPES: Final = tuple(
+    (kind, re.compile(pattern, re.IGNORECASE))
+    for kind, pattern in (
+        (
+            MemoryType.DECISION,
+            rf"{_HAVE}(?:are |am )?(?:decided|agreed) (?:to|on|that|against|not|with|we|i)\b"
+            rf"|{_HAVE}(?:settled on|opted (?:for|to)|ruled out|finalized|chosen|chose(?! to))\b"
+            rf"|{_AM}(?:going|sticking) with\b|^decision:|^it was decided\b"
+            r"|^let's (?:go with|use|switch to|stick with|ship|postpone)\b"
+            r"|^(?:the|our) (?:\w+ )?(?:team|board|committee|management|council|company) (?:has |"
+            r"have )?(?:decided|agreed|chose|approved)\b",
+        ),
+        (
+            MemoryType.TODO,
+            rf"{_I}(?:'ve|'m)? {_ADV}(?:(?:need|have|got|gotta|must)(?: {_ADV}to)?|{_ADV}to) "
+            rf"(?:\w+ly |also |still |first )?{_DEEDS}\b|^(?:todo|to-do|action item)\b"
+            r"|^(?:please )?(?:remind me (?:to|about|that)|don't let me forget)\b",
+        ),
+        (
+            MemoryType.GOAL,
+            r"^(?:my|our) (?:\w+ ){0,2}(?:goal|aim|dream|ambition|target)s? (?:is|are|for)\b"
+            rf"|{_I} {_ADV}(?:want|hope|would like|aim|intend|plan) to (?:achieve|reach|become|"
+            rf"finish|complete|launch|open|learn|run|lose|save|publish|win|buy|move|retire|get "
+            rf"(?:my|a))\b|{_AM}(?:aiming|saving|saving up|training) (?:to|for)\b"
+            rf"|{_I}(?: really| still)?{_WANT} to \w.*(?:{_SOON}|\b\d)",
+        ),
+        (
+            MemoryType.PREFERENCE,
+            rf"{_I} {_ADV}(?:much |absolutely )?{_LIKE} {_OBJECT}"
+            rf"|{_AM}(?:an? )?(?:big |huge |great )?(?:fan of|into|obsessed with|fond of|keen on|"
+            rf"crazy about) {_OBJECT}|^my (?:all-time |absolute )?(?:favou?rite|fave|go-to|\w+ "
+            r"hobby|pet peeve) [\w ]+ (?:is|are)\b|\b(?:is|are) (?:one of )?my (?:all-time |"
+            r"absolute )?(?:favou?rites?|faves?|go-to)\b|^(?:please )?call me (?=\w+[.!]?$)(?!back|"
+            r"later|crazy|tomorrow|when|if)",
+        ),
+        (
+            MemoryType.EVENT,
+            rf"(?!.*\bnever\b){_HAVE}(?:{_TURN}(?!')\b(?! (?:after|before|because|when)\b)|"
+            rf"(?:{PAST}|had (?:an?|{_COUNT}))\b.*{DATE})",
+        ),
+        (
+            MemoryType.FACT,
+            rf"{_AM}(?:not )?(?:{_STATES}|(?-i:[A-Z][a-z]+(?: [A-Z]\w+)?)(?=,|\.?$)|{_DOING}\b)"
+            rf"|{_AM}(?:in|at|on|away|off|out|going to (?!be|try|have)\w+|(?!start|think|"
+            rf"look)\w+ing) "
+            rf".*(?:{_SOON}|{OFTEN})|{_I}(?:'ll| will) (?!need|have|be)\w+ .*{_SOON}"
+            rf"|{_I} (?:was|had) (?:an?|{_COUNT}) .*(?:{_LONG}|\buntil\b)"
+            rf"|{_I}(?:'ve| have) {_ADV}(?:been )?+(?!\w+ing (?:for|since)\b|trying|thinking|"
+            rf"looking|feeling|wanting|doing|"
+            rf"going|thought|known|wanted|felt|meaning)\w+.*{_LONG}"
+            rf"|{_I}(?: have|'ve {_ADV}got|'ve| own) {_ADV}(?:an?|no|my|(?-i:[A-Z]\w+)|"
+            rf"{_COUNT}|several) (?!(?:[\w-]+ )?(?:{_VAGUE})\b)"
+            rf"|{_I} {_ADV}{_DO}\b"
+            rf"|{_I} (?:never|always|usually|only|mostly|no longer|don't(?=.* (?:after|before|at|"
+            rf"when|without) )) (?!thought|knew|forget|remember|expected|want to|feel|see|been|"
+            rf"heard|"
+            rf"only|really|just|sold|care|get|know|have (?:to|any)|need|{PAST}\b)\w+\b"
+            rf"|^(?:every \w+|{_DAY}(?<=s)),? (?:i|we) \w"
+            rf"|{_I} {_ADV}(?!(?:{PAST}|can|had|got|was|were|want|need|plan)\b)\w+ "
+            rf".*(?:{OFTEN}|{DATE})",
+        ),
+    )
+)
+PERFECT: Final = re.compile(
+    rf"{_I}(?: have|'ve) {_ADV}(?!been|had|got|never|always|done|seen|heard|found|thought|made)"
+    rf"(?:{PAST}|\w+en)\b",
+    re.IGNORECASE,
+)
+# Shapes that say something only where the rest of the clause is exact or says much.
+WEAK: Final = re.compile(
+    rf"{_I} {_ADV}(?!(?:{_INNER}|{PAST})\b)(?:don't )?(?!(?:{_INNER}|{PAST})\b)\w+ \w"
+    rf"|{PERFECT.pattern}|{_AM}planning (?:to|on) \w"
+    rf"|{_I} {_ADV}{PAST} .*{_LATELY}"
+    rf"|{_I} (?:can't|cannot|can only) {_ADV}(?!(?:{_INNER})\b)\w+ \w"
+    rf"|{_I} (?:had|need) (?:about |at least )?{_COUNT}\b|{_I}.*(?-i: [A-Z][a-z]+), (?:my|"
+    rf"our) [\w ]+[,.]",
+    re.IGNORECASE,
+)
+_NAME: Final = (
+    r"(?:(?:Mrs?|Ms|Dr|St)\.? )?"
+    r"(?-i:[A-Z])[\w'’.-]*\w(?: (?:(?-i:[A-Z])[\w'’.-]*\w|&|of|de|van|von)){0,3}"
+)
+# For whom or what something holds.
+WHOM: Final = re.compile(
+    r"(?P<mine>(?:(?:one|two|some|most|all) of )?(?:my|our)(?: [\w&/-]+){1,6})|"
+    r"(?P<the>the(?: [\w&/-]+){1,7})|"
+    r"(?P<every>(?:every|all|no)(?: [\w&/-]+){1,5})|"
+    rf"(?P<said>(?:s?he|they|it)\b)|(?P<name>{_NAME})(?:,? (?:my|our) [\w -]{{2,30}},)?|"
+    r"(?P<bare>[a-z][\w-]+(?: [\w-]+){0,2})",
+    re.IGNORECASE,
+)
+IS: Final = re.compile(
+    rf"['’]s (?=(?:an?|the|at|on|in|not|now|only|been|got|{_STATES}|{_COUNT}|\w+ing)\b)| (?:is|"
+    rf"are|was|"
+    rf"were|will be|"
+    rf"has "
+    r"been) ",
+    re.IGNORECASE,
+)
+VALUE: Final = re.compile(
+    rf"{_ADV}(?:{_STATES}|{_COUNT}\b|(?:the|my|our|in|at|on|under|for|with|to be|between|called|"
+    r"named|only|about|around|(?:\w+ed|kept|held|sent|run|sold|given|taken|set) (?:in|by|on|at|"
+    r"with|for|to|from|as|of|every|until|through)|written|built|"
+    rf"{_DOING}\b|got (?:an?|no|{_COUNT}|(?-i:[A-Z]))|been \w+ing .*{_LONG}|\S*\w[.\d_/]\w|"
+    r"(?!getting|being|doing|going|looking|feeling|trying|making|having|saying|thinking|kidding|"
+    rf"coming)\w{{3,}}ing (?!to |me\b)\w|\w+ing .*{_SOON}|made|paid|out of|off) |off\b|"
+    rf"(?-i:[A-Z]))",
+    re.IGNORECASE,
+)
+REFERRED: Final = re.compile(r"(?:the|my|our) ", re.IGNORECASE)
+HOLDS: Final = re.compile(
+    rf"{_ADV}(?:{PAST}\b.*{DATE}|(?:has|have|had) (?:an?|no|my|our|{_COUNT}|been|"
+    rf"{_ADV}(?:{PAST}|\w+en))\b|(?:went (?:up|down)|broke)\b|{_TURN}\b|"
+    r"(?:can't|cannot|must|will|won't|needs? to|has to|have to|should|may) \w+|(?!says|thinks|"
+    r"looks|seems|feels|sounds|means|gets|makes|knows|reminds|helps|gives|keeps|shows|brings|this|"
+    r"its|his|was|has|is|does|always|yes|lets|tells)[a-z]{2,}s (?!(?:is|are|was|were|has|have|had|"
+    rf"will|must|can|should|may|do|does|of|and|need|got|{PAST}) )(?!to (?!the|an?\b|my|our|"
+    r"(?-i:[A-Z])))(?=\w)|(?:live|work|run|use|start|end|open|close|cost|expire|come|go|belong|"
+    r"report|play|study|meet|own|love|hate) \w)",
+    re.IGNORECASE,
+)
+VALUED: Final = re.compile(rf"(?:now |only )?(?:[£$€]\d|{_COUNT} [a-z]|broke\b|failed\b)")
+MODAL: Final = re.compile(r" (?:must|has to|have to|needs? to|may|should|cannot|can't) ")
+# Orders that hold from now on, not for the task at hand.
+STANDING: Final = re.compile(
+    r"(?:(?:and|also|but|please),? )*(?:always|never|from (?:now|next|here)[\w ]{0,20},?) "
+    r"(?!been|had|give up)[a-z]+(?<!ing)(?<!ed) \w|"
+    rf"no (?!{_VAGUE}\b)(?:[\w-]+ ){{1,5}}(?:in|on|at|before|after|during|please)\b|"
+    rf"no [\w-]+,? please\b"
+)
+LASTING: Final = re.compile(
+    r"\b(?:always|never|every time|each time|any time|whenever|from (?:now|next \w+|here) on|in "
+    r"(?:the )?future|when(?:ever)? (?:i|you)|everything|all (?:\w+ ){1,3}in|every \w+ in|"
+    r"in (?:every"
+    r"|all)|call me (?!an?\b|back|later|crazy|when|on|if|tomorrow|at)|keep (?:it|them|answers?|"
+    r"replies|your \w+)|(?:answer|reply|speak|talk|write|"
+    r"respond)(?: to)? (?:me )?in)\b"
+)
+ORDER: Final = re.compile(
+    r"(?:(?:and|also|but|so|just|one \w+|whatever happens|please),? |\w+, )*"
+    r"(?:i(?:'d| would)? (?:want|need|like) you to |when(?:ever)? (?:i|you) [^,]{2,60}, )?"
+)
+TO_ME: Final = re.compile(r"[a-z]+ (?:to )?me\b")
+# To whom an order is given is no riddle.
+ADDRESS: Final = re.compile(
+    r"\bi(?:'d| would) like\b|\byou(?:r|'re|'ll)?\b|\beverything\b|\banything\b|\btry\b"
+)
+GROUND: Final = re.compile(r",\s+(?=(?:i|we|it|that|because|so|my|our)\b)", re.IGNORECASE)
+NO_SUBJECT: Final = re.compile(rf"{IDLE.pattern}|{_COUNT}|one|{PAST}|\w+ing|let", re.IGNORECASE)
+LISTENER: Final = re.compile(r"\byou(?:'\w+|rs?|rself)?\b")
+CONDITION: Final = re.compile(r"(?:if|unless|until|once|as long as)\b")
+# "I'm forty", "Leo's nine".
+CLOSE: Final = re.compile(rf"i'm |\w+'s {_COUNT}\W*$")
+LOOSE_END: Final = re.compile(r"(?:,? (?:which|where|who|and|but|so))?[ ,;:–—-]*$")
+OF_ANOTHER: Final = re.compile(r"(?:s?he|they|it|his|her|their|its)\b", re.IGNORECASE)
+NEXT_SUBJECT: Final = re.compile(r"(?:[,;.–—-]|\b(?:and|but|so|because|since|when|which|if)) $")
+PLACED: Final = re.compile(
+    r"\b(?:[Tt]he|[Aa]t|[Ii]n|[Oo]n|of|[Tt]o|[Ff]rom|near|for|by|with) [A-Z][\w'-]*"
+)
+REFERRING: Final = re.compile(r"it|they|them|their|its|ones?$")
+PRECISE: Final = re.compile(rf"{OFTEN}|\b{_COUNT}\b|\b{_DAY}\b|{DATE}")
+OFTEN_SAID: Final = re.compile(OFTEN)
+DENIED: Final = re.compile(r"\b(?:no|not|never|none|nobody|stopped|quit|cancelled)\b|n't\b")
+EXACT: Final = re.compile(rf"{OFTEN}|\b{_COUNT}\b|{DENIED.pattern}")
+DATED: Final = re.compile(DATE)
+DUE: Final = re.compile(rf"\b{_DAY}\b|{DATE}")
+ENDING: Final = re.compile(r"(?<=\w{4})(?:ing|ed|s)$")

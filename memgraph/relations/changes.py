@@ -1,0 +1,206 @@
+"""Compare with a later sentence that says that something changed: "moved to", "cancelled"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memgraph.model.enums import Relation
+from memgraph.relations import lexicon
+from memgraph.relations.sentence import Sentence
+from memgraph.relations.statement import Finding
+from memgraph.relations.tokens import AGENTS, TIMES, Token, bare, content, is_past, key_of, shown
+from memgraph.text.stemming import stem
+
+
+def find_change(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare with a later sentence whose verb is one of change: "moved to", "cancelled"."""
+    if a.past or b.additive:
+        return None
+    verb = b.tokens[b.verb]
+    if b.changed and b.past and verb.key == a.tokens[a.verb].key:
+        if content(b.tokens) <= content(a.tokens):
+            return Finding(
+                Relation.UPDATES, "the later statement says that it is over: used to", changed=True
+            )
+        return None
+    if b.mode:
+        return None
+    if a.mode == "not" and a.tokens[a.verb].key == "have" and verb.key in lexicon.GAINS:
+        same = content(a.subject) - AGENTS == content(b.subject) - AGENTS
+        gained = content(a.tokens[a.verb + 1 :])
+        if same and b.past and gained and gained <= content(_object(b)):
+            return Finding(Relation.UPDATES, f"it is there now: {verb.text}", changed=True)
+        return None
+    if verb.key in lexicon.ENDS and (found := _ended(a, b)) is not None:
+        return found
+    return _moved(a, b) if verb.key in lexicon.MOVES else None
+
+
+def _ended(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare with "left X", "cancelled X", "X was retired"."""
+    if a.mode in ("not", "never", "forbid", "cannot", "neednot"):
+        return None
+    verb = b.tokens[b.verb]
+    if not b.passive and not is_past(verb.text.lower()):
+        return None
+    subject = content(b.subject)
+    if b.passive:
+        ended, agent = subject, frozenset[str]()
+    else:
+        ended, agent = content(_object(b)) - {"i"}, subject
+    said = content(a.tokens)
+    if not ended or not _ends_it(a, b, ended):
+        return None
+    shared = ended & (said - agent)
+    if not b.passive and not _head(_object(b)) & said:
+        return None
+    if b.passive:
+        if a.subject and not _head(a.subject) & ended and content(a.subject) & ended:
+            return None
+        if not shared or not ended - lexicon.GENERIC <= said:
+            return None
+    elif not shared or len(shared) * 2 < len(ended):
+        return None
+    if not b.passive and not agent & content(a.subject) and not agent & {"we", "i", "they"}:
+        return None
+    what = " ".join(t.text for t in b.tokens[b.verb :])
+    return (
+        Finding(Relation.UPDATES, f"the later statement says that it ended: {what}", changed=True)
+        if verb
+        else None
+    )
+
+
+def _ends_it(a: Sentence, b: Sentence, ended: frozenset[str]) -> bool:
+    """False where something of its kind, of another owner or as a habit came to an end."""
+    verb = b.tokens[b.verb].key
+    if b.passive:
+        # "Tickets are sold at the door" tells a habit, "the house was sold" leaves its rooms.
+        if verb in lexicon.HANDED_ON:
+            side = a.subject if a.tokens[a.verb].key in lexicon.GOING_ON else a.tokens[a.verb :]
+            known = a.tokens[a.verb].key in lexicon.HAVING | lexicon.GOING_ON
+            return (b.past or b.perfect) and known and bool(content(side) & ended)
+        return b.past or b.perfect or verb in lexicon.CANCELS
+    parts = _object(b)
+    # "We sold 140 tickets", "the borrowed one"
+    if any(t.kind == "number" for t in parts) or "one" in (t.text.lower() for t in parts):
+        return False
+    if not content(b.subject) & {"i", "we"}:
+        return True
+    return a.first or a.plural or (bool(content(a.subject)) and content(a.subject) <= ended)
+
+
+def _head(tokens: Sequence[Token]) -> frozenset[str]:
+    """Return what an object is called: "job as a paramedic" is a paramedic's."""
+    head: Token | None = None
+    for token in tokens:
+        if token.kind != "prep":
+            head = token
+        elif head is not None and head.key not in lexicon.GENERIC:
+            break
+    return frozenset() if head is None else frozenset((key_of(head),))
+
+
+def _object(b: Sentence) -> tuple[Token, ...]:
+    """Return what stands between the verb and "and", or the end."""
+    tokens = b.tokens[b.verb + 1 :]
+    for at, token in enumerate(tokens):
+        if token.key in ("and", "for") and at:
+            return tokens[:at]
+    return tokens
+
+
+def _moved(a: Sentence, b: Sentence) -> Finding | None:
+    """Compare with "moved to X", "switched from X to Y", "was renamed to X"."""
+    verb = b.tokens[b.verb]
+    topic, old, new = _split(b.tokens[b.verb + 1 :])
+    subject = content(b.subject)
+    said = content(a.tokens)
+    reason = f"the later statement says that it changed: {verb.text} to {shown(bare(new))}"
+    if verb.key == stem("replace"):
+        old, topic = (b.subject, topic) if b.passive else (topic, b.subject)
+        subject = content(topic)
+        reason = f"the later statement says that it was replaced: {shown(bare(old))}"
+    changed = Finding(Relation.UPDATES, reason, changed=True)
+    before = content(old)
+    thing = (subject | content(topic)) - lexicon.GENERIC - before
+    if before:
+        if not before <= said or not (new or verb.key == stem("transfer")):
+            return None
+        if not before & content(a.tokens[a.verb :]) and not content(a.subject) <= before:
+            return None
+        others = content(b.tokens) - before - content(new) - {verb.key}
+        if new and {t.key for t in b.subject if t.kind == "name"} - said - before:
+            return None
+        if others & said - AGENTS - {"i"}:
+            return changed
+        if b.passive and verb.key == stem("replace") and content(a.subject) <= before:
+            return changed
+        tool = a.tokens[a.verb].key in lexicon.MOVES[verb.key] | {stem("use")}
+        return changed if tool and any(t.kind == "name" for t in old) else None
+    if topic and content(topic) & said:
+        thing -= subject - said
+    if not new or not thing or not thing <= said or content(new) <= said:
+        return None
+    previous = a.tokens[a.verb].key
+    if a.mode in ("may", "can") or previous not in lexicon.MOVES[verb.key]:
+        return None
+    # "We extend the contract with X" says nothing of what else we pay for.
+    if (
+        topic
+        and thing <= AGENTS
+        and not content(topic) & said
+        and any(t.is_value for t in b.tokens)
+    ):
+        return None
+    # The subject of the earlier one is what is said to have changed.
+    if len(thing) > 1 and thing <= content(a.subject) and any(t.kind in TIMES for t in new):
+        return changed if any(t.kind in TIMES for t in a.tokens[a.verb :]) else None
+    if not content(a.subject) - AGENTS - {"i"} <= thing | subject | content(topic):
+        return None
+    values = [t.kind for t in new if t.is_value]
+    rest = [t for t in a.tokens[a.verb + 1 :] if key_of(t) not in thing and t.kind != "prep"]
+    complement = previous == "be" and not values and not _linked(a)
+    if verb.key != stem("rename") and (not rest or complement):
+        return None
+    if values and not any(t.kind == "name" for t in new):
+        kinds = {t.kind for t in rest if t.is_value}
+        if not (kinds & set(values) or (kinds & TIMES and set(values) & TIMES)):
+            return None
+    return changed
+
+
+def _linked(a: Sentence) -> bool:
+    """True where a preposition or a name follows the verb: "is on GitLab"."""
+    return a.verb + 1 < len(a.tokens) and a.tokens[a.verb + 1].kind in ("prep", "name")
+
+
+def _split(
+    tokens: Sequence[Token],
+) -> tuple[tuple[Token, ...], tuple[Token, ...], tuple[Token, ...]]:
+    """Return the object, what stands after "from", and what stands after "to" or "by"."""
+    parts: dict[str, list[Token]] = {"object": [], "from": [], "to": []}
+    place = "object"
+    for token in tokens:
+        if token.kind == "prep" and token.key == "from":
+            place = "from"
+        elif token.kind == "prep" and token.key in (
+            "to",
+            "into",
+            "by",
+            "with",
+            "in",
+            "on",
+            "until",
+        ):
+            if place == "to" and token.key in ("in", "on", "with", "by"):
+                place = "rest"
+                parts.setdefault(place, [])
+            elif place in ("object", "from"):
+                place = "to"
+        elif token.key in ("and", "for", "since", "after", "as"):
+            place = "rest"
+            parts.setdefault(place, [])
+        else:
+            parts[place].append(token)
+    return tuple(parts["object"]), tuple(parts["from"]), tuple(parts["to"])
