@@ -9,8 +9,8 @@ AGENTS := .venv/adapters/openai-agents
 # There litellm is really missing.
 AGENTS_TESTS := tests/surfaces/adapters/openai_agents tests/providers/test_litellm_missing.py
 
-.PHONY: demo orchestrator test lint types types-adapters layers migrations browser unit adapters format \
-    clean
+.PHONY: demo orchestrator test lint types types-adapters layers migrations browser unit adapters dist \
+    format clean
 
 demo: $(RUNTIME)
 	@echo "Running the demo: under a minute"
@@ -20,12 +20,14 @@ orchestrator: $(RUNTIME)
 	rm -rf .orchestrator
 	$(BIN)/python -m examples.orchestrator --story examples/orchestrator/story.txt
 
-test: lint types layers migrations unit adapters
+test: lint types layers migrations unit adapters dist
 
 $(RUNTIME): pyproject.toml benchmarks/pyproject.toml constraints.txt
 	@echo "Making .venv with $(PYTHON)"
 	@$(PYTHON) -m venv .venv
 	@echo "Installing memgraph and what it needs into .venv: a few minutes the first time, without a word"
+	@# An environment that was made when the distribution had another name.
+	@$(BIN)/python -m pip uninstall --quiet --quiet --yes memgraph
 	@$(PIP) --editable '.[server,client]' --editable benchmarks
 	touch $(RUNTIME)
 
@@ -79,6 +81,20 @@ unit: $(STAMP) browser
 # What these tests need is there, or they fail; elsewhere they are skipped.
 adapters: $(AGENTS)/.made
 	MEMGRAPH_ADAPTER=openai-agents $(AGENTS)/bin/python -m pytest $(AGENTS_TESTS)
+
+# What a user gets: the wheel in an environment with nothing else, without pip itself.
+dist: $(STAMP)
+	rm -rf dist build/bare
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(PYTHON) -m venv --without-pip build/bare
+	$(BIN)/python -m pip --python build/bare/bin/python install --quiet --disable-pip-version-check \
+	    --no-compile --constraint constraints.txt dist/*.whl
+	@$(BIN)/python -c 'import pathlib, sys; \
+	    size = sum(path.lstat().st_size for path in pathlib.Path("build/bare/lib").rglob("*")); \
+	    print(f"{size / 1e6:.0f} MB installed, without bytecode"); sys.exit(size > 145e6)'
+	build/bare/bin/memgraph-memory --version
+	build/bare/bin/python examples/demo.py >build/demo.txt
 
 # Types against the real package: a minute, most of it for the package.
 types-adapters: $(STAMP) $(AGENTS)/.made

@@ -36,11 +36,7 @@ _SETTINGS: dict[Any, Any] = {
 def require_matplotlib() -> None:
     """Raises ExtraMissing: there is nothing to draw with."""
     if find_spec("matplotlib") is None:
-        raise ExtraMissing(
-            "drawing needs matplotlib; install it with: pip install 'memgraph[bench]'",
-            extra="bench",
-            package="matplotlib",
-        )
+        raise ExtraMissing.of("drawing needs matplotlib", extra="pictures", package="matplotlib")
 
 
 def draw(found: Mapping[str, Any], folder: Path) -> list[Path]:

@@ -57,7 +57,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
+
+DISTRIBUTION: Final = "memgraph-memory"
+"""The name under which package indexes know this project."""
 
 
 def without_kind(problem: str) -> str:
@@ -207,6 +210,11 @@ class ExtraMissing(ProviderUnavailable):
     """
 
     code = "extra.missing"
+
+    @classmethod
+    def of(cls, message: str, *, extra: str, **details: Any) -> ExtraMissing:
+        """Return the error whose message ends in the command that installs the extra."""
+        return cls(f"{message}: pip install '{DISTRIBUTION}[{extra}]'", extra=extra, **details)
 
 
 class ProviderRejected(ProviderError):

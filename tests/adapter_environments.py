@@ -24,4 +24,6 @@ def needs(extra: str, module: str) -> None:
     if find_spec(module) is not None:
         return
     assert extra != HERE, f"the environment of {extra} lacks the package {module}"
-    pytest.skip(f"memgraph[{extra}] is not installed: make adapters", allow_module_level=True)
+    pytest.skip(
+        f"memgraph-memory[{extra}] is not installed: make adapters", allow_module_level=True
+    )

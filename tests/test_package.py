@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -44,6 +46,19 @@ def test_an_error_says_what_a_program_needs() -> None:
         "message": "no memory",
         "details": {"memory_id": "x"},
     }
+
+
+def test_every_extra_that_an_error_names_can_be_installed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = {
+        match
+        for path in (ROOT / "memgraph").rglob("*.py")
+        for match in re.findall(
+            r'ExtraMissing\.of\([^)]*extra="([a-z-]+)"', path.read_text(encoding="utf-8")
+        )
+    }
+    assert {"server", "client", "signing", "pictures"} <= named
+    assert named <= set(project["optional-dependencies"])
 
 
 def test_importing_does_next_to_nothing() -> None:

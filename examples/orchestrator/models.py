@@ -98,7 +98,9 @@ class LitellmModel:
             import litellm
             import openai
         except ImportError as error:
-            raise ModelFailed('--model needs litellm: pip install "memgraph[litellm]"') from error
+            raise ModelFailed(
+                '--model needs litellm: pip install "memgraph-memory[litellm]"'
+            ) from error
         litellm.telemetry = False
         litellm.suppress_debug_info = True  # it would print advice to standard output
         self._complete: Any = litellm.completion

@@ -10,9 +10,7 @@ from memgraph.errors import ExtraMissing
 try:
     import httpx as _httpx  # noqa: F401 - asked for by name, so that what is missing can be told
 except ModuleNotFoundError:
-    raise ExtraMissing(
-        "the client needs httpx: install memgraph with the extra client", extra="client"
-    ) from None
+    raise ExtraMissing.of("the client needs httpx", extra="client") from None
 
 from memgraph.client.client import AsyncClient, Client
 from memgraph.client.orchestrator import AsyncRemoteOrchestrator, RemoteOrchestrator

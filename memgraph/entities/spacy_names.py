@@ -81,9 +81,7 @@ class SpacyNames:
             try:
                 import spacy
             except ImportError:
-                raise ExtraMissing(
-                    "spaCy is not installed: pip install 'memgraph[spacy]'", extra="spacy"
-                ) from None
+                raise ExtraMissing.of("spaCy is not installed", extra="spacy") from None
             try:
                 self._loaded = spacy.load(self._pipeline)
             except (OSError, ValueError, ImportError) as error:

@@ -250,9 +250,8 @@ def _module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise ExtraMissing(
-            f"this model is reached through litellm, and {error.name or name} is not installed:"
-            f" pip install 'memgraph[{EXTRA}]'",
+        raise ExtraMissing.of(
+            f"this model is reached through litellm, and {error.name or name} is not installed",
             extra=EXTRA,
         ) from error
 

@@ -8,10 +8,12 @@ text costs microseconds and the same text gives the same bytes.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import threading
 import time
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -21,69 +23,125 @@ from memgraph.errors import ProviderRejected
 from memgraph.providers.embedding import prepared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import numpy as np
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
-
-
-# Token ids of texts, with the pieces of every word met kept: most words of a text are old ones.
 
 
 # Bounds what is kept to about 10 MB; what is over begins anew.
 _MOST_WORDS: Final = 50_000
 _LONGEST_KEPT: Final = 40
-# Few texts are tokenized one by one: a batch call starts the tokenizer's thread pool.
-_SINGLE_CALLS: Final = 8
+# A longer word is unknown, as in the model's training.
+_LONGEST_WORD: Final = 100
 # Beside ASCII the punctuation of typeset text. Lower-casing changes letters alone, no count.
 _PLAIN = re.compile("[\t\n\r -~\u2013\u2014\u2018\u2019\u201c\u201d\u2026]*")
 _PART = re.compile(r"[0-9a-z]+|[^\s0-9a-z]")
+_IDEOGRAPHS: Final = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B81F),
+    (0x2B920, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+class _Characters(dict[int, str]):
+    """A table for ``str.translate`` that computes a character's replacement when first met."""
+
+    def __init__(self, replacement: Callable[[str], str]) -> None:
+        super().__init__()
+        self._replacement = replacement
+
+    def __missing__(self, code: int) -> str:
+        self[code] = replaced = self._replacement(chr(code))
+        return replaced
+
+
+def _cleaned(character: str) -> str:
+    category = unicodedata.category(character)
+    if category[0] == "Z" or character in "\t\n\r":
+        return " "
+    if character == "\ufffd" or category in ("Cc", "Cf", "Co", "Cs"):
+        return ""
+    if any(first <= ord(character) <= last for first, last in _IDEOGRAPHS):
+        return f" {character} "
+    return character
+
+
+def _folded(character: str) -> str:
+    category = unicodedata.category(character)
+    if category == "Mn":
+        return ""
+    if category[0] == "P" or (character < "\x80" and category[0] == "S"):
+        return f" {character} "
+    return character.lower()
+
+
+_CLEANED: Final = _Characters(_cleaned)
+_FOLDED: Final = _Characters(_folded)
+
+
+def _words(text: str) -> list[str]:
+    """Return a text's words and marks without case and accents, as BERT's tokenizers do."""
+    if _PLAIN.fullmatch(text):
+        return _PART.findall(text.lower())
+    cleaned = unicodedata.normalize("NFD", text.translate(_CLEANED))
+    return cleaned.translate(_FOLDED).split()
 
 
 class WordPieces:
-    """Maps texts to token ids, the unknown token left out. Threads may share one."""
+    """Map texts to token ids: WordPiece, unknown words left out. Threads may share one.
 
-    def __init__(self, tokenizer: Tokenizer, unknown_id: int) -> None:
-        self._tokenizer = tokenizer
-        self._unknown_id = unknown_id
+    The ids of every word met are kept: most words of a text were met before.
+
+    Args:
+        vocabulary: the id of each piece; those inside of a word begin with ``##``.
+    """
+
+    def __init__(self, vocabulary: Mapping[str, int]) -> None:
+        self._vocabulary = vocabulary
+        self._longest = max(map(len, vocabulary), default=0)
         self._known: dict[str, tuple[int, ...]] = {}
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of every text, in order."""
-        found: list[list[int] | None] = [self._plain(text) for text in texts]
-        others = iter(
-            self._cut([text for text, ids in zip(texts, found, strict=True) if ids is None])
-        )
-        return [next(others) if ids is None else ids for ids in found]
+        """Return the ids of every text, in order."""
+        return [self._text(_words(text)) for text in texts]
 
-    def _plain(self, text: str) -> list[int] | None:
-        """The ids of a text of plain characters, else None."""
-        if not _PLAIN.fullmatch(text):
-            return None
-        parts = _PART.findall(text.lower())
+    def _text(self, words: Sequence[str]) -> list[int]:
         known = self._known
         try:
-            return list(chain.from_iterable(map(known.__getitem__, parts)))
+            return list(chain.from_iterable(map(known.__getitem__, words)))
         except KeyError:
-            return list(chain.from_iterable(self._learn(parts)))
+            return list(chain.from_iterable(self._learn(words)))
 
-    def _learn(self, parts: Sequence[str]) -> Iterable[Sequence[int]]:
+    def _learn(self, words: Sequence[str]) -> Iterable[Sequence[int]]:
         # Another thread may begin anew meanwhile; what is known here only grows.
         known = self._known
-        new = [part for part in dict.fromkeys(parts) if part not in known]
-        pieces = dict(zip(new, map(tuple, self._cut(new)), strict=True))
+        new = {word: self._pieces(word) for word in dict.fromkeys(words) if word not in known}
         if len(known) + len(new) > _MOST_WORDS:
             self._known = {}
-        self._known |= {part: ids for part, ids in pieces.items() if len(part) <= _LONGEST_KEPT}
-        return [pieces[part] if part in pieces else known[part] for part in parts]
+        self._known |= {word: ids for word, ids in new.items() if len(word) <= _LONGEST_KEPT}
+        return [new[word] if word in new else known[word] for word in words]
 
-    def _cut(self, texts: list[str]) -> list[list[int]]:
-        if len(texts) <= _SINGLE_CALLS:
-            cut = [self._tokenizer.encode(text, add_special_tokens=False) for text in texts]
-        else:
-            cut = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        return [[one for one in each.ids if one != self._unknown_id] for each in cut]
+    def _pieces(self, word: str) -> tuple[int, ...]:
+        """Return the ids of the longest pieces from the left; none when a rest is unknown."""
+        if len(word) > _LONGEST_WORD:
+            return ()
+        found: list[int] = []
+        start, prefix = 0, ""
+        while start < len(word):
+            for end in range(min(len(word), start + self._longest), start, -1):
+                piece = self._vocabulary.get(prefix + word[start:end])
+                if piece is not None:
+                    found.append(piece)
+                    start, prefix = end, "##"
+                    break
+            else:
+                return ()
+        return tuple(found)
 
 
 MODEL_DIRECTORY: Final = Path(__file__).parent / "models" / "static-256"
@@ -173,22 +231,22 @@ def _checksums(directory: Path) -> dict[str, str]:
     return sums
 
 
-# One copy for all services of a process: reading takes a tenth of a second.
+# One copy for all services of a process.
 @lru_cache(maxsize=1)
 def _read(directory: Path, dimensions: int) -> _Loaded:
     import numpy as np
-    from tokenizers import Tokenizer
 
     verify(directory)
-    tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+    tokenizer = json.loads((directory / "tokenizer.json").read_bytes())
+    vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
+    unknown = vocabulary.pop(tokenizer["model"]["unk_token"], None)
     # Mapped, not read: a short query touches a few pages, and processes share them.
     vectors: NDArray[Any] = np.load(directory / "vectors.npy", mmap_mode="r", allow_pickle=False)
     scales: NDArray[Any] = np.load(directory / "scales.npy", allow_pickle=False)
-    size = tokenizer.get_vocab_size()
-    unknown = tokenizer.token_to_id("[UNK]")
+    size = len(vocabulary) + 1
     if vectors.shape != (size, dimensions) or scales.shape != (size,) or unknown is None:
         raise _damaged("vectors.npy")
-    return _Loaded(WordPieces(tokenizer, unknown), vectors, scales)
+    return _Loaded(WordPieces(vocabulary), vectors, scales)
 
 
 def _damaged(name: str) -> ProviderRejected:

@@ -170,9 +170,9 @@ def _cached(name: str, cache: Path | None) -> tuple[Path, str, bool]:
         from fastembed.text.pooled_embedding import PooledEmbedding
         from fastembed.text.pooled_normalized_embedding import PooledNormalizedEmbedding
     except ImportError as error:
-        raise ExtraMissing(
+        raise ExtraMissing.of(
             f"the model {name!r} is known by fastembed, and {error.name or FASTEMBED} is not"
-            f" installed: pip install 'memgraph[{FASTEMBED}]'",
+            " installed",
             extra=FASTEMBED,
         ) from error
     known = {each["model"].lower() for each in TextEmbedding.list_supported_models()}
@@ -258,9 +258,8 @@ def _loaded(graph: bytes, tokenizer: bytes, first_token: bool, length: int) -> _
         import onnxruntime
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise ExtraMissing(
-            f"a model of ONNX is run by onnxruntime, and {error.name or EXTRA} is not installed:"
-            f" pip install 'memgraph[{EXTRA}]'",
+        raise ExtraMissing.of(
+            f"a model of ONNX is run by onnxruntime, and {error.name or EXTRA} is not installed",
             extra=EXTRA,
         ) from error
     try:

@@ -19,9 +19,7 @@ try:
 
     from memgraph.surfaces.connections import bounded_protocol
 except ModuleNotFoundError:
-    raise ExtraMissing(
-        "serving takes the packages of an extra: pip install 'memgraph[server]'", extra="server"
-    ) from None
+    raise ExtraMissing.of("serving needs the extra server", extra="server") from None
 
 KEEP_ALIVE_S = 75
 """Longer than the keep-alive of clients and proxies, so that they close idle connections."""

@@ -25,9 +25,7 @@ try:
         generate_latest,
     )
 except ModuleNotFoundError:
-    raise ExtraMissing(
-        "metrics take the packages of an extra: pip install 'memgraph[server]'", extra="server"
-    ) from None
+    raise ExtraMissing.of("metrics need the extra server", extra="server") from None
 
 _UNSOUND: Final = frozenset({"verify.failed", "journal.unanchored", JournalBroken.code})
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)

@@ -207,9 +207,7 @@ class _Mcp:
 
     def __init__(self, gate: Gate, chosen: ServerSettings) -> None:
         if find_spec("mcp") is None:
-            raise ExtraMissing(
-                "the server needs the extra server: pip install 'memgraph[server]'", extra="server"
-            )
+            raise ExtraMissing.of("serving needs the extra server", extra="server")
         self._gate = gate
         self._chosen = chosen
 

@@ -27,9 +27,7 @@ try:
     from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, get_current_span
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 except ModuleNotFoundError:
-    raise ExtraMissing(
-        "traces take the packages of an extra: pip install 'memgraph[otel]'", extra="otel"
-    ) from None
+    raise ExtraMissing.of("traces need the extra otel", extra="otel") from None
 
 FAILED: Final = 500
 """Statuses from this one on count as failures of the server."""

@@ -18,6 +18,8 @@ import pytest
 from guides import ENVIRONMENTS, FILES, ROOT, run_python, snippets
 from warm_command import warm_command
 
+from memgraph.errors import DISTRIBUTION
+
 # The two commands of the README set up the very environment in which this runs.
 NOT_HERE = re.compile(r"^make |^git clone |^cd ")
 TOO_LONG_S = 120
@@ -84,14 +86,23 @@ def test_snippets_run(
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
-def test_what_is_installed_is_a_checkout_and_its_extras() -> None:
-    """No index has this project: a name would bring another one, and none of its extras."""
+def test_what_is_installed_is_the_distribution_or_a_checkout_with_known_extras() -> None:
+    """The name of the package alone would bring another project."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    allowed = {".", *(f".[{extra}]" for extra in project["optional-dependencies"])}
-    asked = [
+    assert project["name"] == DISTRIBUTION
+    written = [
         found
         for path in FILES
         for found in re.findall(r"pip install ['\"]?([^\s'\"`]+)", path.read_text(encoding="utf-8"))
     ]
+    asked = set()
+    for each in written:
+        name, _, extras = each.removesuffix("]").partition("[")
+        asked |= {f"{name}[{extra}]" if extra else name for extra in extras.split(",")}
+    allowed = {
+        wanted
+        for name in (".", DISTRIBUTION)
+        for wanted in (name, *(f"{name}[{extra}]" for extra in project["optional-dependencies"]))
+    }
     assert {".", ".[litellm]", ".[openai-agents]", ".[langgraph]", ".[pydantic-ai]"} <= {*asked}
     assert {*asked} <= allowed

@@ -81,6 +81,6 @@ def test_without_the_package_the_extra_is_named(
     pipeline: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(ExtraMissing, match=r"memgraph\[spacy\]") as caught:
+    with pytest.raises(ExtraMissing, match=r"memgraph-memory\[spacy\]") as caught:
         SpacyNames(pipeline).extract("Quillon")
     assert caught.value.details == {"extra": "spacy"}

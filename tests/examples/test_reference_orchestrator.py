@@ -167,7 +167,7 @@ def test_without_litellm_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "litellm", None)
     assert main(["--root", str(tmp_path), "--model", "openai/m"]) == 2
-    assert 'pip install "memgraph[litellm]"' in capsys.readouterr().err
+    assert 'pip install "memgraph-memory[litellm]"' in capsys.readouterr().err
 
 
 def test_killed_between_capture_and_reply_it_loses_nothing_and_keeps_nothing_twice(

@@ -95,7 +95,9 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "fastembed", None)
     made = embedding_provider("onnx", dimensions=3, model=MEAN)
     assert made.model == UNREADABLE
-    with pytest.raises(ExtraMissing, match=r"pip install 'memgraph\[fastembed\]'") as missing:
+    with pytest.raises(
+        ExtraMissing, match=r"pip install 'memgraph-memory\[fastembed\]'"
+    ) as missing:
         made.embed(["heron"])
     assert (missing.value.code, missing.value.details["extra"]) == ("extra.missing", "fastembed")
 

@@ -18,7 +18,7 @@ from memgraph.service.extraction import propose
 from memgraph.surfaces.cli import main
 
 MODEL = "litellm/openai/some-model"
-HINT = r"pip install 'memgraph\[litellm\]'"
+HINT = r"pip install 'memgraph-memory\[litellm\]'"
 EMBEDDING = {"memory.embedding.provider": MODEL, "memory.embedding.dimensions": 256}
 RERANKER = {"memory.reranker.provider": MODEL}
 LLM = {"memory.llm.provider": MODEL}

@@ -236,7 +236,7 @@ def test_without_the_package_the_extra_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(ExtraMissing, match=r"pip install 'memgraph\[onnx\]'"):
+    with pytest.raises(ExtraMissing, match=r"pip install 'memgraph-memory\[onnx\]'"):
         provider(folder).embed(["heron"])
 
 

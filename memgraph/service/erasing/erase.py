@@ -26,7 +26,13 @@ from memgraph.service.erasing.choosing import look_again, make_plan, note_snapsh
 from memgraph.service.erasing.folder import FilesErased
 from memgraph.service.erasing.plan import Plan, PlanFile, unfinished
 from memgraph.service.erasing.rows import Overtaken, erase_rows
-from memgraph.service.erasing.signing import keep_proven, proven_redactions, signed, write_new
+from memgraph.service.erasing.signing import (
+    keep_proven,
+    load_ed25519,
+    proven_redactions,
+    signed,
+    write_new,
+)
 from memgraph.service.life.echoes import catch_up
 from memgraph.service.opened import Opened
 from memgraph.store import erasure
@@ -105,7 +111,10 @@ def erase(
         NotFound, Conflict, InvalidInput: see ``make_plan``; Conflict, too, when others store the
             target faster than it is planned.
         StorageError: the database failed; run it again.
+        ExtraMissing: the report could not be signed; nothing is erased.
     """
+    if not dry_run:
+        load_ed25519()
     with FileLock(opened.paths.memory / LOCK_NAME).held():
         if not dry_run:
             for file in unfinished(opened.paths):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import Field
 
 from memgraph.audit.redactions import Redaction, redactions
-from memgraph.errors import Conflict, InvalidConfig, InvalidInput, StorageError
+from memgraph.errors import Conflict, ExtraMissing, InvalidConfig, InvalidInput, StorageError
 from memgraph.model.erasing import ErasureReport, RedactedEntry, Signature
 from memgraph.model.values import Millis, Value, validated
 from memgraph.paths import SIGNING_KEY_NAME, OrchestratorPaths, orchestrator_names, take_free_name
@@ -26,6 +26,8 @@ from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from memgraph.model.erasing import ErasureReport
@@ -33,6 +35,15 @@ if TYPE_CHECKING:
 
 
 _OTHERS: Final = 0o077
+
+
+def load_ed25519() -> ModuleType:
+    """Return the module of the signatures. Raises ExtraMissing: cryptography is not installed."""
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        raise ExtraMissing.of("signed reports need cryptography", extra="signing") from None
+    return ed25519
 
 
 def signed(report: ErasureReport, root: Path) -> ErasureReport:
@@ -58,10 +69,10 @@ def check_signature(report: ErasureReport) -> bool:
 
 def fits(signature: Signature, said: bytes) -> bool:
     """Return True when a signature is of these bytes, by the holder of the key that it names."""
+    ed25519 = load_ed25519()
     from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
+    key = ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
     try:
         key.verify(bytes.fromhex(signature.value), said)
     except InvalidSignature:
@@ -114,8 +125,6 @@ def _key(root: Path) -> Ed25519PrivateKey:
 
 
 def _read(path: Path) -> Ed25519PrivateKey | None:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -128,9 +137,11 @@ def _read(path: Path) -> Ed25519PrivateKey | None:
             raise InvalidConfig(f"{path} is not its owner's alone; run: chmod 600 {path}")
         text = file.read(1_000)
     try:
-        return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(text.decode("ascii").strip()))
+        data = bytes.fromhex(text.decode("ascii").strip())
+        key: Ed25519PrivateKey = load_ed25519().Ed25519PrivateKey.from_private_bytes(data)
     except ValueError as error:
         raise InvalidConfig(f"{path} cannot be read as a key") from error
+    return key
 
 
 def _make(path: Path) -> None:

@@ -1,6 +1,6 @@
 """LangGraph's long-term memory: a ``BaseStore`` over one orchestrator.
 
-Needs the extra ``memgraph[langgraph]``.
+Needs the extra ``langgraph``.
 """
 
 from __future__ import annotations
@@ -32,10 +32,7 @@ try:
         validate_op_namespace,
     )
 except ImportError as error:
-    raise ExtraMissing(
-        "LangGraph's store is not installed: pip install 'memgraph[langgraph]'",
-        extra="langgraph",
-    ) from error
+    raise ExtraMissing.of("LangGraph's store is not installed", extra="langgraph") from error
 
 Namespace = tuple[str, ...]
 _EPOCH = datetime.fromtimestamp(0, UTC)

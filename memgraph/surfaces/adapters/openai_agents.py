@@ -1,6 +1,6 @@
 """The OpenAI Agents SDK: a session, tools and instructions over one orchestrator.
 
-Needs the extra ``memgraph[openai-agents]``.
+Needs the extra ``openai-agents``.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ try:
     from agents.memory import SessionSettings
     from agents.tool_context import ToolContext
 except ImportError as error:
-    raise ExtraMissing(
-        "the OpenAI Agents SDK is not installed: pip install 'memgraph[openai-agents]'",
-        extra="openai-agents",
+    raise ExtraMissing.of(
+        "the OpenAI Agents SDK is not installed", extra="openai-agents"
     ) from error
 
 _Result = TypeVar("_Result")

@@ -1,6 +1,6 @@
 """The memory in an agent of pydantic-ai: its tools, its instructions, its conversations.
 
-Needs the extra ``memgraph[pydantic-ai]``.
+Needs the extra ``pydantic-ai``.
 """
 
 from __future__ import annotations
@@ -31,10 +31,7 @@ try:
     )
     from pydantic_ai.toolsets import ToolsetTool
 except ImportError as error:
-    raise ExtraMissing(
-        "pydantic-ai is not installed: pip install 'memgraph[pydantic-ai]'",
-        extra="pydantic-ai",
-    ) from error
+    raise ExtraMissing.of("pydantic-ai is not installed", extra="pydantic-ai") from error
 
 ASSISTANT: Final = "assistant"
 MAX_RUNS: Final = 256

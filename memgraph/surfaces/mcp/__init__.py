@@ -1,6 +1,6 @@
 """The memory for agents that speak the Model Context Protocol: tools, resources and prompts.
 
-Needs the extra ``memgraph[server]``. Two transports: ``mounting`` (streamable HTTP) and ``stdio``.
+Needs the extra ``server``. Two transports: ``mounting`` (streamable HTTP) and ``stdio``.
 """
 
 from memgraph.errors import ExtraMissing
@@ -8,6 +8,4 @@ from memgraph.errors import ExtraMissing
 try:
     import mcp_types  # noqa: F401  all of the package takes it
 except ModuleNotFoundError:
-    raise ExtraMissing(
-        "MCP takes the packages of an extra: pip install 'memgraph[server]'", extra="server"
-    ) from None
+    raise ExtraMissing.of("MCP needs the extra server", extra="server") from None

@@ -96,11 +96,7 @@ def form_of(path: Path) -> str:
 def require_matplotlib() -> None:
     """Raise ExtraMissing when matplotlib is not installed."""
     if find_spec("matplotlib") is None:
-        raise ExtraMissing(
-            "drawing needs matplotlib; install it with: pip install 'memgraph[pictures]'",
-            extra="pictures",
-            package="matplotlib",
-        )
+        raise ExtraMissing.of("drawing needs matplotlib", extra="pictures", package="matplotlib")
 
 
 def families() -> list[str]:

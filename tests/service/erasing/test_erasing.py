@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from erasing_worlds import (
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.errors import Conflict, ExtraMissing, InvalidInput, NotFound
 from memgraph.model.enums import MemoryStatus, ShownStatus
 from memgraph.service.erasing.signing import check_signature, read_report
 
@@ -55,6 +56,17 @@ def snapshots(service: MemoryService, orc: Orchestrator) -> tuple[str, ...]:
     found = sorted(orc.paths.bulletins.iterdir())
     assert len(found) > 1
     return tuple(str(each.relative_to(orc.paths.directory)) for each in found)
+
+
+def test_without_what_signs_nothing_is_erased(
+    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = orc.remember(SECRET)
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric", None)
+    assert orc.erase(memory_id=secret, reason=WHY).dry_run
+    with pytest.raises(ExtraMissing, match=r"pip install 'memgraph-memory\[signing\]'"):
+        orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    assert orc.get(secret).content == SECRET
 
 
 def test_bulletins_that_go_are_named_whatever_they_say(

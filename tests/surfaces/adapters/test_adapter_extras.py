@@ -24,6 +24,6 @@ def test_the_extra_is_named(
     monkeypatch.delitem(sys.modules, module, raising=False)
     # What stands there as None cannot be imported.
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ExtraMissing, match=rf"memgraph\[{extra}\]") as told:
+    with pytest.raises(ExtraMissing, match=rf"memgraph-memory\[{extra}\]") as told:
         import_module(module)
     assert told.value.details == {"extra": extra}

@@ -24,5 +24,5 @@ def test_without_its_packages_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "mcp_types", None)
     for name in [each for each in sys.modules if each.startswith("memgraph.surfaces.mcp")]:
         monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(ExtraMissing, match="memgraph\\[server\\]"):
+    with pytest.raises(ExtraMissing, match="memgraph-memory\\[server\\]"):
         import_module("memgraph.surfaces.mcp.stdio")

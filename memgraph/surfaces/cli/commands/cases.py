@@ -135,9 +135,7 @@ def _document(case: Case, orchestrator: str, lines: dict[str, SourceLines]) -> s
     try:
         from memgraph.surfaces.web.exporting import case_document
     except ModuleNotFoundError as error:
-        raise ExtraMissing(
-            "case export needs the extra server: pip install 'memgraph[server]'", extra="server"
-        ) from error
+        raise ExtraMissing.of("case export needs the extra server", extra="server") from error
     return case_document(case, orchestrator=orchestrator, lines=lines)
 
 

@@ -24,7 +24,7 @@ def test_here_it_is_without_litellm() -> None:
 
 def test_what_lacks_is_skipped_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter_environments, "HERE", "")
-    with pytest.raises(pytest.skip.Exception, match=r"memgraph\[openai-agents\]"):
+    with pytest.raises(pytest.skip.Exception, match=r"memgraph-memory\[openai-agents\]"):
         needs(EXTRA, "no_such_package")
 
 
@@ -69,4 +69,4 @@ def test_importing_without_the_package_names_the_extra() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert done.stdout.startswith("extra.missing openai-agents ")
-    assert "pip install 'memgraph[openai-agents]'" in done.stdout
+    assert "pip install 'memgraph-memory[openai-agents]'" in done.stdout
