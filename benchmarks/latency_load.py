@@ -84,14 +84,15 @@ def floor(folder: Path, size: int, tell: Tell) -> tuple[Path, float]:
 
 def database_of(service: MemoryService) -> Path:
     with service.opened(NAME) as opened:
-        return opened.database.path
+        return opened.paths.database
 
 
 def checkpointed(service: MemoryService) -> int:
     """Bring all that was written into the database file; gives the bytes of all texts."""
-    with service.opened(NAME) as opened, opened.database.exclusive() as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        [(text,)] = connection.execute("SELECT sum(octet_length(content)) FROM memories")
+    with service.opened(NAME) as opened:
+        opened.database.cut(wait_ms=5_000)
+        with opened.database.read() as snapshot:
+            [(text,)] = snapshot.driver.execute("SELECT sum(octet_length(content)) FROM memories")
     return int(text)
 
 

@@ -12,6 +12,7 @@ from alembic import context
 from memgraph.model.tables import metadata
 from memgraph.store import migrating, sqlite
 from memgraph.store.snapshot import Transaction
+from memgraph.store.sqlite.engine import ENGINE
 
 # Made by hand in the migrations, and their shadow tables by SQLite: not the models' business.
 DERIVED = ("memory_fts", "text_")
@@ -25,7 +26,8 @@ def seal(*, ctx: Any, step: Any, **_: Any) -> None:
     """Count the tables anew after the last step up: steps change rows without triggers."""
     if step.is_upgrade and step.up_revision_id == context.script.get_current_head():
         migrating.renew_digests(
-            Transaction(ctx.connection), key=context.config.attributes.get("key")
+            Transaction(ctx.connection, context.config.attributes.get("engine", ENGINE)),
+            key=context.config.attributes.get("key"),
         )
 
 

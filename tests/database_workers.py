@@ -13,8 +13,9 @@ import time
 from pathlib import Path
 
 from memgraph.errors import MemgraphError
-from memgraph.store import provisioning, sqlite
-from memgraph.store.database import Database
+from memgraph.store import sqlite
+from memgraph.store.engine import Database
+from memgraph.store.sqlite import provisioning
 
 NAME = "orc-1"
 NOW = 1_767_225_600_000

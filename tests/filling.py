@@ -10,8 +10,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from memgraph.store import provisioning
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
+from memgraph.store.sqlite import provisioning
 
 NOW = 1_767_225_600_000
 DAY = 86_400_000

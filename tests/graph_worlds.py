@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryType, Scope, Sensitivity
 from memgraph.rules.scope import ScopeFacts, Viewer, visible
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 
 SCOPE_IDS = ["a", "b"]
 SECRET = "TOPSECRET"

@@ -21,7 +21,7 @@ from memgraph.service import naming
 from memgraph.service.opened import Opened
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.store import sqlite
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.entities import EntityName
 from memgraph.store.journal import chain_hash
 

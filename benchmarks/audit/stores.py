@@ -24,7 +24,7 @@ from memgraph.model.values import EdgeInput, MemoryInput, Source
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
-from memgraph.store.provisioning import expected_schema
+from memgraph.store.sqlite.provisioning import expected_schema
 
 NAME = "bench"
 ROOT, KNOWN = "root", "store.json"
@@ -114,8 +114,8 @@ def _filled(root: Path, size: int, tell: Tell) -> Store:
             tell("receipts", 0, RECEIPTS)
             receipts.hand_out(transaction, store, RECEIPTS)
         memory.embed_pending()
-        with service.opened(NAME) as opened, opened.database.exclusive() as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with service.opened(NAME) as opened:
+            opened.database.cut(wait_ms=5_000)
     return store
 
 

@@ -33,25 +33,16 @@ from memgraph.model.values import Source
 from memgraph.rules.decay import DEFAULT_RATE, rate_of
 from memgraph.rules.dedup import content_hash
 from memgraph.rules.erasure import ERASED
-from memgraph.store import (
-    embeddings,
-    integrity,
-    journal,
-    provisioning,
-    sqlite,
-    table_digests,
-    text_index,
-)
+from memgraph.store import embeddings, integrity, journal, table_digests, text_index
 from memgraph.store.memories import source_id
 from memgraph.store.ports import VectorFault
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import full_text, inspection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from memgraph.store.database import Database
+    from memgraph.store.engine import Database, Engine
 
 
 # The audit of embeddings.
@@ -84,11 +75,11 @@ SOURCE_FIELDS = tuple(Source.model_fields)
 
 def verify(
     database: Database,
+    anchor_file: Path,
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     *,
     proofs: Proofs | None = None,
-    anchor_file: Path | None = None,
     key: bytes | None = None,
 ) -> VerifyReport:
     """Check everything that can be checked; problems are reported, not raised.
@@ -99,9 +90,9 @@ def verify(
     the digest of its table. What is not compared is in `table_digests.UNCOUNTED`.
 
     Args:
+        anchor_file: the path of the anchor.
         stop: checked between two checks; the report has those until then.
         proofs: proofs of redactions outside of the database; None: not checked.
-        anchor_file: the path of the anchor; None: beside the database.
         key: of a keyed journal; None: it has none.
 
     About 16 seconds of processor time for 100,000 memories; the write lock is held for the last
@@ -112,7 +103,7 @@ def verify(
     """
     report = VerifyReport()
     # Read before the snapshot begins: the journal in it holds at least what is anchored.
-    anchored = _anchored(anchor_file or anchor.anchor_path(database.path), report)
+    anchored = _anchored(anchor_file, report)
     checks: list[tuple[str, Check]] = [
         ("pages", check_pages),
         ("schema", check_schema),
@@ -127,34 +118,32 @@ def verify(
         ("postings", check_postings),
     ]
     told = progress or (lambda _stage, _done, _total: None)
-    with integrity.snapshot(database.path) as snapshot:
+    with database.store.inspect() as snapshot:
         for place, (stage, check) in enumerate(checks):
             if stop():
                 return report
             told(stage, place, len(checks) + 1)
-            with _told_as_findings(report, stage):
+            with _told_as_findings(database.engine, report, stage):
                 check(snapshot, report)
     told("text index", len(checks), len(checks) + 1)
-    with _told_as_findings(report, "text index"), database.write() as transaction:
-        if not full_text.check(transaction):
+    with _told_as_findings(database.engine, report, "text index"), database.write() as transaction:
+        if not transaction.engine.phrases.check(transaction):
             report.add(Code.TEXT_INDEX_DRIFT, "the full-text index differs from the memories")
     told("done", len(checks) + 1, len(checks) + 1)
     return report
 
 
 def check_pages(snapshot: Snapshot, report: VerifyReport) -> None:
-    """Run SQLite's own check of its pages."""
-    for message in inspection.quick_check(snapshot):
-        if "fts5" in message.lower():
-            report.add(Code.TEXT_INDEX_DRIFT, "the full-text index is damaged")
-        else:
-            report.add(Code.DATABASE_DAMAGED, message)
+    """Run the engine's own check of its pages."""
+    for damage in snapshot.engine.damage(snapshot):
+        code = Code.TEXT_INDEX_DRIFT if damage.of_index else Code.DATABASE_DAMAGED
+        report.add(code, damage.message)
 
 
 def check_schema(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that tables, indexes and triggers are those that the migrations make."""
-    expected = provisioning.expected_schema()
-    found = inspection.schema(snapshot)
+    expected = snapshot.engine.expected_schema()
+    found = snapshot.engine.schema(snapshot)
     report.checked["schema_objects"] = len(found)
     for name in sorted(expected.keys() | found.keys()):
         if expected.get(name) != found.get(name):
@@ -164,13 +153,13 @@ def check_schema(snapshot: Snapshot, report: VerifyReport) -> None:
 
 def check_postings(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that the postings that rank texts are those of the memories."""
-    if not text_index.INDEX.check(snapshot):
+    if not snapshot.engine.texts.check(snapshot):
         report.add(Code.TEXT_INDEX_DRIFT, "the postings differ from the memories")
 
 
 def check_references(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that no row refers to a missing row."""
-    for table, rowid, parent in inspection.dangling(snapshot):
+    for table, rowid, parent in snapshot.engine.dangling(snapshot):
         message = f"a row of {table} refers to a row of {parent} that is not there"
         report.add(Code.REFERENCE_DANGLING, message, table, rowid=rowid)
 
@@ -336,7 +325,7 @@ def check_copy(
         *CONTENT_CHECKS,
     ]
     for stage, check in checks:
-        with _told_as_findings(report, stage):
+        with _told_as_findings(snapshot.engine, report, stage):
             check(snapshot, report)
     return report
 
@@ -454,16 +443,16 @@ def _words(details: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def _told_as_findings(report: VerifyReport, stage: str) -> Iterator[None]:
+def _told_as_findings(engine: Engine, report: VerifyReport, stage: str) -> Iterator[None]:
     """Turn damage that a check runs into into a finding; a busy database or a failing disk is
     raised.
     """
     try:
-        with sqlite.translated_errors():
+        with engine.translated_errors():
             yield
     except DatabaseCorrupt:
         report.add(Code.DATABASE_DAMAGED, f"damaged pages ended the check of: {stage}", stage)
     except StorageError as error:
-        if error.details.get("sqlite") != "SQLITE_ERROR":
+        if not engine.is_schema_fault(error):
             raise
         report.add(Code.SCHEMA_CHANGED, f"a changed schema ended the check of: {stage}", stage)

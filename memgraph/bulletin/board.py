@@ -21,7 +21,7 @@ from memgraph.model.context import Bulletin, Issued
 from memgraph.paths import Stamp
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store.bulletins import journal_head
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.erasure import erased_through
 
 MAX_VIEWS = 64

@@ -25,7 +25,7 @@ from memgraph.rules.scope import Viewer
 from memgraph.store import bulletins
 from memgraph.store import bulletins as queries
 from memgraph.store.bulletins import Excerpt
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 

@@ -19,7 +19,6 @@ from memgraph.store import comparisons, sessions
 from memgraph.store.comparisons import Beside, ComparedFact
 from memgraph.store.sessions import Place
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import full_text
 from memgraph.store.text_index import cjk_bigrams
 from memgraph.store.visibility import View
 from memgraph.text.stemming import fold, stem, words
@@ -215,7 +214,7 @@ def find_candidates(
     """
     questions = [_search_words(new.statement) for new in statements]
     stems = {each for question in questions for each in question}
-    frequencies = full_text.document_frequencies(snapshot, stems) if stems else {}
+    frequencies = snapshot.engine.phrases.frequencies(snapshot, stems) if stems else {}
     found: list[Candidates] = []
     for new, question in zip(statements, questions, strict=True):
         beside = Beside(new.place, at, view, new.before)

@@ -16,8 +16,8 @@ from memgraph.rules.blocks import without_own_output
 from memgraph.rules.echo import MAX_TERMS, MIN_CONTENT, EchoReason, Words
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import echoes
-from memgraph.store.database import Database
 from memgraph.store.echoes import StandingText
+from memgraph.store.engine import Database
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 from memgraph.text.sentences import split_sentences

@@ -28,7 +28,7 @@ from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.rules.trust import Trust
 from memgraph.store import edges, evidence, graph, influence
 from memgraph.store import trust as trust_rows
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View

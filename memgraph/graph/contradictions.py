@@ -18,8 +18,8 @@ from memgraph.rules.lifecycle import is_dismissed
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import edges as edges_rows
 from memgraph.store import graph
-from memgraph.store.database import Database
 from memgraph.store.edges import Sought
+from memgraph.store.engine import Database
 from memgraph.store.items import is_id
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View

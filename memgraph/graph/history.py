@@ -21,7 +21,7 @@ from memgraph.model.values import Memory
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import graph
 from memgraph.store import history as history_rows
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.history import Begun, Decision, Interval, Pair
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View

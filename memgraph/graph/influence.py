@@ -23,7 +23,7 @@ from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.rules.trust import Named
 from memgraph.store import graph, influence, trust
 from memgraph.store import sources as sources_rows
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.evidence import endings
 from memgraph.store.graph import Direction
 from memgraph.store.influence import Place

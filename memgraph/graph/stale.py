@@ -13,7 +13,7 @@ from memgraph.model.graph import EndedHow, Premise, PremiseStep, Stale, StalePag
 from memgraph.rules.evidence import Basis, broken_paths
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import evidence, graph
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.evidence import Ended
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot

@@ -13,7 +13,7 @@ from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import Derivation, Subgraph
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import graph
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.graph import Step
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING, View

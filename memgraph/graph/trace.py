@@ -12,7 +12,7 @@ from memgraph.model.values import Edge, Memory
 from memgraph.rules.evidence import BASIS_EDGES, Basis, Refuted, broken_paths, independent_sources
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import evidence, graph, influence, trust
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View

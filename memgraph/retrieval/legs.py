@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -15,8 +16,8 @@ from memgraph.retrieval import context
 from memgraph.retrieval.query import Question, Terms, choose_terms
 from memgraph.retrieval.timing import Timed, untimed
 from memgraph.rules.ranking import reciprocal_rank_fusion
-from memgraph.store import graph, recall, text_index
-from memgraph.store.database import DriverError
+from memgraph.store import graph, recall
+from memgraph.store.engine import DeadlinePassed
 from memgraph.store.recall import Candidate, Narrowing
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING
@@ -189,11 +190,8 @@ class Search:
         """Return what holds the words of a question; None: it took too long."""
         if question.cut:
             legs.tell("query.cut", "the query is very long; its beginning was searched for")
-        with self.timed("words"), recall.deadline(self.snapshot, self._deadline_ms):
-            try:
-                return text_index.INDEX.search(self.snapshot, question.words.keys())
-            except DriverError as error:
-                self._expired_or_raise(error, "text", legs)
+        with self.timed("words"), self._bounded("text", legs):
+            return self.snapshot.engine.texts.search(self.snapshot, question.words.keys())
         return None
 
     def _terms(self, question: Question, matches: TextMatches | None) -> Terms:
@@ -211,30 +209,24 @@ class Search:
         found: list[Candidate] = []
         first: list[Candidate] = []
         starved = False
-        with self.timed(name), recall.deadline(self.snapshot, self._deadline_ms):
-            try:
-                if self._looks_at_replaced:
-                    wide = limit + limit // 2
-                    both = run(wide, self.narrowing.with_statuses(STANDING))
-                    found = [each for each in both if self._is_shown(each)]
-                    first = both[:1]
-                    speak = both[:NEAREST_THAT_SPEAK] if name == "vector" else both
-                    gone = (each for each in speak if each.status != MemoryStatus.ACTIVE.value)
-                    legs.replaced.update((each.pk, each) for each in gone)
-                    starved = len(found) < limit and len(both) == wide
-                if not self._looks_at_replaced or starved:
-                    found = run(limit, self.narrowing)
-            except DriverError as error:
-                self._expired_or_raise(error, name, legs)
+        with self.timed(name), self._bounded(name, legs):
+            if self._looks_at_replaced:
+                wide = limit + limit // 2
+                both = run(wide, self.narrowing.with_statuses(STANDING))
+                found = [each for each in both if self._is_shown(each)]
+                first = both[:1]
+                speak = both[:NEAREST_THAT_SPEAK] if name == "vector" else both
+                gone = (each for each in speak if each.status != MemoryStatus.ACTIVE.value)
+                legs.replaced.update((each.pk, each) for each in gone)
+                starved = len(found) < limit and len(both) == wide
+            if not self._looks_at_replaced or starved:
+                found = run(limit, self.narrowing)
         legs.put(name, found[:limit])
         legs.first.update((name, each.pk) for each in first or found[:1])
 
     def _within(self, legs: Legs, name: str, run: Callable[[Legs], None]) -> None:
-        with self.timed(name), recall.deadline(self.snapshot, self._deadline_ms):
-            try:
-                run(legs)
-            except DriverError as error:
-                self._expired_or_raise(error, name, legs)
+        with self.timed(name), self._bounded(name, legs):
+            run(legs)
 
     def _is_shown(self, found: Candidate) -> bool:
         statuses = self.narrowing.view.statuses
@@ -257,13 +249,17 @@ class Search:
             return self.settings.top_k_text
         return self.settings.top_k_vector if name == "vector" else TOP_K_ENTITY
 
-    def _expired_or_raise(self, error: DriverError, leg: str, legs: Legs) -> None:
-        if not recall.expired(error):
-            raise error
-        legs.tell(
-            f"{leg}.deadline",
-            f"the {leg} leg took longer than {self.settings.deadline_ms} ms and was given up",
-        )
+    @contextmanager
+    def _bounded(self, leg: str, legs: Legs) -> Iterator[None]:
+        """Give a leg up that takes longer than its deadline."""
+        try:
+            with self.snapshot.engine.deadline(self.snapshot, self._deadline_ms):
+                yield
+        except DeadlinePassed:
+            legs.tell(
+                f"{leg}.deadline",
+                f"the {leg} leg took longer than {self.settings.deadline_ms} ms and was given up",
+            )
 
     def _text(
         self, matches: TextMatches | None, terms: Terms, limit: int, narrowing: Narrowing

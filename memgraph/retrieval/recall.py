@@ -58,7 +58,7 @@ from memgraph.rules.trust import (
 from memgraph.store import embeddings, graph
 from memgraph.store import recall as recall_rows
 from memgraph.store import trust as trust_rows
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.recall import Candidate, Narrowing, StoreState
 from memgraph.store.rows import built
 from memgraph.store.snapshot import Snapshot
@@ -68,8 +68,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.ports import TextMatches, VectorIndex
-    from memgraph.store.sqlite.vector_cache import HeldVectors
+    from memgraph.store.ports import HeldVectors, TextMatches, VectorIndex
 
 RECEIPT_PREFIX = "rcl_"
 ALWAYS: Final = nullcontext()

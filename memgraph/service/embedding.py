@@ -17,8 +17,8 @@ from memgraph.errors import (
 )
 from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.store import embeddings, metadata
-from memgraph.store.database import Database
 from memgraph.store.embeddings import DueEmbedding
+from memgraph.store.engine import Database
 from memgraph.store.snapshot import Snapshot, Transaction
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from memgraph.errors import Conflict, DatabaseCorrupt, StorageError
 from memgraph.service.embedding import MODEL_KEY
 from memgraph.service.exchange_records import RECORDS, encode
 from memgraph.service.opened import Opened
-from memgraph.store import backup as copying
-from memgraph.store import embeddings, integrity, metadata, provisioning
+from memgraph.store import embeddings, metadata
+from memgraph.store.files import draft_beside, publish
 from memgraph.store.snapshot import Snapshot
 
 FORMAT = "memgraph-export"
@@ -83,7 +83,7 @@ def export_file(
     target = target.expanduser().absolute()
     counts: dict[str, int] = {}
     digest = hashlib.sha256()
-    with copying.draft_beside(target) as draft:
+    with draft_beside(target) as draft:
         with draft.open("wb") as file:
             for place, line in enumerate(export_lines(opened, with_vectors=with_vectors)):
                 file.write(line)
@@ -92,7 +92,7 @@ def export_file(
                 counts[kind] = counts.get(kind, 0) + 1
                 if place % 1_000 == 0:
                     progress(place)
-        copying.publish(draft, target, force=force)
+        publish(draft, target, force=force)
     for frame in ("header", "end"):
         del counts[frame]
     return ExportReport(opened.database.orchestrator_id, target, counts, digest.hexdigest())
@@ -120,7 +120,7 @@ def _header(opened: Opened, snapshot: Snapshot, with_vectors: bool) -> dict[str,
         "format": FORMAT,
         "version": VERSION,
         "orchestrator": opened.database.orchestrator_id,
-        "schema": provisioning.SCHEMA_HEAD,
+        "schema": metadata.SCHEMA_HEAD,
         "exported_at": iso(opened.clock.now_ms()),
         "embedding": embedding,
     }
@@ -130,7 +130,7 @@ def _records(snapshot: Snapshot, with_vectors: bool) -> Iterator[bytes]:
     for record in RECORDS:
         if record.name == "embedding" and not with_vectors:
             continue
-        for row in integrity.rows(snapshot, record.select):
+        for row in record.select.cursor(snapshot):
             try:
                 yield record.write(row)
             except ValueError as error:

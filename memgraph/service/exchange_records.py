@@ -28,7 +28,9 @@ from memgraph.service.exchange_checks import (
     time_check,
     type_check,
 )
+from memgraph.store import exchange
 from memgraph.store.rows import json_text
+from memgraph.store.statements import Statement
 
 encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -46,10 +48,6 @@ _TIMES: Final = frozenset(
 # What else a line may hold at length; any other text is a name of some kind.
 _LONG: Final = frozenset({"details", "manifest", "body", "query", "request", "explanation"})
 _MAX_CHARS: Final[Mapping[tuple[str, str], int]] = {("memories", "summary"): MAX_SUMMARY_CHARS}
-
-# An unknown id becomes a key that no row has: NULL would let SQLite choose one.
-_MEMORY_PK: Final = "coalesce((SELECT pk FROM memories WHERE memory_id = :memory_id), -1)"
-_ENTITY_PK: Final = "coalesce((SELECT pk FROM entities WHERE entity_id = :entity_id), -1)"
 
 # Fields that receipts before schema 0005 lack, beside those in the request.
 OF_RECEIPT: Final = (
@@ -94,8 +92,8 @@ class Record:
     name: str
     table: Table
     fields: tuple[str, ...]
-    select: str
-    insert: str
+    select: Statement
+    insert: Statement
 
     def write(self, row: tuple[Any, ...]) -> bytes:
         """Return a row as a line.
@@ -206,12 +204,11 @@ def _said_of(request: str) -> dict[str, Any]:
 def _record(
     name: str,
     table: str,
-    order: str,
-    *,
+    *order: str,
     without: tuple[str, ...] = (),
     refers: Mapping[str, str] | None = None,
-    where: str = "1",
-    extra: Mapping[str, str] | None = None,
+    extra: tuple[str, ...] = (),
+    state: str | None = None,
 ) -> Record:
     """Return the record of a table.
 
@@ -219,83 +216,70 @@ def _record(
         order: the columns that sort the lines.
         without: columns that are left out.
         refers: columns that hold a key, each with the field that holds the id instead.
-        extra: columns that are not in the line, each with the expression that fills it.
+        extra: columns that are not in the line and are filled in when it is imported.
+        state: only rows of this state, which is not in the line; None: all.
     """
-    refers, extra = refers or {}, extra or {}
+    refers = refers or {}
     found = metadata.tables[table]
-    columns = [column.name for column in found.c if column.name not in (*without, *extra)]
-    fields = tuple(refers.get(column, column) for column in columns)
-    joins = {"memory_id": "memories", "entity_id": "entities"}
-    read = ", ".join(
-        f"{joins[field]}.{field}" if field != column else f"t.{column}"
-        for column, field in zip(columns, fields, strict=True)
-    )
-    tables = f"{table} t" + "".join(
-        f" JOIN {joins[field]} ON {joins[field]}.pk = t.{column}"
-        for column, field in refers.items()
-    )
-    values = [
-        {"memory_id": _MEMORY_PK, "entity_id": _ENTITY_PK}[field]
-        if field != column
-        else f":{column}"
-        for column, field in zip(columns, fields, strict=True)
-    ]
+    hidden = {*without, *extra, *(() if state is None else ("state",))}
+    names = [column.name for column in found.c if column.name not in hidden]
+    columns = tuple((name, refers.get(name, name)) for name in names)
     return Record(
         name=name,
         table=found,
-        fields=fields,
-        select=f"SELECT {read} FROM {tables} WHERE {where} ORDER BY {order}",
-        insert=f"INSERT INTO {table} ({', '.join([*columns, *extra])})"
-        f" VALUES ({', '.join([*values, *extra.values()])})",
+        fields=tuple(field for _, field in columns),
+        select=exchange.rows(table, columns, order, state),
+        insert=exchange.insertion(table, columns, extra, state),
     )
 
 
 # Ordered so that no record refers to a later one.
 RECORDS: Final[tuple[Record, ...]] = (
-    _record("source", "memory_sources", "t.source_id"),
+    _record("source", "memory_sources", "source_id"),
     _record(
         "memory",
         "memories",
-        "t.pk",
-        extra={"pk": ":pk", "orchestrator_id": ":orchestrator_id", "search_terms": ":search_terms"},
+        "pk",
+        extra=("pk", "orchestrator_id", "search_terms"),
     ),
-    _record("edge", "memory_edges", "t.edge_id"),
-    _record("derivation", "memory_derivations", "t.memory_id, t.derived_from_id"),
-    _record("support", "memory_supports", "t.memory_id, t.source_id"),
-    _record("status", "memory_status", "t.status_id", without=("status_id",)),
-    _record("revision", "memory_revisions", "t.revision_id", without=("revision_id",)),
-    _record("edge_revision", "memory_edge_revisions", "t.revision_id", without=("revision_id",)),
-    _record("source_trust", "source_trust", "t.kind, t.name"),
-    _record("entity", "entities", "t.pk", without=("pk",)),
+    _record("edge", "memory_edges", "edge_id"),
+    _record("derivation", "memory_derivations", "memory_id", "derived_from_id"),
+    _record("support", "memory_supports", "memory_id", "source_id"),
+    _record("status", "memory_status", "status_id", without=("status_id",)),
+    _record("revision", "memory_revisions", "revision_id", without=("revision_id",)),
+    _record("edge_revision", "memory_edge_revisions", "revision_id", without=("revision_id",)),
+    _record("source_trust", "source_trust", "kind", "name"),
+    _record("entity", "entities", "pk", without=("pk",)),
     _record(
         "alias",
         "entity_aliases",
-        "t.alias_key, t.entity_pk",
+        "alias_key",
+        "entity_pk",
         refers={"entity_pk": "entity_id"},
     ),
     _record(
         "mention",
         "memory_entities",
-        "t.memory_pk, t.entity_pk",
+        "memory_pk",
+        "entity_pk",
         refers={"entity_pk": "entity_id", "memory_pk": "memory_id"},
     ),
-    _record("session", "sessions", "t.session_id"),
-    _record("ingest_file", "ingest_files", "t.sha256"),
-    _record("document_key", "ingest_document_keys", "t.document_key, t.memory_id"),
-    _record("pending_link", "ingest_pending_links", "t.link_id", without=("link_id",)),
-    _record("recall", "recalls", "t.recall_id"),
-    _record("recall_item", "recall_items", "t.recall_id, t.rank"),
-    _record("bulletin", "bulletins", "t.bulletin_id"),
-    _record("echo_line", "echo_lines", "t.line_hash"),
-    _record("job_run", "job_runs", "t.run_id"),
-    _record("journal", "audit_log", "t.seq"),
+    _record("session", "sessions", "session_id"),
+    _record("ingest_file", "ingest_files", "sha256"),
+    _record("document_key", "ingest_document_keys", "document_key", "memory_id"),
+    _record("pending_link", "ingest_pending_links", "link_id", without=("link_id",)),
+    _record("recall", "recalls", "recall_id"),
+    _record("recall_item", "recall_items", "recall_id", "rank"),
+    _record("bulletin", "bulletins", "bulletin_id"),
+    _record("echo_line", "echo_lines", "line_hash"),
+    _record("job_run", "job_runs", "run_id"),
+    _record("journal", "audit_log", "seq"),
     _record(
         "embedding",
         "memory_embeddings",
-        "t.memory_pk",
+        "memory_pk",
         without=("attempts", "next_attempt_at", "error_code", "visibility"),
         refers={"memory_pk": "memory_id"},
-        where="t.state = 'ready'",
-        extra={"state": "'ready'"},
+        state="ready",
     ),
 )

@@ -19,7 +19,7 @@ from memgraph.audit.journal import Entry
 from memgraph.clock import Clock
 from memgraph.errors import InvalidInput, KeyReused
 from memgraph.store import idempotency
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.erasure import erased_through
 from memgraph.store.graph import visible_memories
 from memgraph.store.snapshot import Transaction

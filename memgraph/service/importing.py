@@ -10,8 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 from memgraph.audit import anchor, journal
@@ -28,23 +26,22 @@ from memgraph.service.exchange import FORMAT, VERSION
 from memgraph.service.exchange_checks import loads, refused
 from memgraph.service.exchange_records import RECORDS, Record
 from memgraph.service.opened import Opened
-from memgraph.store import backup as copying
 from memgraph.store import (
     embeddings,
+    exchange,
     integrity,
     memories,
     metadata,
     migrating,
-    provisioning,
-    sqlite,
     table_digests,
     text_index,
 )
-from memgraph.store.database import ConstraintViolated
+from memgraph.store.engine import Constraint, ConstraintViolated, store_of
 from memgraph.store.journal import append_seal, chain_hash, is_keyed
 from memgraph.store.journal import head as journal_head
 from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import Transaction
+from memgraph.store.statements import Statement
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DIMENSIONS = 65_536
@@ -123,25 +120,21 @@ def import_new(
         ImportRejected: with ``details["reason"]`` and the ``line``.
         OrchestratorExists: there is a database already.
     """
-    provisioning.require_free(paths.database)
+    store = store_of(paths)
+    store.require_free()
     paths.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # A name that begins with a dot is no orchestrator's.
-    with (
-        naming_full_disk(paths.root),
-        TemporaryDirectory(prefix=".import-", dir=paths.root) as folder,
-    ):
-        draft = Path(folder) / paths.database.name
-        provisioning.create(draft, paths.name, dimensions=dimensions, now_ms=clock.now_ms())
-        with integrity.alone(draft) as snapshot:
-            loader = Loader(snapshot, paths.name, progress, key)
+    with naming_full_disk(paths.root), store.draft(paths.root) as draft:
+        draft.create(dimensions=dimensions, now_ms=clock.now_ms())
+        with draft.alone() as transaction:
+            loader = Loader(transaction, paths.name, progress, key)
             report = loader.load(source, at=clock.now_ms(), actor=actor)
-            head = Head(*journal_head(snapshot))
+            head = Head(*journal_head(transaction))
         paths.make_folders()
-        with provisioning.provisioning_lock(paths.database):
-            provisioning.require_free(paths.database)
-            copying.publish(draft, paths.database, force=False)
+        with store.locked():
+            store.require_free()
+            store.publish(draft)
             anchor.write(anchor.anchor_path(paths.database, anchor_folder), head)
-            with integrity.snapshot(paths.database) as snapshot:
+            with store.inspect() as snapshot:
                 accept_redactions(paths, snapshot, at=clock.now_ms(), reason="imported")
     return report
 
@@ -168,8 +161,7 @@ class Loader:
     def load(self, source: BinaryIO, *, at: int, actor: str) -> ImportReport:
         self._require_empty()
         try:
-            with sqlite.translated_errors():
-                header, digest = self._read(source)
+            header, digest = self._read(source)
         except ImportRejected as error:
             told = {"line": self.line} | error.details
             raise ImportRejected(
@@ -180,7 +172,8 @@ class Loader:
         if header["schema"] < RATES_BY_ORIGIN:
             migrating.step(RATES_BY_ORIGIN).change_rates(self.transaction)
         self._finish_vectors(header)
-        text_index.INDEX.add(self.transaction, 1, text_index.newest_pk(self.transaction))
+        last = text_index.newest_pk(self.transaction)
+        self.transaction.engine.texts.add(self.transaction, 1, last)
         renew = migrating.renew_digests if header["schema"] < STATES_SINCE else table_digests.renew
         state = renew(self.transaction)
         self._audit()
@@ -244,7 +237,7 @@ class Loader:
         schema = header["schema"]
         if not isinstance(schema, str):
             raise refused("value", "the schema is not a text")
-        if schema > provisioning.SCHEMA_HEAD:
+        if schema > metadata.SCHEMA_HEAD:
             raise refused("version", "made by a newer version of memgraph")
         try:
             check_orchestrator_name(header["orchestrator"])
@@ -320,22 +313,18 @@ class Loader:
         if not pending:
             return
         statement = RECORDS[self._place].insert
-        raw: Any = self.transaction.driver
-        raw.execute("SAVEPOINT batch")
         try:
-            raw.executemany(statement, [values for _, values in pending])
+            exchange.insert(self.transaction, statement, [values for _, values in pending])
         except ConstraintViolated:
             # One of them; which one, only one after the other can tell.
-            raw.execute("ROLLBACK TO batch")
             for line, values in pending:
-                self._insert_one(raw, statement, line, values)
-        raw.execute("RELEASE batch")
+                self._insert_one(statement, line, values)
 
-    def _insert_one(self, raw: Any, statement: str, line: int, values: dict[str, Any]) -> None:
+    def _insert_one(self, statement: Statement, line: int, values: dict[str, Any]) -> None:
         try:
-            raw.execute(statement, values)
+            exchange.insert(self.transaction, statement, [values])
         except ConstraintViolated as error:
-            reason, told = _CONSTRAINTS.get(sqlite.violated(error), _OUT_OF_BOUNDS)
+            reason, told = _REASONS.get(error.constraint, _OUT_OF_BOUNDS)
             raise ImportRejected(told, reason=reason, line=line) from error
 
     def _end(self, line: dict[str, Any], number: int, digest: str, more: bytes | None) -> None:
@@ -368,9 +357,9 @@ class Loader:
 
 
 _OUT_OF_BOUNDS = ("constraint", "a value out of its bounds")
-_CONSTRAINTS = {
-    "FOREIGN KEY": ("dangling", "refers to what is not there"),
-    "UNIQUE": ("duplicate", "is there twice"),
+_REASONS: Mapping[Constraint | None, tuple[str, str]] = {
+    Constraint.FOREIGN_KEY: ("dangling", "refers to what is not there"),
+    Constraint.UNIQUE: ("duplicate", "is there twice"),
 }
 
 

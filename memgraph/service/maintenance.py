@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -21,7 +20,6 @@ from memgraph.clock import Clock, iso
 from memgraph.errors import (
     Conflict,
     DatabaseCorrupt,
-    DatabaseForeign,
     InvalidInput,
     JournalBroken,
     StorageError,
@@ -29,9 +27,10 @@ from memgraph.errors import (
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.service.erasing.signing import RedactionProofs, accept_redactions
 from memgraph.service.opened import Opened
-from memgraph.store import backup as copying
-from memgraph.store import health, integrity, metadata, provisioning, sqlite, table_digests
+from memgraph.store import health, metadata, table_digests
+from memgraph.store.engine import Store, store_of
 from memgraph.store.journal import head as journal_head
+from memgraph.store.snapshot import Snapshot, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +94,7 @@ def verify(
     """Audit the database; see ``memgraph.audit.verify``. Nothing is changed."""
     proofs = RedactionProofs(opened.paths)
     key = opened.database.journal_key
-    return audit.verify(
-        opened.database, progress, stop, proofs=proofs, anchor_file=opened.anchor_file, key=key
-    )
+    return audit.verify(opened.database, opened.anchor_file, progress, stop, proofs=proofs, key=key)
 
 
 def accept_journal(opened: Opened, *, reason: str, actor: str) -> None:
@@ -161,19 +158,24 @@ def backup(
     target = target.expanduser().absolute()
     _require_free_target(opened, target, force)
     name = opened.database.orchestrator_id
-    with copying.draft_beside(target) as draft:
-        anchored = _sound_anchor(opened.anchor_file)
-        copying.copy_online(opened.database.path, draft, progress)
-        with integrity.alone(draft) as transaction:
-            head = Head(*journal_head(transaction))
-            stamp = {"at": iso(opened.clock.now_ms()), "seq": head.seq, "hash": head.hash}
-            metadata.put(transaction, BACKUP_KEY, json.dumps(stamp))
+    anchored = _sound_anchor(opened.anchor_file)
+    head = Head(0, "")
+    report = VerifyReport()
+
+    def stamp(transaction: Transaction) -> None:
+        nonlocal head
+        head = Head(*journal_head(transaction))
+        told = {"at": iso(opened.clock.now_ms()), "seq": head.seq, "hash": head.hash}
+        metadata.put(transaction, BACKUP_KEY, json.dumps(told))
+
+    def check(snapshot: Snapshot) -> None:
+        nonlocal report
         what, proofs = f"the database of {name}", RedactionProofs(opened.paths)
-        report = checked_copy(
-            draft, anchored, accept_findings, what, proofs, opened.database.journal_key
-        )
-        size = draft.stat().st_size
-        copying.publish(draft, target, force=force)
+        key = opened.database.journal_key
+        report = checked_copy(snapshot, anchored, accept_findings, what, proofs, key)
+
+    store = opened.database.store
+    size = store.back_up(target, force=force, stamp=stamp, check=check, progress=progress)
     opened.log.info("backup", memories=report.checked.get("memories", 0), bytes=size)
     return BackupReport(
         orchestrator=name,
@@ -191,17 +193,16 @@ def upgrade(paths: OrchestratorPaths, clock: Clock, *, key: bytes | None = None)
     Raises:
         SchemaTooNew, StorageError: it cannot be upgraded and is unchanged.
     """
+    store = store_of(paths)
     kept: list[Path] = []
 
     def keep() -> None:
         target = free_name(paths.memory / "backups", "before-upgrade", clock.now_ms(), ".db")
-        with copying.draft_beside(target) as draft:
-            copying.copy_online(paths.database, draft)
-            copying.publish(draft, target, force=False)
+        store.back_up(target)
         kept.append(target)
 
     with naming_full_disk(paths.memory):
-        done = provisioning.upgrade(paths.database, paths.name, first=keep, key=key)
+        done = store.upgrade(first=keep, key=key)
     backup = kept[0] if kept else None
     return UpgradeReport(paths.name, done.before, done.after, backup, done.sealed_at)
 
@@ -272,13 +273,18 @@ def restore(
     file = file.expanduser().absolute()
     with naming_full_disk(paths.root):
         paths.make_folders()
-    with copying.draft_beside(paths.database) as draft:
-        digest = _take_in(file, draft)
+    store = store_of(paths)
+    with naming_full_disk(paths.memory), store.draft(paths.memory) as draft:
+        digest = draft.take(file)
         with _refusing(file):
-            origin, stamp = _prepare(draft, paths, rename, key)
-            anchored = None if stamp is None else Head(stamp["seq"], stamp["hash"])
-            proofs = RedactionProofs(paths)
-            report = checked_copy(draft, anchored, accept_findings, "the backup", proofs, key)
+            origin = draft.admit(of_any=rename, key=key)
+            with draft.inspect() as snapshot:
+                stamp = _stamp(snapshot)
+                anchored = None if stamp is None else Head(stamp["seq"], stamp["hash"])
+                proofs = RedactionProofs(paths)
+                report = checked_copy(
+                    snapshot, anchored, accept_findings, "the backup", proofs, key
+                )
         entry = {
             "reason": reason,
             "backup": {"sha256": digest, "stamp": stamp},
@@ -286,7 +292,7 @@ def restore(
         }
         if origin != paths.name:
             entry["from_orchestrator"] = origin
-        with provisioning.provisioning_lock(paths.database):
+        with store.locked():
             anchor_file = anchor.anchor_path(paths.database, anchor_folder)
             head, replaced = _swap(paths, draft, entry, clock.now_ms(), actor, anchor_file, key)
     return RestoreReport(
@@ -297,18 +303,6 @@ def restore(
         journal_entries=head.seq,
         findings=dict(report.totals),
     )
-
-
-def _take_in(file: Path, draft: Path) -> str:
-    """Copy a backup to where it is checked and used; return its SHA-256."""
-    if file.with_name(file.name + "-wal").exists():
-        raise DatabaseForeign(
-            f"beside {file} lies a WAL: it is a database in use, no backup; run: memgraph backup",
-            path=str(file),
-        )
-    copying.copy_file(file, draft)
-    with draft.open("rb") as copied:
-        return hashlib.file_digest(copied, "sha256").hexdigest()
 
 
 @contextmanager
@@ -323,25 +317,11 @@ def _refusing(file: Path) -> Iterator[None]:
         raise type(error)(told, **details) from error
 
 
-def _prepare(
-    draft: Path, paths: OrchestratorPaths, rename: bool, key: bytes | None
-) -> tuple[str, dict[str, Any] | None]:
-    """Check a backup, and upgrade it to this version; return its orchestrator and stamp."""
-    provisioning.inspect_file(draft)
-    with sqlite.translated_errors():
-        raw = sqlite.connect(draft, busy_timeout_ms=5_000)
-        try:
-            origin = provisioning.orchestrator_of(raw) if rename else paths.name
-            provisioning.check_identity(raw, draft, origin or "")
-            provisioning.migrate(raw, key=key)
-        finally:
-            raw.close()
-    with integrity.snapshot(draft) as snapshot:
-        text = metadata.get(snapshot, BACKUP_KEY)
-    return str(origin), None if text is None else _stamp(text)
-
-
-def _stamp(text: str) -> dict[str, Any]:
+def _stamp(snapshot: Snapshot) -> dict[str, Any] | None:
+    """Return when a backup was made, and the head of its journal then; None: it has no stamp."""
+    text = metadata.get(snapshot, BACKUP_KEY)
+    if text is None:
+        return None
     try:
         stamp = json.loads(text)
         return {"at": str(stamp["at"]), "seq": int(stamp["seq"]), "hash": str(stamp["hash"])}
@@ -351,7 +331,7 @@ def _stamp(text: str) -> dict[str, Any]:
 
 def _swap(
     paths: OrchestratorPaths,
-    draft: Path,
+    draft: Store,
     told: dict[str, Any],
     at: int,
     actor: str,
@@ -359,23 +339,21 @@ def _swap(
     key: bytes | None,
 ) -> tuple[Head, Path | None]:
     """Journal the restore in the draft and move it into place, while nobody writes."""
-    database = paths.database
-    if "from_orchestrator" in told and os.path.lexists(database):
+    store = store_of(paths)
+    if "from_orchestrator" in told and store.exists():
         raise Conflict(
             "a backup of another orchestrator can only become a new one; this one has a database",
             orchestrator=paths.name,
         )
-    with integrity.alone(draft) as transaction:
+    with draft.alone() as transaction:
         metadata.drop(transaction, BACKUP_KEY)
-        provisioning.adopt(transaction, paths.name)
+        metadata.adopt(transaction, paths.name)
         entry = Entry("restore", None, {**told, "replaced": told_anchor(anchor_file)})
         state = table_digests.renew(transaction)
         head = journal.append(transaction, [entry], at=at, actor=actor, state=state, key=key)
         accept_redactions(paths, transaction, at=at, reason=f"restored: {told['reason']}")
-    copying.use_wal(draft)
     folder = free_name(paths.memory / "replaced", "before-restore", at)
-    moved = copying.move_aside(database, folder, (anchor.anchor_path(database).name,))
-    copying.publish(draft, database, force=False)
+    moved = store.publish(draft, aside=folder, files=[anchor.anchor_path(paths.database).name])
     anchor.write(anchor_file, head)
     return head, folder if moved else None
 
@@ -399,7 +377,7 @@ COMPARED = frozenset(
 
 
 def checked_copy(
-    draft: Path,
+    snapshot: Snapshot,
     anchored: Head | None,
     accept: bool,
     what: str,
@@ -411,8 +389,7 @@ def checked_copy(
     Raises:
         DatabaseCorrupt, JournalBroken: the audit found something unacceptable.
     """
-    with integrity.snapshot(draft) as snapshot:
-        report = audit.check_copy(snapshot, anchored, proofs=proofs, key=key)
+    report = audit.check_copy(snapshot, anchored, proofs=proofs, key=key)
     # What can be made anew does not stand in the way of a copy.
     if report.rebuildable or (accept and not UNUSABLE & set(report.totals)):
         return report

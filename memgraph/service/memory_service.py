@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     from memgraph.service.life.worker import Worker
     from memgraph.service.opened import Opened
     from memgraph.service.orchestrator import Orchestrator
-    from memgraph.store.sqlite.vector_cache import HeldVectors, VectorCache
+    from memgraph.store.engine import Engine
+    from memgraph.store.ports import HeldVectors, VectorCache
 
 
 # Copies of everything on their way out: made as a file that has no name when it is handed over.
@@ -225,18 +226,14 @@ class MemoryService:
         """
         from memgraph.audit import anchor
         from memgraph.audit.journal import Head
-        from memgraph.store import provisioning
+        from memgraph.store.engine import store_of
 
         paths = OrchestratorPaths(self.root, name)
         settings = self.settings(name)
         with naming_full_disk(paths.root):
             paths.make_folders()
-            provisioning.create(
-                paths.database,
-                name,
-                dimensions=self._dimensions(settings),
-                now_ms=self.clock.now_ms(),
-            )
+            dimensions = self._dimensions(settings)
+            store_of(paths).create(dimensions=dimensions, now_ms=self.clock.now_ms())
             anchors = settings.memory.audit.anchor_path
             anchor.write(anchor.anchor_path(paths.database, anchors), Head(0, ""))
 
@@ -285,14 +282,9 @@ class MemoryService:
             OrchestratorMissing: there is none.
             StorageError: the database is missing, damaged or of another schema.
         """
-        from memgraph.store import provisioning
+        from memgraph.store.engine import store_of
 
-        paths = self._existing(name)
-        return provisioning.reading_session(
-            paths.database,
-            name,
-            busy_timeout_ms=self.settings(name).memory.storage.busy_timeout_ms,
-        )
+        return store_of(self._existing(name)).session(self.settings(name).memory.storage)
 
     def import_lines(
         self,
@@ -411,19 +403,14 @@ class MemoryService:
         from memgraph.service.life.events import Subscribers
         from memgraph.service.naming import find_names
         from memgraph.service.opened import Opened
-        from memgraph.store import provisioning
+        from memgraph.store.engine import store_of
 
         settings = self.settings(name)
         if not settings.memory.enabled:
             raise MemoryDisabled(f"memory is switched off for {name!r}: memory.enabled = false")
         paths = self._existing(name)
         reranker = self._reranking(settings)
-        database = provisioning.open_database(
-            paths.database,
-            name,
-            synchronous=settings.memory.storage.synchronous,
-            busy_timeout_ms=settings.memory.storage.busy_timeout_ms,
-        )
+        database = store_of(paths).open(settings.memory.storage)
         try:
             opened = Opened(
                 paths=paths,
@@ -434,7 +421,7 @@ class MemoryService:
                 embedding=self._provider(settings),
                 reranker=reranker,
                 find_names=find_names,
-                hold_vectors=lambda: self._hold_vectors(settings),
+                hold_vectors=lambda: self._hold_vectors(database.engine, settings),
                 subscribers=self._subscribers.setdefault(name, Subscribers()),
                 find_llm=lambda: self._language_model(settings),
                 turns=self._turns,
@@ -456,15 +443,12 @@ class MemoryService:
             raise OrchestratorMissing(f"no orchestrator {name!r} here", orchestrator=name)
         return paths
 
-    def _hold_vectors(self, settings: Settings) -> HeldVectors:
-        # With it comes numpy, which commands that recall nothing do without.
-        from memgraph.store.sqlite.vector_cache import VectorCache
-
+    def _hold_vectors(self, engine: Engine, settings: Settings) -> HeldVectors:
         with self._vector_cache_lock:
             if self._vector_cache is None:
                 # A setting of the whole process: every orchestrator's settings tell the same.
                 megabytes = settings.memory.storage.vector_cache_mb
-                self._vector_cache = VectorCache(megabytes * 1_000_000)
+                self._vector_cache = engine.vector_cache(megabytes * 1_000_000)
         return self._vector_cache.hold()
 
     def _dimensions(self, settings: Settings) -> int:

@@ -43,7 +43,7 @@ from memgraph.service.receipts import ReceiptBook
 from memgraph.store import comparisons, embeddings, health, ingest_files, table_digests
 from memgraph.store import events as event_rows
 from memgraph.store import journal as rows_of_journal
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.erasure import erased_through
 from memgraph.store.snapshot import Snapshot, Transaction
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from memgraph.service.comparisons import ComparisonWorker
     from memgraph.service.life.models import LanguageModel
     from memgraph.service.writing import Writer
-    from memgraph.store.sqlite.vector_cache import HeldVectors
+    from memgraph.store.ports import HeldVectors
 
 ANSWERING: Final = {
     "retrieval",
@@ -83,7 +83,7 @@ class JournalledTransaction(Transaction):
     __slots__ = ("actor", "at", "entries")
 
     def __init__(self, transaction: Transaction, at: int, actor: str) -> None:
-        super().__init__(transaction.connection)
+        super().__init__(transaction.connection, transaction.engine)
         self.at = at
         self.actor = actor
         self.entries: list[Entry] = []
@@ -220,7 +220,7 @@ class Opened:
     @cached_property
     def anchor_file(self) -> Path:
         """The file that holds the journal's head."""
-        return anchor.anchor_path(self.database.path, self.settings.memory.audit.anchor_path)
+        return anchor.anchor_path(self.paths.database, self.settings.memory.audit.anchor_path)
 
     @cached_property
     def llm(self) -> LanguageModel | None:
@@ -336,7 +336,7 @@ class Opened:
         JournalBroken, too: acknowledged entries are gone. An open orchestrator goes on reading a
         file that was removed, and writes nothing into it.
         """
-        self.database.require_same_file()
+        self.database.require_same_store()
         if self.damage is not None:
             # The traceback of each raise would keep their frames alive.
             raise self.damage.with_traceback(None)

@@ -197,7 +197,7 @@ class Pool:
 
 def _was_replaced(opened: Opened) -> bool:
     try:
-        opened.database.require_same_file()
+        opened.database.require_same_store()
     except DatabaseReplaced:
         return True
     except (DatabaseMissing, OSError):

@@ -22,7 +22,8 @@ from memgraph.errors import DatabaseCorrupt, DatabaseReplaced, MemgraphError, Me
 from memgraph.model.jobs import LastJob, Ready, Standing
 from memgraph.paths import Stamp, global_config_file, stamp_of
 from memgraph.service.outward import outward
-from memgraph.store import embeddings, jobs, provisioning
+from memgraph.store import embeddings, jobs
+from memgraph.store.engine import store_of
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
@@ -176,15 +177,11 @@ class Readiness:
         chosen = self._service.settings(name).memory
         if not chosen.enabled:
             raise MemoryDisabled("memory is switched off: memory.enabled = false")
-        database = provisioning.open_database(
-            self._service.paths(name).database,
-            name,
-            synchronous=chosen.storage.synchronous,
-            busy_timeout_ms=chosen.storage.busy_timeout_ms,
-        )
+        paths = self._service.paths(name)
+        database = store_of(paths).open(chosen.storage)
         try:
             anchored = anchor.read_state(
-                anchor.anchor_path(database.path, chosen.audit.anchor_path)
+                anchor.anchor_path(paths.database, chosen.audit.anchor_path)
             )
             with database.read() as snapshot:
                 anchor.require_held(snapshot, anchored, name)

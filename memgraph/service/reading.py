@@ -11,10 +11,9 @@ from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ShownStat
 from memgraph.model.values import Memory
 from memgraph.rules.scope import Viewer
 from memgraph.service.opened import Opened
-from memgraph.store import edges, embeddings, entities, ingest_files, journal, memories
+from memgraph.store import edges, embeddings, entities, ingest_files, journal, memories, metadata
 from memgraph.store.memories import Filter
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import inspection
 from memgraph.store.visibility import View
 
 MAX_PAGE = 1_000
@@ -105,13 +104,7 @@ def stats(opened: Opened) -> dict[str, Any]:
             "embeddings": embeddings.state_counts(snapshot),
             "ingest": ingest_files.counts(snapshot),
             "journal_entries": seq,
-            "schema": inspection.revision(snapshot.driver),
+            "schema": metadata.revision(snapshot),
         }
-    files = {each.name: each.stat().st_size for each in _database_files(opened)}
-    return {**found, "bytes": files, "embedding_model_changed": opened.other_model is not None}
-
-
-def _database_files(opened: Opened) -> list[Any]:
-    base = opened.database.path
-    files = (base, base.with_name(base.name + "-wal"))
-    return [each for each in files if each.exists()]
+    sizes = opened.database.sizes()
+    return {**found, "bytes": sizes, "embedding_model_changed": opened.other_model is not None}

@@ -19,7 +19,6 @@ from memgraph.service.opened import JournalledTransaction, Opened
 from memgraph.store import embeddings, metadata, text_index
 from memgraph.store.entities import EntityName
 from memgraph.store.ports import VectorFault
-from memgraph.store.sqlite import full_text
 
 BATCH = 1_000
 
@@ -155,9 +154,9 @@ def _text(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
         total = text_index.memory_count(transaction)
         progress(Part.FTS, 0, total)
         text_index.rewrite_search_terms(transaction)
-        full_text.rebuild(transaction)
+        transaction.engine.phrases.rebuild(transaction)
         transaction.tell([Entry("rebuild", None, {"part": Part.FTS, "memories": total})])
-    text_index.INDEX.rebuild(opened.database)
+    opened.database.engine.texts.rebuild(opened.database)
     progress(Part.FTS, total, total)
     return {Part.FTS.value: total}
 

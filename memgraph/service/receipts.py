@@ -25,7 +25,7 @@ from memgraph.rules.echo import line_hashes
 from memgraph.rules.erasure import MARK
 from memgraph.service.background import InFlight
 from memgraph.store import decay, echoes, erasure, receipts
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.receipts import BULLETIN, HandedOut, ShownBulletin, uses
 from memgraph.store.rows import json_text
 

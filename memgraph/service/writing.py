@@ -412,7 +412,7 @@ class Writer:
         memories.insert_sources(transaction, sources)
         memories.insert(transaction, rows)
         if rows:
-            text_index.INDEX.add(transaction, rows[0]["pk"], rows[-1]["pk"])
+            transaction.engine.texts.add(transaction, rows[0]["pk"], rows[-1]["pk"])
         memories.insert_statuses(
             transaction,
             [

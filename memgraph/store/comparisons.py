@@ -305,7 +305,7 @@ def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause,
 @prepared
 def _facts_by_text(view: View | None) -> sa.Select[Any]:
     f = matching("match", "rank").subquery("f")
-    _, found = _facts_in(f, f.c.rowid, view)
+    _, found = _facts_in(f, f.c.pk, view)
     return found.order_by(f.c.rank).limit(value("most"))
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.sqlite.vector_cache import HeldVectors
+    from memgraph.store.ports import HeldVectors
 
 
 # The vector index of a snapshot; how vectors are rounded, and the visibility beside each.
@@ -44,9 +44,7 @@ def index(snapshot: Snapshot, held: HeldVectors | None = None) -> VectorIndex:
         held: the vectors of this database that the process keeps; None: a search reads all of
             them, and compares them exactly.
     """
-    from memgraph.store.sqlite.vector_index import SqliteVectorIndex
-
-    return SqliteVectorIndex(snapshot, held)
+    return snapshot.engine.vectors(snapshot, held)
 
 
 @lru_cache(maxsize=4_096)

@@ -645,7 +645,7 @@ def _contents_saying(view: View) -> sa.Select[Any]:
     n, m = tables.links.alias("n"), tables.memories.alias("m")
     f = matching("match").subquery("f")
     its = (n.c.entity_pk == value("entity_pk"), n.c.memory_pk == m.c.pk)
-    found = sa.select(m.c.content).select_from(ordered(f, (m, m.c.pk == f.c.rowid)))
+    found = sa.select(m.c.content).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
     return found.where(view.where(m), sa.exists().where(*its).correlate(m))
 
 

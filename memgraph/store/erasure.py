@@ -144,7 +144,7 @@ def blank(transaction: Transaction, pks: Sequence[int], *, at: int) -> dict[str,
     counts = {}
     embeddings.forget(transaction, pks)
     counts["memories"] = _blank().write(transaction, pks=listed, at=at)
-    text_index.INDEX.remove(transaction, pks)
+    transaction.engine.texts.remove(transaction, pks)
     counts["memory_embeddings"] = len(pks)
     counts["memory_edges"] = _resolutions(transaction, listed)
     for table, statement in _blanked().items():
@@ -288,28 +288,29 @@ def empty_manifest(transaction: Transaction, sha256: str, at: int) -> None:
 
 
 JOURNAL: Final = "audit_log"
+_PLACE: Final = "place of the row"
 _PAGE: Final = 2_000
 
 # Every text that is no memory's own and may say what one says.
 _SWEPT: Final = (
     ("memories", ("pk",), ("tags", "attributes")),
     ("memory_revisions", ("revision_id",), ("tags", "attributes")),
-    ("memory_edges", ("rowid",), ("reason", "resolution")),
+    ("memory_edges", (_PLACE,), ("reason", "resolution")),
     ("memory_edge_revisions", ("revision_id",), ("resolution",)),
     ("memory_status", ("status_id",), ("reason",)),
     ("entities", ("pk",), ("summary",)),
-    ("recalls", ("rowid",), ("query", "request", "viewer", "left_out", "purpose", "actor")),
+    ("recalls", (_PLACE,), ("query", "request", "viewer", "left_out", "purpose", "actor")),
     ("recall_items", ("recall_id", "rank"), ("explanation",)),
-    ("bulletins", ("rowid",), ("body",)),
+    ("bulletins", (_PLACE,), ("body",)),
     ("events", ("seq",), ("payload",)),
-    ("event_failures", ("rowid",), ("payload",)),
-    ("job_runs", ("rowid",), ("counts", "rejected", "reason")),
-    ("idempotency_keys", ("rowid",), ("answer",)),
-    ("ingest_files", ("rowid",), ("manifest",)),
-    ("ingest_parts", ("rowid",), ("outcomes",)),
+    ("event_failures", (_PLACE,), ("payload",)),
+    ("job_runs", (_PLACE,), ("counts", "rejected", "reason")),
+    ("idempotency_keys", (_PLACE,), ("answer",)),
+    ("ingest_files", (_PLACE,), ("manifest",)),
+    ("ingest_parts", (_PLACE,), ("outcomes",)),
     ("ingest_pending_links", ("link_id",), ("reason",)),
-    ("memory_metadata", ("rowid",), ("value",)),
-    ("source_trust", ("rowid",), ("reason",)),
+    ("memory_metadata", (_PLACE,), ("value",)),
+    ("source_trust", (_PLACE,), ("reason",)),
     ("echo_pending", ("pending_id",), ("text",)),
 )
 # Rows that go when they say it: a link that waits for what is gone leads nowhere.
@@ -410,7 +411,7 @@ def citing(
 def _named(table: str, *names: str) -> list[Column]:
     """Return columns of a table by their names, which are those of the database."""
     found = tables.memories.metadata.tables[table]
-    return [place_of(found) if name == "rowid" else found.c[name] for name in names]
+    return [place_of(found) if name == _PLACE else found.c[name] for name in names]
 
 
 @prepared
@@ -518,7 +519,7 @@ def make(transaction: Transaction, changes: Sequence[Change]) -> list[Change]:
                 made.append(change)
     # Their tags were indexed.
     reworded = [each.key[0] for each in made if each.table == "memories"]
-    text_index.INDEX.remove(transaction, reworded)
+    transaction.engine.texts.remove(transaction, reworded)
     return made
 
 

@@ -1,72 +1,18 @@
-"""Reading a database that may be damaged: what an audit judges, row by row.
-
-Rows are the driver's tuples, read as they come, so that memory stays flat. Text that is not UTF-8
-is shown with replacement characters instead of failing, so that one bad byte is found where it
-lies.
-"""
+"""What an audit judges, row by row, of a database that may be damaged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, EmbeddingState
-from memgraph.store import sqlite, tables
+from memgraph.store import tables
 from memgraph.store.rows import SOURCE_FIELDS
-from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.sqlite import inspection
+from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, each, element, greatest, member, prepared, unindexed
 
 Table = sa.FromClause
-
-
-@contextmanager
-def snapshot(path: Path, *, busy_timeout_ms: int = 30_000) -> Iterator[Snapshot]:
-    """Open a read-only snapshot on a connection of its own.
-
-    Raises:
-        StorageError: or the subclass that says what is wrong.
-    """
-    with sqlite.translated_errors():
-        raw = sqlite.connect(path, busy_timeout_ms=busy_timeout_ms)
-    try:
-        with sqlite.translated_errors():
-            inspection.prepare(raw)
-        with sqlite.translated_errors(), sqlite.engine_of(raw, "BEGIN").connect() as connection:
-            # It ends by rolling back: on damaged pages even an empty COMMIT fails.
-            connection.begin()
-            yield Snapshot(connection)
-    finally:
-        raw.close()
-
-
-@contextmanager
-def alone(path: Path) -> Iterator[Transaction]:
-    """Open one write transaction on a file that nobody else uses: a draft, a fresh copy."""
-    with sqlite.translated_errors():
-        raw = sqlite.connect(path, busy_timeout_ms=5_000)
-        try:
-            with (
-                sqlite.engine_of(raw, "BEGIN IMMEDIATE").connect() as connection,
-                connection.begin(),
-            ):
-                yield Transaction(connection)
-        finally:
-            raw.close()
-
-
-def rows(snapshot: Snapshot, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a statement, one at a time."""
-    raw: Any = snapshot.driver
-    cursor = raw.cursor()
-    try:
-        yield from cursor.execute(statement, values)
-    finally:
-        cursor.close()
 
 
 @prepared

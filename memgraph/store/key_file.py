@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memgraph.errors import InvalidConfig
-from memgraph.store.backup import fsync
+from memgraph.store.files import fsync
 
 VERSION: Final = 1
 MAX_BYTES: Final = 64_000_000

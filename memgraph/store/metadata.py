@@ -1,4 +1,4 @@
-"""Key and value facts about the database itself."""
+"""What a store records about itself: facts by key, whose it is, the revision of its schema."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from memgraph.errors import SchemaOutdated, SchemaTooNew
 from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import prepared, replacing, value
@@ -41,3 +42,53 @@ def _drop() -> sa.Delete:
 def drop(transaction: Transaction, key: str) -> None:
     """Forget a key; one that is not there is passed over."""
     _drop().write(transaction, key=key)
+
+
+# Whose it is.
+
+ORCHESTRATOR_KEY = "orchestrator_id"
+
+
+@prepared
+def _adopt() -> sa.Update:
+    m, name = tables.memories, value("name")
+    return sa.update(m).where(m.c.orchestrator_id != name).values(orchestrator_id=name)
+
+
+def adopt(transaction: Transaction, orchestrator_id: str) -> None:
+    """Make it the store of this orchestrator."""
+    put(transaction, ORCHESTRATOR_KEY, orchestrator_id)
+    _adopt().write(transaction, name=orchestrator_id)
+
+
+# Its schema.
+
+SCHEMA_HEAD = "0013"
+_VERSION = sa.table("alembic_version", sa.column("version_num", sa.Text))
+
+
+@prepared
+def _revision() -> sa.Select[Any]:
+    return sa.select(_VERSION.c.version_num)
+
+
+def revision(snapshot: Snapshot) -> str | None:
+    """Return the last migration that ran; None: none did."""
+    found: str | None = _revision().scalar(snapshot)
+    return found
+
+
+def require_head(found: str) -> None:
+    """Raise SchemaOutdated or SchemaTooNew: a revision does not fit this version of memgraph."""
+    if found < SCHEMA_HEAD:
+        raise SchemaOutdated(
+            f"the schema is at {found}, memgraph needs {SCHEMA_HEAD}; run: memgraph db upgrade",
+            found=found,
+            needed=SCHEMA_HEAD,
+        )
+    if found > SCHEMA_HEAD:
+        raise SchemaTooNew(
+            f"the schema is at {found}, made by a newer memgraph than this one ({SCHEMA_HEAD})",
+            found=found,
+            needed=SCHEMA_HEAD,
+        )

@@ -1,18 +1,22 @@
-"""Alembic, run from inside: on a driver connection that is already open and checked."""
+"""Alembic, run from inside: on a connection that is already open and checked."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-from memgraph.store import journal, sqlite, table_digests
+from memgraph.store import journal, table_digests
 from memgraph.store.snapshot import Transaction
-from memgraph.store.sqlite import postings
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from memgraph.store.engine import Engine
 
 
 def migrations_folder() -> Path:
@@ -30,35 +34,17 @@ def step(revision: str) -> ModuleType:
     return found.module
 
 
-def upgrade(driver_connection: Any, revision: str, *, key: bytes | None = None) -> None:
-    """Run all steps up to ``revision`` in one transaction.
+def upgrade(
+    connection: sa.Connection, engine: Engine, revision: str, *, key: bytes | None = None
+) -> None:
+    """Run all steps up to ``revision`` in the transaction of a connection.
 
     With the last of them ``env.py`` calls ``renew_digests``.
     """
     config = Config()
     config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
-    with (
-        sqlite.engine_of(driver_connection, "BEGIN IMMEDIATE").connect() as connection,
-        connection.begin(),
-    ):
-        config.attributes.update(connection=connection, key=key)
-        command.upgrade(config, revision)
-
-
-def fill_postings(driver_connection: Any) -> None:
-    """Index the texts of a database whose schema is at head, in many transactions.
-
-    What is left when it is killed is merged as whatever is stored.
-    """
-    made = True
-    while made:
-        with (
-            sqlite.engine_of(driver_connection, "BEGIN IMMEDIATE").connect() as connection,
-            connection.begin(),
-        ):
-            transaction = Transaction(connection)
-            draft = postings.due(transaction)
-            made = draft is not None and postings.commit(transaction, draft)
+    config.attributes.update(connection=connection, engine=engine, key=key)
+    command.upgrade(config, revision)
 
 
 def renew_digests(transaction: Transaction, *, key: bytes | None = None) -> str:

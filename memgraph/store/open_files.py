@@ -1,4 +1,4 @@
-"""Which files this process has open through SQLite, so that nobody else opens them meanwhile.
+"""Which files an engine of this process has open, so that nobody else opens them meanwhile.
 
 POSIX locks belong to a process: whoever in it opens a file in another way and closes it drops all
 locks that SQLite holds on it. Another process could then take itself for the last user of the

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.database import Database
+    from memgraph.store.engine import Database
     from memgraph.store.snapshot import Snapshot, Transaction
 
 
@@ -124,6 +124,8 @@ class TextIndex(Protocol):
     memory is found from the moment it is stored, by the words that it has now.
     """
 
+    def __hash__(self) -> int: ...
+
     def add(self, transaction: Transaction, first: int, last: int) -> None:
         """Take in memories that the transaction stored under the keys from ``first`` to ``last``,
         behind all others."""
@@ -146,3 +148,36 @@ class TextIndex(Protocol):
 
     def check(self, snapshot: Snapshot) -> bool:
         """Return whether the index agrees with the memories, word for word."""
+
+
+class PhraseIndex(Protocol):
+    """Finds memories by phrases, and by words that must all be there; see ``text_index.matching``.
+
+    It follows every change of a memory's text in the transaction of the change.
+    """
+
+    def frequencies(self, snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
+        """Return in how many memories each stem stands; one that stands in none is left out."""
+
+    def merge(self, transaction: Transaction) -> bool:
+        """Merge a part of what was added; return whether there was any to merge."""
+
+    def rebuild(self, transaction: Transaction) -> None:
+        """Make the index anew from the memories."""
+
+    def check(self, transaction: Transaction) -> bool:
+        """Return whether the index agrees with the memories, word for word."""
+
+
+class HeldVectors(Protocol):
+    """The vectors of one store that a process keeps in memory. Thread-safe."""
+
+    def close(self) -> None:
+        """Give their room up."""
+
+
+class VectorCache(Protocol):
+    """Room for the vectors of many stores in memory; the longest unused give way."""
+
+    def hold(self) -> HeldVectors:
+        """Return an empty place for one store's vectors."""

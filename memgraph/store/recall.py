@@ -7,14 +7,11 @@ filter leaves out never takes a place in a leg, nor serves as a neighbour or as 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import pysqlite3.dbapi2 as sqlite
 import sqlalchemy as sa
 
 from memgraph.model.enums import (
@@ -30,7 +27,7 @@ from memgraph.model.values import Memory, StoredSource
 from memgraph.rules.reflection import WEEKLY
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.rules.trust import Named
-from memgraph.store import embeddings, tables, text_index
+from memgraph.store import embeddings, tables
 from memgraph.store.rows import SOURCE_FIELDS, memory_from_row, source_from_row
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
@@ -50,7 +47,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.ports import TextMatches, VectorIndex
+    from memgraph.store.ports import TextIndex, TextMatches, VectorIndex
 
 
 # What a recall may find: the view of the reader and the filters of the request, as expressions.
@@ -212,7 +209,6 @@ _FILTERS: Final = (
 # Text beyond this is not looked at when candidates are compared; the index holds all of it.
 MAX_COMPARED_CHARS = 4_000
 OVERSAMPLING = 16
-_STEPS_BETWEEN_LOOKS = 20_000
 # Where too few of the best may be shown, so many times as many are looked at.
 _WIDENED = 4
 
@@ -236,23 +232,6 @@ class Candidate(NamedTuple):
     source_id: str
 
 
-@contextmanager
-def deadline(snapshot: Snapshot, ms: int) -> Iterator[None]:
-    """Interrupt statements inside after ``ms``; `expired` tells such an error."""
-    driver: Any = snapshot.driver
-    end = time.monotonic() + ms / 1000
-    driver.set_progress_handler(lambda: time.monotonic() > end, _STEPS_BETWEEN_LOOKS)
-    try:
-        yield
-    finally:
-        driver.set_progress_handler(None, 0)
-
-
-def expired(error: sqlite.Error) -> bool:
-    """Return whether a statement failed because its deadline was over."""
-    return bool(getattr(error, "sqlite_errorcode", None) == sqlite.SQLITE_INTERRUPT)
-
-
 def by_text(
     snapshot: Snapshot,
     matches: TextMatches,
@@ -261,7 +240,7 @@ def by_text(
     limit: int,
 ) -> list[Candidate]:
     """Return memories that hold any of some stems, best BM25 first."""
-    marks = _text_marks(narrowing.view.viewer)
+    marks = _text_marks(snapshot.engine.texts, narrowing.view.viewer)
     found: list[Candidate] = []
     looked_at, wanted = 0, limit
     while True:
@@ -273,10 +252,10 @@ def by_text(
 
 
 @lru_cache(maxsize=256)
-def _text_marks(viewer: Viewer) -> frozenset[int]:
+def _text_marks(texts: TextIndex, viewer: Viewer) -> frozenset[int]:
     rule = predicate(viewer)
     return frozenset(
-        text_index.INDEX.mark(scope.value, scope_id, sensitivity.value)
+        texts.mark(scope.value, scope_id, sensitivity.value)
         for scope, scope_id in rule.grants
         for sensitivity in rule.sensitivities
     )

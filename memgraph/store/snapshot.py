@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
+
+if TYPE_CHECKING:
+    from memgraph.store.engine import Engine
 
 Rows = sa.CursorResult[*tuple[Any, ...]]
 
@@ -16,12 +19,14 @@ class Snapshot:
 
     Args:
         connection: in a transaction, which ends with the block that made the snapshot.
+        engine: whose connection it is.
     """
 
-    __slots__ = ("connection", "driver")
+    __slots__ = ("connection", "driver", "engine")
 
-    def __init__(self, connection: sa.Connection) -> None:
+    def __init__(self, connection: sa.Connection, engine: Engine) -> None:
         self.connection = connection
+        self.engine = engine
         # The driver's own connection, inside of the same transaction; its rows are tuples.
         self.driver: Any = connection.connection.driver_connection
 

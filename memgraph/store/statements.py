@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.sqlite import insert
-from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
-from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import GenericFunction
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.sql.functions import FunctionElement, GenericFunction
 from sqlalchemy.sql.selectable import Join
 
 from memgraph.store.snapshot import Snapshot, Transaction
+
+if TYPE_CHECKING:
+    from memgraph.store.engine import Engine
 
 P = ParamSpec("P")
 Column = sa.ColumnElement[Any]
@@ -28,44 +28,29 @@ SHAPES = 256
 """So many shapes of one statement are kept."""
 
 
-class _Compiler(SQLiteCompiler):
-    def visit_bindparam(self, bindparam: Any, *rest: Any, **options: Any) -> Any:
-        # A ``value`` has none yet: it is required.
-        if not bindparam.required:
-            options["literal_binds"] = True
-        return super().visit_bindparam(bindparam, *rest, **options)  # type: ignore[no-untyped-call]
-
-    def visit_unary(self, unary: Any, *rest: Any, **options: Any) -> Any:
-        text = super().visit_unary(unary, *rest, **options)  # type: ignore[no-untyped-call]
-        if unary.operator is sa.sql.operators.exists:
-            # Where all columns are named, an index that has those in question would not do.
-            return text.replace("EXISTS (SELECT * ", "EXISTS (SELECT 1 ", 1)
-        return text
-
-    def get_from_hint_text(self, table: Any, text: Any) -> Any:  # noqa: ARG002
-        return text
-
-
-class _Dialect(SQLiteDialect_pysqlite):
-    statement_compiler = _Compiler
-    supports_statement_cache = True
-
-
-_DIALECT = _Dialect(paramstyle="named")
-
-
-def rendered(expression: sa.ClauseElement) -> str:
+def rendered(expression: sa.ClauseElement, engine: Engine) -> str:
     """Return the text of an expression, with ``:name`` for each ``value``."""
-    return str(expression.compile(dialect=_DIALECT))
+    return str(expression.compile(dialect=engine.dialect))
 
 
 class Statement:
-    """A compiled statement. Values are plain: an enum's member takes the driver 10 µs more."""
+    """A statement, compiled once for an engine.
 
-    __slots__ = ("text",)
+    Values are plain: an enum's member takes the driver 10 µs more.
+    """
+
+    __slots__ = ("_expression", "_texts")
 
     def __init__(self, expression: sa.ClauseElement) -> None:
-        self.text = rendered(expression)
+        self._expression = expression
+        self._texts: dict[Engine, str] = {}
+
+    def text(self, engine: Engine) -> str:
+        """Return what an engine's driver executes."""
+        text = self._texts.get(engine)
+        if text is None:
+            text = self._texts[engine] = rendered(self._expression, engine)
+        return text
 
     def rows(
         self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any
@@ -106,25 +91,26 @@ class Statement:
 
     def write_all(self, transaction: Transaction, values: Iterable[Mapping[str, Any]]) -> None:
         """Execute the statement once for each mapping."""
-        transaction.driver.executemany(self.text, values)
+        transaction.driver.executemany(self.text(transaction.engine), values)
 
     def _execute(
         self, snapshot: Snapshot, values: Mapping[str, Any] | None, more: dict[str, Any]
     ) -> Any:
-        return snapshot.driver.execute(self.text, {**values, **more} if values else more)
+        text = self._texts.get(snapshot.engine) or self.text(snapshot.engine)
+        return snapshot.driver.execute(text, {**values, **more} if values else more)
 
 
 def prepared(build: Callable[P, sa.ClauseElement]) -> Callable[P, Statement]:
-    """Compile what a function builds, once for each of its arguments.
+    """Keep what a function builds, once for each of its arguments.
 
     The arguments are hashable and few: a view's shape, a flag. What they leave open is a ``value``.
     """
 
     @lru_cache(maxsize=SHAPES)
-    def compiled(*shape: Any, **named: Any) -> Statement:
+    def kept(*shape: Any, **named: Any) -> Statement:
         return Statement(build(*shape, **named))
 
-    return compiled  # type: ignore[return-value]  # a cache has no parameters of its own
+    return kept  # type: ignore[return-value]  # a cache has no parameters of its own
 
 
 def value(name: str) -> Column:
@@ -132,7 +118,7 @@ def value(name: str) -> Column:
     return sa.bindparam(name)
 
 
-class _JsonEach(GenericFunction[Any]):
+class JsonEach(GenericFunction[Any]):
     """The elements of a JSON array as rows: ``key`` (their order) and ``value``."""
 
     name = "json_each"
@@ -154,12 +140,12 @@ def each(array: Column, alias: str, key: str | None = None) -> Any:
         key: of the member that is the array; None: it is the whole value.
     """
     path: list[Column] = [] if key is None else [sa.literal_column(f"'$.{key}'")]
-    return _JsonEach(array, *path).table_valued("value", "key", name=alias)
+    return JsonEach(array, *path).table_valued("value", "key", name=alias)
 
 
 def among(column: Column, name: str) -> Column:
     """Return whether a column's value is in a JSON array that is given as ``name``."""
-    return column.in_(sa.select(sa.column("value")).select_from(_JsonEach(value(name))))
+    return column.in_(sa.select(sa.column("value")).select_from(JsonEach(value(name))))
 
 
 def is_untrue(condition: Column) -> Column:
@@ -173,19 +159,10 @@ def holds_all(array: Column, name: str) -> Column:
     return ~sa.exists().where(wanted.c.value.not_in(sa.select(held.c.value)))
 
 
-class _OrderedJoin(Join):
+class OrderedJoin(Join):
     """A join that the planner executes from left to right."""
 
     inherit_cache = True
-
-
-@compiles(_OrderedJoin, "sqlite")
-def _cross_join(join: _OrderedJoin, compiler: Any, **options: Any) -> str:
-    inner = options | {"asfrom": True, "from_linter": None}
-    left = join.left._compiler_dispatch(compiler, **inner)
-    right = join.right._compiler_dispatch(compiler, **inner)
-    on = compiler.process(join.onclause)
-    return f"{left} CROSS JOIN {right} ON {on}"
 
 
 def ordered(first: Any, *joined: tuple[Any, Column]) -> Any:
@@ -197,38 +174,79 @@ def ordered(first: Any, *joined: tuple[Any, Column]) -> Any:
     """
     join = first
     for table, condition in joined:
-        join = _OrderedJoin(join, table, condition)
+        join = OrderedJoin(join, table, condition)
     return join
+
+
+class Construct(FunctionElement[Any]):
+    """What each dialect renders its own way, see ``compiles`` in the engine's ``dialect``."""
+
+    inherit_cache = True
+
+    def __init__(self, *columns: Column, type_: Any = None) -> None:
+        super().__init__(*columns)
+        if type_ is not None:
+            self.type = type_
+
+
+class Unindexed(Construct):
+    name = "unindexed"
+
+
+class Greatest(Construct):
+    name = "greatest"
+
+
+class Least(Construct):
+    name = "least"
+
+
+class Member(Construct):
+    name = "member"
+
+
+class Element(Construct):
+    name = "element"
+
+
+class LastNumber(Construct):
+    name = "last_number"
+
+
+class Place(sa.ColumnClause[int]):
+    """The place of a row in its table."""
+
+    inherit_cache = True
 
 
 def unindexed(column: Column) -> Column:
     """Return a column whose index the planner leaves alone."""
-    return sa.sql.elements.UnaryExpression(column, operator=sa.sql.operators.custom_op("+"))
+    return Unindexed(column, type_=column.type)
 
 
 def greatest(*columns: Column) -> Column:
     """Return the greatest of some values; NULL where one of them is."""
-    return sa.func.max(*columns)
+    return Greatest(*columns, type_=columns[0].type)
 
 
 def least(*columns: Column) -> Column:
     """Return the least of some values; NULL where one of them is."""
-    return sa.func.min(*columns)
+    return Least(*columns, type_=columns[0].type)
 
 
 def place_of(table: sa.FromClause) -> Column:
     """Return the place of a row in the order in which a table's rows were stored."""
-    return sa.column("rowid", sa.Integer, _selectable=table)
+    return Place("place", sa.Integer, _selectable=table)
 
 
 def member(column: Column, key: str) -> Column:
     """Return a member of a JSON object, as text or number; NULL where there is none."""
-    return column.op("->>")(sa.literal_column(f"'$.{key}'"))
+    return Member(column, sa.literal(key), type_=column.type)
 
 
 def element(array: Column, index: int) -> Column:
     """Return an element of a JSON array, counted from 0; see ``member``."""
-    return array.op("->>")(sa.literal(index))
+    return Element(array, sa.literal(index), type_=array.type)
 
 
 def replacing(table: sa.Table) -> sa.Insert:
@@ -239,6 +257,5 @@ def replacing(table: sa.Table) -> sa.Insert:
 
 
 def last_number(table: sa.Table) -> sa.Select[Any]:
-    """Select the highest key that a table's rows ever had, also removed ones; none: it had none."""
-    given = sa.table("sqlite_sequence", sa.column("name", sa.Text), sa.column("seq"))
-    return sa.select(given.c.seq).where(given.c.name == table.name)
+    """Select the highest key that a table's rows ever had, also removed ones; NULL: it had none."""
+    return sa.select(LastNumber(sa.literal(table.name), type_=sa.Integer()))

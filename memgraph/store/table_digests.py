@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from memgraph.store import journal
+import sqlalchemy as sa
+
+from memgraph.store import journal, tables
 from memgraph.store.rows import compact_array
-from memgraph.store.snapshot import Snapshot, Transaction, driver
-from memgraph.store.sqlite import row_changes
-from memgraph.store.sqlite.row_changes import Watched
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.statements import Column, prepared, replacing
 
 SEALED: Final[Mapping[str, frozenset[str]]] = {
     "memories": frozenset(
@@ -74,10 +75,14 @@ UNCOUNTED: Final[Mapping[str, str]] = {
 """Tables without a digest, and why. Of ``status_id`` and ``revision_id`` the order counts alone.
 Indexes (full text, vectors) have checks of their own."""
 _MODULUS: Final = 1 << 256
-_UPDATE: Final = (
-    "INSERT INTO table_digests (name, rows, digest) VALUES (?, ?, ?)"
-    " ON CONFLICT (name) DO UPDATE SET rows = excluded.rows, digest = excluded.digest"
-)
+
+
+class Watched(NamedTuple):
+    """Columns of a table that count together, under a name."""
+
+    name: str
+    table: str
+    columns: tuple[str, ...]
 
 
 class Digest(NamedTuple):
@@ -90,20 +95,13 @@ class Digest(NamedTuple):
         return Digest(self.rows + rows, (self.total + total) % _MODULUS)
 
 
-def watch(connection: Any) -> None:
-    """Begin to note what a driver connection changes, outside of a transaction; idempotent."""
-    if not row_changes.is_watching(connection):
-        row_changes.watch(connection, _watched(connection), _row_digest)
-
-
 def keep(transaction: Transaction) -> str | None:
     """Bring the digests up to date with what this transaction changed.
 
     Returns:
         The state that the journal has to tell, where a table of ``SEALED`` changed; else None.
     """
-    raw = driver(transaction)
-    changes = row_changes.take(raw)
+    changes = transaction.engine.row_changes(transaction)
     if not changes:
         return None
     rows: dict[str, int] = defaultdict(int)
@@ -111,7 +109,7 @@ def keep(transaction: Transaction) -> str | None:
     for name, sign, digest in changes:
         rows[name] += sign
         totals[name] += sign * int.from_bytes(digest, "big")
-    known = _known(raw)
+    known = _known(transaction)
     if not known and journal.sealed_state(transaction) is None:
         # Nothing was ever counted: the rows may be of an earlier schema.
         return renew(transaction)
@@ -120,7 +118,7 @@ def keep(transaction: Transaction) -> str | None:
         for name, total in totals.items()
         if rows[name] or total
     }
-    _write(raw, changed)
+    _write(transaction, changed)
     return _state(known | changed) if changed.keys() & SEALED.keys() else None
 
 
@@ -130,46 +128,53 @@ def renew(transaction: Transaction) -> str:
     Returns:
         The state for the journal.
     """
-    raw = driver(transaction)
-    if row_changes.is_watching(raw):
-        row_changes.take(raw)
-    found = dict(_found(raw))
-    raw.execute("DELETE FROM table_digests")
-    _write(raw, found)
+    transaction.engine.row_changes(transaction)
+    found = dict(_found(transaction))
+    _forget().write(transaction)
+    _write(transaction, found)
     return _state(found)
 
 
 def differing(snapshot: Snapshot) -> Iterator[tuple[str, Digest, Digest]]:
     """Yield the tables that are not as they were written last: name, then and now."""
-    raw = driver(snapshot)
-    known = _known(raw)
+    known = _known(snapshot)
     if not known and journal.sealed_state(snapshot) is None:
         return
-    for name, found in _found(raw):
+    for name, found in _found(snapshot):
         if found != known.get(name, Digest()):
             yield name, known.get(name, Digest()), found
 
 
 def state(snapshot: Snapshot) -> str:
     """Return the state that the stored digests of the tables in ``SEALED`` come to."""
-    return _state(_known(driver(snapshot)))
+    return _state(_known(snapshot))
 
 
-def _watched(raw: Any) -> list[Watched]:
+def watched(columns: Callable[[str], tuple[str, ...]]) -> list[Watched]:
+    """Return what is counted.
+
+    Args:
+        columns: a table to the names of its columns in the order in which they were made.
+    """
     tables = {**SEALED, **COUNTED}
     found = [
-        Watched(
-            name, name, tuple(each for each in row_changes.columns_of(raw, name) if each not in out)
-        )
+        Watched(name, name, tuple(each for each in columns(name) if each not in out))
         for name, out in tables.items()
     ]
     return [*found, Watched(*USES)]
 
 
-def _found(raw: Any) -> Iterator[tuple[str, Digest]]:
-    for name, table, columns in _watched(raw):
-        rows = raw.execute(f"SELECT {', '.join(columns)} FROM {table}")
-        yield name, _sum(_row_digest(name, *row) for row in rows)
+@prepared
+def _rows_of(table: str, columns: tuple[str, ...]) -> sa.Select[Any]:
+    # Not those of the models: the schema may be damaged.
+    listed: list[Column] = [sa.column(name) for name in columns]
+    return sa.select(*listed).select_from(sa.table(table))
+
+
+def _found(snapshot: Snapshot) -> Iterator[tuple[str, Digest]]:
+    for name, table, columns in watched(lambda table: snapshot.engine.columns(snapshot, table)):
+        rows = _rows_of(table, columns).cursor(snapshot)
+        yield name, _sum(row_digest(name, *row) for row in rows)
 
 
 def _sum(digests: Iterable[bytes]) -> Digest:
@@ -177,7 +182,8 @@ def _sum(digests: Iterable[bytes]) -> Digest:
     return Digest(len(found), sum(found) % _MODULUS)
 
 
-def _row_digest(name: str, *values: Any) -> bytes:
+def row_digest(name: str, *values: Any) -> bytes:
+    """Return the digest of a row that is counted under a name."""
     try:
         text = compact_array((name, *values))
     except (TypeError, ValueError):
@@ -186,8 +192,24 @@ def _row_digest(name: str, *values: Any) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).digest()
 
 
-def _known(raw: Any) -> dict[str, Digest]:
-    rows = raw.execute("SELECT name, rows, digest FROM table_digests")
+@prepared
+def _digests() -> sa.Select[Any]:
+    held = tables.table_digests.c
+    return sa.select(held.name, held.rows, held.digest)
+
+
+@prepared
+def _forget() -> sa.Delete:
+    return sa.delete(tables.table_digests)
+
+
+@prepared
+def _put() -> sa.Insert:
+    return replacing(tables.table_digests)
+
+
+def _known(snapshot: Snapshot) -> dict[str, Digest]:
+    rows = _digests().rows(snapshot)
     return {name: Digest(count, _number(digest)) for name, count, digest in rows}
 
 
@@ -198,10 +220,12 @@ def _number(digest: Any) -> int:
         return -1
 
 
-def _write(raw: Any, digests: Mapping[str, Digest]) -> None:
-    raw.executemany(
-        _UPDATE, [(name, each.rows, f"{each.total:064x}") for name, each in digests.items()]
+def _write(transaction: Transaction, digests: Mapping[str, Digest]) -> None:
+    rows = (
+        {"name": name, "rows": each.rows, "digest": f"{each.total:064x}"}
+        for name, each in digests.items()
     )
+    _put().write_all(transaction, rows)
 
 
 def _state(digests: Mapping[str, Digest]) -> str:

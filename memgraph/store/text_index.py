@@ -1,7 +1,4 @@
-"""The indexes of texts: postings rank them, an FTS5 table finds phrases and what all words hold.
-
-``INDEX`` is the one that ranks. The FTS5 table stands over columns of ``memories``, kept by
-triggers.
+"""What the indexes of texts take in and are asked: words to store, expressions to search for.
 
 FTS5 cuts text at blanks, so a CJK sentence would be one word. What ``search_terms`` makes of a
 text is stored beside it and indexed too: every two neighbouring CJK characters are a word.
@@ -13,18 +10,15 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.sql.functions import GenericFunction
 
 from memgraph.store import tables
 from memgraph.store.enrichment import ENRICHED_NAMES
-from memgraph.store.ports import TextIndex
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.sqlite.postings import SqliteTextIndex
 from memgraph.store.statements import Column, among, member, prepared, value
-
-INDEX: Final[TextIndex] = SqliteTextIndex()
 
 # Han, kana, Hangul and their extensions: scripts written without blanks, or searched by syllables.
 _CJK = re.compile(
@@ -58,16 +52,24 @@ def saying(names: Collection[str]) -> str:
     return " OR ".join(found)
 
 
+class PhraseMatches(GenericFunction[Any]):
+    """The memories that an index of phrases finds, as rows: ``pk`` and ``rank``."""
+
+    name = "phrase_matches"
+    inherit_cache = True
+
+
 def matching(name: str, *more: str) -> sa.Select[Any]:
-    """Select the keys of memories that match an FTS5 expression, given as ``name``.
+    """Select the keys of memories that fulfil an expression, given as ``name``.
+
+    Words and phrases in double quotes are joined by ``AND``, ``OR`` and parentheses; ``content :``,
+    ``search_terms :`` or ``{content search_terms} :`` names the columns that what follows is in.
 
     Args:
-        more: further columns of the index; ``rank`` is bm25, the best is the least.
+        more: further columns; ``rank`` is bm25, the best is the least.
     """
-    names = ("rowid", "memory_fts", *more)
-    index = sa.table("memory_fts", *(sa.column(each) for each in names))
-    chosen = (index.c[each] for each in ("rowid", *more))
-    return sa.select(*chosen).where(index.c.memory_fts.op("MATCH")(value(name)))
+    f = PhraseMatches(value(name)).table_valued("pk", *more, name="phrases")
+    return sa.select(f.c.pk, *(f.c[each] for each in more))
 
 
 def _quoted(text: str) -> str:

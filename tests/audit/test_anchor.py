@@ -52,7 +52,7 @@ def test_every_change_moves_the_anchor(tmp_path: Path) -> None:
 
 def test_nothing_is_written_behind_the_anchor_until_an_operator_decides(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
-        with tampering(opened.database.path) as connection:
+        with tampering(opened.paths.database) as connection:
             connection.execute("DELETE FROM audit_log WHERE seq > 12")
         orc = service.orchestrator(NAME)
         state = orc.journal_state()
@@ -62,7 +62,7 @@ def test_nothing_is_written_behind_the_anchor_until_an_operator_decides(tmp_path
         for _ in range(4):
             with pytest.raises(JournalBroken, match="memgraph repair"):
                 orc.remember("more")
-        assert verify(opened.database).totals["journal.truncated"] == 1
+        assert verify(opened.database, opened.anchor_file).totals["journal.truncated"] == 1
         assert orc.recall("Berlin").items
         orc.accept_journal(reason="the disk lost it")
         assert orc.journal_state().state == "agrees"
@@ -72,7 +72,7 @@ def test_nothing_is_written_behind_the_anchor_until_an_operator_decides(tmp_path
 
 def test_entries_that_were_replaced_are_no_smaller_loss(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
-        with tampering(opened.database.path) as connection:
+        with tampering(opened.paths.database) as connection:
             connection.execute("UPDATE audit_log SET hash = ? WHERE seq = 14", ("0" * 64,))
         state = service.orchestrator(NAME).journal_state()
         assert (state.state, state.lost) == ("behind", 0)
@@ -83,7 +83,7 @@ def test_entries_that_were_replaced_are_no_smaller_loss(tmp_path: Path) -> None:
 def test_a_lost_end_of_the_log_is_known_to_whoever_opens_it(tmp_path: Path) -> None:
     """As a machine leaves it that lost the WAL's end after changes were acknowledged."""
     with filled(tmp_path) as (service, opened, _):
-        path = opened.database.path
+        path = opened.paths.database
         kept = copy_folder(path.parent, tmp_path / "kept")
         service.orchestrator(NAME).remember("acknowledged")
         service.forget(NAME)
@@ -107,8 +107,8 @@ def test_an_anchor_may_lie_elsewhere(tmp_path: Path) -> None:
         head = orc.journal_state()
         assert anchor.read(path) == Head(1, head.hash)
         with service.opened(NAME) as opened:
-            assert not anchor.anchor_path(opened.database.path).exists()
-            with tampering(opened.database.path) as connection:
+            assert not anchor.anchor_path(opened.paths.database).exists()
+            with tampering(opened.paths.database) as connection:
                 connection.execute("DELETE FROM audit_log")
         with pytest.raises(JournalBroken):
             orc.remember("more")
@@ -117,7 +117,7 @@ def test_an_anchor_may_lie_elsewhere(tmp_path: Path) -> None:
 
 def test_a_removed_anchor_is_not_made_anew_in_silence(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
-        path = anchor.anchor_path(opened.database.path)
+        path = anchor.anchor_path(opened.paths.database)
         path.unlink()
         service.orchestrator(NAME).remember("more")
         assert not path.exists()
@@ -132,7 +132,7 @@ def test_a_removed_anchor_is_not_made_anew_in_silence(tmp_path: Path) -> None:
 
 def test_an_anchor_that_cannot_be_written_does_not_undo_the_change(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
-        path = anchor.anchor_path(opened.database.path)
+        path = anchor.anchor_path(opened.paths.database)
         kept = path.with_name("kept")
         path.rename(kept)
         path.symlink_to(kept)
@@ -146,7 +146,7 @@ def test_an_anchor_that_cannot_be_written_does_not_undo_the_change(tmp_path: Pat
 
 def test_a_folder_in_the_anchors_place_is_told_and_stops_no_write(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
-        path = anchor.anchor_path(opened.database.path)
+        path = anchor.anchor_path(opened.paths.database)
         path.unlink()
         path.mkdir()
         orc = service.orchestrator(NAME)

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from working import NAME, copy_folder, fill_the_rest, filled, tampering
 
+from memgraph.audit.anchor import anchor_path
 from memgraph.audit.verify import verify
-from memgraph.store import integrity, provisioning, sqlite, table_digests
+from memgraph.store import sqlite, table_digests
+from memgraph.store.sqlite import provisioning
 
 DOCS = Path(__file__).parents[2] / "docs" / "guides" / "audit.md"
 DERIVED = ("memory_fts", "memory_vectors", "text_", "sqlite_")
@@ -79,7 +81,7 @@ def other(value: Any) -> Any:
 def codes(path: Path) -> set[str]:
     database = provisioning.open_database(path, NAME, synchronous="OFF", busy_timeout_ms=5_000)
     try:
-        return set(verify(database).totals)
+        return set(verify(database, anchor_path(database.path)).totals)
     finally:
         database.close()
 
@@ -160,7 +162,7 @@ def test_digests_that_are_made_to_fit_are_not_what_the_journal_tells(
 ) -> None:
     edit(edited, "DELETE FROM memory_derivations", "memory_derivations")
     assert "table.edited" in codes(edited)
-    with integrity.alone(edited) as connection:
+    with provisioning.alone(edited) as connection:
         table_digests.renew(connection)
     assert codes(edited) == {"table.unsealed"}
 
@@ -173,7 +175,7 @@ def test_removed_digests_do_not_make_it_unknown(template: Path, edited: Path) ->
 
 def test_an_operator_takes_the_tables_over_as_they_are(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
-        with tampering(opened.database.path) as connection:
+        with tampering(opened.paths.database) as connection:
             connection.execute("DELETE FROM memory_derivations")
         orc = service.orchestrator(NAME)
         assert orc.verify().totals == {"table.edited": 1}

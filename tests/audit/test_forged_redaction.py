@@ -66,7 +66,7 @@ def forge(
 
 def closed(orc: Orchestrator) -> Path:
     with orc._service.opened(orc.name) as opened:
-        path = opened.database.path
+        path = opened.paths.database
     orc._service.forget(orc.name)
     return path
 

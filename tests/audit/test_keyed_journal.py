@@ -52,7 +52,7 @@ def test_an_entry_without_the_key_is_found_and_stops_writes(keyed: MemoryService
     orc = keyed.orchestrator(NAME)
     assert orc.verify().ok
     with keyed.opened(NAME) as opened:
-        forge(opened.database.path)
+        forge(opened.paths.database)
     assert set(orc.verify().totals) == {"journal.entry_changed", "journal.unkeyed"}
     assert keyed.health(NAME)["code"] == "journal.broken"
     with pytest.raises(JournalBroken, match="key_file"):
@@ -64,7 +64,7 @@ def test_the_same_entry_fits_a_journal_without_a_key(tmp_path: Path) -> None:
         orc = service.orchestrator(NAME, create=True)
         orc.remember("Stored without a key.")
         with service.opened(NAME) as opened:
-            forge(opened.database.path)
+            forge(opened.paths.database)
         assert orc.verify().ok
 
 

@@ -91,12 +91,12 @@ def service(tmp_path: Path, clock: FixedClock) -> Iterator[MemoryService]:
 def _codes(service: MemoryService) -> dict[str, int]:
     """What is compared with entries: digests of the tables know of every edit."""
     with service.opened(NAME) as opened:
-        found = verify(opened.database).totals
+        found = verify(opened.database, opened.anchor_file).totals
     return {code: count for code, count in found.items() if code != "table.edited"}
 
 
 def _change(service: MemoryService, statement: str, *values: Any) -> None:
-    with service.opened(NAME) as opened, tampering(opened.database.path) as connection:
+    with service.opened(NAME) as opened, tampering(opened.paths.database) as connection:
         connection.execute(statement, values)
         assert connection.execute("SELECT changes()").fetchone()[0] > 0
 
@@ -136,7 +136,7 @@ def test_what_only_an_earlier_release_wrote_is_no_finding_until_it_is_told(
     """An entry of then says nothing of numbers: from the next change on they are known."""
     orc = service.orchestrator(NAME, create=True)
     stored = orc.remember("The mill turns.", confidence=0.5, decay_rate=0.02)
-    with service.opened(NAME) as opened, tampering(opened.database.path) as connection:
+    with service.opened(NAME) as opened, tampering(opened.paths.database) as connection:
         connection.execute(
             "UPDATE audit_log SET details = json_remove(details,"
             " '$.confidence', '$.decay_rate', '$.importance') WHERE action = 'remember'"
@@ -159,7 +159,7 @@ def test_a_decision_of_an_earlier_release_leaves_the_losers_confidence_open(
     _, untouched, _ = _contradiction(orc, "The well", clock)
     orc.resolve(edge, winner=one, reason="seen")
     orc.reopen(edge, reason="not seen")
-    with service.opened(NAME) as opened, tampering(opened.database.path) as connection:
+    with service.opened(NAME) as opened, tampering(opened.paths.database) as connection:
         connection.execute(
             "UPDATE audit_log SET details = json_remove(details, '$.loser_confidence')"
             " WHERE action IN ('resolve', 'reopen')"

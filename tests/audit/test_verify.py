@@ -11,12 +11,13 @@ import pytest
 from working import NAME, copy_folder, filled, tampering
 
 from memgraph.audit import anchor
+from memgraph.audit.anchor import anchor_path
 from memgraph.audit.findings import MAX_PER_CODE, Code, VerifyReport
 from memgraph.audit.journal import Head
 from memgraph.audit.verify import verify
-from memgraph.store import provisioning
-from memgraph.store.database import Database
 from memgraph.store.journal import chain_hash
+from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite.database import SqliteDatabase
 
 Tamper = Callable[[Any, dict[str, str]], None]
 
@@ -33,7 +34,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
 @pytest.fixture
 def copied(
     template: tuple[Path, dict[str, str]], tmp_path: Path
-) -> Iterator[tuple[Database, dict[str, str]]]:
+) -> Iterator[tuple[SqliteDatabase, dict[str, str]]]:
     folder, ids = template
     path = copy_folder(folder, tmp_path / "memory")
     database = provisioning.open_database(path, NAME, synchronous="NORMAL", busy_timeout_ms=5_000)
@@ -47,10 +48,10 @@ def codes(report: VerifyReport) -> set[str]:
     return set(report.totals) - {"table.edited"}
 
 
-def test_a_sound_database_has_no_findings(copied: tuple[Database, dict[str, str]]) -> None:
+def test_a_sound_database_has_no_findings(copied: tuple[SqliteDatabase, dict[str, str]]) -> None:
     database, _ = copied
     stages: list[tuple[str, int, int]] = []
-    report = verify(database, lambda *stage: stages.append(stage))
+    report = verify(database, anchor_path(database.path), lambda *stage: stages.append(stage))
     assert report.as_dict()["findings"] == []
     assert report.ok
     assert report.checked["memories"] == 7
@@ -329,20 +330,20 @@ def _drop_table(connection: Any, ids: dict[str, str]) -> None:
     ids=lambda each: each.__name__.strip("_") if callable(each) else "",
 )
 def test_tampering_is_found(
-    copied: tuple[Database, dict[str, str]], tamper: Tamper, expected: set[str]
+    copied: tuple[SqliteDatabase, dict[str, str]], tamper: Tamper, expected: set[str]
 ) -> None:
     database, ids = copied
     with tampering(database.path) as connection:
         tamper(connection, ids)
-    assert codes(verify(database)) == expected
+    assert codes(verify(database, anchor_path(database.path))) == expected
 
 
-def test_a_finding_names_what_is_concerned(copied: tuple[Database, dict[str, str]]) -> None:
+def test_a_finding_names_what_is_concerned(copied: tuple[SqliteDatabase, dict[str, str]]) -> None:
     database, ids = copied
     with tampering(database.path) as connection:
         _edit_content(connection, ids)
         _remove_last_entries(connection, ids)
-    report = verify(database)
+    report = verify(database, anchor_path(database.path))
     subjects = {each.code: each.subject for each in report.findings}
     assert subjects[Code.MEMORY_CONTENT_DAMAGED] == ids["berlin"]
     assert subjects[Code.JOURNAL_TRUNCATED] == "12"
@@ -351,7 +352,7 @@ def test_a_finding_names_what_is_concerned(copied: tuple[Database, dict[str, str
     assert "Rome" not in json.dumps(told)
 
 
-def test_one_flipped_byte_of_a_text_is_found(copied: tuple[Database, dict[str, str]]) -> None:
+def test_one_flipped_byte_of_a_text_is_found(copied: tuple[SqliteDatabase, dict[str, str]]) -> None:
     database, _ = copied
     path = database.path
     database.close()
@@ -359,13 +360,13 @@ def test_one_flipped_byte_of_a_text_is_found(copied: tuple[Database, dict[str, s
     place = content.index(b"The office is in Berlin.")
     path.write_bytes(content[:place] + b"U" + content[place + 1 :])
     damaged = provisioning.open_database(path, NAME, synchronous="NORMAL", busy_timeout_ms=5_000)
-    found = codes(verify(damaged))
+    found = codes(verify(damaged, anchor_path(damaged.path)))
     damaged.close()
     assert "memory.content_damaged" in found
 
 
 def test_overwritten_pages_are_findings_and_the_other_checks_go_on(
-    copied: tuple[Database, dict[str, str]],
+    copied: tuple[SqliteDatabase, dict[str, str]],
 ) -> None:
     database, _ = copied
     path = database.path
@@ -379,7 +380,7 @@ def test_overwritten_pages_are_findings_and_the_other_checks_go_on(
         file.seek((root - 1) * page)
         file.write(b"\xa5" * page)
     damaged = provisioning.open_database(path, NAME, synchronous="NORMAL", busy_timeout_ms=5_000)
-    report = verify(damaged)
+    report = verify(damaged, anchor_path(damaged.path))
     damaged.close()
     assert report.totals["database.damaged"] >= 2
     assert report.checked["journal_entries"] == 14
@@ -396,7 +397,7 @@ def test_overwritten_pages_are_findings_and_the_other_checks_go_on(
     ],
 )
 def test_a_missing_or_garbled_anchor_is_told(
-    copied: tuple[Database, dict[str, str]], content: bytes | None, expected: str
+    copied: tuple[SqliteDatabase, dict[str, str]], content: bytes | None, expected: str
 ) -> None:
     database, _ = copied
     path = anchor.anchor_path(database.path)
@@ -404,24 +405,24 @@ def test_a_missing_or_garbled_anchor_is_told(
         path.unlink()
     else:
         path.write_bytes(content)
-    assert codes(verify(database)) == {expected}
+    assert codes(verify(database, anchor_path(database.path))) == {expected}
 
 
 def test_an_anchor_that_lags_behind_a_crash_is_no_finding(
-    copied: tuple[Database, dict[str, str]],
+    copied: tuple[SqliteDatabase, dict[str, str]],
 ) -> None:
     database, _ = copied
     with database.read() as connection:
         hashed = connection.exec_driver_sql("SELECT hash FROM audit_log WHERE seq = 12").scalar()
     anchor.write(anchor.anchor_path(database.path), Head(12, str(hashed)))
-    assert verify(database).ok
+    assert verify(database, anchor_path(database.path)).ok
 
 
 def test_a_new_database_without_an_anchor_is_sound(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     provisioning.create(path, NAME, dimensions=20, now_ms=1)
     database = provisioning.open_database(path, NAME, synchronous="OFF", busy_timeout_ms=1_000)
-    report = verify(database)
+    report = verify(database, anchor_path(database.path))
     database.close()
     assert report.ok
     assert not any(report.checked[each] for each in ("memories", "journal_entries", "vectors"))

@@ -27,7 +27,7 @@ from memgraph.log import EventLog, MemorySink
 from memgraph.model.context import Bulletin
 from memgraph.model.enums import Sensitivity
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.store.database import Database
+from memgraph.store.sqlite.database import SqliteDatabase
 
 SETTINGS = BulletinSettings()
 OPEN_TO_ALL = Viewer(clearance=Sensitivity.PUBLIC)
@@ -49,7 +49,7 @@ def told(sink: MemorySink) -> list[tuple[str, str, str]]:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
+def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
     with fresh_database(tmp_path) as opened:
         yield opened
 
@@ -60,7 +60,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def filling(database: Database) -> Filling:
+def filling(database: SqliteDatabase) -> Filling:
     filled = Filling(database)
     filled.memory(type="Goal")
     filled.flush()
@@ -81,7 +81,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Bulletin]:
     return bulletins
 
 
-def damage(database: Database) -> None:
+def damage(database: SqliteDatabase) -> None:
     """Garble the file under the open connections, as a failing disk would."""
     with database.exclusive() as driver:
         driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -93,7 +93,7 @@ def damage(database: Database) -> None:
 
 
 def test_it_is_made_anew_only_after_a_change(
-    database: Database, filling: Filling, made: list[Bulletin]
+    database: SqliteDatabase, filling: Filling, made: list[Bulletin]
 ) -> None:
     board = BulletinBoard(database, SETTINGS)
     first = board.current()
@@ -107,7 +107,9 @@ def test_it_is_made_anew_only_after_a_change(
     assert len(made) == 2
 
 
-def test_every_view_has_its_own(database: Database, filling: Filling, made: list[Bulletin]) -> None:
+def test_every_view_has_its_own(
+    database: SqliteDatabase, filling: Filling, made: list[Bulletin]
+) -> None:
     board = BulletinBoard(database, SETTINGS)
     internal, public = board.current(), board.current(OPEN_TO_ALL)
     assert internal.memory_ids
@@ -117,7 +119,7 @@ def test_every_view_has_its_own(database: Database, filling: Filling, made: list
 
 
 def test_the_number_of_kept_views_is_bounded(
-    database: Database, filling: Filling, made: list[Bulletin]
+    database: SqliteDatabase, filling: Filling, made: list[Bulletin]
 ) -> None:
     board = BulletinBoard(database, SETTINGS)
     sessions = [Viewer(session_ids=frozenset({f"s{n}"})) for n in range(MAX_VIEWS + 1)]
@@ -129,14 +131,14 @@ def test_the_number_of_kept_views_is_bounded(
     assert len(made) == MAX_VIEWS + 2
 
 
-def test_a_healthy_bulletin_carries_no_warning(database: Database, filling: Filling) -> None:
+def test_a_healthy_bulletin_carries_no_warning(database: SqliteDatabase, filling: Filling) -> None:
     board = BulletinBoard(database, SETTINGS)
     issued = board.bulletin_or_fallback()
     assert (issued.bulletin, issued.warning, issued.cause) == (board.current(), None, None)
 
 
 def test_a_damaged_database_leaves_the_last_good_one(
-    database: Database, filling: Filling, log: EventLog, sink: MemorySink
+    database: SqliteDatabase, filling: Filling, log: EventLog, sink: MemorySink
 ) -> None:
     board = BulletinBoard(database, SETTINGS, log=log)
     good = board.current()
@@ -149,7 +151,7 @@ def test_a_damaged_database_leaves_the_last_good_one(
 
 
 def test_after_a_restart_the_snapshot_is_the_last_good_one(
-    database: Database, filling: Filling, folder: Path
+    database: SqliteDatabase, filling: Filling, folder: Path
 ) -> None:
     good = BulletinBoard(database, SETTINGS, folder=folder).current()
     damage(database)
@@ -159,7 +161,7 @@ def test_after_a_restart_the_snapshot_is_the_last_good_one(
 
 
 def test_another_view_is_never_fallen_back_to(
-    database: Database, filling: Filling, folder: Path
+    database: SqliteDatabase, filling: Filling, folder: Path
 ) -> None:
     BulletinBoard(database, SETTINGS, folder=folder).current()
     damage(database)
@@ -174,7 +176,7 @@ def test_another_view_is_never_fallen_back_to(
         assert issued.bulletin.change_seq == 0
 
 
-def test_a_closed_database_has_a_fallback_too(database: Database, filling: Filling) -> None:
+def test_a_closed_database_has_a_fallback_too(database: SqliteDatabase, filling: Filling) -> None:
     board = BulletinBoard(database, SETTINGS)
     good = board.current()
     database.close()
@@ -185,7 +187,7 @@ def test_a_closed_database_has_a_fallback_too(database: Database, filling: Filli
 
 
 def test_a_bulletin_without_a_snapshot_is_still_a_good_one(
-    database: Database, filling: Filling, folder: Path, log: EventLog, sink: MemorySink
+    database: SqliteDatabase, filling: Filling, folder: Path, log: EventLog, sink: MemorySink
 ) -> None:
     folder.write_text("in the way")
     board = BulletinBoard(database, SETTINGS, folder=folder, log=log)
@@ -198,7 +200,7 @@ def test_a_bulletin_without_a_snapshot_is_still_a_good_one(
 
 
 def test_a_mistake_in_the_program_is_not_hidden(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any) -> Bulletin:
         raise ZeroDivisionError
@@ -209,7 +211,7 @@ def test_a_mistake_in_the_program_is_not_hidden(
 
 
 def test_forgetting_leaves_nothing_behind(
-    database: Database, filling: Filling, folder: Path
+    database: SqliteDatabase, filling: Filling, folder: Path
 ) -> None:
     board = BulletinBoard(database, SETTINGS, folder=folder)
     board.current()
@@ -222,7 +224,7 @@ def test_forgetting_leaves_nothing_behind(
 
 
 def test_a_bulletin_made_while_text_was_erased_is_not_kept(
-    database: Database, filling: Filling, folder: Path, monkeypatch: pytest.MonkeyPatch
+    database: SqliteDatabase, filling: Filling, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board = BulletinBoard(database, SETTINGS, folder=folder)
     real = generate_module.generate_in
@@ -240,7 +242,7 @@ def test_a_bulletin_made_while_text_was_erased_is_not_kept(
 
 
 def test_deferred_snapshots_wait_and_only_the_last_of_a_view_is_written(
-    database: Database, filling: Filling, folder: Path
+    database: SqliteDatabase, filling: Filling, folder: Path
 ) -> None:
     board = BulletinBoard(database, SETTINGS, folder=folder, deferred=True)
     board.current()
@@ -259,7 +261,7 @@ def test_deferred_snapshots_wait_and_only_the_last_of_a_view_is_written(
     assert list(folder.iterdir()) == []
 
 
-def test_threads_agree(database: Database, filling: Filling, folder: Path) -> None:
+def test_threads_agree(database: SqliteDatabase, filling: Filling, folder: Path) -> None:
     board = BulletinBoard(database, SETTINGS, folder=folder)
     found: list[Bulletin] = []
 
@@ -276,7 +278,7 @@ def test_threads_agree(database: Database, filling: Filling, folder: Path) -> No
 
 
 def test_a_database_that_does_not_open_still_has_its_snapshots(
-    database: Database, filling: Filling, folder: Path, tmp_path: Path
+    database: SqliteDatabase, filling: Filling, folder: Path, tmp_path: Path
 ) -> None:
     good = BulletinBoard(database, SETTINGS, folder=folder).current()
     broken = DatabaseCorrupt("cut short")

@@ -28,7 +28,7 @@ from memgraph.rules.bulletin import KEPT_LONGEST, Section
 from memgraph.rules.namespaces import ITEM_TAG, ROOT
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import items as items_rows
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 
 SETTINGS = BulletinSettings()
 TITLE = "Memory bulletin"

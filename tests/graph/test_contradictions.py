@@ -16,7 +16,7 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.graph.contradictions import State, list_contradictions
 from memgraph.model.enums import Sensitivity
 from memgraph.rules.scope import Viewer
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 
 LATER = NOW + 10 * DAY
 STATES: tuple[State, ...] = get_args(State)

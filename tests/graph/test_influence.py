@@ -28,7 +28,7 @@ from memgraph.model.enums import Sensitivity
 from memgraph.model.influence import HandOut
 from memgraph.rules.scope import Viewer, covers, viewer_fields
 from memgraph.store import influence
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 
 RUNS = ["run-1", "run-2"]
 NOBODY = Viewer(clearance=Sensitivity.PUBLIC, scopes=frozenset())

@@ -15,7 +15,7 @@ from memgraph.graph.stale import find_stale, list_stale
 from memgraph.rules.evidence import MAX_HOPS
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import evidence
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.visibility import View
 
 BASIS = ("CausedBy", "PartOf")

@@ -16,7 +16,7 @@ from memgraph.errors import InvalidInput
 from memgraph.graph.subgraph import subgraph
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 
 EVERY_STATUS = frozenset(MemoryStatus)
 

@@ -17,7 +17,7 @@ from memgraph.graph.hidden import HIDDEN
 from memgraph.graph.trace import MAX_DEPTH, MAX_EDGES, MAX_JOURNAL, MAX_LINKS, trace
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.rules.scope import Viewer
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from memgraph.ids import CountingIds
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.retrieval.recall import recall
-from memgraph.store import recall as recall_rows
+from memgraph.store.sqlite import engine
 from tests.console_worlds import NAME, shop
 
 MOST_STATEMENTS = 9
@@ -356,8 +356,8 @@ def test_a_leg_that_takes_too_long_is_given_up(
 ) -> None:
     remember(orc, *(f"Gull number {n}" for n in range(50)))
     ticks = itertools.count(step=3_600)
-    monkeypatch.setattr(recall_rows, "_STEPS_BETWEEN_LOOKS", 1)
-    monkeypatch.setattr(recall_rows.time, "monotonic", lambda: next(ticks))
+    monkeypatch.setattr(engine, "_STEPS_BETWEEN_LOOKS", 1)
+    monkeypatch.setattr(engine.time, "monotonic", lambda: next(ticks))
     bundle = orc.recall("gull")
     assert {"text.deadline", "vector.deadline"} <= set(codes(bundle))
     monkeypatch.undo()

@@ -19,7 +19,7 @@ from memgraph.ids import CountingIds
 from memgraph.model.enums import JobState
 from memgraph.model.jobs import JobReport
 from memgraph.service.life import enriching
-from memgraph.store import integrity
+from memgraph.store.sqlite import provisioning
 
 NOW = 1_790_000_000_000
 CANARY = "Zanzipool"
@@ -71,10 +71,12 @@ def run(service: MemoryService, **options: Any) -> JobReport:
 
 def names(service: MemoryService) -> dict[str, list[str]]:
     """Entity names by memory text."""
-    with service.opened("orc-1") as opened, integrity.snapshot(opened.database.path) as connection:
+    with (
+        service.opened("orc-1") as opened,
+        provisioning.inspected(opened.paths.database) as connection,
+    ):
         found: dict[str, list[str]] = {}
-        for content, name in integrity.rows(
-            connection,
+        for content, name in connection.driver.execute(
             "SELECT m.content, e.name_key FROM memories m JOIN memory_entities l"
             " ON l.memory_pk = m.pk JOIN entities e ON e.pk = l.entity_pk ORDER BY m.pk, 2",
         ):

@@ -16,8 +16,8 @@ from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.entities import EntityInfo
 from memgraph.service.life import profiles
-from memgraph.store import integrity
 from memgraph.store.entities import EntityRow
+from memgraph.store.sqlite import provisioning
 
 SEES_ALL = Viewer(clearance=Sensitivity.RESTRICTED)
 LINKS = (
@@ -40,9 +40,9 @@ def service_with(tmp_path: Path, **entities: Any) -> MemoryService:
 def rows(orc: Orchestrator, statement: str = LINKS) -> list[tuple[Any, ...]]:
     with (
         orc._service.opened(orc.name) as opened,
-        integrity.snapshot(opened.database.path) as connection,
+        provisioning.inspected(opened.paths.database) as connection,
     ):
-        return list(integrity.rows(connection, statement))
+        return list(connection.driver.execute(statement))
 
 
 def links(orc: Orchestrator) -> dict[str, list[str]]:

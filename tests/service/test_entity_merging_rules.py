@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, NotFound
-from memgraph.store import integrity
+from memgraph.store.sqlite import provisioning
 
 NAMES = ("Anton Keller", "Bruno Marsh", "Carla Quill", "Dora Stone")
 CHOICE = st.integers(0, len(NAMES) - 1)
@@ -55,11 +55,10 @@ class Model:
 def links(orc: Orchestrator) -> set[tuple[str, int]]:
     with (
         orc._service.opened(orc.name) as opened,
-        integrity.snapshot(opened.database.path) as connection,
+        provisioning.inspected(opened.paths.database) as connection,
     ):
         return set(
-            integrity.rows(
-                connection,
+            connection.driver.execute(
                 "SELECT e.canonical_name, l.memory_pk FROM memory_entities l"
                 " JOIN entities e ON e.pk = l.entity_pk",
             )

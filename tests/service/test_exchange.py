@@ -28,8 +28,9 @@ from memgraph.model.tables import metadata
 from memgraph.paths import OrchestratorPaths
 from memgraph.service import exchange, exchange_records, importing, maintenance, rebuilding
 from memgraph.service.opened import Opened
-from memgraph.store import integrity, provisioning
 from memgraph.store.journal import chain_hash
+from memgraph.store.metadata import SCHEMA_HEAD
+from memgraph.store.sqlite import provisioning
 
 Line = dict[str, Any]
 OLD_EXPORT = Path(__file__).parent / "export_of_schema_0001.jsonl"
@@ -65,15 +66,15 @@ UNDER_WAY = {
 
 
 def _first(opened: Opened, statement: str) -> tuple[Any, ...]:
-    with integrity.snapshot(opened.database.path) as connection:
-        return next(iter(integrity.rows(connection, statement)))
+    with provisioning.inspected(opened.paths.database) as connection:
+        return next(iter(connection.driver.execute(statement)))
 
 
 def everything(opened: Opened) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of all tables but those that a new database fills in its own way."""
-    with integrity.snapshot(opened.database.path) as connection:
+    with provisioning.inspected(opened.paths.database) as connection:
         return {
-            name: sorted(integrity.rows(connection, f"SELECT * FROM {name}"), key=repr)
+            name: sorted(connection.driver.execute(f"SELECT * FROM {name}"), key=repr)
             for name in metadata.tables
             if name not in {"memory_metadata", "memory_embeddings"} | UNDER_WAY
         }
@@ -167,7 +168,7 @@ def test_an_export_of_the_first_schema_comes_back(tmp_path: Path) -> None:
         ]
         kept = [{**new, **line} for new, line in zip(again, old, strict=True)]
         assert kept == again
-        assert json.loads(lines[0])["schema"] == provisioning.SCHEMA_HEAD
+        assert json.loads(lines[0])["schema"] == SCHEMA_HEAD
         assert orc.recall("Where does Anna Weber live?").ids
 
 
@@ -294,7 +295,7 @@ def test_a_file_is_private_and_not_overwritten(tmp_path: Path) -> None:
 
 def test_a_row_that_json_cannot_hold_ends_the_export(tmp_path: Path) -> None:
     with filled(tmp_path / "root") as (_, opened, _):
-        with tampering(opened.database.path) as connection:
+        with tampering(opened.paths.database) as connection:
             connection.execute("PRAGMA ignore_check_constraints = ON")
             connection.execute("UPDATE memories SET decay_rate = 9e999 WHERE pk = 1")
         with pytest.raises(DatabaseCorrupt):

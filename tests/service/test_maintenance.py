@@ -31,8 +31,9 @@ from memgraph.errors import (
 from memgraph.paths import OrchestratorPaths
 from memgraph.service import maintenance
 from memgraph.service.opened import Opened
-from memgraph.store import integrity, migrating, provisioning
-from memgraph.store.database import Database
+from memgraph.store import metadata, migrating
+from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite.database import SqliteDatabase
 
 RESTORES = "FROM audit_log WHERE action = 'restore' AND subject IS NULL"
 
@@ -51,8 +52,8 @@ def restore(paths: OrchestratorPaths, file: Path, **options: Any) -> maintenance
 
 
 def rows(path: Path, statement: str) -> list[tuple[Any, ...]]:
-    with integrity.snapshot(path) as connection:
-        return list(integrity.rows(connection, statement))
+    with provisioning.inspected(path) as connection:
+        return list(connection.driver.execute(statement))
 
 
 def contents(path: Path) -> list[tuple[Any, ...]]:
@@ -83,7 +84,7 @@ def test_a_backup_is_one_private_file_that_restores_everything(
     }
     assert file.stat().st_mode & 0o777 == 0o600
     assert [each.name for each in file.parent.iterdir()] == ["orc.db"]
-    before = contents(opened.database.path)
+    before = contents(opened.paths.database)
     kept = file.read_bytes()
     service.orchestrator(NAME).remember("after the backup")
     told = restore(opened.paths, file)
@@ -125,7 +126,7 @@ HOLDER = """
 import sys
 from pathlib import Path
 from memgraph.errors import DatabaseReplaced
-from memgraph.store import provisioning
+from memgraph.store.sqlite import provisioning
 path = Path(sys.argv[1])
 database = provisioning.open_database(path, "orc-1", synchronous="NORMAL", busy_timeout_ms=5000)
 def write(key):
@@ -192,7 +193,7 @@ def test_a_backup_does_not_overwrite_unless_forced(alive: Filled, tmp_path: Path
 
 def test_a_tampered_database_is_backed_up_only_on_request(alive: Filled, tmp_path: Path) -> None:
     _, opened, ids = alive
-    with tampering(opened.database.path) as connection:
+    with tampering(opened.paths.database) as connection:
         connection.execute(
             "UPDATE memories SET content = 'edited' WHERE memory_id = ?", (ids["berlin"],)
         )
@@ -327,7 +328,7 @@ def test_another_orchestrators_backup_becomes_a_new_one_and_replaces_none(
     assert {row[0] for row in rows(other.database, "SELECT orchestrator_id FROM memories")} == {
         "orc-2"
     }
-    assert contents(other.database) == contents(opened.database.path)
+    assert contents(other.database) == contents(opened.paths.database)
     ((details,),) = rows(other.database, f"SELECT details {RESTORES}")
     assert json.loads(details)["from_orchestrator"] == NAME
     with pytest.raises(Conflict):
@@ -344,7 +345,7 @@ def test_a_plain_copy_of_a_closed_database_can_be_restored(alive: Filled, tmp_pa
 
 def test_a_betrayed_anchor_is_accepted_only_with_a_reason(alive: Filled) -> None:
     _, opened, _ = alive
-    path = anchor.anchor_path(opened.database.path)
+    path = anchor.anchor_path(opened.paths.database)
     path.unlink()
     with pytest.raises(InvalidInput):
         maintenance.accept_journal(opened, reason=" ", actor="operator")
@@ -352,7 +353,7 @@ def test_a_betrayed_anchor_is_accepted_only_with_a_reason(alive: Filled) -> None
     maintenance.accept_journal(opened, reason="restored by hand", actor="operator")
     assert maintenance.verify(opened).ok
     ((details,),) = rows(
-        opened.database.path, "SELECT details FROM audit_log WHERE action = 'accept_journal'"
+        opened.paths.database, "SELECT details FROM audit_log WHERE action = 'accept_journal'"
     )
     assert json.loads(details) == {"reason": "restored by hand", "anchor": None}
 
@@ -365,23 +366,23 @@ def newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "versions" / "9000_more.py").write_text(
         "from alembic import op\n"
         "revision = '9000'\n"
-        f"down_revision = '{provisioning.SCHEMA_HEAD}'\n"
+        f"down_revision = '{metadata.SCHEMA_HEAD}'\n"
         "def upgrade():\n    op.execute('CREATE TABLE more (x INTEGER)')\n"
     )
     monkeypatch.setattr(migrating, "migrations_folder", lambda: folder)
-    monkeypatch.setattr(provisioning, "SCHEMA_HEAD", "9000")
+    monkeypatch.setattr(metadata, "SCHEMA_HEAD", "9000")
 
 
 def test_an_upgrade_keeps_a_backup_and_runs_once(
     alive: Filled, request: pytest.FixtureRequest
 ) -> None:
     service, opened, _ = alive
-    before = contents(opened.database.path)
+    before = contents(opened.paths.database)
     at_head = maintenance.upgrade(opened.paths, service.clock)
     assert at_head.backup is None
-    assert at_head.before == at_head.after == provisioning.SCHEMA_HEAD
+    assert at_head.before == at_head.after == metadata.SCHEMA_HEAD
     service.forget(NAME)
-    old = provisioning.SCHEMA_HEAD
+    old = metadata.SCHEMA_HEAD
     request.getfixturevalue("newer")
     assert service.health(NAME)["code"] == "storage.schema_outdated"
     report = maintenance.upgrade(opened.paths, service.clock)
@@ -399,7 +400,7 @@ def test_an_upgrade_keeps_a_backup_and_runs_once(
 
 def test_a_newer_schema_is_not_touched(alive: Filled) -> None:
     service, opened, _ = alive
-    with tampering(opened.database.path) as connection:
+    with tampering(opened.paths.database) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     service.forget(NAME)
     before = files_under(opened.paths.memory)
@@ -428,7 +429,7 @@ def test_databases_of_two_orchestrators_do_not_meet(tmp_path: Path) -> None:
         service.create("one")
         service.create("two")
         with service.opened("one") as one, service.opened("two") as two:
-            assert isinstance(one.database, Database)
+            assert isinstance(one.database, SqliteDatabase)
             with pytest.raises(InvalidInput):
                 maintenance.backup(one, two.paths.database, force=True)
 

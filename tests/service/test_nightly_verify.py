@@ -21,7 +21,7 @@ from memgraph.surfaces.metrics import PrometheusMeters
 def test_what_a_nightly_audit_finds_is_told_until_it_is_mended(tmp_path: Path) -> None:
     clock = FixedClock()
     with filled(tmp_path, clock=clock) as (service, opened, _):
-        with tampering(opened.database.path) as connection:
+        with tampering(opened.paths.database) as connection:
             connection.execute("UPDATE memories SET tags = '[\"edited\"]' WHERE pk = 1")
         worker = Worker(service)
         worker.once()

@@ -20,9 +20,10 @@ from memgraph.providers.fake import FakeEmbedding
 from memgraph.service import maintenance, rebuilding
 from memgraph.service.opened import Opened
 from memgraph.service.rebuilding import Part
-from memgraph.store import embeddings, integrity
+from memgraph.store import embeddings
 from memgraph.store.entities import EntityName
-from memgraph.store.sqlite.vector_cache import VectorCache
+from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite.vector_cache import SqliteVectorCache
 
 
 @pytest.fixture
@@ -32,8 +33,8 @@ def alive(tmp_path: Path) -> Iterator[tuple[MemoryService, Opened, dict[str, str
 
 
 def rows(opened: Opened, statement: str) -> list[tuple[Any, ...]]:
-    with integrity.snapshot(opened.database.path) as connection:
-        return list(integrity.rows(connection, statement))
+    with provisioning.inspected(opened.paths.database) as connection:
+        return list(connection.driver.execute(statement))
 
 
 ENTITY_LINKS = (
@@ -60,7 +61,7 @@ def test_a_rebuild_mends_what_the_audit_finds(
     alive: tuple[MemoryService, Opened, dict[str, str]], part: str, damage: str
 ) -> None:
     service, opened, _ = alive
-    with tampering(opened.database.path) as connection:
+    with tampering(opened.paths.database) as connection:
         connection.execute(damage)
     before = maintenance.verify(opened)
     assert not before.ok
@@ -308,7 +309,7 @@ def test_a_killed_rebuild_is_finished_by_the_next_one(tmp_path: Path) -> None:
         assert drained.ready == 40 - before.states["ready"]
         assert maintenance.verify(opened).ok
         with opened.database.read() as connection:
-            held = VectorCache(10**6).hold()
+            held = SqliteVectorCache(10**6).hold()
             found = embeddings.index(connection, held).visible(range(64))
             assert found is not None
             assert len(found) == 40

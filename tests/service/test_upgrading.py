@@ -26,8 +26,11 @@ from memgraph.paths import OrchestratorPaths
 from memgraph.service import maintenance, writing
 from memgraph.service.exchange import export_lines
 from memgraph.service.exchange_records import RECORDS, encode
-from memgraph.store import embeddings, integrity, migrating, provisioning, sqlite
+from memgraph.store import embeddings, migrating, sqlite
+from memgraph.store.metadata import SCHEMA_HEAD
 from memgraph.store.snapshot import Snapshot
+from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite.engine import ENGINE
 from memgraph.store.text_index import search_terms
 
 OLD_EXPORT = Path(__file__).parent / "export_of_schema_0001.jsonl"
@@ -42,7 +45,8 @@ def old_database(paths: OrchestratorPaths) -> None:
     connection = sqlite.connect(paths.database, busy_timeout_ms=100, create=True)
     connection.execute(f"PRAGMA application_id = {provisioning.APPLICATION_ID}")
     connection.execute("PRAGMA journal_mode = WAL")
-    migrating.upgrade(connection, "0001")
+    with provisioning.writing(connection) as wrapped:
+        migrating.upgrade(wrapped, ENGINE, "0001")
     connection.execute("BEGIN")
     connection.executemany(
         "INSERT INTO memory_metadata (key, value) VALUES (?, ?)",
@@ -60,7 +64,7 @@ def old_database(paths: OrchestratorPaths) -> None:
         insert(connection, TABLES[line["record"]], dict(line))
     connection.execute("COMMIT")
     connection.close()
-    with integrity.alone(paths.database) as queue:
+    with provisioning.alone(paths.database) as queue:
         embeddings.enqueue_missing(queue)
     anchor.write(anchor.anchor_path(paths.database), Head(LINES[-2]["seq"], LINES[-2]["hash"]))
 
@@ -89,9 +93,9 @@ MADE_ANEW = {"memory_metadata", "memory_embeddings", "memory_vector_changes", "t
 
 
 def everything(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    with integrity.snapshot(path) as connection:
+    with provisioning.inspected(path) as connection:
         return {
-            name: sorted(integrity.rows(connection, f"SELECT * FROM {name}"), key=repr)
+            name: sorted(connection.driver.execute(f"SELECT * FROM {name}"), key=repr)
             for name in metadata.tables
             if name not in MADE_ANEW
         }
@@ -110,7 +114,7 @@ def test_a_memory_of_the_first_schema_is_upgraded_with_all_that_it_holds(
     with working(tmp_path / "old") as service:
         assert service.health(NAME)["code"] == "storage.schema_outdated"
         report = maintenance.upgrade(paths, service.clock)
-        assert (report.before, report.after) == ("0001", provisioning.SCHEMA_HEAD)
+        assert (report.before, report.after) == ("0001", SCHEMA_HEAD)
         assert service.health(NAME)["status"] == "ready"
         orc = service.orchestrator(NAME)
         assert orc.verify().ok
@@ -144,7 +148,7 @@ def test_vectors_are_rounded_and_know_who_may_see_them(tmp_path: Path) -> None:
         orc.embed_pending()
         path = service.paths(NAME).database
         service.forget(NAME)
-        with integrity.alone(path) as connection:
+        with provisioning.alone(path) as connection:
             config = migrating_config(connection)
             command.downgrade(config, "0010")
             raw: Any = connection.driver
@@ -172,9 +176,9 @@ def test_vectors_are_rounded_and_know_who_may_see_them(tmp_path: Path) -> None:
 
 def test_a_downgrade_and_an_upgrade_leave_nothing_for_verify_to_find(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
-        for number in range(int(provisioning.SCHEMA_HEAD) - 1, 0, -1):
+        for number in range(int(SCHEMA_HEAD) - 1, 0, -1):
             service.forget(NAME)
-            with integrity.alone(opened.paths.database) as connection:
+            with provisioning.alone(opened.paths.database) as connection:
                 command.downgrade(migrating_config(connection), f"{number:04}")
             report = maintenance.upgrade(opened.paths, service.clock)
             assert int(report.before) == number
@@ -187,7 +191,7 @@ def test_a_downgrade_and_an_upgrade_leave_nothing_for_verify_to_find(tmp_path: P
 def test_alembic_alone_seals_the_tables_after_an_upgrade(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
         service.forget(NAME)
-        with integrity.alone(opened.paths.database) as connection:
+        with provisioning.alone(opened.paths.database) as connection:
             command.downgrade(migrating_config(connection), "0012")
             command.upgrade(migrating_config(connection), "head")
         assert service.orchestrator(NAME).verify().findings == []
@@ -196,7 +200,7 @@ def test_alembic_alone_seals_the_tables_after_an_upgrade(tmp_path: Path) -> None
 def test_an_upgrade_says_from_which_entry_the_tables_are_sealed_anew(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
         service.forget(NAME)
-        with integrity.alone(opened.paths.database) as connection:
+        with provisioning.alone(opened.paths.database) as connection:
             before = connection.exec_driver_sql("SELECT max(seq) FROM audit_log").scalar()
             command.downgrade(migrating_config(connection), "0012")
             connection.exec_driver_sql("UPDATE memories SET tags = '[\"older\"]' WHERE pk = 1")
@@ -255,8 +259,9 @@ def test_every_upgrade_has_the_indexes_that_statements_name(tmp_path: Path) -> N
     """``INDEXED BY`` is an error where there is no such index, not a slower way."""
     path = tmp_path / "upgraded.db"
     connection = sqlite.connect(path, busy_timeout_ms=100, create=True)
-    for revision in ("0004", "0005", provisioning.SCHEMA_HEAD):
-        migrating.upgrade(connection, revision)
+    for revision in ("0004", "0005", SCHEMA_HEAD):
+        with provisioning.writing(connection) as wrapped:
+            migrating.upgrade(wrapped, ENGINE, revision)
     found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     connection.close()
     wanted = {index.name for table in metadata.tables.values() for index in table.indexes}
@@ -301,7 +306,7 @@ def before_rates(root: Path) -> dict[str, str]:
     config = Config()
     folder = str(migrating.migrations_folder())
     config.set_main_option("script_location", folder.replace("%", "%%"))
-    with integrity.alone(path) as connection:
+    with provisioning.alone(path) as connection:
         config.attributes["connection"] = connection.connection
         command.downgrade(config, "0007")
     return ids

@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 
 from memgraph.errors import Conflict, DatabaseForeign, DatabaseMissing
-from memgraph.store import backup, integrity, provisioning
-from memgraph.store.database import Database
-from memgraph.store.sqlite import inspection
+from memgraph.store.files import draft_beside, publish
+from memgraph.store.sqlite import copies, inspection, provisioning
+from memgraph.store.sqlite.database import SqliteDatabase
 
 NOW = 1_767_225_600_000
 
 
-def opened(folder: Path) -> Database:
+def opened(folder: Path) -> SqliteDatabase:
     path = folder / "memory.db"
     provisioning.create(path, "orc", dimensions=8, now_ms=NOW)
     return provisioning.open_database(path, "orc", synchronous="NORMAL", busy_timeout_ms=30_000)
 
 
-def write_pair(database: Database, number: int) -> None:
+def write_pair(database: SqliteDatabase, number: int) -> None:
     with database.write() as connection:
         for half in ("left", "right"):
             connection.exec_driver_sql(
@@ -32,15 +32,15 @@ def write_pair(database: Database, number: int) -> None:
 
 
 def keys(path: Path) -> list[str]:
-    with integrity.snapshot(path) as connection:
-        found = integrity.rows(connection, "SELECT key FROM memory_metadata ORDER BY key")
+    with provisioning.inspected(path) as connection:
+        found = connection.driver.execute("SELECT key FROM memory_metadata ORDER BY key")
         return [key for (key,) in found]
 
 
 def test_a_copy_beside_a_writer_is_one_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backup, "PAGES_PER_STEP", 4)
+    monkeypatch.setattr(copies, "PAGES_PER_STEP", 4)
     database = opened(tmp_path)
     for number in range(200):
         write_pair(database, number)
@@ -68,7 +68,7 @@ def test_a_copy_beside_a_writer_is_one_snapshot(
     before = acknowledged[0]
     writer.start()
     try:
-        backup.copy_online(database.path, copy, progress)
+        copies.copy_online(database.path, copy, progress)
     finally:
         stop.set()
         writer.join()
@@ -84,29 +84,28 @@ def test_a_copy_beside_a_writer_is_one_snapshot(
     # No step began again: what was copied only grew.
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
     assert [name.name for name in tmp_path.iterdir() if name.name.startswith("copy")] == ["copy.db"]
-    with integrity.snapshot(copy) as connection:
-        assert inspection.quick_check(connection) == []
+    with provisioning.inspected(copy) as connection:
+        assert inspection.damage(connection) == []
 
 
 def test_a_draft_is_private_and_leaves_nothing_behind(tmp_path: Path) -> None:
     target = tmp_path / "sub" / "copy.db"
-    with backup.draft_beside(target) as draft:
+    with draft_beside(target) as draft:
         assert draft.parent == target.parent
         assert draft.stat().st_mode & 0o777 == 0o600
         draft.write_bytes(b"half")
-        draft.with_name(draft.name + "-wal").write_bytes(b"frames")
     assert list(target.parent.iterdir()) == []
 
 
 def test_publish_refuses_to_overwrite_unless_forced(tmp_path: Path) -> None:
     target = tmp_path / "copy.db"
     target.write_bytes(b"precious")
-    with backup.draft_beside(target) as draft:
+    with draft_beside(target) as draft:
         draft.write_bytes(b"new")
         with pytest.raises(Conflict):
-            backup.publish(draft, target, force=False)
+            publish(draft, target, force=False)
         assert target.read_bytes() == b"precious"
-        backup.publish(draft, target, force=True)
+        publish(draft, target, force=True)
     assert target.read_bytes() == b"new"
     assert [each.name for each in tmp_path.iterdir()] == ["copy.db"]
 
@@ -118,13 +117,13 @@ def test_publish_works_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(Path, "hardlink_to", refuse)
     target = tmp_path / "copy.db"
     for content, taken in ((b"first", False), (b"second", True)):
-        with backup.draft_beside(target) as draft:
+        with draft_beside(target) as draft:
             draft.write_bytes(content)
             if taken:
                 with pytest.raises(Conflict):
-                    backup.publish(draft, target, force=False)
+                    publish(draft, target, force=False)
             else:
-                backup.publish(draft, target, force=False)
+                publish(draft, target, force=False)
     assert target.read_bytes() == b"first"
 
 
@@ -134,12 +133,12 @@ def test_only_regular_files_are_copied(tmp_path: Path) -> None:
     os.mkfifo(fifo)
     for source in (fifo, tmp_path, Path("/dev/zero")):
         with pytest.raises(DatabaseForeign):
-            backup.copy_file(source, target)
+            copies.copy_file(source, target)
     with pytest.raises(DatabaseMissing):
-        backup.copy_file(tmp_path / "nothing", target)
+        copies.copy_file(tmp_path / "nothing", target)
     source = tmp_path / "source"
     source.write_bytes(b"content")
-    backup.copy_file(source, target)
+    copies.copy_file(source, target)
     assert target.read_bytes() == b"content"
 
 
@@ -148,9 +147,9 @@ def test_a_database_is_moved_aside_with_all_that_belongs_to_it(tmp_path: Path) -
     for name in ("memory.db", "memory.db-wal", "memory.db-shm", "journal.anchor", "other"):
         (tmp_path / name).write_text(name)
     folder = tmp_path / "replaced" / "one"
-    moved = backup.move_aside(database, folder, ("journal.anchor",))
+    moved = copies.move_aside(database, folder, ("journal.anchor",))
     assert moved == ["memory.db", "memory.db-wal", "memory.db-shm", "journal.anchor"]
     assert {each.name: each.read_text() for each in folder.iterdir()} == {n: n for n in moved}
     assert {each.name for each in tmp_path.iterdir()} == {"other", "replaced"}
-    assert backup.move_aside(database, tmp_path / "replaced" / "two") == []
+    assert copies.move_aside(database, tmp_path / "replaced" / "two") == []
     assert not (tmp_path / "replaced" / "two").exists()

@@ -34,10 +34,11 @@ from memgraph.errors import (
     MemoryDisabled,
     StorageError,
 )
-from memgraph.store import database as database_module
-from memgraph.store import integrity, provisioning, sqlite
-from memgraph.store.database import Database, FileLock
-from memgraph.store.sqlite import inspection
+from memgraph.store import sqlite
+from memgraph.store.files import FileLock
+from memgraph.store.sqlite import database as database_module
+from memgraph.store.sqlite import inspection, provisioning
+from memgraph.store.sqlite.database import SqliteDatabase
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def database(path: Path) -> Iterator[Database]:
+def database(path: Path) -> Iterator[SqliteDatabase]:
     opened = open_database(path)
     yield opened
     opened.close()
@@ -65,13 +66,13 @@ def wait_for(path: Path) -> None:
         time.sleep(0.005)
 
 
-def test_eight_processes_lose_no_increment(path: Path, database: Database) -> None:
+def test_eight_processes_lose_no_increment(path: Path, database: SqliteDatabase) -> None:
     with Workers("increment_often", *[(str(path), 100)] * 8) as workers:
         assert workers.wait() == [0] * 8
     assert read_number(database) == 800
 
 
-def test_threads_of_one_process_lose_no_increment(database: Database) -> None:
+def test_threads_of_one_process_lose_no_increment(database: SqliteDatabase) -> None:
     threads = [
         threading.Thread(target=lambda: [increment(database) for _ in range(25)]) for _ in range(6)
     ]
@@ -97,8 +98,8 @@ def test_killed_writers_lose_nothing_they_acknowledged(path: Path, tmp_path: Pat
     database = open_database(path)
     # Each may have died between its commit and the telling of it.
     assert max(told) <= read_number(database) <= len(told) + 3
-    with integrity.snapshot(path) as connection:
-        assert inspection.quick_check(connection) == []
+    with provisioning.inspected(path) as connection:
+        assert inspection.damage(connection) == []
     assert increment(database) == read_number(database)
     database.close()
 
@@ -123,7 +124,7 @@ def test_a_database_that_another_program_locks_is_busy_and_then_not(
     database.close()
 
 
-def _change_much(database: Database, then: str = "big") -> None:
+def _change_much(database: SqliteDatabase, then: str = "big") -> None:
     with database.write() as connection:
         connection.exec_driver_sql("INSERT OR REPLACE INTO memory_metadata VALUES ('n', '7')")
         connection.exec_driver_sql(
@@ -144,12 +145,12 @@ def test_a_process_that_was_stopped_with_the_lock_stops_no_other_for_ever(path: 
     database.close()
 
 
-def test_a_number_that_is_too_large_is_bad_input(database: Database) -> None:
+def test_a_number_that_is_too_large_is_bad_input(database: SqliteDatabase) -> None:
     with pytest.raises(InvalidInput), database.read() as connection:
         connection.exec_driver_sql("SELECT ?", (2**63,))
 
 
-def test_a_full_disk_writes_nothing_and_the_connection_goes_on(database: Database) -> None:
+def test_a_full_disk_writes_nothing_and_the_connection_goes_on(database: SqliteDatabase) -> None:
     increment(database)
     with database.exclusive() as raw:
         (pages,) = raw.execute("PRAGMA page_count").fetchone()
@@ -161,14 +162,16 @@ def test_a_full_disk_writes_nothing_and_the_connection_goes_on(database: Databas
     assert increment(database) == 2
 
 
-def test_a_block_that_fails_leaves_nothing(database: Database) -> None:
+def test_a_block_that_fails_leaves_nothing(database: SqliteDatabase) -> None:
     with pytest.raises(KeyError):
         _change_much(database, then="no such key")
     assert read_number(database) == 0
     assert increment(database) == 1
 
 
-def test_after_commit_runs_when_it_is_durable_and_not_when_it_failed(database: Database) -> None:
+def test_after_commit_runs_when_it_is_durable_and_not_when_it_failed(
+    database: SqliteDatabase,
+) -> None:
     seen: list[int] = []
 
     def after() -> None:
@@ -198,7 +201,7 @@ def test_what_can_be_made_again_does_not_wait_for_the_disk(path: Path) -> None:
     opened.close()
 
 
-def test_a_reader_sees_one_snapshot_while_others_write(database: Database) -> None:
+def test_a_reader_sees_one_snapshot_while_others_write(database: SqliteDatabase) -> None:
     increment(database)
     with database.read() as connection:
         query = "SELECT value FROM memory_metadata WHERE key = 'n'"
@@ -208,7 +211,7 @@ def test_a_reader_sees_one_snapshot_while_others_write(database: Database) -> No
     assert read_number(database) == 2
 
 
-def test_many_readers_at_once(database: Database) -> None:
+def test_many_readers_at_once(database: SqliteDatabase) -> None:
     together = threading.Barrier(12)
     found: list[int] = []
 
@@ -227,7 +230,7 @@ def test_many_readers_at_once(database: Database) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5])
 def test_a_file_that_another_process_cuts_short_takes_no_more_writes(
-    path: Path, database: Database, share: float
+    path: Path, database: SqliteDatabase, share: float
 ) -> None:
     increment(database)
     database.fold(after=0)
@@ -239,7 +242,7 @@ def test_a_file_that_another_process_cuts_short_takes_no_more_writes(
 
 
 def test_a_file_that_became_smaller_by_a_vacuum_takes_writes(
-    path: Path, database: Database
+    path: Path, database: SqliteDatabase
 ) -> None:
     with database.write() as connection:
         connection.execute(sa.text("CREATE TABLE large AS SELECT randomblob(5000000) AS bytes"))
@@ -258,7 +261,7 @@ def test_a_file_that_became_smaller_by_a_vacuum_takes_writes(
 
 @pytest.mark.parametrize("replacement", [None, "copy"])
 def test_a_file_that_was_exchanged_takes_no_more_writes(
-    path: Path, database: Database, replacement: str | None
+    path: Path, database: SqliteDatabase, replacement: str | None
 ) -> None:
     increment(database)
     aside = path.with_name("aside.db")
@@ -276,14 +279,14 @@ def test_a_file_that_was_exchanged_takes_no_more_writes(
         increment(database)
 
 
-def test_a_closed_database_says_so(database: Database) -> None:
+def test_a_closed_database_says_so(database: SqliteDatabase) -> None:
     database.close()
     for block in (database.read, database.write, database.exclusive):
         with pytest.raises(MemoryDisabled), block():
             pytest.fail("closed")
 
 
-def test_errors_inside_a_block_leave_as_ours(database: Database) -> None:
+def test_errors_inside_a_block_leave_as_ours(database: SqliteDatabase) -> None:
     with pytest.raises(StorageError) as caught, database.read() as connection:
         connection.exec_driver_sql("SELECT nonsense")
     assert isinstance(caught.value.__cause__, OperationalError)
@@ -291,7 +294,7 @@ def test_errors_inside_a_block_leave_as_ours(database: Database) -> None:
 
 
 def test_folding_comes_after_some_commits_and_loses_nothing(
-    path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+    path: Path, database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database_module, "COMMITS_BETWEEN_FOLDS", 2)
     sizes = []
@@ -311,7 +314,7 @@ def test_folding_comes_after_some_commits_and_loses_nothing(
         assert list(found) == [2_000_000, 1]
 
 
-def test_closing_folds_the_wal_into_the_file(path: Path, database: Database) -> None:
+def test_closing_folds_the_wal_into_the_file(path: Path, database: SqliteDatabase) -> None:
     increment(database)
     assert path.with_name("memory.db-wal").stat().st_size > 0
     database.close()

@@ -14,10 +14,11 @@ from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import EdgeType, MemoryStatus, Scope, Sensitivity
 from memgraph.rules.scope import Viewer
 from memgraph.store import bulletins, edges, graph, tables
-from memgraph.store.database import Database
 from memgraph.store.edges import Sought
+from memgraph.store.engine import Database
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
+from memgraph.store.sqlite.engine import ENGINE
 from memgraph.store.statements import rendered
 from memgraph.store.visibility import STANDING, View
 
@@ -112,10 +113,10 @@ def _plan(database: Database, work: Callable[[Snapshot], Any]) -> list[str]:
 def test_a_condition_binds_ids_and_never_writes_them_out() -> None:
     evil = "x' OR 1=1 --"
     view = View(Viewer(project_ids=frozenset({evil}), agent_id=evil))
-    assert evil not in rendered(view.where(MEMORIES))
+    assert evil not in rendered(view.where(MEMORIES), ENGINE)
     assert any(evil in str(value) for value in view.params.values())
     other = View(Viewer(project_ids=frozenset({"p"}), agent_id="a"))
-    assert rendered(view.where(MEMORIES)) == rendered(other.where(MEMORIES))
+    assert rendered(view.where(MEMORIES), ENGINE) == rendered(other.where(MEMORIES), ENGINE)
 
 
 def test_a_view_of_nothing_shows_nothing(database: Database) -> None:

@@ -8,7 +8,8 @@ import pytest
 from database_workers import NAME, NOW, increment, open_database, read_number
 
 from memgraph.errors import DatabaseForeign
-from memgraph.store import backup, open_files, provisioning
+from memgraph.store import open_files
+from memgraph.store.sqlite import copies, provisioning
 
 LOCKS = Path("/proc/locks")
 
@@ -70,7 +71,7 @@ def test_opening_what_is_open_leaves_its_locks_to_it(path: Path) -> None:
 def test_a_database_in_use_is_not_copied_as_a_file(path: Path, tmp_path: Path) -> None:
     database = open_database(path)
     with pytest.raises(DatabaseForeign):
-        backup.copy_file(path, tmp_path / "copy.db")
+        copies.copy_file(path, tmp_path / "copy.db")
     database.close()
-    backup.copy_file(path, tmp_path / "copy.db")
+    copies.copy_file(path, tmp_path / "copy.db")
     assert (tmp_path / "copy.db").read_bytes() == path.read_bytes()

@@ -11,7 +11,7 @@ from filling import NOW, Filling, fresh_database
 
 from memgraph.rules.scope import Viewer
 from memgraph.store import graph, memories
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.snapshot import Snapshot, driver
 from memgraph.store.visibility import View
 

@@ -29,7 +29,9 @@ from memgraph.errors import (
     SqliteUnsuitable,
     StorageError,
 )
-from memgraph.store import integrity, migrating, provisioning, sqlite
+from memgraph.store import metadata, migrating, sqlite
+from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite.engine import ENGINE
 
 
 def create(folder: Path, name: str = NAME, dimensions: int = 8) -> Path:
@@ -255,14 +257,14 @@ def _alembic(path: Path) -> Config:
 
 def test_the_head_of_the_migrations_is_the_one_in_the_code() -> None:
     script = ScriptDirectory.from_config(_alembic(Path()))
-    assert script.get_current_head() == provisioning.SCHEMA_HEAD
+    assert script.get_current_head() == metadata.SCHEMA_HEAD
     assert [each.revision for each in script.walk_revisions()][-1] == "0001"
 
 
 def test_the_migrations_make_what_the_models_say(tmp_path: Path) -> None:
     path = create(tmp_path)
     config = _alembic(path)
-    with integrity.alone(path) as connection:
+    with provisioning.alone(path) as connection:
         config.attributes["connection"] = connection.connection
         command.check(config)
 
@@ -272,7 +274,7 @@ def test_a_model_that_no_migration_made_is_noticed(tmp_path: Path) -> None:
     with tampering(path) as connection:
         connection.execute("ALTER TABLE sessions DROP COLUMN consolidated_through")
     config = _alembic(path)
-    with integrity.alone(path) as connection:
+    with provisioning.alone(path) as connection:
         config.attributes["connection"] = connection.connection
         with pytest.raises(Exception, match="consolidated_through"):  # alembic's own error
             command.check(config)
@@ -281,16 +283,17 @@ def test_a_model_that_no_migration_made_is_noticed(tmp_path: Path) -> None:
 def test_the_oldest_schema_becomes_the_newest_and_back(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     connection = sqlite.connect(path, busy_timeout_ms=100, create=True)
-    migrating.upgrade(connection, "head")
+    with provisioning.writing(connection) as wrapped:
+        migrating.upgrade(wrapped, ENGINE, "head")
     made = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     connection.close()
     assert {"memories", "memory_fts", "memory_fts_insert", "alembic_version"} <= made
     config = _alembic(path)
-    with integrity.alone(path) as wrapped:
+    with provisioning.alone(path) as wrapped:
         config.attributes["connection"] = wrapped.connection
         command.downgrade(config, "base")
-    with integrity.snapshot(path) as wrapped:
-        left = {name for (name,) in integrity.rows(wrapped, "SELECT name FROM sqlite_schema")}
+    with provisioning.inspected(path) as wrapped:
+        left = {name for (name,) in wrapped.driver.execute("SELECT name FROM sqlite_schema")}
     assert {name for name in left if not name.startswith("sqlite_")} == {"alembic_version"}
 
 
@@ -303,10 +306,10 @@ def test_memories_go_to_the_schema_before_items_and_back(tmp_path: Path) -> None
         path = service.paths(NAME).database
     config = _alembic(path)
     for move, revision in ((command.downgrade, "0002"), (command.upgrade, "head")):
-        with integrity.alone(path) as wrapped:
+        with provisioning.alone(path) as wrapped:
             config.attributes["connection"] = wrapped.connection
             move(config, revision)
-            columns = integrity.rows(wrapped, "SELECT name FROM pragma_table_info('memories')")
+            columns = wrapped.driver.execute("SELECT name FROM pragma_table_info('memories')")
             assert (("item_id",) in list(map(tuple, columns))) == (revision == "head")
     with MemoryService(tmp_path, environ={}) as service:
         orc = service.orchestrator(NAME)

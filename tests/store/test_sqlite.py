@@ -20,6 +20,7 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.store import sqlite
+from memgraph.store.engine import Constraint
 
 
 @pytest.mark.parametrize("version", [(3, 7, 0), (3, 40, 1), (3, 51, 2)])
@@ -104,7 +105,7 @@ def test_constraints_are_conflicts_or_bad_input(
 ) -> None:
     with pytest.raises(driver.IntegrityError) as caught:
         connection.execute(statement)
-    assert sqlite.violated(caught.value) == kind
+    assert sqlite.violated(caught.value) is Constraint[kind.replace(" ", "_")]
     with pytest.raises(expected), sqlite.translated_errors():
         connection.execute(statement)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.store import provisioning, text_index
-from memgraph.store.sqlite import full_text
+from memgraph.store import text_index
+from memgraph.store.sqlite import full_text, provisioning
 
 NOW = 1_767_225_600_000
 

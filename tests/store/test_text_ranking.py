@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
-from memgraph.store import memories, provisioning, text_index
-from memgraph.store.database import Database
+from memgraph.store import memories, text_index
+from memgraph.store.engine import Database
 from memgraph.store.ports import TextIndex
 from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import postings, text_search
+from memgraph.store.sqlite import postings, provisioning, text_search
 from memgraph.store.sqlite.postings import SqliteTextIndex
 from memgraph.text.stemming import stem, words
 

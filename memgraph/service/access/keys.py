@@ -18,7 +18,7 @@ from memgraph.model.values import validated
 from memgraph.paths import KEYS_LOCK_NAME, KEYS_NAME, naming_full_disk
 from memgraph.rules.access import check_grants
 from memgraph.store import key_file
-from memgraph.store.database import FileLock
+from memgraph.store.files import FileLock
 
 PREFIX: Final = "mgk"
 SECRET_BYTES: Final = 32

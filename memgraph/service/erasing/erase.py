@@ -37,10 +37,9 @@ from memgraph.service.life.echoes import catch_up
 from memgraph.service.opened import Opened
 from memgraph.store import erasure
 from memgraph.store import erasure_search as queries
-from memgraph.store.database import FileLock
 from memgraph.store.erasure import digest
+from memgraph.store.files import FileLock
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import overwriting
 
 # What a dry run shows of an erasure: how the texts begin, and names like the one that is meant.
 
@@ -263,17 +262,15 @@ def _fold(opened: Opened) -> bool:
     while True:
         # Most of it beside other writers: they would wait for the disk.
         opened.database.fold(after=0)
-        with opened.database.exclusive() as raw:
-            if overwriting.fold(raw, wait_ms=CUT_WAIT_MS):
-                return True
+        if opened.database.cut(wait_ms=CUT_WAIT_MS):
+            return True
         if time.monotonic() >= deadline:
             return False
         time.sleep(min(CUT_PAUSE_S, wait_s))
 
 
 def _write_anew(opened: Opened) -> bool:
-    with opened.database.exclusive() as raw:
-        overwriting.vacuum(raw)
+    opened.database.rewrite()
     return _fold(opened)
 
 

@@ -27,6 +27,7 @@ from memgraph.service.erasing.choosing import below, read
 from memgraph.service.erasing.plan import Plan, wipe
 from memgraph.service.opened import Opened
 from memgraph.store import erasure_search, open_files
+from memgraph.store.engine import store_of
 from memgraph.text.folding import Folded
 
 # The bytes of files, the database's own ones read by another process.
@@ -248,9 +249,8 @@ def _of_other_case(folded: bytes, plan: Plan) -> int:
 
 
 def of_database(paths: OrchestratorPaths, place: str) -> bool:
-    """Return True for the database file and SQLite's files beside it."""
-    own = str(paths.database.relative_to(paths.directory))
-    return place in (own, f"{own}-wal", f"{own}-shm")
+    """Return True for a file that the store consists of."""
+    return paths.directory / place in store_of(paths).files()
 
 
 def _waits(paths: OrchestratorPaths, path: Path) -> bool:

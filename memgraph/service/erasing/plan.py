@@ -20,7 +20,7 @@ from memgraph.errors import StorageError
 from memgraph.model.erasing import Erasable, KeptMemory
 from memgraph.paths import OrchestratorPaths
 from memgraph.rules.erasure import is_long
-from memgraph.store.backup import fsync
+from memgraph.store.files import fsync
 from memgraph.text.folding import fold
 
 _VERSION: Final = 1

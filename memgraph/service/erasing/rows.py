@@ -20,7 +20,6 @@ from memgraph.service.opened import JournalledTransaction, Opened
 from memgraph.store import erasure, erasure_search, journal
 from memgraph.store.erasure import Change
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import overwriting
 
 TOMBSTONE: Final = "erase"
 HIDDEN: Final = 200
@@ -95,14 +94,14 @@ def _blank(opened: Opened, plan: Plan) -> None:
     for batch in _batches(standing, BLANKED):
         with opened.transaction(plan.actor) as transaction:
             at = transaction.at
-            with overwriting.thorough(transaction):
+            with transaction.engine.thorough(transaction):
                 # One may have been restored in between.
                 erasure.retract(transaction, batch, at=at, actor=plan.actor)
                 rows = erasure.blank(transaction, batch, at=at)
             _tell(transaction, [_step(plan, {"rows": rows})])
     for batch in _batches(plan.entity_pks, HIDDEN):
         with opened.transaction(plan.actor) as transaction:
-            with overwriting.thorough(transaction):
+            with transaction.engine.thorough(transaction):
                 entities = erasure.remove_entities(transaction, batch)
             if entities:
                 _tell(transaction, [_step(plan, {"entities": entities})])
@@ -120,7 +119,7 @@ def _sweep(opened: Opened, plan: Plan, find: Callable[[Snapshot], Iterable[Chang
 
 def _change(opened: Opened, plan: Plan, changes: Sequence[Change]) -> int:
     with opened.transaction(plan.actor) as transaction:
-        with overwriting.thorough(transaction):
+        with transaction.engine.thorough(transaction):
             made = erasure.make(transaction, changes)
         rows: dict[str, int] = {}
         for each in made:

@@ -21,7 +21,7 @@ from memgraph.model.values import Millis, Value, validated
 from memgraph.paths import SIGNING_KEY_NAME, OrchestratorPaths, orchestrator_names, take_free_name
 from memgraph.service.erasing.plan import PlanFile
 from memgraph.store import erasure
-from memgraph.store.backup import fsync
+from memgraph.store.files import fsync
 from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import Snapshot
 

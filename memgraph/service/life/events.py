@@ -17,7 +17,7 @@ from memgraph.model.events import EVENTS, Delivered, Handler, event_of
 from memgraph.rules.conversations import MOST_ATTEMPTS, gives_up, pause_ms
 from memgraph.service.background import Background
 from memgraph.store import events
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.events import Cursor, StoredEvent
 
 PAGE: Final = 64

@@ -10,7 +10,7 @@ from memgraph.model.values import Memory
 from memgraph.rules.scope import Viewer
 from memgraph.store import journal
 from memgraph.store import reflections as queries
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 from memgraph.store.visibility import View
 
 MAX_VIEWS = 64

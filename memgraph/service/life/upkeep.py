@@ -13,15 +13,13 @@ from memgraph.model.events import EVENTS
 from memgraph.rules.conversations import KEEP_WAITING_MS, MOST_PARKED
 from memgraph.service.idempotency import KEPT_MS
 from memgraph.service.life.events import Subscribers
-from memgraph.store import events, idempotency, text_index
+from memgraph.store import events, idempotency
 from memgraph.store import receipts as receipts_rows
-from memgraph.store.database import Database
-from memgraph.store.sqlite import full_text
+from memgraph.store.engine import Database
 
 # Each message leaves a part of the text index; SQLite itself merges sixteen of a size.
 COMMITS_BETWEEN_MERGES: Final = 64
 # About 2 ms of work, which is what a message may have to wait for it; then others have their turn.
-MERGED_AT_ONCE: Final = 16
 GIVE_WAY_S: Final = 0.004
 MOST_MERGES: Final = 32
 
@@ -78,7 +76,7 @@ class Upkeep:
             return
         for _ in range(MOST_MERGES):
             with self._database.write(durable=False) as transaction:
-                more = full_text.merge(transaction, MERGED_AT_ONCE)
+                more = transaction.engine.phrases.merge(transaction)
             if not more:
                 self._merged_at = self._database.commits
                 return
@@ -89,7 +87,7 @@ class Upkeep:
     def _merge_postings(self, stop: Callable[[], bool]) -> None:
         if self._database.commits >= self._postings_at:
             self._postings_at = self._database.commits + COMMITS_BETWEEN_MERGES
-            text_index.INDEX.merge(self._database, stop)
+            self._database.engine.texts.merge(self._database, stop)
 
     def _remove_events(self, now: int, stop: Callable[[], bool]) -> None:
         with self._database.read() as snapshot:

@@ -31,6 +31,7 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.store import open_files
+from memgraph.store.engine import Constraint
 
 # Before 3.51.3 a WAL reset that met a checkpoint could corrupt the database.
 MINIMUM_VERSION = (3, 51, 3)
@@ -52,6 +53,12 @@ _BY_PRIMARY_CODE: dict[int, tuple[type[StorageError], str]] = {
     sqlite.SQLITE_NOTADB: (DatabaseCorrupt, "the file is not a database; restore a backup"),
     sqlite.SQLITE_CANTOPEN: (DatabaseMissing, "the database cannot be opened"),
     sqlite.SQLITE_READONLY: (StorageError, "the database is read-only"),
+}
+_CONSTRAINTS = {
+    "UNIQUE": Constraint.UNIQUE,
+    "FOREIGN KEY": Constraint.FOREIGN_KEY,
+    "CHECK": Constraint.CHECK,
+    "NOT NULL": Constraint.NOT_NULL,
 }
 _BY_TEXT: dict[str, int] = {
     "database or disk is full": sqlite.SQLITE_FULL,
@@ -197,7 +204,7 @@ def translate(error: Exception) -> Exception:
     name = getattr(cause, "sqlite_errorname", type(cause).__name__)
     if isinstance(cause, sqlite.IntegrityError):
         constraint = str(cause).rpartition(": ")[2]
-        if violated(cause) == "UNIQUE":
+        if violated(cause) is Constraint.UNIQUE:
             return Conflict(f"already there: {constraint}", constraint=constraint)
         return InvalidInput(f"the database refuses it: {constraint}", constraint=constraint)
     if isinstance(cause, OverflowError):
@@ -216,11 +223,11 @@ def translate(error: Exception) -> Exception:
     return StorageError(f"the database failed ({name}); verify it, restore a backup", sqlite=name)
 
 
-def violated(error: Exception) -> str:
-    """The kind of constraint: UNIQUE, FOREIGN KEY, CHECK, NOT NULL, or an empty text."""
+def violated(error: Exception) -> Constraint | None:
+    """Return which kind of constraint a row violates; None: SQLite does not say so."""
     # The driver does not switch on SQLite's extended codes; the text is SQLite's own and stable.
     kind, found, _ = str(error).partition(" constraint failed")
-    return kind if found else ""
+    return _CONSTRAINTS.get(kind) if found else None
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from memgraph.errors import DatabaseCorrupt
 from memgraph.store import sqlite
 from memgraph.store.snapshot import Snapshot, Transaction
 
+MERGED_PAGES: Final = 16
 _WORDS: Final = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memory_terms"
     " USING fts5vocab('main', 'memory_fts', 'col')"
@@ -20,7 +21,7 @@ _FREQUENCIES: Final = (
 )
 
 
-def document_frequencies(snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
+def frequencies(snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
     """Return in how many memories each stem stands; one that stands in none is left out.
 
     The cost of a stem grows with its frequency.
@@ -35,13 +36,13 @@ def rebuild(transaction: Transaction) -> None:
     transaction.driver.execute("INSERT INTO memory_fts (memory_fts) VALUES ('rebuild')")
 
 
-def merge(transaction: Transaction, pages: int) -> bool:
-    """Merge parts of the index, about so many pages of it; tell whether there was any to merge.
+def merge(transaction: Transaction) -> bool:
+    """Merge parts of the index, about ``MERGED_PAGES``; return whether there was any to merge.
 
     Every transaction that stores texts leaves a part of its own, and a search reads all parts.
     """
     before = transaction.driver.total_changes
-    _command(transaction, "merge", pages)
+    _command(transaction, "merge", MERGED_PAGES)
     # FTS5's own word for it: a command that found nothing changes one row.
     return bool(transaction.driver.total_changes - before > 1)
 
@@ -68,3 +69,12 @@ def remove_words(transaction: Transaction, *, at_once: bool) -> None:
 def _command(transaction: Transaction, name: str, argument: int) -> None:
     statement = "INSERT INTO memory_fts (memory_fts, rank) VALUES (?, ?)"
     transaction.driver.execute(statement, (name, argument))
+
+
+class SqlitePhraseIndex:
+    """The functions of this module as a ``ports.PhraseIndex``."""
+
+    frequencies = staticmethod(frequencies)
+    merge = staticmethod(merge)
+    rebuild = staticmethod(rebuild)
+    check = staticmethod(check)

@@ -9,6 +9,7 @@ import pysqlite3.dbapi2 as driver
 
 from memgraph.errors import DatabaseCorrupt
 from memgraph.store import sqlite
+from memgraph.store.engine import Damage
 from memgraph.store.snapshot import Snapshot
 
 MAX_MESSAGES = 20
@@ -22,7 +23,7 @@ def prepare(connection: Any) -> None:
     connection.text_factory = lambda text: text.decode("utf-8", "replace")
 
 
-def quick_check(snapshot: Snapshot) -> list[str]:
+def damage(snapshot: Snapshot) -> list[Damage]:
     """Return what SQLite itself finds wrong with its pages; empty: nothing.
 
     It looks at the structure and not at the payload: one flipped byte of a text passes.
@@ -31,9 +32,14 @@ def quick_check(snapshot: Snapshot) -> list[str]:
         with sqlite.translated_errors():
             rows = snapshot.driver.execute(f"PRAGMA quick_check({MAX_MESSAGES})").fetchall()
     except DatabaseCorrupt as error:
-        return [error.message]
-    told = [str(message) for message, *_ in rows]
-    return [] if told == ["ok"] else told
+        return [_damage(error.message)]
+    messages = [str(message) for message, *_ in rows]
+    return [] if messages == ["ok"] else [_damage(message) for message in messages]
+
+
+def _damage(message: str) -> Damage:
+    is_of_index = "fts5" in message.lower()
+    return Damage("the full-text index is damaged" if is_of_index else message, is_of_index)
 
 
 def schema(snapshot: Snapshot) -> dict[str, str]:

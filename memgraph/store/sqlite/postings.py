@@ -28,7 +28,7 @@ from memgraph.store.snapshot import Snapshot, Transaction, driver
 from memgraph.text.stemming import stem, words
 
 if TYPE_CHECKING:
-    from memgraph.store.database import Database
+    from memgraph.store.engine import Database
     from memgraph.store.ports import TextMatches
 
 TAIL = 1_024

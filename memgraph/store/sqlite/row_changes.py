@@ -7,23 +7,17 @@ in every rollback of a statement, of a savepoint and of the transaction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
+
+import pysqlite3.dbapi2 as driver
+
+from memgraph.store import table_digests
+from memgraph.store.engine import RowChange
+from memgraph.store.table_digests import Watched
 
 _TABLE = "row_changes"
 _FUNCTION = "memgraph_row_digest"
-
-
-class Watched(NamedTuple):
-    """Columns of a table that count together, under a name."""
-
-    name: str
-    table: str
-    columns: tuple[str, ...]
-
-
-RowChange = tuple[str, int, bytes]
-"""The name, 1 for a row that came or -1 for one that went, its digest; a changed row did both."""
+_TAKE = f"SELECT name, sign, digest FROM temp.{_TABLE}"
 
 
 def columns_of(connection: Any, table: str) -> tuple[str, ...]:
@@ -31,18 +25,16 @@ def columns_of(connection: Any, table: str) -> tuple[str, ...]:
     return tuple(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
 
 
-def watch(connection: Any, watched: Iterable[Watched], digest: Callable[..., bytes]) -> None:
-    """Begin to note the changes of a driver connection, outside of a transaction; idempotent.
-
-    Args:
-        digest: called with the name and the values of a row.
-    """
+def watch(connection: Any) -> None:
+    """Begin to note the changes of a driver connection, outside of a transaction; idempotent."""
+    if _is_watching(connection):
+        return
     execute = connection.execute
     # REPLACE tells triggers of the rows that it removes only so.
     execute("PRAGMA recursive_triggers = ON")
-    connection.create_function(_FUNCTION, -1, digest, deterministic=True)
-    execute(f"CREATE TEMP TABLE IF NOT EXISTS {_TABLE} (name TEXT, sign INTEGER, digest BLOB)")
-    for each in watched:
+    connection.create_function(_FUNCTION, -1, table_digests.row_digest, deterministic=True)
+    execute(f"CREATE TEMP TABLE {_TABLE} (name TEXT, sign INTEGER, digest BLOB)")
+    for each in table_digests.watched(lambda table: columns_of(connection, table)):
         listed = ", ".join(each.columns)
         went, came = _noted(each, -1, "OLD"), _noted(each, 1, "NEW")
         for event, body in (
@@ -64,16 +56,18 @@ def _noted(each: Watched, sign: int, row: str) -> str:
 
 
 def take(connection: Any) -> list[RowChange]:
-    """Return what was noted in this transaction so far, and forget it."""
-    found: list[RowChange] = connection.execute(
-        f"SELECT name, sign, digest FROM temp.{_TABLE}"
-    ).fetchall()
+    """Return what was noted in this transaction since it was asked last; empty: nothing watches."""
+    try:
+        found: list[RowChange] = connection.execute(_TAKE).fetchall()
+    except driver.OperationalError:
+        if _is_watching(connection):
+            raise
+        return []
     if found:
         connection.execute(f"DELETE FROM temp.{_TABLE}")
     return found
 
 
-def is_watching(connection: Any) -> bool:
-    """Return whether the changes of a connection are noted."""
+def _is_watching(connection: Any) -> bool:
     found = connection.execute("SELECT 1 FROM temp.sqlite_schema WHERE name = ?", (_TABLE,))
     return found.fetchone() is not None

@@ -51,7 +51,7 @@ class Stamp(NamedTuple):
     dimensions: int
 
 
-class VectorCache:
+class SqliteVectorCache:
     """Room for the vectors of many orchestrators; the longest unused give way.
 
     Args:
@@ -61,9 +61,9 @@ class VectorCache:
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._used: OrderedDict[HeldVectors, int] = OrderedDict()
+        self._used: OrderedDict[SqliteHeldVectors, int] = OrderedDict()
 
-    def make_room(self, held: HeldVectors, size: int) -> bool:
+    def make_room(self, held: SqliteHeldVectors, size: int) -> bool:
         """Record how many bytes one orchestrator's vectors take; False: too many to keep."""
         with self._lock:
             self._used.pop(held, None)
@@ -83,19 +83,19 @@ class VectorCache:
         with self._lock:
             return sum(self._used.values())
 
-    def hold(self) -> HeldVectors:
+    def hold(self) -> SqliteHeldVectors:
         """Return an empty place for one orchestrator's vectors."""
-        return HeldVectors(self)
+        return SqliteHeldVectors(self)
 
-    def forget(self, held: HeldVectors) -> None:
+    def forget(self, held: SqliteHeldVectors) -> None:
         with self._lock:
             self._used.pop(held, None)
 
 
-class HeldVectors:
+class SqliteHeldVectors:
     """The vectors of one orchestrator in the states of the last snapshots. Thread-safe."""
 
-    def __init__(self, cache: VectorCache) -> None:
+    def __init__(self, cache: SqliteVectorCache) -> None:
         self._cache = cache
         self._lock = threading.Lock()
         self.clear()
@@ -340,7 +340,7 @@ class VectorState:
         """Return the state after some changes; None: it has to be read anew.
 
         Args:
-            changes: as of ``HeldVectors.state``.
+            changes: as of ``SqliteHeldVectors.state``.
         """
         if changes is None:
             return None

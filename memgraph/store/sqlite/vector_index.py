@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.sqlite.vector_cache import HeldVectors, Rows, Stamp, VectorState
+    from memgraph.store.sqlite.vector_cache import Rows, SqliteHeldVectors, Stamp, VectorState
 
 # Of older versions a process reads all vectors anew; so many runs of keys have a version each.
 VERSIONS_KEPT: Final = 1_024
@@ -102,7 +102,7 @@ class SqliteVectorIndex:
         held: what the process keeps of this database; None: nothing.
     """
 
-    def __init__(self, snapshot: Snapshot, held: HeldVectors | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, held: SqliteHeldVectors | None = None) -> None:
         self._snapshot = snapshot
         self._execute: Any = driver(snapshot).execute
         self._held = held

@@ -10,7 +10,7 @@ from typing import Any
 
 from memgraph import MemoryService
 from memgraph.model.conversation import UserTurn
-from memgraph.store.database import Database
+from memgraph.store.engine import Database
 
 KILLS = 40
 PROGRAM = Path(__file__).with_name("consolidation_kills.py")

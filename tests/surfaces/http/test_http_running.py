@@ -27,8 +27,9 @@ from memgraph.errors import (
 )
 from memgraph.model.access import Permission
 from memgraph.service import readiness
-from memgraph.store import embeddings, provisioning
+from memgraph.store import embeddings
 from memgraph.store.snapshot import Snapshot
+from memgraph.store.sqlite import provisioning
 from memgraph.surfaces.metrics import PrometheusMeters
 
 NAMES = ("orc-1", "orc-2", "orc-3")

@@ -25,24 +25,22 @@ from memgraph.errors import (
     DatabaseForeign,
     DatabaseMissing,
     OrchestratorExists,
-    SchemaOutdated,
-    SchemaTooNew,
     StorageError,
 )
-from memgraph.store import backup, integrity, journal, metadata, open_files, sqlite, tables
-from memgraph.store.database import Database, FileLock, file_identity
-from memgraph.store.snapshot import Transaction
-from memgraph.store.sqlite import inspection
-from memgraph.store.statements import prepared, value
+from memgraph.store import journal, metadata, open_files, sqlite
+from memgraph.store.engine import Upgraded
+from memgraph.store.files import FileLock, fsync
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.sqlite import copies, inspection, postings
+from memgraph.store.sqlite.database import SqliteDatabase, file_identity
+from memgraph.store.sqlite.engine import ENGINE
 
 if TYPE_CHECKING:
     from sqlmodel import Session
 
 APPLICATION_ID = 0x4D474D47  # "MGMG"
-SCHEMA_HEAD = "0013"
 _HEADER_BYTES = 100
 _MAGIC = b"SQLite format 3\x00"
-ORCHESTRATOR_KEY = "orchestrator_id"
 
 
 def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) -> None:
@@ -58,15 +56,15 @@ def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) ->
         draft = path.with_name(path.name + ".new")
         _remove_draft(draft)
         draft.write_bytes(_template().content)
-        with integrity.alone(draft) as transaction:
-            metadata.put(transaction, ORCHESTRATOR_KEY, orchestrator_id)
+        with alone(draft) as transaction:
+            metadata.put(transaction, metadata.ORCHESTRATOR_KEY, orchestrator_id)
             metadata.put(transaction, "created_at", str(now_ms))
             metadata.put(transaction, "embedding_dimensions", str(dimensions))
-        backup.use_wal(draft)
-        _fsync(draft)
+        copies.use_wal(draft)
+        fsync(draft)
         draft.chmod(0o600)
         draft.rename(path)
-        _fsync(path.parent)
+        fsync(path.parent)
 
 
 def require_free(path: Path) -> None:
@@ -80,18 +78,6 @@ def require_free(path: Path) -> None:
 def expected_schema() -> dict[str, str]:
     """Return the statement that makes each table, index and trigger, by ``type name``."""
     return dict(_template().schema)
-
-
-class Upgraded(NamedTuple):
-    """Schema revisions before and after.
-
-    ``sealed_at`` is the number of the journal's entry that tells the state of all tables after the
-    upgrade; None: there was no need of one.
-    """
-
-    before: str
-    after: str
-    sealed_at: int | None
 
 
 class _Template(NamedTuple):
@@ -108,15 +94,16 @@ def _template() -> _Template:
         path = Path(folder) / "template.db"
         with _raw(path, create=True) as connection:
             inspection.begin(connection, APPLICATION_ID)
-            migrating.upgrade(connection, "head")
-        with integrity.snapshot(path) as snapshot:
+            with writing(connection) as wrapped:
+                migrating.upgrade(wrapped, ENGINE, "head")
+        with inspected(path) as snapshot:
             schema = inspection.schema(snapshot)
         return _Template(path.read_bytes(), schema)
 
 
 def open_database(
     path: Path, orchestrator_id: str, *, synchronous: str, busy_timeout_ms: int
-) -> Database:
+) -> SqliteDatabase:
     """Open what ``create`` made, after checking that it is that.
 
     Raises:
@@ -133,7 +120,7 @@ def open_database(
         try:
             check_identity(connection, path, orchestrator_id)
             check_schema(connection)
-            opened = Database(
+            opened = SqliteDatabase(
                 path,
                 orchestrator_id,
                 synchronous=synchronous,
@@ -142,7 +129,7 @@ def open_database(
                 identity=identity,
             )
             # Else the connections to come would be to another file than this one.
-            opened.require_same_file()
+            opened.require_same_store()
         except BaseException:
             connection.close()
             raise
@@ -205,7 +192,7 @@ def upgrade(
     with provisioning_lock(path), sqlite.translated_errors(), _raw(path) as connection:
         check_identity(connection, path, orchestrator_id)
         before, written = _revision(connection), inspection.last_entry(connection)
-        if before < SCHEMA_HEAD:
+        if before < metadata.SCHEMA_HEAD:
             first()
         migrate(connection, key=key)
         sealed_at = inspection.last_entry(connection, journal.UPGRADE)
@@ -222,12 +209,82 @@ def migrate(connection: Any, *, key: bytes | None = None) -> None:
     """
     from memgraph.store import migrating
 
-    found = _revision(connection)
-    if found < SCHEMA_HEAD:
-        migrating.upgrade(connection, "head", key=key)
-        migrating.fill_postings(connection)
+    if _revision(connection) < metadata.SCHEMA_HEAD:
+        with writing(connection) as sa_connection:
+            migrating.upgrade(sa_connection, ENGINE, "head", key=key)
+        _fill_postings(connection)
     else:
         check_schema(connection)
+
+
+def admit(path: Path, orchestrator_id: str | None, *, key: bytes | None) -> str:
+    """Bring a copy to head that nobody else uses; return whose it is.
+
+    Args:
+        orchestrator_id: whose it has to be; None: anybody's.
+
+    Raises:
+        StorageError: the subclass that says why not.
+    """
+    inspect_file(path)
+    with sqlite.translated_errors(), _raw(path, busy_timeout_ms=5_000) as connection:
+        found = orchestrator_of(connection) if orchestrator_id is None else orchestrator_id
+        check_identity(connection, path, found or "")
+        migrate(connection, key=key)
+    return str(found)
+
+
+@contextmanager
+def writing(connection: Any) -> Iterator[sa.Connection]:
+    """Begin a write transaction on a driver connection."""
+    engine = sqlite.engine_of(connection, "BEGIN IMMEDIATE")
+    with engine.connect() as wrapped, wrapped.begin():
+        yield wrapped
+
+
+def _fill_postings(connection: Any) -> None:
+    """Index the texts of a database whose schema is at head, in many transactions.
+
+    What is left when it is killed is merged as whatever is stored.
+    """
+    made = True
+    while made:
+        with writing(connection) as wrapped:
+            transaction = Transaction(wrapped, ENGINE)
+            draft = postings.due(transaction)
+            made = draft is not None and postings.commit(transaction, draft)
+
+
+@contextmanager
+def inspected(path: Path, *, busy_timeout_ms: int = 30_000) -> Iterator[Snapshot]:
+    """Open a read-only snapshot on a connection of its own, damaged or not.
+
+    Raises:
+        StorageError: or the subclass that says what is wrong.
+    """
+    with sqlite.translated_errors():
+        raw = sqlite.connect(path, busy_timeout_ms=busy_timeout_ms)
+    try:
+        with sqlite.translated_errors():
+            inspection.prepare(raw)
+        with sqlite.translated_errors(), sqlite.engine_of(raw, "BEGIN").connect() as connection:
+            # It ends by rolling back: on damaged pages even an empty COMMIT fails.
+            connection.begin()
+            yield Snapshot(connection, ENGINE)
+    finally:
+        raw.close()
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[Transaction]:
+    """Open one write transaction on a file that nobody else uses: a draft, a fresh copy."""
+    with sqlite.translated_errors():
+        raw = sqlite.connect(path, busy_timeout_ms=5_000)
+        try:
+            with writing(raw) as connection:
+                yield Transaction(connection, ENGINE)
+        finally:
+            raw.close()
 
 
 def inspect_file(path: Path) -> None:
@@ -281,36 +338,12 @@ def check_identity(connection: Any, path: Path, orchestrator_id: str) -> None:
 
 def orchestrator_of(connection: Any) -> str | None:
     """Return whose database it is; None: it does not say."""
-    return inspection.fact(connection, ORCHESTRATOR_KEY)
-
-
-@prepared
-def _adopt() -> sa.Update:
-    m, name = tables.memories, value("name")
-    return sa.update(m).where(m.c.orchestrator_id != name).values(orchestrator_id=name)
-
-
-def adopt(transaction: Transaction, orchestrator_id: str) -> None:
-    """Make it the database of this orchestrator."""
-    metadata.put(transaction, ORCHESTRATOR_KEY, orchestrator_id)
-    _adopt().write(transaction, name=orchestrator_id)
+    return inspection.fact(connection, metadata.ORCHESTRATOR_KEY)
 
 
 def check_schema(connection: Any) -> None:
     """Raise SchemaOutdated or SchemaTooNew: the schema does not fit this version of memgraph."""
-    found = _revision(connection)
-    if found < SCHEMA_HEAD:
-        raise SchemaOutdated(
-            f"the schema is at {found}, memgraph needs {SCHEMA_HEAD}; run: memgraph db upgrade",
-            found=found,
-            needed=SCHEMA_HEAD,
-        )
-    if found > SCHEMA_HEAD:
-        raise SchemaTooNew(
-            f"the schema is at {found}, made by a newer memgraph than this one ({SCHEMA_HEAD})",
-            found=found,
-            needed=SCHEMA_HEAD,
-        )
+    metadata.require_head(_revision(connection))
 
 
 @contextmanager
@@ -337,11 +370,3 @@ def _remove_draft(draft: Path) -> None:
     # Left by a process that died while provisioning; nothing was ever written to it by a user.
     for suffix in ("", "-wal", "-shm", "-journal"):
         draft.with_name(draft.name + suffix).unlink(missing_ok=True)
-
-
-def _fsync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from tempfile import mkstemp
 from typing import Any
 
 from memgraph.errors import DatabaseForeign, DatabaseMissing
-from memgraph.paths import naming_full_disk, take_free_name
 from memgraph.store import open_files, sqlite
+from memgraph.store.files import fsync
 
 PAGES_PER_STEP = 2_048
 SIDE_FILES = ("-wal", "-shm", "-journal")
@@ -73,42 +71,12 @@ def copy_file(source: Path, target: Path) -> None:
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise DatabaseForeign(f"{source} is not a regular file", path=str(source))
-    with os.fdopen(handle, "rb") as file, target.open("wb") as copy:
+    made = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "rb") as file, os.fdopen(made, "wb") as copy:
         shutil.copyfileobj(file, copy, 1 << 20)
 
 
-@contextmanager
-def draft_beside(target: Path) -> Iterator[Path]:
-    """An empty file of mode 600 in the folder of ``target``; what is left of it is removed."""
-    with naming_full_disk(target.parent):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = mkstemp(prefix=f".{target.name}-", suffix=".draft", dir=target.parent)
-        os.close(handle)
-    draft = Path(name)
-    try:
-        with naming_full_disk(target.parent):
-            yield draft
-    finally:
-        for suffix in ("", *SIDE_FILES):
-            draft.with_name(draft.name + suffix).unlink(missing_ok=True)
-
-
-def publish(draft: Path, target: Path, *, force: bool) -> None:
-    """Make a finished draft durable and give it its name.
-
-    Raises:
-        Conflict: there is something already, and ``force`` is not set.
-    """
-    fsync(draft)
-    if force:
-        draft.replace(target)
-    else:
-        take_free_name(draft, target)
-        draft.unlink(missing_ok=True)
-    fsync(target.parent)
-
-
-def move_aside(path: Path, folder: Path, others: tuple[str, ...] = ()) -> list[str]:
+def move_aside(path: Path, folder: Path, others: Sequence[str] = ()) -> list[str]:
     """Move a database with its WAL into a new folder beside it; gives the names that were moved.
 
     The database goes first: whoever stops in between leaves a database that is missing, never one
@@ -128,13 +96,10 @@ def move_aside(path: Path, folder: Path, others: tuple[str, ...] = ()) -> list[s
     return moved
 
 
-def fsync(path: Path) -> None:
-    """Make a file, or the names in a folder, durable."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def remove_side_files(path: Path) -> None:
+    """Remove what SQLite leaves beside a file when it fails."""
+    for suffix in SIDE_FILES:
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def use_wal(path: Path) -> None:

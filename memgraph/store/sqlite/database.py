@@ -8,17 +8,13 @@ snapshot from begin to end.
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import os
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pysqlite3.dbapi2 as driver
 import sqlalchemy as sa
@@ -27,80 +23,27 @@ from sqlalchemy.pool import QueuePool
 from sqlalchemy.util import LRUCache
 
 from memgraph.errors import (
-    DatabaseBusy,
     DatabaseCorrupt,
     DatabaseFull,
     DatabaseMissing,
     DatabaseReplaced,
     MemoryDisabled,
-    StorageError,
 )
 from memgraph.paths import naming_full_disk
 from memgraph.store import journal, sqlite, table_digests
+from memgraph.store.files import FileLock
 from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.sqlite import overwriting, row_changes
+from memgraph.store.sqlite.engine import ENGINE
 
-LOCK_TIMEOUT_S = 60.0
+if TYPE_CHECKING:
+    from memgraph.store.engine import Store
+
 # A message takes about ten pages of the WAL.
 COMMITS_BETWEEN_FOLDS = 800
-FIRST_PAUSE_S = 0.0002
-LONGEST_PAUSE_S = 0.001
 READERS = 4
 MORE_READERS = 12
 COMPILED_STATEMENTS = 1_000
-
-
-DriverError = driver.Error
-"""What the driver raises; ``translated_errors`` makes an error of ours of it."""
-ConstraintViolated = driver.IntegrityError
-"""The driver's error for a row that a constraint refuses."""
-
-
-class FileLock:
-    """An advisory lock on a file, between processes (flock); not re-entrant."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    @contextmanager
-    def held(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Hold the lock for the block.
-
-        Raises:
-            DatabaseBusy: another process has held it for all of ``timeout_s``.
-            DatabaseMissing, StorageError: the folder is gone, or the file cannot be made.
-        """
-        handle = self._open()
-        try:
-            self._acquire(handle, time.monotonic() + timeout_s)
-            yield
-        finally:
-            os.close(handle)
-
-    def _open(self) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        try:
-            return os.open(self._path, flags, 0o600)
-        except FileNotFoundError:
-            raise DatabaseMissing(f"the folder of {self._path} is gone") from None
-        except OSError as error:
-            name = errno.errorcode.get(error.errno or 0, "unknown")
-            raise StorageError(f"{self._path} cannot be locked ({name})", errno=name) from error
-
-    def _acquire(self, handle: int, deadline: float) -> None:
-        pause = FIRST_PAUSE_S
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                # A blocking flock has no timeout: a stopped process would stop all others.
-                if time.monotonic() >= deadline:
-                    raise DatabaseBusy(
-                        "another process holds the database; try again", lock=str(self._path)
-                    ) from None
-                time.sleep(pause)
-                pause = min(pause * 1.5, LONGEST_PAUSE_S)
-            else:
-                return
 
 
 class _Beginning(SQLiteDialect_pysqlite):
@@ -168,8 +111,8 @@ def _is_damaged(raw: Any) -> bool:
     return bool(found != [("ok",)])
 
 
-class Database:
-    """The database of one orchestrator, opened; made by ``memgraph.store.provisioning``.
+class SqliteDatabase:
+    """The database of one orchestrator, opened; made by ``provisioning``.
 
     Args:
         connected: a connection to it, made in the same way, to be used and closed with it.
@@ -188,6 +131,7 @@ class Database:
     ) -> None:
         self.path = path
         self.orchestrator_id = orchestrator_id
+        self.engine = ENGINE
         # A deque hands each connection to one thread alone.
         self._connected = deque([] if connected is None else [connected])
 
@@ -229,10 +173,16 @@ class Database:
         # First used under the lock; who only reads does without.
         def connect() -> Any:
             connection = self._connect()
-            table_digests.watch(connection)
+            row_changes.watch(connection)
             return connection
 
         return _engine(connect, "BEGIN IMMEDIATE", 1, 0)
+
+    @cached_property
+    def store(self) -> Store:
+        from memgraph.store.sqlite.stores import SqliteStore
+
+        return SqliteStore(self.path, self.orchestrator_id)
 
     @contextmanager
     def read(self) -> Iterator[Snapshot]:
@@ -243,7 +193,7 @@ class Database:
         """
         self._require_open()
         with sqlite.translated_errors(), self._reader.connect() as connection, connection.begin():
-            yield Snapshot(connection)
+            yield Snapshot(connection, ENGINE)
 
     @contextmanager
     def write(
@@ -267,10 +217,10 @@ class Database:
             sqlite.translated_errors(),
             self._writer.connect() as connection,
         ):
-            self.require_same_file()
+            self.require_same_store()
             self._require_whole(connection)
             with self._waiting_for_disk(connection, durable), connection.begin():
-                transaction = Transaction(connection)
+                transaction = Transaction(connection, ENGINE)
                 yield transaction
                 state = table_digests.keep(transaction)
                 if state is not None:
@@ -313,13 +263,13 @@ class Database:
             sqlite.translated_errors(),
             self._writer.connect() as connection,
         ):
-            self.require_same_file()
+            self.require_same_store()
             raw = connection.connection.driver_connection
             try:
                 yield raw
             finally:
                 # Whoever changed ``temp_store`` dropped what watches it.
-                table_digests.watch(raw)
+                row_changes.watch(raw)
 
     def fold(self, *, after: int | None = None) -> None:
         """Fold the WAL into the file every so many commits, beside readers and a writer.
@@ -335,6 +285,21 @@ class Database:
         with sqlite.translated_errors(), self._reader.connect() as connection:
             driver: Any = connection.connection.driver_connection
             driver.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def cut(self, *, wait_ms: int) -> bool:
+        """Fold the WAL into the file and cut it to nothing; see ``engine.Database``."""
+        with self.exclusive() as raw:
+            return overwriting.fold(raw, wait_ms=wait_ms)
+
+    def rewrite(self) -> None:
+        """Write the file anew; see ``engine.Database``."""
+        with self.exclusive() as raw:
+            overwriting.vacuum(raw)
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of the file and of its WAL, by their names."""
+        files = (self.path, self.path.with_name(self.path.name + "-wal"))
+        return {each.name: each.stat().st_size for each in files if each.exists()}
 
     def close(self) -> None:
         """Close every connection. The last one to close folds the WAL into the file."""
@@ -366,7 +331,7 @@ class Database:
                 )
         self._size = size
 
-    def require_same_file(self) -> None:
+    def require_same_store(self) -> None:
         """Raises DatabaseMissing, DatabaseReplaced: what was opened is not there any more."""
         # A file renamed or unlinked under open connections takes commits that nobody will see.
         if file_identity(self.path) != self._identity:

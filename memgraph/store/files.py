@@ -1,0 +1,106 @@
+"""Files that processes share: locks between them, and files that are either whole or not there."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkstemp
+
+from memgraph.errors import DatabaseBusy, DatabaseMissing, StorageError
+from memgraph.paths import naming_full_disk, take_free_name
+
+LOCK_TIMEOUT_S = 60.0
+FIRST_PAUSE_S = 0.0002
+LONGEST_PAUSE_S = 0.001
+
+
+class FileLock:
+    """An advisory lock on a file, between processes (flock); not re-entrant."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @contextmanager
+    def held(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+        """Hold the lock for the block.
+
+        Raises:
+            DatabaseBusy: another process has held it for all of ``timeout_s``.
+            DatabaseMissing, StorageError: the folder is gone, or the file cannot be made.
+        """
+        handle = self._open()
+        try:
+            self._acquire(handle, time.monotonic() + timeout_s)
+            yield
+        finally:
+            os.close(handle)
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            return os.open(self._path, flags, 0o600)
+        except FileNotFoundError:
+            raise DatabaseMissing(f"the folder of {self._path} is gone") from None
+        except OSError as error:
+            name = errno.errorcode.get(error.errno or 0, "unknown")
+            raise StorageError(f"{self._path} cannot be locked ({name})", errno=name) from error
+
+    def _acquire(self, handle: int, deadline: float) -> None:
+        pause = FIRST_PAUSE_S
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                # A blocking flock has no timeout: a stopped process would stop all others.
+                if time.monotonic() >= deadline:
+                    raise DatabaseBusy(
+                        "another process holds the database; try again", lock=str(self._path)
+                    ) from None
+                time.sleep(pause)
+                pause = min(pause * 1.5, LONGEST_PAUSE_S)
+            else:
+                return
+
+
+@contextmanager
+def draft_beside(target: Path) -> Iterator[Path]:
+    """An empty file of mode 600 in the folder of ``target``; what is left of it is removed."""
+    with naming_full_disk(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = mkstemp(prefix=f".{target.name}-", suffix=".draft", dir=target.parent)
+        os.close(handle)
+    draft = Path(name)
+    try:
+        with naming_full_disk(target.parent):
+            yield draft
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def publish(draft: Path, target: Path, *, force: bool) -> None:
+    """Make a finished draft durable and give it its name.
+
+    Raises:
+        Conflict: there is something already, and ``force`` is not set.
+    """
+    fsync(draft)
+    if force:
+        draft.replace(target)
+    else:
+        take_free_name(draft, target)
+        draft.unlink(missing_ok=True)
+    fsync(target.parent)
+
+
+def fsync(path: Path) -> None:
+    """Make a file, or the names in a folder, durable."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,109 @@
+"""SQLite's dialect: how it renders what ``memgraph.store.statements`` leaves to an engine."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pysqlite3.dbapi2 as driver
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.ext.compiler import compiles
+
+from memgraph.store.statements import (
+    Construct,
+    Element,
+    Greatest,
+    LastNumber,
+    Least,
+    Member,
+    OrderedJoin,
+    Place,
+    Unindexed,
+)
+from memgraph.store.text_index import PhraseMatches
+
+
+class _Compiler(SQLiteCompiler):
+    def visit_bindparam(self, bindparam: Any, *rest: Any, **options: Any) -> Any:
+        # A ``value`` has none yet: it is required.
+        if not bindparam.required:
+            options["literal_binds"] = True
+        return super().visit_bindparam(bindparam, *rest, **options)  # type: ignore[no-untyped-call]
+
+    def visit_unary(self, unary: Any, *rest: Any, **options: Any) -> Any:
+        text = super().visit_unary(unary, *rest, **options)  # type: ignore[no-untyped-call]
+        if unary.operator is sa.sql.operators.exists:
+            # Where all columns are named, an index that has those in question would not do.
+            return text.replace("EXISTS (SELECT * ", "EXISTS (SELECT 1 ", 1)
+        return text
+
+    def get_from_hint_text(self, table: Any, text: Any) -> Any:  # noqa: ARG002
+        return text
+
+
+class _Dialect(SQLiteDialect_pysqlite):
+    statement_compiler = _Compiler
+    supports_statement_cache = True
+
+
+DIALECT: Final = _Dialect(paramstyle="named", dbapi=driver)
+
+
+def _arguments(construct: Construct, compiler: Any, options: Any) -> list[str]:
+    return [compiler.process(each, **options) for each in construct.clauses]
+
+
+@compiles(OrderedJoin, "sqlite")
+def _cross_join(join: OrderedJoin, compiler: Any, **options: Any) -> str:
+    inner = options | {"asfrom": True, "from_linter": None}
+    left = join.left._compiler_dispatch(compiler, **inner)
+    right = join.right._compiler_dispatch(compiler, **inner)
+    on = compiler.process(join.onclause)
+    return f"{left} CROSS JOIN {right} ON {on}"
+
+
+@compiles(Unindexed, "sqlite")
+def _unindexed(construct: Unindexed, compiler: Any, **options: Any) -> str:
+    [column] = _arguments(construct, compiler, options)
+    return f"+{column}"
+
+
+@compiles(Greatest, "sqlite")
+def _greatest(construct: Greatest, compiler: Any, **options: Any) -> str:
+    return f"max({', '.join(_arguments(construct, compiler, options))})"
+
+
+@compiles(Least, "sqlite")
+def _least(construct: Least, compiler: Any, **options: Any) -> str:
+    return f"min({', '.join(_arguments(construct, compiler, options))})"
+
+
+@compiles(Member, "sqlite")
+def _member(construct: Member, compiler: Any, **options: Any) -> str:
+    column, key = construct.clauses
+    return f"({compiler.process(column, **options)} ->> '$.{key.value}')"
+
+
+@compiles(Element, "sqlite")
+def _element(construct: Element, compiler: Any, **options: Any) -> str:
+    array, index = _arguments(construct, compiler, options)
+    return f"({array} ->> {index})"
+
+
+@compiles(LastNumber, "sqlite")
+def _last_number(construct: LastNumber, compiler: Any, **options: Any) -> str:
+    [name] = _arguments(construct, compiler, options)
+    return f"(SELECT seq FROM sqlite_sequence WHERE name = {name})"
+
+
+@compiles(PhraseMatches, "sqlite")
+def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> str:
+    [match] = (compiler.process(each, **options) for each in construct.clauses)
+    return f"(SELECT rowid AS pk, rank FROM memory_fts WHERE memory_fts MATCH {match})"
+
+
+@compiles(Place, "sqlite")
+def _place(place: Place, compiler: Any, **options: Any) -> str:
+    rowid = sa.column("rowid", sa.Integer, _selectable=place.table)
+    return str(compiler.process(rowid, **options))

@@ -1,0 +1,131 @@
+"""A file of SQLite as a ``memgraph.store.engine.Store``."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from memgraph.errors import DatabaseForeign
+from memgraph.store.engine import Store, Upgraded
+from memgraph.store.files import draft_beside, publish
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.sqlite import copies, provisioning
+from memgraph.store.sqlite.database import SqliteDatabase
+from memgraph.store.sqlite.engine import ENGINE
+
+if TYPE_CHECKING:
+    from sqlmodel import Session
+
+    from memgraph.config.schema import StorageSettings
+
+
+class SqliteStore:
+    """One orchestrator's file, or a draft of it.
+
+    Args:
+        path: of the file; its WAL and its lock lie beside it.
+    """
+
+    engine = ENGINE
+
+    def __init__(self, path: Path, orchestrator_id: str) -> None:
+        self.path = path
+        self.orchestrator_id = orchestrator_id
+
+    def files(self) -> tuple[Path, ...]:
+        beside = (self.path.with_name(f"{self.path.name}{suffix}") for suffix in ("-wal", "-shm"))
+        return self.path, *beside
+
+    def exists(self) -> bool:
+        return os.path.lexists(self.path)
+
+    def require_free(self) -> None:
+        provisioning.require_free(self.path)
+
+    def create(self, *, dimensions: int, now_ms: int) -> None:
+        provisioning.create(self.path, self.orchestrator_id, dimensions=dimensions, now_ms=now_ms)
+
+    def open(self, settings: StorageSettings) -> SqliteDatabase:
+        return provisioning.open_database(
+            self.path,
+            self.orchestrator_id,
+            synchronous=settings.synchronous,
+            busy_timeout_ms=settings.busy_timeout_ms,
+        )
+
+    def session(self, settings: StorageSettings) -> Session:
+        return provisioning.reading_session(
+            self.path, self.orchestrator_id, busy_timeout_ms=settings.busy_timeout_ms
+        )
+
+    def upgrade(
+        self, *, first: Callable[[], None] = lambda: None, key: bytes | None = None
+    ) -> Upgraded:
+        return provisioning.upgrade(self.path, self.orchestrator_id, first=first, key=key)
+
+    def locked(self) -> AbstractContextManager[None]:
+        return provisioning.provisioning_lock(self.path)
+
+    def inspect(self) -> AbstractContextManager[Snapshot]:
+        return provisioning.inspected(self.path)
+
+    def alone(self) -> AbstractContextManager[Transaction]:
+        return provisioning.alone(self.path)
+
+    def back_up(
+        self,
+        file: Path,
+        *,
+        force: bool = False,
+        stamp: Callable[[Transaction], None] | None = None,
+        check: Callable[[Snapshot], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> int:
+        with draft_beside(file) as draft:
+            try:
+                copies.copy_online(self.path, draft, progress)
+                if stamp is not None:
+                    with provisioning.alone(draft) as transaction:
+                        stamp(transaction)
+                if check is not None:
+                    with provisioning.inspected(draft) as snapshot:
+                        check(snapshot)
+                size = draft.stat().st_size
+                publish(draft, file, force=force)
+            finally:
+                copies.remove_side_files(draft)
+        return size
+
+    @contextmanager
+    def draft(self, folder: Path) -> Iterator[Store]:
+        # A name that begins with a dot is no orchestrator's.
+        with TemporaryDirectory(prefix=".draft-", dir=folder) as made:
+            yield SqliteStore(Path(made) / self.path.name, self.orchestrator_id)
+
+    def take(self, file: Path) -> str:
+        if file.with_name(file.name + "-wal").exists():
+            raise DatabaseForeign(
+                f"beside {file} lies a WAL: it is a database in use, no backup;"
+                " run: memgraph backup",
+                path=str(file),
+            )
+        copies.copy_file(file, self.path)
+        with self.path.open("rb") as copied:
+            return hashlib.file_digest(copied, "sha256").hexdigest()
+
+    def admit(self, *, of_any: bool, key: bytes | None) -> str:
+        return provisioning.admit(self.path, None if of_any else self.orchestrator_id, key=key)
+
+    def publish(
+        self, draft: Store, *, aside: Path | None = None, files: Sequence[str] = ()
+    ) -> bool:
+        assert isinstance(draft, SqliteStore)
+        copies.use_wal(draft.path)
+        moved = [] if aside is None else copies.move_aside(self.path, aside, files)
+        publish(draft.path, self.path, force=False)
+        return bool(moved)
