@@ -258,4 +258,4 @@ def replacing(table: sa.Table) -> sa.Insert:
 
 def last_number(table: sa.Table) -> sa.Select[Any]:
     """Select the highest key that a table's rows ever had, also removed ones; NULL: it had none."""
-    return sa.select(LastNumber(sa.literal(table.name), type_=sa.Integer()))
+    return sa.select(LastNumber(sa.literal(table.name, sa.Text()), type_=sa.Integer()))
