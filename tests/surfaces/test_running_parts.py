@@ -11,7 +11,9 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
@@ -142,6 +144,15 @@ def test_figures_tell_of_each_way_to_stand_also_of_none() -> None:
     assert 'memgraph_orchestrators{status="disabled"} 1.0' in first
     assert 'memgraph_orchestrators{status="ready"} 0.0' in first
     assert 'memgraph_orchestrators{status="disabled"} 0.0' in figures(meters)
+
+
+def test_the_root_leads_to_the_console(tmp_path: Path) -> None:
+    def app_of(gate: Gate) -> Any:
+        return application(gate, gate.service.settings().memory.server)
+
+    with serving(tmp_path / "root", app_of=app_of) as served:
+        answer = httpx.get(f"{served.url}/")
+    assert (answer.status_code, answer.headers["location"]) == (307, "/console/")
 
 
 def test_neither_figures_nor_lines_repeat_what_a_request_holds(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from memgraph import __version__
@@ -134,8 +136,18 @@ def create_app(
         # Their addresses are whole. Included ones would be looked up twice for every request.
         app.router.routes.extend(router.routes)
     app.router.routes.extend(_heads())
+    app.add_route("/docs", _docs, include_in_schema=False)
+    if pages is not None:
+        home = f"{pages.place}/"
+        app.add_route("/", lambda _request: RedirectResponse(home), include_in_schema=False)
     app.state.known = Known(openapi)
     return app
+
+
+def _docs(_request: Request) -> Response:
+    from memgraph.surfaces.http import reference
+
+    return HTMLResponse(reference.page(), headers={"Content-Security-Policy": reference.POLICY})
 
 
 @cache

@@ -1,0 +1,120 @@
+"""The image and what runs it, read as their tools would: no container engine is needed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from memgraph.config.loading import load_settings
+from memgraph.surfaces.cli.app import run
+
+ROOT = Path(__file__).resolve().parents[2]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+IMAGE = f"memgraph-memory:{VERSION}"
+VARIABLE = "MEMGRAPH_MEMORY__"
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The instructions of the Dockerfile with their arguments, lines joined."""
+    text = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return [(each.split(None, 1)[0], each.split(None, 1)[1].strip()) for each in lines]
+
+
+def compose() -> dict[str, Any]:
+    return yaml.safe_load((ROOT / "examples/containers/compose.yaml").read_text("utf-8"))
+
+
+def manifests() -> dict[str, Any]:
+    text = (ROOT / "examples/kubernetes/memgraph.yaml").read_text("utf-8")
+    return {each["kind"]: each for each in yaml.safe_load_all(text)}
+
+
+def last(name: str) -> str:
+    return [argument for instruction, argument in instructions() if instruction == name][-1]
+
+
+def runs(*arguments: str) -> None:
+    """Check that the command line knows a command and its options; it is not run."""
+    assert run([*arguments, "--help"]) == 0
+
+
+def test_the_image_is_pinned_not_root_and_has_a_health_check() -> None:
+    bases = [argument.split()[0] for name, argument in instructions() if name == "FROM"]
+    assert all(base.startswith("python:3.") and base.endswith("-slim") for base in bases)
+    assert last("USER") == "10001:10001"
+    names = [name for name, _ in instructions()]
+    assert names.index("USER") > names.index("RUN")
+    assert "/healthz" in last("HEALTHCHECK")
+    entry, command = json.loads(last("ENTRYPOINT")), json.loads(last("CMD"))
+    assert entry == ["memgraph"]
+    runs(*command)
+
+
+def test_the_build_takes_what_the_package_needs_and_nothing_else() -> None:
+    lines = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    taken = {line[1:] for line in lines if line.startswith("!")}
+    sdist = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    included = sdist["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert taken == {each.lstrip("/") for each in included} | {"pyproject.toml", "constraints.txt"}
+    assert all((ROOT / each).exists() for each in taken)
+
+
+def test_compose_confines_the_server_and_keeps_its_volume() -> None:
+    document = compose()
+    service = document["services"]["memgraph"]
+    assert service["image"] == IMAGE
+    assert (ROOT / "examples/containers" / service["build"]["context"]).resolve() == ROOT
+    assert service["read_only"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["tmpfs"] == ["/tmp"]
+    [volume] = [each.split(":") for each in service["volumes"]]
+    assert volume == [*document["volumes"], last("VOLUME")]
+    runs(*service["command"])
+
+
+def test_the_manifests_fit_together_and_confine_every_container() -> None:
+    objects = manifests()
+    pod = objects["Deployment"]["spec"]["template"]
+    labels = pod["metadata"]["labels"]
+    assert objects["Service"]["spec"]["selector"] == labels
+    assert objects["Deployment"]["spec"]["selector"]["matchLabels"] == labels
+    assert objects["Deployment"]["spec"]["strategy"] == {"type": "Recreate"}
+    assert pod["spec"]["securityContext"]["runAsUser"] == 10001
+    claims = [
+        each["persistentVolumeClaim"]["claimName"]
+        for each in pod["spec"]["volumes"]
+        if "persistentVolumeClaim" in each
+    ]
+    assert claims == [objects["PersistentVolumeClaim"]["metadata"]["name"]]
+    volumes = {each["name"] for each in pod["spec"]["volumes"]}
+    containers = [*pod["spec"]["initContainers"], *pod["spec"]["containers"]]
+    for container in containers:
+        assert container["image"] == IMAGE
+        assert {each["name"] for each in container["volumeMounts"]} == volumes
+        confined = container["securityContext"]
+        assert confined["readOnlyRootFilesystem"]
+        assert not confined["allowPrivilegeEscalation"]
+        assert confined["capabilities"] == {"drop": ["ALL"]}
+    runs(*containers[-1]["args"])
+    made = shlex.split(containers[0]["args"][0].partition("||")[2])
+    assert made[0] == "memgraph"
+    runs(*made[1:])
+
+
+@pytest.mark.parametrize("place", ["compose", "kubernetes"])
+def test_what_is_set_is_a_setting(place: str, tmp_path: Path) -> None:
+    if place == "compose":
+        environ = compose()["services"]["memgraph"]["environment"]
+    else:
+        pod = manifests()["Deployment"]["spec"]["template"]["spec"]
+        environ = {each["name"]: each["value"] for each in pod["containers"][0]["env"]}
+    chosen = {name: value for name, value in environ.items() if name.startswith(VARIABLE)}
+    settings = load_settings(tmp_path, environ=chosen)
+    assert "memgraph" in settings.memory.server.allowed_hosts
