@@ -13,7 +13,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import insert
+
+# PostgreSQL's own would load all its drivers; INSERT … ON CONFLICT is the same in either.
+from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.sql.functions import FunctionElement, GenericFunction
 from sqlalchemy.sql.selectable import Join
 
