@@ -9,7 +9,7 @@ AGENTS := .venv/adapters/openai-agents
 # There litellm is really missing.
 AGENTS_TESTS := tests/surfaces/adapters/openai_agents tests/providers/test_litellm_missing.py
 
-.PHONY: demo orchestrator test lint types types-adapters layers migrations browser unit adapters dist \
+.PHONY: demo orchestrator test lint types types-adapters layers migrations browser unit adapters docs dist \
     format clean
 
 demo: $(RUNTIME)
@@ -20,7 +20,7 @@ orchestrator: $(RUNTIME)
 	rm -rf .orchestrator
 	$(BIN)/python -m examples.orchestrator --story examples/orchestrator/story.txt
 
-test: lint types layers migrations unit adapters dist
+test: lint types layers migrations unit adapters docs dist
 
 $(RUNTIME): pyproject.toml benchmarks/pyproject.toml constraints.txt
 	@echo "Making .venv with $(PYTHON)"
@@ -81,6 +81,10 @@ unit: $(STAMP) browser
 # What these tests need is there, or they fail; elsewhere they are skipped.
 adapters: $(AGENTS)/.made
 	MEMGRAPH_ADAPTER=openai-agents $(AGENTS)/bin/python -m pytest $(AGENTS_TESTS)
+
+# The site in build/site; a link that leads nowhere fails.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --config-file docs/site/mkdocs.yml
 
 # What a user gets: the wheel in an environment with nothing else, without pip itself.
 dist: $(STAMP)
