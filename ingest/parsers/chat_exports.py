@@ -37,7 +37,15 @@ class _Node:
 
 def is_chatgpt(value: Any) -> bool:
     """Return True for ChatGPT's ``conversations.json``, or one conversation of it."""
-    return any(isinstance(each.get("mapping"), dict) for each in _conversations(value))
+    return any(_is_tree(each.get("mapping")) for each in _conversations(value))
+
+
+def _is_tree(mapping: Any) -> bool:
+    """Return True for nodes that hold a message, or for none at all."""
+    return isinstance(mapping, dict) and (
+        not mapping
+        or any(isinstance(node, dict) and "message" in node for node in mapping.values())
+    )
 
 
 def is_claude(value: Any) -> bool:

@@ -124,7 +124,8 @@ FILLED: Final = re.compile(
     r"night|year|week|month|hour|child|kid|son|sister|brother|daughter|cat|dog))\b|\bsuch as\b"
     r"|\bboth (?:of )?(?:my|our|the)\b|\banother (?!one|at|in|on|from|for|to|with)\w+|"
     r"\bthe same \w+ as\b|\bboth (?=.* and )|\bone (?!(?:is|was|of|that|has|and|or|for|in|on|at|"
-    r"to|with|which|who|i|we|you|more)\b)[a-z]{3,}|\beither(?=[,.!]|$)|\bkeep (?:it|them)\b"
+    r"to|with|which|who|i|we|you|more)\b)[a-z]{3,}|\beither(?=[,.!]|$)|\bkeep (?:it|them)\b|"
+    r"(?:n't|\bnot|\bnever|\bno) [\w-]+ (?:[\w-]+ )+any more\b"
 )
 DETERMINER: Final = re.compile(r"\b(?:the|an?|every|each|no)(?: [\w-]+){0,2} $", re.IGNORECASE)
 PERSONAL: Final = re.compile(r"(?:s?he|him|hers?|his)(?:'\w+)?$")

@@ -282,6 +282,10 @@ def _slot(
         and (one[0].kind == "prep") != (other[0].kind == "prep")
     ):
         return None
+    # "open until 6" and "open from 10" tell two ends of one time.
+    bounds, other_bounds = ({t.key for t in tokens} & _BOUNDS for tokens in (one, other))
+    if bounds and other_bounds and bounds != other_bounds:
+        return None
     one, other = bare(one), bare(other)
     if not one or not other:
         return None
@@ -310,6 +314,7 @@ def _slot(
     return _finding(b, reason) if _takes_one(a, b, left[0], one, other) else None
 
 
+_BOUNDS: Final = frozenset({"from", "until", "till", "before", "after", "since"})
 _CIRCUMSTANCE_PREPS: Final = frozenset({"in", "for", "on", "during"})
 
 

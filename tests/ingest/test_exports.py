@@ -294,6 +294,7 @@ def test_memories_of_mem0_are_facts_about_their_user(value: Any) -> None:
         {"mapping": [], "current_node": "x"},
         {"service": "api", "db": {"host": "h"}},
         {"name": "Ann", "port": 80},
+        {"mapping": {"Ann": {"town": "Oslo"}}},
         [{"name": "Ann", "tags": ["a"]}, {"name": "Bo", "tags": []}],
         [{"name": "Ann"}, {"town": "Oslo"}],
         [1, 2, 3],

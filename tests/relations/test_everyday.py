@@ -351,6 +351,7 @@ Rex is our dog. | Bella is our dog.
 Kai is our neighbour. | Ina is our neighbour.
 The log level is set to debug in staging. | The log level is set to warning in production.
 Our son is called Jonas. | Our son is called Lukas.
+The library is open until 6. | The library is open from 10.
 """
 SAME = """
 The cache holds entries for 3600 seconds. | The cache holds entries for one hour.
