@@ -25,12 +25,6 @@ def find_change(a: Sentence, b: Sentence) -> Finding | None:
         return None
     if b.mode:
         return None
-    if a.mode == "not" and a.tokens[a.verb].key == "have" and verb.key in lexicon.GAINS:
-        same = content(a.subject) - AGENTS == content(b.subject) - AGENTS
-        gained = content(a.tokens[a.verb + 1 :])
-        if same and b.past and gained and gained <= content(_object(b)):
-            return Finding(Relation.UPDATES, f"it is there now: {verb.text}", changed=True)
-        return None
     if verb.key in lexicon.ENDS and (found := _ended(a, b)) is not None:
         return found
     return _moved(a, b) if verb.key in lexicon.MOVES else None

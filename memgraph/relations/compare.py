@@ -54,7 +54,6 @@ def _compared(a: Sentence, b: Sentence) -> Finding | None:
     if ": " in a.text and ": " in b.text:
         return None
     a, b = _with_verb(a, b), _with_verb(b, a)
-    b = _done_again(a, b)
     if a.verb < 1 or b.verb < 1 or max(len(a.tokens), len(b.tokens)) > _MOST_TOKENS:
         return None
     if a.deictic or b.deictic:
@@ -102,17 +101,6 @@ def _with_verb(a: Sentence, b: Sentence) -> Sentence:
     return replace(a, verb=places[0]) if places else a
 
 
-def _done_again(a: Sentence, b: Sentence) -> Sentence:
-    """Return "is now painted" for "was repainted" beside "is painted"; else ``b``."""
-    if a.verb < 1 or b.verb < 1 or b.mode:
-        return b
-    verb = a.tokens[a.verb]
-    if b.tokens[b.verb].key != f"re{verb.key}" or a.passive != b.passive:
-        return b
-    tokens = (*b.tokens[: b.verb], verb, *b.tokens[b.verb + 1 :])
-    return replace(b, tokens=tokens, past=False, changed=True)
-
-
 def _role_first(a: Sentence) -> Sentence:
     """Return "our treasurer is Ann" for "Ann is our treasurer"; ``a`` for another shape."""
     if a.verb < 1 or a.mode or a.past or a.tokens[a.verb].key != "be":
@@ -132,10 +120,7 @@ def _role_first(a: Sentence) -> Sentence:
     return replace(a, tokens=(*role, a.tokens[a.verb], *names), verb=len(role))
 
 
-_DEFINITE_ROLE: Final = re.compile(
-    r"\b(?:is|are|became|become)(?: (?:now|still|currently))? (?:the|our|my) "
-    r"|\b(?:elected|appointed|voted|took over as|taken over as) "
-)
+_DEFINITE_ROLE: Final = re.compile(r"\b(?:is|are)(?: (?:now|still|currently))? (?:the|our|my) ")
 _AGENT_NOUN: Final = re.compile(
     r"(?:er|or|ist|ant|ian|man|woman|person|chief|head|lead|chair|host|boss|president|contact)$"
 )
@@ -295,6 +280,9 @@ def _slot(
     reason = f"same subject and attribute, other value: {shown(one)} / {shown(other)}"
     kinds, other_kinds = [t.kind for t in one], [t.kind for t in other]
     if set(kinds) & TIMES and not set(kinds) <= TIMES:
+        return None
+    # "in the garden" and "on 14 June" are place and time of one wedding.
+    if bool(set(kinds) & TIMES) != bool(set(other_kinds) & TIMES):
         return None
     if (a.tokens[left[0] - 1].key == "to") != (b.tokens[right[0] - 1].key == "to"):
         return None

@@ -318,8 +318,7 @@ SINGLE: Final = _stems(
     "sit park deploy happen default point resolve listen bind publish track manage own "
     "lead maintain authenticate bank cost take_place hold train bear found place terminate house "
     "study_at work serve run_by schedule print render expire seat stand book bill commute come "
-    "depart arrive be supply provide teach insure register enrol sort pay heat power lodge moor "
-    "dock licence license audit clean set assign"
+    "depart arrive be supply provide teach sort heat assign"
 )
 """Verbs whose place or complement (with a preposition, or after a passive) is one at a time."""
 
@@ -426,7 +425,6 @@ MOVES: Final = {
          "leave last"),
         ("postpone reschedule delay adjourn shift", "be begin end open close leave take "
          "happen schedule plan place arrive start"),
-        ("prolong renew", "be end expire run last have"),
         ("raise lower reduce increase extend shorten cut grow shrink rise fall drop double halve "
          "expand jump climb sink", "be have cost last take need hold grant contain seat "
          "run charge employ keep pay get allow expire stand count weigh end"),
@@ -438,8 +436,6 @@ MOVES: Final = {
 }  # fmt: skip
 """Verbs of a change towards something, and the verbs of the state that they change."""
 
-GAINS: Final = _stems("get find hire buy adopt install receive build obtain employ rent lease")
-"""Verbs by which somebody comes to have what there was not."""
 ENDS: Final = _stems(
     "leave quit resign return stop drop cancel abandon retire decommission remove delete sell "
     "lose scrap revoke "

@@ -92,19 +92,10 @@ _PHRASES: Final = tuple(
          r"\b(?:is|are|am) able to\b", " can "),
         ("to",
          r"\b(?:has|have|need|needs) to\b|\b(?:is|are|am) (?:required|obliged) to\b", " must "),
-        ("new",
-         r"^(?:(I)|we) (?:have|got|have got) a new ([a-z][\w ]{2,30}?)(?:,| called| named)?"
-         r" (?=[A-Z][\w. ]+$)", r"our \1 \2 is now "),
         ("used",
          r"\b(?:used to)\b", " formerly "),
-        ("all",
-         r",? (?:after|at) all(?=[.,!]?$)", ""),
         ("half",
          r"\bevery half(?:-| an )?(?: )?hour\b", "every 30 minutes"),
-        ("elected appointed voted became become took taken",
-         r"\b(?:(?:was|has been|were) (?:elected|appointed|voted)(?: as)?"
-         r"|(?:became|has become)(?= (?:the|our|my)\b)|(?:took|has taken) over as)"
-         r"(?: (?:the|our|my))?(?: new)?(?= [a-z])(?! an? )", "is now the"),
         ("these present moment now here by meanwhile "
          "meantime as nowadays lately recently from for last",
          r"\b(?:these days|at (?:present|the moment)|from (?:now|here) on|by now|meanwhile|"

@@ -152,14 +152,10 @@ The lease hasn't been signed. | The lease was signed this morning.
 We're flying to Malta in June. | We cancelled the flights to Malta.
 Bea is the goalkeeper. | Sanne is the goalkeeper.
 Fatima is our contact at the bank. | Our contact at the bank is Mr Jonsson now.
-The mayor of Elmstadt is Greta Holm. | Jonas Weber was elected mayor of Elmstadt.
 Our internet provider is Telstar. | We switched our internet provider to Nordnet.
 The lease ends in June. | The lease was extended until December.
-The kitchen is painted yellow. | The kitchen was repainted white.
 The firewall blocks port 25. | The firewall no longer blocks port 25.
 The dashboard refreshes every minute. | The dashboard refreshes every five minutes.
-Nadia is allergic to peanuts. | Nadia is not allergic to peanuts after all.
-Our band has no drummer. | Our band found a drummer.
 The bin is emptied on Mondays. | The bin is emptied on Fridays.
 """
 COMPATIBLE = """
@@ -349,9 +345,9 @@ The motion detector is on. | I bought my own cello and returned the borrowed one
 All services must use TLS. | TLS is terminated at the load balancer.
 Rex is our dog. | Bella is our dog.
 Kai is our neighbour. | Ina is our neighbour.
-The log level is set to debug in staging. | The log level is set to warning in production.
 Our son is called Jonas. | Our son is called Lukas.
 The library is open until 6. | The library is open from 10.
+Our wedding will be in the garden. | The wedding is on 14 June.
 """
 SAME = """
 The cache holds entries for 3600 seconds. | The cache holds entries for one hour.
