@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from memgraph.classification.types import TypeClassifier
 from memgraph.errors import Conflict
 from memgraph.model.enums import (
     CapturedBy,
@@ -43,6 +42,7 @@ from memgraph.store import jobs, memories
 from memgraph.store.entities import ENTITY_NAMES
 
 if TYPE_CHECKING:
+    from memgraph.classification.types import TypeClassifier
     from memgraph.consolidation.echo_filter import Repeated
     from memgraph.service.opened import Opened
 
@@ -58,6 +58,8 @@ def local_embedding() -> EmbeddingProvider:
 
 @cache
 def type_classifier() -> TypeClassifier:
+    from memgraph.classification.types import TypeClassifier  # loads numpy
+
     return TypeClassifier(local_embedding().embed)
 
 
