@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Any
 
 from memgraph.client.calls import Call, Read, part_of, segment, typed, value_of
-from memgraph.client.files import Place, Time, moment, plain
+from memgraph.client.files import Place, Time, moment
+from memgraph.client.operations import remote
 from memgraph.client.words import word
 from memgraph.errors import InvalidInput
-from memgraph.model.access import StoreHealth
 from memgraph.model.context import Issued
-from memgraph.model.entities import EntityInfo, EntityProfile, EntityProposal
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, ShownStatus
 from memgraph.model.graph import ContradictionPage, Subgraph, Trace
-from memgraph.model.influence import Grounds, Impact, SourceLines
 from memgraph.model.jobs import ExpiringReport, Relevant
 from memgraph.model.recall import Bundle, RecallRequest
-from memgraph.model.receipts import (
-    BulletinHistory,
-    Receipt,
-    ReceiptList,
-    Replay,
-    StoredBulletin,
-)
-from memgraph.model.remote import EntityList, EntityProposals, LatestReflection, MemoryPage
+from memgraph.model.remote import LatestReflection, MemoryPage
 from memgraph.model.values import Memory, validated
+from memgraph.service.handle_auditing import (
+    AuditingHandle,
+    InfluenceHandle,
+    ReceiptsHandle,
+)
+from memgraph.service.handle_entities import EntitiesHandle
 
 _MEMORIES: Read[Sequence[Memory]] = part_of(MemoryPage, lambda page: page.items)
-_ENTITIES: Read[Sequence[EntityInfo]] = part_of(EntityList, lambda page: page.items)
-_PROPOSALS: Read[Sequence[EntityProposal]] = part_of(EntityProposals, lambda page: page.items)
 _REFLECTION: Read[Memory | None] = part_of(LatestReflection, lambda told: told.memory)
 
 _ISSUED = typed(Issued)
@@ -210,32 +204,9 @@ class AskingWords(Place):
         """Return the latest weekly reflection that the key may see; None: there is none."""
         return self._get("/reflection", _REFLECTION)
 
-    @word
-    def entities(self, *, prefix: str = "", limit: int = 50) -> Call[Sequence[EntityInfo]]:
-        """Return entities, most mentioned first. ``limit`` is 1..1000.
-
-        Args:
-            prefix: the beginning of one of their names, in any case.
-        """
-        return self._get("/entities", _ENTITIES, prefix=prefix or None, limit=limit)
-
-    @word
-    def entity_proposals(self) -> Call[Sequence[EntityProposal]]:
-        """Return the model's nightly proposals: names that may mean a known entity."""
-        return self._get("/entities/proposals", _PROPOSALS)
-
-    @word
-    def get_entity_info(self, name_or_id: str, *, limit: int = 10) -> Call[EntityProfile]:
-        """Return an entity's profile, by its id, its name, an alias or a nickname.
-
-        Args:
-            limit: memories at most, 0..100.
-
-        Raises:
-            NotFound: no memory that the key may see names it.
-        """
-        fields = {"name": name_or_id, "limit": limit}
-        return self._look("/entities/info", fields, value_of(EntityProfile))
+    entities = remote(EntitiesHandle.entities)
+    entity_proposals = remote(EntitiesHandle.entity_proposals)
+    get_entity_info = remote(EntitiesHandle.get_entity_info)
 
     @word
     def visible_counts(self) -> Call[dict[str, dict[str, int]]]:
@@ -246,151 +217,22 @@ class AskingWords(Place):
 class FollowingWords(Place):
     """The methods that follow a memory; they require the permission audit."""
 
-    @word
-    def impact(
-        self, memory_id: str, *, max_nodes: int = 1_000, as_of: Time | None = None
-    ) -> Call[Impact]:
-        """Return every recall, context, bulletin, run and derived memory that a memory reached.
-
-        Args:
-            max_nodes: 1..10,000 derived memories, and as many receipts; ``cut`` is True when there
-                are more.
-            as_of: what it had reached by then; None: by now.
-
-        Raises:
-            NotFound: there is no such memory that the key may see, or there was none then.
-        """
-        path = f"/memories/{segment(memory_id)}/impact"
-        return self._get(path, value_of(Impact), max_nodes=max_nodes, as_of=moment(as_of))
-
-    @word
-    def grounds(
-        self,
-        memory_id: str | None = None,
-        *,
-        workflow_run_id: str | None = None,
-        max_nodes: int = 1_000,
-        lines: int = 0,
-    ) -> Call[Grounds]:
-        """Return all evidence of a memory, or of a run of a workflow.
-
-        Args:
-            memory_id, workflow_run_id: one of them.
-            max_nodes: 1..10,000 memories, and as many receipts; ``cut`` is True when there are
-                more.
-            lines: 0..1,000 memories whose source lines are read as well.
-
-        Raises:
-            NotFound: there is no such memory that the key may see, or no receipt and no memory of
-                such a run.
-            InvalidInput: both or none are named, or a bound is out of range.
-        """
-        return self._get(
-            "/grounds",
-            value_of(Grounds),
-            memory_id=memory_id,
-            workflow_run_id=workflow_run_id,
-            max_nodes=max_nodes,
-            lines=lines,
-        )
-
-    @word
-    def source_lines(self, memory_id: str) -> Call[SourceLines]:
-        """Return what a memory was read from: its lines of the stored file, or turns.
-
-        Raises:
-            NotFound: there is no such memory that the key may see.
-        """
-        return self._get(f"/memories/{segment(memory_id)}/lines", value_of(SourceLines))
-
-
-_RECEIPT = typed(Receipt)
-_RECEIPTS = typed(ReceiptList)
+    impact = remote(InfluenceHandle.impact)
+    grounds = remote(InfluenceHandle.grounds)
+    source_lines = remote(InfluenceHandle.source_lines)
 
 
 class ReceiptWords(Place):
     """The methods for receipts; they require the permission audit."""
 
-    @word
-    def receipt(self, receipt_id: str) -> Call[Receipt]:
-        """Return what was handed out, and why. Raises NotFound."""
-        return self._get(f"/receipts/{segment(receipt_id)}", _RECEIPT)
-
-    @word
-    def receipts(
-        self,
-        *,
-        task_id: str | None = None,
-        workflow_run_id: str | None = None,
-        conversation_id: str | None = None,
-        purpose: str | None = None,
-        limit: int = 20,
-        before: str | None = None,
-    ) -> Call[ReceiptList]:
-        """Return the newest receipts of which the key may see every memory.
-
-        Args:
-            task_id, workflow_run_id, conversation_id, purpose: only receipts for these.
-            limit: 1..1000.
-            before: the last id of the page before.
-        """
-        return self._get(
-            "/receipts",
-            _RECEIPTS,
-            task_id=task_id,
-            workflow_run_id=workflow_run_id,
-            conversation_id=conversation_id,
-            purpose=purpose,
-            limit=limit,
-            before=before,
-        )
-
-    @word
-    def replay(self, receipt_id: str, *, query: str | None = None) -> Call[Replay]:
-        """Repeat the request of a receipt as of its moment, and compare the results.
-
-        Args:
-            query: the query, when the receipt keeps only its digest.
-
-        Raises:
-            NotFound: there is no such receipt that the key may see.
-            AccessDenied: the original reader saw more than the key does.
-            InvalidInput: the query is missing or another one; this kind of receipt cannot be
-                replayed.
-        """
-        path = f"/receipts/{segment(receipt_id)}/replay"
-        return self._look(path, plain({"query": query}), value_of(Replay))
-
-    @word
-    def bulletins(self, *, limit: int = 20, before: str | None = None) -> Call[BulletinHistory]:
-        """Return bulletins that were handed out to readers who saw no more than the key, newest
-        first.
-
-        Args:
-            limit: 1..1000.
-            before: the last id of the page before.
-        """
-        return self._get("/bulletins", value_of(BulletinHistory), limit=limit, before=before)
-
-    @word
-    def bulletin_issued(self, bulletin_id: str) -> Call[StoredBulletin]:
-        """Return a bulletin as it was handed out. Raises NotFound."""
-        return self._get(f"/bulletins/{segment(bulletin_id)}", value_of(StoredBulletin))
+    receipt = remote(ReceiptsHandle.receipt)
+    receipts = remote(ReceiptsHandle.receipts)
+    replay = remote(ReceiptsHandle.replay)
+    bulletins = remote(ReceiptsHandle.bulletins)
+    bulletin_issued = remote(ReceiptsHandle.bulletin_issued)
 
 
 class AuditingWords(Place):
     """The methods of an auditor; they require the permission audit."""
 
-    @word
-    def audit(self, *, fail_on: Sequence[str] = (), examples: int = 5) -> Call[StoreHealth]:
-        """Return rates of what the key sees: duplicates, contradictions, unsourced memories …
-
-        Args:
-            fail_on: limits, such as ``stale=0.05``, ``echo`` (none at all) or ``all``.
-            examples: 0..100, of each measure.
-
-        Raises:
-            InvalidInput: an invalid limit, or too many examples.
-        """
-        fields = {"fail_on": list(fail_on), "examples": examples}
-        return replace(self._look("/audit", fields, value_of(StoreHealth)), slow=True)
+    audit = remote(AuditingHandle.audit)

@@ -22,12 +22,13 @@ from memgraph.client.files import (
     moment,
     whole,
 )
+from memgraph.client.operations import remote
 from memgraph.client.words import course, word
 from memgraph.errors import InvalidInput, RemoteAnswerInvalid
-from memgraph.model.entities import EntityInfo
 from memgraph.model.enums import JobName
 from memgraph.model.jobs import JobPlan, JobRun, SessionReport
 from memgraph.model.remote import AuditReport, JobBoard, JobEnded, Status
+from memgraph.service.handle_entities import EntitiesHandle
 
 T = TypeVar("T")
 
@@ -102,53 +103,10 @@ class OperatingWords(Place):
         """Audit the database; problems are in the report. Requires the permission audit."""
         return replace(self._look("/verify", {}, _verified), slow=True)
 
-    @word
-    def merge_entities(self, into: str, other: str, *, reason: str) -> Call[EntityInfo]:
-        """Merge two entities: ``other`` becomes a name of ``into``. Journalled.
-
-        Raises:
-            NotFound: no memory that the key may see names one of them.
-            Conflict: a name may mean several (``details["candidates"]``), or they are one already.
-        """
-        fields = {"into": into, "other": other, "reason": reason}
-        return self._write("/entities/merge", fields, value_of(EntityInfo))
-
-    @word
-    def split_entity(self, entity: str, *, names: Sequence[str], reason: str) -> Call[EntityInfo]:
-        """Move some names of an entity to another entity; return that one. Journalled.
-
-        Raises:
-            NotFound: the key sees no such entity, or no such name of it.
-            Conflict: a name is the entity's own, or comes from the settings.
-            InvalidInput: no name, or more than 50.
-        """
-        fields = {"entity": entity, "names": list(names), "reason": reason}
-        return self._write("/entities/split", fields, value_of(EntityInfo))
-
-    @word
-    def protect_entity(
-        self, name_or_id: str, *, reason: str, protected: bool = True
-    ) -> Call[EntityInfo]:
-        """Protect the facts about an entity from decay. Journalled.
-
-        Raises:
-            NotFound: no memory that the key may see names it.
-            Conflict: the name may mean several (``details["candidates"]``).
-        """
-        fields = {"name": name_or_id, "protected": protected, "reason": reason}
-        return self._write("/entities/protect", fields, value_of(EntityInfo))
-
-    @word
-    def decide_entity_proposal(
-        self, proposal_id: str, *, accept: bool, reason: str
-    ) -> Call[EntityInfo]:
-        """Merge the entities of a proposal, or reject it for good; return the remaining one.
-
-        Raises:
-            NotFound: no such proposal is open for this key.
-        """
-        fields = {"proposal_id": proposal_id, "accept": accept, "reason": reason}
-        return self._write("/entities/decide", fields, value_of(EntityInfo))
+    merge_entities = remote(EntitiesHandle.merge_entities)
+    split_entity = remote(EntitiesHandle.split_entity)
+    protect_entity = remote(EntitiesHandle.protect_entity)
+    decide_entity_proposal = remote(EntitiesHandle.decide_entity_proposal)
 
     @course
     def export(

@@ -9,13 +9,13 @@ from typing import Any
 from memgraph.client.batches import store_all
 from memgraph.client.calls import Call, Read, Repeat, part_of, segment, value_of
 from memgraph.client.exchange import Course
-from memgraph.client.files import Place, Time, moment, plain
+from memgraph.client.files import Place, plain
+from memgraph.client.operations import remote
 from memgraph.client.words import course, word
 from memgraph.context.assembling import ConfirmationCallback, confirmed
 from memgraph.errors import ConfirmationMissing, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.model.enums import EdgeType
-from memgraph.model.graph import Case, Diff, History, StalePage
 from memgraph.model.remote import (
     EdgeId,
     Forgotten,
@@ -29,6 +29,7 @@ from memgraph.model.remote import (
 )
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome, validated
 from memgraph.rules.access import question_about
+from memgraph.service.handle_auditing import CasesHandle, HistoryHandle
 
 MEMORY_ID: Read[str] = part_of(MemoryId, lambda told: told.memory_id)
 OUTCOME: Read[Outcome] = part_of(Remembered, lambda told: Outcome(**told.model_dump()))
@@ -150,22 +151,6 @@ class RememberingWords(Place):
         )
         return self._write("/edges", link, part_of(EdgeId, lambda told: told.edge_id))
 
-    @word
-    def resolve(self, edge_id: str, *, winner: str, reason: str) -> Call[None]:
-        """Decide an open contradiction; the loser is superseded, its confidence falls to 0.3.
-
-        Raises:
-            NotFound: no such contradiction, or one of its sides is not visible.
-            Conflict: it is resolved, or the winner is no side of it.
-        """
-        fields = {"winner": winner, "reason": reason}
-        return self._done(f"/contradictions/{segment(edge_id)}/resolve", fields)
-
-    @word
-    def reopen(self, edge_id: str, *, reason: str) -> Call[None]:
-        """Undo the resolution of a contradiction. Raises NotFound, Conflict."""
-        return self._done(f"/contradictions/{segment(edge_id)}/reopen", {"reason": reason})
-
     @course
     def promote(
         self,
@@ -214,80 +199,18 @@ class RememberingWords(Place):
 class DecidingWords(Place):
     """The methods for resolving contradictions."""
 
-    @word
-    def case(self, edge_id: str, *, as_of: Time | None = None, names: bool = True) -> Call[Case]:
-        """Return a contradiction with both sides, the evidence for each, and possible decisions.
-
-        Args:
-            as_of: the case as it was then; None: now.
-            names: which receipts, runs and conversations each side reached; False, and always for
-                a key that may not audit: only counts.
-
-        Raises:
-            NotFound: no such contradiction, or one of its sides is not visible.
-        """
-        path = f"/contradictions/{segment(edge_id)}"
-        return self._get(path, value_of(Case), as_of=moment(as_of), names=names)
-
-    @word
-    def dismiss(self, edge_id: str, *, reason: str) -> Call[None]:
-        """Dismiss an open contradiction: both sides hold, and it is not raised again.
-
-        ``reopen`` undoes that.
-
-        Raises:
-            NotFound: no such contradiction, or one of its sides is not visible.
-            Conflict: it is not open.
-        """
-        return self._done(f"/contradictions/{segment(edge_id)}/dismiss", {"reason": reason})
-
-    @word
-    def stale(
-        self, *, limit: int = 50, after: str | None = None, as_of: Time | None = None
-    ) -> Call[StalePage]:
-        """Return active memories that depend on superseded or retracted evidence, with the path.
-
-        Sorted by when the evidence ended, newest first. Requires the permission audit.
-
-        Args:
-            limit: 1..500.
-            after: ``next_after`` of the page before.
-            as_of: as it was then; None: now.
-
-        Raises:
-            InvalidInput: a limit out of range, or an invalid ``after``.
-        """
-        return self._get(
-            "/stale", value_of(StalePage), limit=limit, cursor=after, as_of=moment(as_of)
-        )
+    case = remote(CasesHandle.case)
+    resolve = remote(CasesHandle.resolve)
+    dismiss = remote(CasesHandle.dismiss)
+    reopen = remote(CasesHandle.reopen)
+    stale = remote(CasesHandle.stale)
 
 
 class ComparingWords(Place):
     """The methods that compare times."""
 
-    @word
-    def diff(self, since: Time, until: Time | None = None, *, limit: int = 100) -> Call[Diff]:
-        """Return the changes between two times, newest first.
-
-        They are memories learnt, replaced, retracted and restored, contradictions found and
-        decided, and changes of confidence.
-
-        Args:
-            since: exclusive; ``until`` is inclusive.
-            until: None: now.
-            limit: 1..1000 of each list; ``counts`` are complete.
-
-        Raises:
-            InvalidInput: a limit out of range, or an end before the beginning.
-        """
-        return self._get(
-            "/diff", value_of(Diff), since=moment(since), until=moment(until), limit=limit
-        )
-
-    @word
-    def history(self, memory_id: str) -> Call[History]:
-        """Return every status and value that a memory had, with their times. Raises NotFound."""
-        return self._get(f"/memories/{segment(memory_id)}/history", value_of(History))
+    diff = remote(HistoryHandle.diff)
+    history = remote(HistoryHandle.history)
 
 
 BYTES = "application/octet-stream"

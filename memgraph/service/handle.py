@@ -1,4 +1,7 @@
-"""The base of every part of a handle: the orchestrator, its viewer and its actor."""
+"""The base of every part of a handle: the orchestrator, its viewer and its actor.
+
+The client imports handles for their operations: what they work with is imported where it is used.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,14 @@ from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.values import Change, MemoryInput, validated
 from memgraph.paths import SOURCE_FIELD
 from memgraph.rules.scope import Viewer, viewer_fields
-from memgraph.service.denials import Denial, tell_denial
-from memgraph.service.opened import JournalledTransaction, Opened
-from memgraph.service.provenance import with_canonical_source
-from memgraph.service.receipts import NOTHING, Behind
-from memgraph.store import memories
-from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
     from memgraph.model.receipts import Receipt
+    from memgraph.service.denials import Denial
     from memgraph.service.memory_service import MemoryService
+    from memgraph.service.opened import JournalledTransaction, Opened
+    from memgraph.service.receipts import Behind
+    from memgraph.store.visibility import View
 
 
 class Refused(NamedTuple):
@@ -32,6 +33,8 @@ class Refused(NamedTuple):
     @classmethod
     def of(cls, error: MemgraphError) -> Refused:
         """Return the refusal of an error that was not journalled yet."""
+        from memgraph.service.denials import Denial
+
         field = str(error.details.get("field", "write"))
         asked = error.asked
         if isinstance(error, NotFound):
@@ -74,6 +77,8 @@ class Handle:
     @property
     def _view(self) -> View:
         """Return what may be read and therefore changed: an invisible memory does not exist."""
+        from memgraph.store.visibility import View
+
         return View(self.viewer)
 
     def _whole_id(self, given: str) -> str:
@@ -82,6 +87,8 @@ class Handle:
 
     def _whole_ids(self, given: Sequence[str]) -> list[str]:
         """Return the full ids for short ones of a prompt, in order; other texts unchanged."""
+        from memgraph.store import memories
+
         if not any(memories.is_short(one) for one in given):
             return list(given)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
@@ -103,6 +110,8 @@ class Handle:
         self, opened: Opened, error: AccessDenied, *, field: str, asked: str | None = None
     ) -> AccessDenied:
         """Journal a refusal and return the error to raise: ``raise self._denied(…)``."""
+        from memgraph.service.denials import Denial, tell_denial
+
         if self._teller is not None:
             self._teller([Refused(error, Denial(field, asked))])
         else:
@@ -111,6 +120,8 @@ class Handle:
 
     def _tell_rejected(self, errors: Sequence[MemgraphError]) -> None:
         """Journal the refused items of a batch; nothing is raised for them."""
+        from memgraph.service.denials import tell_denial
+
         refused = [each for each in errors if isinstance(each, AccessDenied | NotFound)]
         if self._teller is not None:
             self._teller([Refused.of(each) for each in refused])
@@ -123,6 +134,8 @@ class Handle:
 
     def _canonical(self, opened: Opened, given: MemoryInput) -> MemoryInput:
         """Return the memory with the source that it may name. Raises AccessDenied: journalled."""
+        from memgraph.service.provenance import with_canonical_source
+
         try:
             return with_canonical_source(opened, given)
         except AccessDenied as error:
@@ -142,7 +155,7 @@ class Handle:
         self,
         opened: Opened,
         receipt: Receipt,
-        behind: Behind = NOTHING,
+        behind: Behind | None = None,
         *,
         viewer: Viewer | None = None,
         texts: Sequence[str] = (),
@@ -155,10 +168,12 @@ class Handle:
             texts: handed-out text that no memory has as a line.
             enough: write now, as there is enough.
         """
+        from memgraph.service.receipts import NOTHING
+
         seen = viewer_fields(self.viewer if viewer is None else viewer)
         settings = opened.settings_sha256
         whole = replace(receipt, actor=self.actor, viewer=seen, settings_sha256=settings)
-        enough = opened.receipts.add(whole, behind) or enough
+        enough = opened.receipts.add(whole, NOTHING if behind is None else behind) or enough
         for text in texts:
             enough = opened.receipts.add_text(text, receipt.at) or enough
         self._write_receipts(opened, enough=enough)

@@ -4,41 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
 
 from memgraph.clock import parse_time
 from memgraph.errors import AccessDenied, InvalidInput
-from memgraph.model.enums import MemoryKind
-from memgraph.service import reading_receipts as reading
+from memgraph.model.access import Permission, StoreHealth
+from memgraph.model.graph import Case, Diff, History, StalePage
+from memgraph.model.influence import Grounds, Impact, SourceLines
+from memgraph.model.operation import (
+    After,
+    AsOf,
+    Because,
+    EdgeId,
+    Id,
+    Limit,
+    MemoryId,
+    Sent,
+    Time,
+    operation,
+)
+from memgraph.model.receipts import (
+    BulletinHistory,
+    Receipt,
+    ReceiptList,
+    Replay,
+    ReplayRequest,
+    StoredBulletin,
+)
+from memgraph.model.values import Name, Reason
 from memgraph.service.handle import Handle
-from memgraph.service.handle_reading import ReadingHandle
-from memgraph.store.items import is_id
 
 if TYPE_CHECKING:
     from memgraph.audit.journal import Entry
-    from memgraph.model.access import StoreHealth
-    from memgraph.model.graph import Case, Diff, History, StalePage
-    from memgraph.model.influence import Grounds, Impact, SourceLines
-    from memgraph.model.jobs import ExpiringReport, Relevant
-    from memgraph.model.receipts import (
-        BulletinHistory,
-        Receipt,
-        ReceiptList,
-        Replay,
-        StoredBulletin,
-    )
-    from memgraph.model.values import Memory
-    from memgraph.service.handle_reading import Time
 
 
 class AuditingHandle(Handle):
     """The part of ``Orchestrator`` that measures what is stored."""
 
+    @operation(Permission.AUDIT, "POST", "/audit", tag="auditing", body="AuditWanted", slow=True)
     def audit(
         self,
         *,
-        fail_on: Sequence[str] = (),
-        examples: int = 5,
+        fail_on: Annotated[Sequence[str], Sent(tuple[Name, ...]), Field(max_length=20)] = (),
+        examples: Annotated[int, Field(ge=0, le=100)] = 5,
         progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     ) -> StoreHealth:
         """Return rates of what this handle sees, each with examples. Nothing is changed.
@@ -70,7 +80,14 @@ class AuditingHandle(Handle):
 class CasesHandle(Handle):
     """The part of ``Orchestrator`` for resolving contradictions."""
 
-    def case(self, edge_id: str, *, as_of: Time | None = None, names: bool = True) -> Case:
+    @operation(Permission.READ, "GET", "/contradictions/{edge_id}", tag="cases")
+    def case(
+        self,
+        edge_id: EdgeId,
+        *,
+        as_of: AsOf = None,
+        names: Annotated[bool, Field(description="Name what each side reached.")] = True,
+    ) -> Case:
         """Return a contradiction with both sides, the evidence for each, and possible decisions.
 
         Args:
@@ -97,7 +114,15 @@ class CasesHandle(Handle):
                 names=names,
             )
 
-    def resolve(self, edge_id: str, *, winner: str, reason: str) -> None:
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/contradictions/{edge_id}/resolve",
+        tag="graph",
+        id="resolve_contradiction",
+        body="Resolution",
+    )
+    def resolve(self, edge_id: EdgeId, *, winner: Name, reason: Reason) -> None:
         """Decide an open contradiction; the loser is superseded, its confidence falls to 0.3.
 
         Raises:
@@ -108,7 +133,15 @@ class CasesHandle(Handle):
 
         self._decide(edge_id, reason, partial(changes.resolve, winner_id=self._whole_id(winner)))
 
-    def dismiss(self, edge_id: str, *, reason: str) -> None:
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/contradictions/{edge_id}/dismiss",
+        tag="cases",
+        id="dismiss_contradiction",
+        body=Because,
+    )
+    def dismiss(self, edge_id: EdgeId, *, reason: Reason) -> None:
         """Dismiss an open contradiction: both sides hold, and it is not raised again.
 
         ``reopen`` undoes that.
@@ -121,15 +154,22 @@ class CasesHandle(Handle):
 
         self._decide(edge_id, reason, changes.dismiss)
 
-    def reopen(self, edge_id: str, *, reason: str) -> None:
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/contradictions/{edge_id}/reopen",
+        tag="graph",
+        id="reopen_contradiction",
+        body=Because,
+    )
+    def reopen(self, edge_id: EdgeId, *, reason: Reason) -> None:
         """Undo the resolution of a contradiction. Raises NotFound, Conflict."""
         from memgraph.service import changes
 
         self._decide(edge_id, reason, changes.reopen)
 
-    def stale(
-        self, *, limit: int = 50, after: str | None = None, as_of: Time | None = None
-    ) -> StalePage:
+    @operation(Permission.AUDIT, "GET", "/stale", tag="cases")
+    def stale(self, *, limit: Limit = 50, after: After = None, as_of: AsOf = None) -> StalePage:
         """Return active memories that depend on superseded or retracted evidence, with the path.
 
         A memory depends on what it was derived from, is caused by or is part of, and on what that
@@ -176,7 +216,17 @@ class CasesHandle(Handle):
 class HistoryHandle(Handle):
     """The part of ``Orchestrator`` that compares two times."""
 
-    def diff(self, since: Time, until: Time | None = None, *, limit: int = 100) -> Diff:
+    @operation(Permission.READ, "GET", "/diff", tag="auditing")
+    def diff(
+        self,
+        since: Annotated[Time, Field(description="After this time.", examples=["2026-01-01"])],
+        until: Annotated[
+            Time | None,
+            Field(description="Up to this time; now, if none is.", examples=["2026-02-01"]),
+        ] = None,
+        *,
+        limit: Annotated[int, Field(ge=1, le=1_000, description="Of each list.")] = 100,
+    ) -> Diff:
         """Return the changes between two times, newest first.
 
         They are memories learnt, replaced, retracted and restored, contradictions found and
@@ -197,7 +247,8 @@ class HistoryHandle(Handle):
             last = opened.clock.now_ms() if until is None else parse_time(until)
             return diff(opened.database, first, last, limit=limit, viewer=self.viewer)
 
-    def history(self, memory_id: str) -> History:
+    @operation(Permission.READ, "GET", "/memories/{memory_id}/history", tag="auditing")
+    def history(self, memory_id: MemoryId) -> History:
         """Return every status and value that a memory had, with their times. Raises NotFound."""
         from memgraph.graph.history import history
 
@@ -213,13 +264,15 @@ class HistoryHandle(Handle):
 
 
 MAX_NODES = 1_000
+MaxNodes = Annotated[int, Field(ge=1, le=10_000, description="Memories, and receipts, at most.")]
 
 
 class InfluenceHandle(Handle):
     """The part of ``Orchestrator`` that follows a memory to its uses and its origins."""
 
+    @operation(Permission.AUDIT, "GET", "/memories/{memory_id}/impact", tag="auditing")
     def impact(
-        self, memory_id: str, *, max_nodes: int = MAX_NODES, as_of: Time | None = None
+        self, memory_id: MemoryId, *, max_nodes: MaxNodes = MAX_NODES, as_of: AsOf = None
     ) -> Impact:
         """Return every recall, context, bulletin, run and derived memory that a memory reached.
 
@@ -244,13 +297,17 @@ class InfluenceHandle(Handle):
                 opened.database, memory_id, max_nodes=max_nodes, viewer=self.viewer, as_of=then
             )
 
+    @operation(Permission.AUDIT, "GET", "/grounds", tag="auditing")
     def grounds(
         self,
-        memory_id: str | None = None,
+        memory_id: Annotated[Name | None, Field(description="Of this memory.")] = None,
         *,
-        workflow_run_id: str | None = None,
-        max_nodes: int = MAX_NODES,
-        lines: int = 0,
+        workflow_run_id: Annotated[Name | None, Field(description="Of this run.")] = None,
+        max_nodes: MaxNodes = MAX_NODES,
+        lines: Annotated[
+            int,
+            Field(ge=0, le=1_000, description="Of so many memories, what they were read from."),
+        ] = 0,
     ) -> Grounds:
         """Return all evidence of a memory, or of a run of a workflow.
 
@@ -270,6 +327,7 @@ class InfluenceHandle(Handle):
         """
         from memgraph.graph.influence import grounds_of_memory, grounds_of_run
         from memgraph.service.sources import with_lines
+        from memgraph.store.items import is_id
 
         memory_id = None if memory_id is None else self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
@@ -288,7 +346,8 @@ class InfluenceHandle(Handle):
                 raise InvalidInput("name a memory or a run, one of them", field="memory_id")
             return with_lines(opened, self._view, found, most=lines)
 
-    def source_lines(self, memory_id: str) -> SourceLines:
+    @operation(Permission.AUDIT, "GET", "/memories/{memory_id}/lines", tag="auditing")
+    def source_lines(self, memory_id: MemoryId) -> SourceLines:
         """Return what a memory was read from: its lines of the stored file, or turns.
 
         Lines are returned only while the file's digest is the one that was read; see ``state``.
@@ -303,10 +362,15 @@ class InfluenceHandle(Handle):
             return source_lines(opened, self._view, memory_id)
 
 
+Page = Annotated[int, Field(ge=1, le=1_000)]
+Before = Annotated[Name | None, Field(description="The last id of the page before.")]
+
+
 class ReceiptsHandle(Handle):
     """The part of ``Orchestrator`` that returns what was handed out."""
 
-    def receipt(self, receipt_id: str) -> Receipt:
+    @operation(Permission.AUDIT, "GET", "/receipts/{receipt_id}", tag="receipts", id="get_receipt")
+    def receipt(self, receipt_id: Id) -> Receipt:
         """Return a receipt: what a caller was given, and why, by a recall, a bulletin, a context or
         a turn.
 
@@ -318,18 +382,23 @@ class ReceiptsHandle(Handle):
                 bulletin whose reader saw more than this handle does.
             InvalidInput: it is no id.
         """
+        from memgraph.service import reading_receipts as reading
+
         with self._service.opened(self.name) as opened:
             return reading.receipt(opened, self._view, receipt_id)
 
+    @operation(Permission.AUDIT, "GET", "/receipts", tag="receipts", id="list_receipts")
     def receipts(
         self,
         *,
-        task_id: str | None = None,
-        workflow_run_id: str | None = None,
-        conversation_id: str | None = None,
-        purpose: str | None = None,
-        limit: int = 20,
-        before: str | None = None,
+        task_id: Annotated[Name | None, Field(description="For this task.")] = None,
+        workflow_run_id: Annotated[Name | None, Field(description="For this run.")] = None,
+        conversation_id: Annotated[Name | None, Field(description="For this conversation.")] = None,
+        purpose: Annotated[
+            Name | None, Field(description="For this: `recall`, `bulletin`, …")
+        ] = None,
+        limit: Page = 20,
+        before: Before = None,
     ) -> ReceiptList:
         """Return receipts of which this handle may see every memory, newest first.
 
@@ -350,10 +419,19 @@ class ReceiptsHandle(Handle):
             "conversation_id": conversation_id,
             "purpose": purpose,
         }
+        from memgraph.service import reading_receipts as reading
+
         with self._service.opened(self.name) as opened:
             return reading.receipt_list(opened, self._view, asked, limit=limit, before=before)
 
-    def replay(self, receipt_id: str, *, query: str | None = None) -> Replay:
+    @operation(
+        Permission.AUDIT,
+        "POST",
+        "/receipts/{receipt_id}/replay",
+        tag="receipts",
+        body=ReplayRequest,
+    )
+    def replay(self, receipt_id: Id, *, query: str | None = None) -> Replay:
         """Repeat the request of a receipt as of its moment, and compare the results.
 
         Args:
@@ -366,6 +444,7 @@ class ReceiptsHandle(Handle):
             InvalidInput: the query is missing or another one; a receipt of a diagnosis or of a
                 search of items, or an incomplete one, cannot be replayed.
         """
+        from memgraph.service import reading_receipts as reading
         from memgraph.service.replaying import replayed
 
         with self._service.opened(self.name) as opened:
@@ -375,7 +454,8 @@ class ReceiptsHandle(Handle):
             except AccessDenied as error:
                 raise self._denied(opened, error, field="viewer", asked=receipt_id) from None
 
-    def bulletins(self, *, limit: int = 20, before: str | None = None) -> BulletinHistory:
+    @operation(Permission.AUDIT, "GET", "/bulletins", tag="receipts", id="list_bulletins")
+    def bulletins(self, *, limit: Page = 20, before: Before = None) -> BulletinHistory:
         """Return bulletins that were handed out, newest first.
 
         Only those for readers who saw no more than this handle does, and that cite only what it
@@ -389,10 +469,19 @@ class ReceiptsHandle(Handle):
         Raises:
             InvalidInput: a limit out of range, or an invalid id.
         """
+        from memgraph.service import reading_receipts as reading
+
         with self._service.opened(self.name) as opened:
             return reading.bulletin_history(opened, self._view, limit=limit, before=before)
 
-    def bulletin_issued(self, bulletin_id: str) -> StoredBulletin:
+    @operation(
+        Permission.AUDIT,
+        "GET",
+        "/bulletins/{bulletin_id}",
+        tag="receipts",
+        id="get_issued_bulletin",
+    )
+    def bulletin_issued(self, bulletin_id: Id) -> StoredBulletin:
         """Return a bulletin as it was handed out.
 
         Raises:
@@ -400,60 +489,7 @@ class ReceiptsHandle(Handle):
                 this handle may not see.
             InvalidInput: it is no id.
         """
+        from memgraph.service import reading_receipts as reading
+
         with self._service.opened(self.name) as opened:
             return reading.bulletin_issued(opened, self._view, bulletin_id)
-
-
-class ExpiringHandle(ReadingHandle):
-    """The part of ``Orchestrator`` for expiry, reflections and relevant memories."""
-
-    def expiring(self, *, days: float = 30.0, limit: int = 50) -> ExpiringReport:
-        """Return the facts that expire within ``days`` unless they are used, soonest first.
-
-        Only inferred facts are ever listed. To keep one, recall it, or ``confirm`` it for good.
-        ``days`` is 0..36,600, ``limit`` 0..1,000; ``total`` counts all of them.
-
-        Raises:
-            InvalidInput: one of them is out of range.
-        """
-        from memgraph.service.life.expiring import expiring
-
-        with self._service.opened(self.name) as opened:
-            return expiring(opened, self.viewer, days=days, limit=limit)
-
-    def latest_reflection(self) -> Memory | None:
-        """Return the latest weekly reflection that this handle may see; None: there is none.
-
-        It is cached until any process writes.
-        """
-        with self._service.opened(self.name) as opened:
-            found = opened.reflections.latest(self.viewer)
-            now = opened.clock.now_ms()
-            if found is not None and opened.reflections.is_news(found, now):
-                # It comes to stand in prompts, and what an answer repeats of it is no news.
-                self._write_receipts(opened, enough=opened.receipts.add_text(found.content, now))
-            return found
-
-    def relevant(
-        self, prompt: str, *, limit: int = 5, exclude_session_id: str | None = None
-    ) -> Relevant:
-        """Return what belongs before the answer to a message: relevant facts and the last
-        reflection.
-
-        Args:
-            prompt: the message; an empty one gives the most important facts.
-            limit: 1..1,000 facts.
-            exclude_session_id: the conversation of the message, whose turns the agent has already.
-
-        Raises:
-            InvalidInput: an argument is out of range.
-        """
-        from memgraph.model.jobs import Relevant
-
-        bundle = self.recall(
-            prompt,
-            kinds=(MemoryKind.FACT,),
-            top_n=limit,
-            exclude_session_id=exclude_session_id,
-        )
-        return Relevant(bundle=bundle, reflection=self.latest_reflection())

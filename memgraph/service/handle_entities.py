@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Annotated
 
+from pydantic import Field
+
+from memgraph.model.access import Permission
+from memgraph.model.entities import EntityInfo, EntityProfile, EntityProposal
+from memgraph.model.operation import Sent, operation
+from memgraph.model.remote import EntityList, EntityProposals, Limit
+from memgraph.model.values import MAX_NAME_CHARS, Name, Reason
 from memgraph.service.handle import Handle
 
-if TYPE_CHECKING:
-    from memgraph.model.entities import EntityInfo, EntityProfile, EntityProposal
+Named = Annotated[Name, Sent(name="name")]
 
 
 class EntitiesHandle(Handle):
@@ -20,7 +26,17 @@ class EntitiesHandle(Handle):
         with self._service.opened(self.name) as opened:
             return opened.naming.accurate_available
 
-    def entities(self, *, prefix: str = "", limit: int = 50) -> Sequence[EntityInfo]:
+    @operation(
+        Permission.READ, "GET", "/entities", tag="entities", id="list_entities", page=EntityList
+    )
+    def entities(
+        self,
+        *,
+        prefix: Annotated[
+            str, Field(max_length=MAX_NAME_CHARS, description="How a name begins.")
+        ] = "",
+        limit: Limit = 50,
+    ) -> Sequence[EntityInfo]:
         """Return entities, most mentioned first. ``limit`` is 1..1000.
 
         Args:
@@ -31,7 +47,10 @@ class EntitiesHandle(Handle):
         with self._service.opened(self.name) as opened:
             return listing(opened, self.viewer, prefix=prefix, limit=limit)
 
-    def get_entity_info(self, name_or_id: str, *, limit: int = 10) -> EntityProfile:
+    @operation(Permission.READ, "POST", "/entities/info", tag="entities", body="EntityWanted")
+    def get_entity_info(
+        self, name_or_id: Named, *, limit: Annotated[int, Field(ge=0, le=100)] = 10
+    ) -> EntityProfile:
         """Return an entity's profile, by its id, its name, an alias or a nickname.
 
         An ambiguous name returns the most mentioned entity; ``candidates`` lists the others.
@@ -48,7 +67,8 @@ class EntitiesHandle(Handle):
         with self._service.opened(self.name) as opened:
             return profile(opened, self.viewer, name_or_id, limit=limit)
 
-    def merge_entities(self, into: str, other: str, *, reason: str) -> EntityInfo:
+    @operation(Permission.ADMIN, "POST", "/entities/merge", tag="entities", body="Merge")
+    def merge_entities(self, into: Name, other: Name, *, reason: Reason) -> EntityInfo:
         """Merge two entities: ``other`` becomes a name of ``into``. Journalled.
 
         Args:
@@ -64,7 +84,14 @@ class EntitiesHandle(Handle):
         with self._service.opened(self.name) as opened:
             return merge(opened, self.viewer, into, other, reason=because, actor=self.actor)
 
-    def split_entity(self, entity: str, *, names: Sequence[str], reason: str) -> EntityInfo:
+    @operation(Permission.ADMIN, "POST", "/entities/split", tag="entities", body="Split")
+    def split_entity(
+        self,
+        entity: Name,
+        *,
+        names: Annotated[Sequence[str], Sent(tuple[Name, ...]), Field(min_length=1, max_length=50)],
+        reason: Reason,
+    ) -> EntityInfo:
         """Move some names of an entity to another entity; return that one. Journalled.
 
         The first name becomes its own; memories move by the names in their texts.
@@ -80,7 +107,10 @@ class EntitiesHandle(Handle):
         with self._service.opened(self.name) as opened:
             return split(opened, self.viewer, entity, names, reason=because, actor=self.actor)
 
-    def protect_entity(self, name_or_id: str, *, reason: str, protected: bool = True) -> EntityInfo:
+    @operation(Permission.ADMIN, "POST", "/entities/protect", tag="entities", body="Protect")
+    def protect_entity(
+        self, name_or_id: Named, *, reason: Reason, protected: bool = True
+    ) -> EntityInfo:
         """Protect the facts about an entity from decay. Journalled.
 
         Args:
@@ -103,6 +133,7 @@ class EntitiesHandle(Handle):
                 actor=self.actor,
             )
 
+    @operation(Permission.READ, "GET", "/entities/proposals", tag="entities", page=EntityProposals)
     def entity_proposals(self) -> Sequence[EntityProposal]:
         """Return the model's nightly proposals: names that may mean a known entity."""
         from memgraph.service.life.merging import listing
@@ -110,7 +141,10 @@ class EntitiesHandle(Handle):
         with self._service.opened(self.name) as opened:
             return listing(opened, self.viewer)
 
-    def decide_entity_proposal(self, proposal_id: str, *, accept: bool, reason: str) -> EntityInfo:
+    @operation(Permission.ADMIN, "POST", "/entities/decide", tag="entities", body="Decide")
+    def decide_entity_proposal(
+        self, proposal_id: Name, *, accept: bool, reason: Reason
+    ) -> EntityInfo:
         """Merge the entities of a proposal, or reject it for good; return the remaining one.
 
         Raises:

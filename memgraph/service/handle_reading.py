@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
 
 from memgraph.clock import parse_time
 from memgraph.errors import (
@@ -14,7 +16,10 @@ from memgraph.errors import (
     MemoryDisabled,
     StorageError,
 )
+from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, ShownStatus
+from memgraph.model.jobs import ExpiringReport, Relevant
+from memgraph.model.operation import operation
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.values import Memory, validated
@@ -273,3 +278,64 @@ def _edge_types(given: Collection[EdgeType | str]) -> list[EdgeType]:
 
 def _moment(time: Time | None) -> int | None:
     return None if time is None else parse_time(time)
+
+
+class ExpiringHandle(ReadingHandle):
+    """The part of ``Orchestrator`` for expiry, reflections and relevant memories."""
+
+    @operation(Permission.READ, "GET", "/expiring", tag="recall", id="list_expiring")
+    def expiring(
+        self,
+        *,
+        days: Annotated[
+            float, Field(ge=0, le=36_600, allow_inf_nan=False, description="From now.")
+        ] = 30.0,
+        limit: Annotated[int, Field(ge=0, le=1_000)] = 50,
+    ) -> ExpiringReport:
+        """Return the facts that expire within ``days`` unless they are used, soonest first.
+
+        Only inferred facts are ever listed. To keep one, recall it, or ``confirm`` it for good.
+        ``days`` is 0..36,600, ``limit`` 0..1,000; ``total`` counts all of them.
+
+        Raises:
+            InvalidInput: one of them is out of range.
+        """
+        from memgraph.service.life.expiring import expiring
+
+        with self._service.opened(self.name) as opened:
+            return expiring(opened, self.viewer, days=days, limit=limit)
+
+    def latest_reflection(self) -> Memory | None:
+        """Return the latest weekly reflection that this handle may see; None: there is none.
+
+        It is cached until any process writes.
+        """
+        with self._service.opened(self.name) as opened:
+            found = opened.reflections.latest(self.viewer)
+            now = opened.clock.now_ms()
+            if found is not None and opened.reflections.is_news(found, now):
+                # It comes to stand in prompts, and what an answer repeats of it is no news.
+                self._write_receipts(opened, enough=opened.receipts.add_text(found.content, now))
+            return found
+
+    def relevant(
+        self, prompt: str, *, limit: int = 5, exclude_session_id: str | None = None
+    ) -> Relevant:
+        """Return what belongs before the answer to a message: relevant facts and the last
+        reflection.
+
+        Args:
+            prompt: the message; an empty one gives the most important facts.
+            limit: 1..1,000 facts.
+            exclude_session_id: the conversation of the message, whose turns the agent has already.
+
+        Raises:
+            InvalidInput: an argument is out of range.
+        """
+        bundle = self.recall(
+            prompt,
+            kinds=(MemoryKind.FACT,),
+            top_n=limit,
+            exclude_session_id=exclude_session_id,
+        )
+        return Relevant(bundle=bundle, reflection=self.latest_reflection())

@@ -3,38 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from memgraph.audit.journal import Entry
-from memgraph.config import Settings
+from pydantic import Field
+
 from memgraph.errors import InvalidInput, MemgraphError, NotFound
+from memgraph.model.access import Permission
 from memgraph.model.enums import IngestStatus, SourceName, TrustTier
 from memgraph.model.erasing import Erasable, ErasureTarget, erasure_target
-from memgraph.model.values import validated
+from memgraph.model.operation import Limit, Sent, operation
+from memgraph.model.sources import (
+    SourceInfo,
+    SourcePage,
+    SourceRestoration,
+    SourceRetraction,
+    SourceText,
+    TrustedList,
+    TrustedSource,
+)
+from memgraph.model.values import Reason, validated
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.rules.trust import Named, Trust, Trusted
 from memgraph.service.handle import Handle
-from memgraph.store import sources as sources_rows
-from memgraph.store import trust as trust_rows
-from memgraph.store.trust import TrustRow
 
 if TYPE_CHECKING:
+    from memgraph.config import Settings
     from memgraph.model.erasing import ErasureReport
     from memgraph.model.remote import IngestedFile, IngestPage
-    from memgraph.model.sources import (
-        Document,
-        DocumentOutcome,
-        SourceInfo,
-        SourcePage,
-        SourceRestoration,
-        SourceRetraction,
-        TrustedSource,
-    )
+    from memgraph.model.sources import Document, DocumentOutcome
     from memgraph.service.extraction import Proposals
     from memgraph.service.manifests import FileReader
     from memgraph.service.opened import Opened
     from memgraph.service.orchestrator import Orchestrator
     from memgraph.store.snapshot import Snapshot
+
+
+Kind = Annotated[SourceName | str, Sent(SourceName)]
 
 
 class SourcesHandle(Handle):
@@ -45,13 +49,25 @@ class SourcesHandle(Handle):
     ``content`` (a SHA-256).
     """
 
+    @operation(Permission.AUDIT, "GET", "/sources", tag="sources", id="list_sources")
     def sources(
         self,
         *,
-        kind: SourceName | str | None = None,
-        limit: int = 50,
-        after: str | None = None,
-        sender: str | None = None,
+        kind: Annotated[
+            SourceName | str | None,
+            Sent(SourceName),
+            Field(description="Without one: paths, conversations and runs."),
+        ] = None,
+        limit: Limit = 50,
+        after: Annotated[
+            SourceText | None,
+            Sent(name="cursor"),
+            Field(description="`next_after` of the page before."),
+        ] = None,
+        sender: Annotated[
+            SourceText | None,
+            Field(description="Only sources with statements by this sender, or stored by it."),
+        ] = None,
     ) -> SourcePage:
         """Return sources of visible memories, by kind and name.
 
@@ -66,6 +82,7 @@ class SourcesHandle(Handle):
             InvalidInput: one of them is invalid.
         """
         from memgraph.service import sources
+        from memgraph.store import trust as trust_rows
 
         chosen = None if kind is None else sources.kind_of(kind)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
@@ -80,7 +97,15 @@ class SourcesHandle(Handle):
                 sender=sender,
             )
 
-    def source(self, kind: SourceName | str, name: str) -> SourceInfo:
+    @operation(
+        Permission.AUDIT,
+        "POST",
+        "/sources/info",
+        tag="sources",
+        id="source_info",
+        body="SourceNamed",
+    )
+    def source(self, kind: Kind, name: SourceText) -> SourceInfo:
         """Return the memories of one source and its trust.
 
         Raises:
@@ -88,6 +113,7 @@ class SourcesHandle(Handle):
             NotFound: nothing that this handle sees came from it.
         """
         from memgraph.service import sources
+        from memgraph.store import trust as trust_rows
 
         named = self._named(kind, name)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
@@ -97,6 +123,14 @@ class SourcesHandle(Handle):
             raise sources.no_source(named)
         return found
 
+    @operation(
+        Permission.AUDIT,
+        "GET",
+        "/sources/trust",
+        tag="sources",
+        id="list_trusted",
+        page=TrustedList,
+    )
     def trusted(self) -> list[TrustedSource]:
         """Return the trust that operators assigned to sources, by kind and name.
 
@@ -112,14 +146,22 @@ class SourcesHandle(Handle):
                 if self._may_tell_of(snapshot, Named(each.kind, each.name), each)
             ]
 
+    @operation(
+        Permission.ADMIN,
+        "POST",
+        "/sources/trust",
+        tag="sources",
+        id="trust_source",
+        body="SourceTrust",
+    )
     def trust(
         self,
-        kind: SourceName | str,
-        name: str,
-        tier: TrustTier | str,
+        kind: Kind,
+        name: SourceText,
+        tier: Annotated[TrustTier | str, Sent(TrustTier)],
         *,
-        max_memories: int | None = None,
-        reason: str,
+        max_memories: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None,
+        reason: Reason,
     ) -> TrustedSource:
         """Assign a trust tier to a source, in place of an earlier one.
 
@@ -136,8 +178,9 @@ class SourcesHandle(Handle):
             InvalidInput: an invalid source, tier, number or reason.
             NotFound: the handle is confined, and sees no memory of it.
         """
-        from memgraph.model.sources import TrustedSource
+        from memgraph.audit.journal import Entry
         from memgraph.service import sources
+        from memgraph.store import trust as trust_rows
 
         named = self._named(kind, name)
         because = self._because(reason)
@@ -150,20 +193,30 @@ class SourcesHandle(Handle):
             if not self._may_tell_of(transaction, named, before):
                 raise sources.no_source(named)
             trusted = Trusted(given.tier, given.max_memories)
-            row = TrustRow(named, trusted, transaction.at, self.actor, because)
+            row = trust_rows.TrustRow(named, trusted, transaction.at, self.actor, because)
             trust_rows.tell(transaction, row)
             told = given.model_dump(mode="json", exclude={"set_at", "actor"})
             transaction.tell([Entry("trust", None, told)])
         return sources.trusted_from_row(row)
 
-    def distrust(self, kind: SourceName | str, name: str, *, reason: str) -> None:
+    @operation(
+        Permission.ADMIN,
+        "POST",
+        "/sources/distrust",
+        tag="sources",
+        id="distrust_source",
+        body="SourceDistrust",
+    )
+    def distrust(self, kind: Kind, name: SourceText, *, reason: Reason) -> None:
         """Remove the trust assigned to a source: the settings apply again.
 
         Raises:
             InvalidInput: an invalid source or reason.
             NotFound: nothing was assigned to it.
         """
+        from memgraph.audit.journal import Entry
         from memgraph.service import sources
+        from memgraph.store import trust as trust_rows
 
         named = self._named(kind, name)
         because = self._because(reason)
@@ -175,14 +228,15 @@ class SourcesHandle(Handle):
             told = {"kind": named.kind.value, "name": named.name, "reason": because}
             transaction.tell([Entry("distrust", None, told)])
 
+    @operation(Permission.ADMIN, "POST", "/sources/retract", tag="sources", body="SourceTaken")
     def retract_source(
         self,
         *,
-        path: str | None = None,
-        conversation_id: str | None = None,
-        workflow_run_id: str | None = None,
-        content_sha256: str | None = None,
-        reason: str,
+        path: SourceText | None = None,
+        conversation_id: SourceText | None = None,
+        workflow_run_id: SourceText | None = None,
+        content_sha256: SourceText | None = None,
+        reason: Reason,
         dry_run: bool = True,
     ) -> SourceRetraction:
         """Retract all memories from a source, and what was derived from them alone.
@@ -214,14 +268,15 @@ class SourcesHandle(Handle):
             source_retracting.retract(transaction, named, found, reason=because)
         return told
 
+    @operation(Permission.ADMIN, "POST", "/sources/restore", tag="sources", body="SourceTaken")
     def restore_source(
         self,
         *,
-        path: str | None = None,
-        conversation_id: str | None = None,
-        workflow_run_id: str | None = None,
-        content_sha256: str | None = None,
-        reason: str,
+        path: SourceText | None = None,
+        conversation_id: SourceText | None = None,
+        workflow_run_id: SourceText | None = None,
+        content_sha256: SourceText | None = None,
+        reason: Reason,
         dry_run: bool = True,
     ) -> SourceRestoration:
         """Restore what ``retract_source`` retracted by the same name, in one transaction.
@@ -274,7 +329,9 @@ class SourcesHandle(Handle):
         """Return True when this handle may see and change the trust of a source."""
         if not self.viewer.confined or (told is not None and told.actor == self.actor):
             return True
-        return sources_rows.is_seen(snapshot, named, self._view)
+        from memgraph.store import sources
+
+        return sources.is_seen(snapshot, named, self._view)
 
     def _named(self, kind: SourceName | str, name: str) -> Named:
         from memgraph.service import sources

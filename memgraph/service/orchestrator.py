@@ -6,7 +6,6 @@ from memgraph.service.handle_agents import AgentsHandle
 from memgraph.service.handle_auditing import (
     AuditingHandle,
     CasesHandle,
-    ExpiringHandle,
     HistoryHandle,
     InfluenceHandle,
     ReceiptsHandle,
@@ -14,7 +13,7 @@ from memgraph.service.handle_auditing import (
 from memgraph.service.handle_context import ContextHandle, InjectingHandle, SessionsHandle
 from memgraph.service.handle_entities import EntitiesHandle
 from memgraph.service.handle_jobs import ConsolidatingHandle, JobsHandle, MaintainingHandle
-from memgraph.service.handle_reading import ReadingHandle
+from memgraph.service.handle_reading import ExpiringHandle, ReadingHandle
 from memgraph.service.handle_sources import ErasingHandle, IngestingHandle, SourcesHandle
 
 

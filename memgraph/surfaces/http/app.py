@@ -29,7 +29,6 @@ from memgraph.surfaces.http.problems import on_bug, on_http_error, on_invalid, o
 from memgraph.surfaces.http.routes import (
     auditing,
     cases,
-    comparing,
     contexts,
     conversations,
     copying,
@@ -37,7 +36,6 @@ from memgraph.surfaces.http.routes import (
     erasing,
     forgetting,
     graph,
-    influence,
     ingesting,
     memories,
     operating,
@@ -65,12 +63,10 @@ ROUTERS = (
     ingesting.router,
     graph.router,
     cases.router,
-    comparing.router,
     receipts.router,
     running.router,
     watching.router,
     auditing.router,
-    influence.router,
     sources.router,
 )
 

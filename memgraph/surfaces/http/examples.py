@@ -110,3 +110,27 @@ RUN: Final = _one("A rehearsal of a consolidation", {"dry_run": True})
 FILE: Final = {
     "example": {"summary": "A note in Markdown", "value": "# Hours\n\nWe close at 18:00.\n"}
 }
+
+
+_BODIES: Final = {
+    "source_info": SOURCE,
+    "trust_source": SOURCE_TRUST,
+    "distrust_source": SOURCE_DISTRUST,
+    "retract_source": SOURCE_TAKEN,
+    "restore_source": SOURCE_BACK,
+    "get_entity_info": ENTITY,
+    "merge_entities": MERGE,
+    "split_entity": SPLIT,
+    "protect_entity": PROTECT,
+    "decide_entity_proposal": DECIDE,
+    "dismiss_contradiction": REASON,
+    "reopen_contradiction": REASON,
+    "resolve_contradiction": RESOLUTION,
+    "replay": REPLAY,
+    "audit": AUDIT,
+}
+
+
+def of(operation_id: str) -> dict[str, Example] | None:
+    """Return the example of an operation's body; None: there is none."""
+    return _BODIES.get(operation_id)

@@ -9,12 +9,15 @@ from pydantic import Field
 
 from memgraph.model.enums import EdgeType
 from memgraph.model.graph import ContradictionPage, Subgraph
+from memgraph.model.operation import operation_of
 from memgraph.model.remote import EdgeId
-from memgraph.model.values import EdgeInput, Millis, Name, Reason, Value
+from memgraph.model.values import EdgeInput, Millis, Name, Value
+from memgraph.service.handle_auditing import CasesHandle
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.entering import Reader, Writer
-from memgraph.surfaces.http.envelope import answered, done
-from memgraph.surfaces.http.routes.memories import AsOf, Because
+from memgraph.surfaces.http.envelope import answered
+from memgraph.surfaces.http.operations import add_route
+from memgraph.surfaces.http.routes.memories import AsOf
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["graph"])
 
@@ -30,13 +33,6 @@ class Neighbourhood(Value):
     edge_types: tuple[EdgeType, ...] | None = None
     as_of: Millis | None = None
     retracted: bool = False
-
-
-class Resolution(Value):
-    """The side that holds, and why."""
-
-    winner: Name
-    reason: Reason
 
 
 @router.post("/edges", operation_id="relate", status_code=201, response_model=EdgeId)
@@ -101,27 +97,5 @@ def contradictions(
     return answered(found)
 
 
-@router.post(
-    "/contradictions/{edge_id}/resolve", operation_id="resolve_contradiction", status_code=204
-)
-def resolve(
-    orc: Writer,
-    edge_id: EdgeIdPath,
-    body: Annotated[Resolution, Body(openapi_examples=examples.RESOLUTION)],
-) -> Response:
-    """Decide an open contradiction; the loser is superseded."""
-    orc.resolve(edge_id, winner=body.winner, reason=body.reason)
-    return done()
-
-
-@router.post(
-    "/contradictions/{edge_id}/reopen", operation_id="reopen_contradiction", status_code=204
-)
-def reopen(
-    orc: Writer,
-    edge_id: EdgeIdPath,
-    body: Annotated[Because, Body(openapi_examples=examples.REASON)],
-) -> Response:
-    """Undo the resolution of a contradiction."""
-    orc.reopen(edge_id, reason=body.reason)
-    return done()
+add_route(router, operation_of(CasesHandle.resolve))
+add_route(router, operation_of(CasesHandle.reopen))

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
 from memgraph.model.graph import Trace
+from memgraph.model.operation import Because
 from memgraph.model.remote import (
     MAX_BATCH,
     Limit,
@@ -48,12 +49,6 @@ class Correction(MemoryInput):
     def _consistent(self) -> Correction:
         # The library judges the memory that comes of it.
         return self
-
-
-class Because(Value):
-    """The reason of a change; the journal keeps it."""
-
-    reason: Reason
 
 
 class Promotion(Value):

@@ -5,18 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi import APIRouter, Body, Request, Response
 from pydantic import Field, TypeAdapter
 
 from memgraph.model.context import Issued
-from memgraph.model.jobs import ExpiringReport, Relevant
+from memgraph.model.jobs import Relevant
+from memgraph.model.operation import operation_of
 from memgraph.model.recall import MAX_QUERY_CHARS, MAX_TOP_N, Bundle, RecallRequest
 from memgraph.model.remote import LatestReflection
 from memgraph.model.values import Name, Text, Value
+from memgraph.service.handle_reading import ExpiringHandle
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.document import NOT_MODIFIED
 from memgraph.surfaces.http.entering import Reader
 from memgraph.surfaces.http.envelope import answered, answered_as, tagged
+from memgraph.surfaces.http.operations import add_route
 from memgraph.surfaces.http.routes.memories import AsOf
 
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["recall"])
@@ -70,13 +73,4 @@ def reflection(orc: Reader) -> Response:
     return answered(LatestReflection.model_construct(memory=orc.latest_reflection()))
 
 
-@router.get("/expiring", operation_id="list_expiring", response_model=ExpiringReport)
-def expiring(
-    orc: Reader,
-    days: Annotated[
-        float, Query(ge=0, le=36_600, allow_inf_nan=False, description="From now.")
-    ] = 30.0,
-    limit: Annotated[int, Query(ge=0, le=1_000)] = 50,
-) -> Response:
-    """Return the facts that expire unless they are used, soonest first."""
-    return answered(orc.expiring(days=days, limit=limit))
+add_route(router, operation_of(ExpiringHandle.expiring))

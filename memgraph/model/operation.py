@@ -1,0 +1,239 @@
+"""The declaration of an operation, from which HTTP, the client and the command line are derived.
+
+An operation is a method of ``Orchestrator`` under ``operation``. Its signature is the contract:
+annotations carry pydantic's constraints, and a ``Sent`` where what is sent differs from what the
+library takes. Its docstring describes it on every surface.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Annotated, Any, Final, NoReturn, TypeVar, get_args, get_origin, get_type_hints
+
+from pydantic import Field
+
+from memgraph.clock import iso, parse_time
+from memgraph.errors import InvalidInput
+from memgraph.model.access import Permission
+from memgraph.model.values import MAX_NAME_CHARS, Millis, Name, Reason, Value
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+_IN_PATH: Final = re.compile(r"{(\w+)}")
+_ATTRIBUTE: Final = "__operation__"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What is sent for a parameter, among the metadata of its annotation.
+
+    Attributes:
+        type: of the value, with pydantic's constraints; None: the annotation's own.
+        name: of the field or query parameter; None: the parameter's own.
+        write: makes the value to send from an argument; None: it is sent as JSON.
+    """
+
+    type: Any = None
+    name: str | None = None
+    write: Callable[[Any], Any] | None = None
+
+
+Time = Annotated[str | int | datetime, Sent(Millis, write=lambda time: iso(parse_time(time)))]
+"""A time: ISO 8601, milliseconds since 1970, or a datetime with a zone."""
+MemoryId = Annotated[
+    str, Field(max_length=MAX_NAME_CHARS, examples=["mem_01JZ8Q5N7W3V0C2X9R4T6Y8B1D"])
+]
+EdgeId = Annotated[
+    str, Field(max_length=MAX_NAME_CHARS, examples=["edg_01JZ8Q5N7W3V0C2X9R4T6Y8B3F"])
+]
+Id = Annotated[str, Field(max_length=MAX_NAME_CHARS)]
+AsOf = Annotated[Time | None, Field(description="As it was at that time.")]
+Limit = Annotated[int, Field(ge=1, le=500, description="Of a page.")]
+After = Annotated[
+    str | None,
+    Sent(Name, "cursor"),
+    Field(description="`next_after` of the page before."),
+]
+
+
+class Because(Value):
+    """The reason of a change; the journal keeps it."""
+
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter as it is sent.
+
+    Attributes:
+        name: in the library.
+        sent: in a path, a query or a body.
+        type: with pydantic's constraints and description.
+        default: ``inspect.Parameter.empty`` where it is required.
+    """
+
+    name: str
+    sent: str
+    type: Any
+    default: Any
+    write: Callable[[Any], Any] | None = None
+
+    @property
+    def required(self) -> bool:
+        return self.default is inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of an orchestrator.
+
+    Attributes:
+        function: the method; its first parameter is the orchestrator.
+        permission: that a key needs.
+        method: GET for what is read, POST for changes and for reads with a body.
+        path: below the orchestrator, such as ``/contradictions/{edge_id}``.
+        tag: the group in the reference.
+        id: in the OpenAPI document; by default the method's name.
+        body: the model of the body, or the name of one that is made of the parameters; None: it is
+            named after ``id``.
+        page: the value that a list is sent in, as its ``items``.
+        slow: the server may work on it for minutes.
+    """
+
+    function: Callable[..., Any]
+    permission: Permission
+    method: str
+    path: str
+    tag: str
+    id: str
+    body: type[Value] | str | None = None
+    page: type | None = None
+    slow: bool = False
+    in_path: frozenset[str] = field(default=frozenset())
+
+    @property
+    def name(self) -> str:
+        """The method's name."""
+        return self.function.__name__
+
+    @property
+    def changes(self) -> bool:
+        """True when it may change what is stored."""
+        return self.permission in (Permission.WRITE, Permission.ADMIN)
+
+    @cached_property
+    def summary(self) -> str:
+        """Return the docstring up to its sections."""
+        text = inspect.getdoc(self.function) or ""
+        return re.split(r"\n+(?:Args|Returns|Raises):|\s+Raises [A-Z]", text, maxsplit=1)[0].strip()
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """The method's signature, annotations resolved."""
+        return inspect.signature(self.function, eval_str=True)
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The parameters that are sent, by their names in the library.
+
+        A function, such as one that is told of progress, stays with its caller.
+        """
+        hints = get_type_hints(self.function, include_extras=True)
+        return {
+            name: _parameter(each, hints[name])
+            for name, each in list(inspect.signature(self.function).parameters.items())[1:]
+            if get_origin(hints[name]) is not Callable
+        }
+
+    @cached_property
+    def answer(self) -> Any:
+        """The type of the result; None: there is none."""
+        found = get_type_hints(self.function).get("return")
+        return None if found in (None, type(None)) else found
+
+
+def _parameter(given: inspect.Parameter, hint: Any) -> Parameter:
+    if given.kind in (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL):
+        _refuse(given.name)
+    found = Sent()
+    for each in _metadata(hint):
+        if isinstance(each, Sent):
+            found = each
+    kind = hint if found.type is None else _with_type(hint, found.type)
+    return Parameter(given.name, found.name or given.name, kind, given.default, found.write)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise TypeError(f"an operation names each of its parameters: {name} stands for several")
+
+
+def _metadata(hint: Any) -> Iterator[Any]:
+    """Yield the metadata of an annotation, and of the members of a union."""
+    if get_origin(hint) is Annotated:
+        yield from get_args(hint)[1:]
+    for each in get_args(hint):
+        if get_origin(each) is Annotated:
+            yield from get_args(each)[1:]
+
+
+def _with_type(hint: Any, kind: Any) -> Any:
+    """Return an annotation with another type and its own metadata, without ``Sent``."""
+    metadata = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    if type(None) in get_args(bare):
+        kind |= None
+    rest = tuple(each for each in metadata if not isinstance(each, Sent))
+    return Annotated[(kind, *rest)] if rest else kind
+
+
+def operation(
+    permission: Permission,
+    method: str,
+    path: str,
+    *,
+    tag: str,
+    id: str | None = None,  # noqa: A002 - OpenAPI's word
+    body: type[Value] | str | None = None,
+    page: type | None = None,
+    slow: bool = False,
+) -> Callable[[FunctionT], FunctionT]:
+    """Declare a method as an operation; see ``Operation`` for the arguments."""
+
+    def declare(function: FunctionT) -> FunctionT:
+        declared = Operation(
+            function,
+            permission,
+            method,
+            path,
+            tag,
+            id or function.__name__,
+            body,
+            page,
+            slow,
+            frozenset(_IN_PATH.findall(path)),
+        )
+        setattr(function, _ATTRIBUTE, declared)
+        return function
+
+    return declare
+
+
+def operation_of(function: Callable[..., Any]) -> Operation:
+    """Return the declaration of a method. Raises InvalidInput: it is none."""
+    found = getattr(function, _ATTRIBUTE, None)
+    if not isinstance(found, Operation):
+        raise InvalidInput(f"{getattr(function, '__name__', function)!r} is no operation")
+    return found
+
+
+def operations_of(kind: type) -> dict[str, Operation]:
+    """Return the operations of a class and its bases by name, as their classes define them."""
+    members = (each for one in kind.__mro__ for each in vars(one).values())
+    declared = (getattr(each, _ATTRIBUTE, None) for each in members)
+    return {each.name: each for each in declared if isinstance(each, Operation)}

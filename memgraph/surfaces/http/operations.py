@@ -1,0 +1,142 @@
+"""Routes derived from the operations that a handle declares."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from typing import Annotated, Any, get_origin
+
+from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
+from pydantic import TypeAdapter, create_model
+
+from memgraph.model.operation import Operation, Parameter, operations_of
+from memgraph.model.values import Value
+from memgraph.service.orchestrator import Orchestrator
+from memgraph.surfaces.http import examples
+from memgraph.surfaces.http.entering import entering, untimed
+from memgraph.surfaces.http.envelope import answered, answered_as, done
+from memgraph.surfaces.http.lengthy import lengthy_of
+
+ROOT = "/v1/orchestrators/{orchestrator}"
+
+
+def router_of(*handles: type) -> APIRouter:
+    """Return a router with a route for every operation of some parts of a handle."""
+    router = APIRouter()
+    for handle in handles:
+        for declared in operations_of(handle).values():
+            add_route(router, declared)
+    return router
+
+
+def add_route(router: APIRouter, declared: Operation) -> None:
+    """Add the route of an operation to a router."""
+    answer = declared.page or declared.answer
+    router.add_api_route(
+        (ROOT + declared.path).removeprefix(router.prefix),
+        _endpoint(declared),
+        methods=[declared.method],
+        operation_id=declared.id,
+        summary=declared.id.replace("_", " ").title(),
+        tags=[] if router.tags else [declared.tag],
+        description=declared.summary,
+        response_model=answer,
+        status_code=204 if answer is None else 200,
+        dependencies=[Depends(untimed)] if declared.slow else [],
+    )
+
+
+def _endpoint(declared: Operation) -> Callable[..., Response]:
+    """Return the function of a route; FastAPI reads its signature."""
+    body = _body(declared)
+    sent = {each.sent: name for name, each in declared.parameters.items()}
+    adapter = _adapter(declared)
+
+    def endpoint(request: Request, orc: Orchestrator, **given: Any) -> Response:
+        if body is not None:
+            given |= dict(given.pop("body"))
+        arguments = {sent[name]: value for name, value in given.items()}
+        with lengthy_of(request).one() if declared.slow else nullcontext():
+            result = declared.function(orc, **arguments)
+            if declared.page is not None:
+                return answered(declared.page(items=tuple(result)))
+            if result is None and declared.answer is None:
+                return done()
+            return answered(result) if adapter is None else answered_as(adapter, result)
+
+    endpoint.__name__ = declared.name
+    endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            _parameter("request", Request),
+            _parameter("orc", Annotated[Orchestrator, Depends(entering(declared.permission))]),
+            *_sent_parameters(declared, body),
+        ],
+        return_annotation=Response,
+    )
+    return endpoint
+
+
+def _sent_parameters(declared: Operation, body: type[Value] | None) -> list[inspect.Parameter]:
+    addressed = [each for each in declared.parameters.values() if each.sent in declared.in_path]
+    found = [_parameter(each.sent, Annotated[each.type, Path()]) for each in addressed]
+    rest = [each for each in declared.parameters.values() if each.sent not in declared.in_path]
+    if body is None:
+        return [*found, *(_query(each) for each in rest)]
+    shown = Body(openapi_examples=examples.of(declared.id))
+    if all(not each.required for each in rest):
+        shown = Body(default_factory=body, openapi_examples=examples.of(declared.id))
+    return [*found, _parameter("body", Annotated[body, shown])]
+
+
+def _query(each: Parameter) -> inspect.Parameter:
+    default = each.default
+    if isinstance(default, list | tuple):
+        # FastAPI takes several values of a name where there is a list.
+        return _parameter(each.sent, Annotated[each.type, Query(default_factory=lambda: default)])
+    return _parameter(each.sent, Annotated[each.type, Query()], default)
+
+
+def _parameter(
+    name: str, annotation: Any, default: Any = inspect.Parameter.empty
+) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, annotation=annotation, default=default)
+
+
+_MADE: dict[str, type[Value]] = {}
+
+
+def bodies_made() -> Mapping[str, type[Value]]:
+    """Return the models of the bodies of operations, by their names."""
+    return _MADE
+
+
+def _body(declared: Operation) -> type[Value] | None:
+    """Return the model of the body; None: what is sent is in the address."""
+    if declared.method == "GET":
+        return None
+    rest = [each for each in declared.parameters.values() if each.sent not in declared.in_path]
+    if not rest:
+        return None
+    fields: Mapping[str, Any] = {
+        each.sent: (each.type, ... if each.required else each.default) for each in rest
+    }
+    if isinstance(declared.body, type):
+        return _MADE.setdefault(declared.body.__name__, declared.body)
+    name = declared.body or "".join(part.capitalize() for part in declared.id.split("_"))
+    # Two operations may share a body; a name means one model.
+    if name not in _MADE:
+        _MADE[name] = create_model(name, __base__=Value, **fields)
+    if {*_MADE[name].model_fields} != {*fields}:
+        raise TypeError(f"two bodies are called {name}")
+    return _MADE[name]
+
+
+def _adapter(declared: Operation) -> TypeAdapter[Any] | None:
+    """Return the serializer of an answer that is no ``Value``."""
+    answer = declared.answer
+    plain = isinstance(answer, type) and get_origin(answer) is None
+    if declared.page is not None or answer is None or (plain and issubclass(answer, Value)):
+        return None
+    return TypeAdapter(answer)
