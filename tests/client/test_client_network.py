@@ -279,7 +279,7 @@ def test_nothing_can_be_called_so() -> None:
 def test_importing_the_client_is_light() -> None:
     # rich comes with httpx where it is installed.
     heavy = "sqlalchemy sqlmodel numpy networkx alembic fastapi uvicorn starlette mcp litellm"
-    parts = "service.opened store.snapshot bulletin surfaces retrieval consolidation graph entities providers"
+    parts = "service.opened store.snapshot bulletin surfaces retrieval consolidation graph"
     ours = " ".join(f"memgraph.{each}" for each in parts.split())
     script = (
         "import sys, memgraph.client\n"

@@ -1,0 +1,138 @@
+"""What is derived of an operation: its route, its place in the OpenAPI document, its client."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import pytest
+from fastapi.routing import APIRoute
+from pydantic import Field
+
+from memgraph.client import RemoteOrchestrator
+from memgraph.client.files import Place
+from memgraph.client.operations import remote
+from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.access import Narrowing, Permission
+from memgraph.model.operation import (
+    MemoryId,
+    Sent,
+    Time,
+    operation,
+    operation_of,
+    operations_of,
+)
+from memgraph.model.values import Name, Value
+from memgraph.service.handle import Handle
+from memgraph.service.orchestrator import Orchestrator
+from memgraph.surfaces.http.app import openapi
+from memgraph.surfaces.http.document import PERMISSION, document
+from memgraph.surfaces.http.operations import router_of
+
+
+class Label(Value):
+    """The labels of a memory."""
+
+    memory_id: str
+    names: tuple[str, ...]
+    until: int | None
+
+
+class LabelHandle(Handle):
+    """The toy: what an engineer writes to add an operation."""
+
+    @operation(Permission.WRITE, "POST", "/memories/{memory_id}/labels", tag="memories")
+    def label_memory(
+        self,
+        memory_id: MemoryId,
+        names: Annotated[Sequence[str], Sent(tuple[Name, ...]), Field(max_length=3)],
+        *,
+        until: Time | None = None,
+        progress: Callable[[int], None] = lambda _done: None,
+    ) -> Label:
+        """Label a memory.
+
+        Args:
+            names: three at most.
+
+        Raises:
+            NotFound: there is no such memory.
+        """
+        progress(1)
+        return Label(memory_id=memory_id, names=tuple(names), until=until)
+
+    @operation(Permission.READ, "GET", "/labels", tag="memories", id="list_labels")
+    def labels(self, *, after: Annotated[str, Sent(name="cursor")] = "") -> None:
+        """List nothing."""
+
+
+def test_an_operation_is_a_route_of_the_document() -> None:
+    made = document([router_of(LabelHandle)])
+    told = made["paths"]["/v1/orchestrators/{orchestrator}/memories/{memory_id}/labels"]["post"]
+    assert told["operationId"] == "label_memory"
+    assert told["description"] == "Label a memory."
+    assert told[PERMISSION] == "write"
+    body = made["components"]["schemas"]["LabelMemory"]
+    assert set(body["properties"]) == {"names", "until"}
+    assert body["required"] == ["names"]
+    assert body["properties"]["names"]["maxItems"] == 3
+    listed = made["paths"]["/v1/orchestrators/{orchestrator}/labels"]["get"]
+    assert "cursor" in [each["name"] for each in listed["parameters"]]
+
+
+def test_a_route_calls_the_operation() -> None:
+    [write, read] = [each for each in router_of(LabelHandle).routes if isinstance(each, APIRoute)]
+    assert write.body_field is not None
+    body = write.body_field.field_info.annotation.model_validate(  # type: ignore[union-attr]
+        {"names": ["a", "b"], "until": "2026-01-02T00:00:00Z"}
+    )
+    answer = write.endpoint(request=None, orc=None, memory_id="fact_1", body=body)
+    assert json.loads(answer.body) == {
+        "memory_id": "fact_1",
+        "names": ["a", "b"],
+        "until": 1_767_312_000_000,
+    }
+    assert read.endpoint(request=None, orc=None, cursor="").status_code == 204
+
+
+def test_the_client_asks_for_the_operation() -> None:
+    place = Place()
+    place._set_place("orc-1", Narrowing())
+    describe: Any = remote(LabelHandle.label_memory)
+    call = describe._describe(place, "fact_1", ["a"], until="2026-01-02")
+    assert (call.method, call.path) == ("POST", "/v1/orchestrators/orc-1/memories/fact_1/labels")
+    assert json.loads(call.body) == {"names": ["a"], "until": "2026-01-02T00:00:00.000Z"}
+    assert call.read(b'{"memory_id": "fact_1", "names": ["a"], "until": null}').names == ("a",)
+    with pytest.raises(NotFound):
+        describe._describe(place, "a/b", ["a"])
+    with pytest.raises(TypeError):
+        describe._describe(place, "fact_1", ["a"], untill="2026-01-02")
+    listed: Any = remote(LabelHandle.labels)
+    call = listed._describe(place, after="lbl_7")
+    assert dict(call.query) == {"cursor": "lbl_7"}
+    assert call.read(b"") is None
+
+
+def test_what_takes_anything_is_no_operation() -> None:
+    def anything(self: Handle, **fields: Any) -> None: ...
+
+    with pytest.raises(TypeError, match="fields"):
+        _ = operation_of(operation(Permission.READ, "GET", "/x", tag="x")(anything)).parameters
+    with pytest.raises(InvalidInput):
+        operation_of(Handle._whole_id)
+
+
+def test_every_operation_has_its_route_and_its_method_of_the_client() -> None:
+    routes = {
+        each["operationId"]: each.get(PERMISSION)
+        for path in openapi()["paths"].values()
+        for each in path.values()
+    }
+    found = operations_of(Orchestrator)
+    assert len(found) >= 30
+    for name, declared in found.items():
+        assert routes[declared.id] == declared.permission.value, name
+        told = inspect.signature(getattr(RemoteOrchestrator, name).__wrapped__)
+        assert told.parameters.keys() >= declared.parameters.keys(), name
