@@ -70,13 +70,13 @@ def to_graphml(graph: Subgraph) -> str:
     """
     import networkx as nx
 
-    plain: nx.MultiDiGraph[str] = nx.MultiDiGraph(cut=graph.cut, seeds=_xml(list(graph.seeds)))
+    plain: nx.MultiDiGraph[str] = nx.MultiDiGraph(cut=graph.cut, seeds=xml_value(list(graph.seeds)))
     content = node_link(graph)
     for node in content["nodes"]:
-        plain.add_node(_xml(node["id"]), **_attributes(node, but="id"))
+        plain.add_node(xml_value(node["id"]), **xml_attributes(node, but="id"))
     for edge in content["edges"]:
-        ends = (_xml(edge.pop("source")), _xml(edge.pop("target")))
-        plain.add_edge(*ends, key=_xml(edge["key"]), **_attributes(edge, but="key"))
+        ends = (xml_value(edge.pop("source")), xml_value(edge.pop("target")))
+        plain.add_edge(*ends, key=xml_value(edge["key"]), **xml_attributes(edge, but="key"))
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join(nx.generate_graphml(plain)) + "\n"
 
 
@@ -143,13 +143,17 @@ def _edge_label(edge: Edge) -> str:
     return f"{edge.edge_type.value}{state}"
 
 
-def _attributes(fields: Mapping[str, Any], *, but: str) -> dict[str, Any]:
+def xml_attributes(fields: Mapping[str, Any], *, but: str) -> dict[str, Any]:
+    """Return fields as attributes of GraphML, without those that are missing and ``but``."""
     return {
-        name: _xml(value) for name, value in fields.items() if value is not None and name != but
+        name: xml_value(value)
+        for name, value in fields.items()
+        if value is not None and name != but
     }
 
 
-def _xml(value: Any) -> Any:
+def xml_value(value: Any) -> Any:
+    """Return a value as XML can hold it: a number, else text, lists and objects as JSON."""
     if isinstance(value, bool | int | float):
         return value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -5,14 +5,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, BinaryIO
 
 import typer
 
+from memgraph.service.exchange_formats import write_as
 from memgraph.surfaces.cli.building import OrchestratorName, make_command
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
 from memgraph.surfaces.cli.screen import Screen, progress
+
+
+class Form(StrEnum):
+    """The format of an export."""
+
+    JSONL = "jsonl"
+    VAULT = "vault"
+    CSV = "csv"
+    GRAPHML = "graphml"
 
 
 def export(
@@ -26,9 +38,21 @@ def export(
     with_vectors: Annotated[
         bool, typer.Option("--with-vectors", help="Embeddings too; else an import makes them.")
     ] = False,
+    form: Annotated[
+        Form,
+        typer.Option("--format", help="jsonl can be imported; the others hold memories and edges."),
+    ] = Form.JSONL,
 ) -> Report:
-    """Write all data of an orchestrator as JSON Lines, whatever its sensitivity."""
+    """Write all data of an orchestrator, whatever its sensitivity.
+
+    As JSON Lines, which an import takes, as a vault of Markdown notes (a folder), as CSV or as
+    GraphML.
+    """
     given = invocation(context)
+    if form is not Form.JSONL:
+        if output is None or with_vectors:
+            raise typer.BadParameter(f"--format {form.value} takes --output and no --with-vectors")
+        return _written_as(given, orchestrator, form, output, force=force)
     if output is None and (given.as_json or sys.stdout.isatty()):
         raise typer.BadParameter("name a file with --output, or redirect standard output")
     with given.orchestrator(orchestrator) as handle:
@@ -40,6 +64,18 @@ def export(
             done = handle.export(output, force=force, with_vectors=with_vectors, progress=told)
     line_of_text = f"wrote {_counts(done.records)} to {done.path}"
     return Report(done.as_dict(), lambda screen: screen.line(line_of_text))
+
+
+def _written_as(
+    given: Invocation, orchestrator: str, form: Form, output: Path, *, force: bool
+) -> Report:
+    with given.orchestrator(orchestrator) as handle, TemporaryDirectory() as folder:
+        with _counted("exporting") as told:
+            lines = handle.export(Path(folder) / "lines", progress=told).path
+        with lines.open("rb") as source:
+            count = write_as(form.value, source, output, force=force)
+    data = {"orchestrator": orchestrator, "path": str(output), "memories": count}
+    return Report(data, lambda screen: screen.line(f"wrote {count} memories to {output}"))
 
 
 def import_(
