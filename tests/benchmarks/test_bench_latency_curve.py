@@ -94,7 +94,7 @@ def test_without_matplotlib_an_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(latency_curve, "find_spec", lambda _name: None)
-    with pytest.raises(ExtraMissing, match=r"memgraph\[bench\]") as told:
+    with pytest.raises(ExtraMissing, match=r"memgraph-memory\[pictures\]") as told:
         latency_curve.draw({"sizes": {}}, tmp_path / "none")
     assert told.value.code == "extra.missing"
     assert not (tmp_path / "none").exists()
