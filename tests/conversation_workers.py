@@ -7,9 +7,9 @@ delivers events and writes a line for each that it takes; as ``together`` all ta
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
+
+from processes import Process
 
 from memgraph import MemoryService
 from memgraph.model.events import Delivered, SessionCompleted
@@ -20,18 +20,12 @@ CLAIM_S = 1.0
 SETTINGS = {"memory.storage.synchronous": "NORMAL", "memory.embedding.provider": "none"}
 
 
-def start(root: Path, told: Path, name: str, mode: str, sessions: int) -> subprocess.Popen[bytes]:
+def start(root: Path, told: Path, name: str, mode: str, sessions: int) -> Process:
     """The process, at work."""
-    script = "import conversation_workers as w; w.main()"
-    arguments = [str(root), str(told), name, mode, str(sessions)]
-    return subprocess.Popen(
-        [sys.executable, "-c", script, *arguments],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
-    )
+    return Process(_talk, root, told, name, mode, sessions)
 
 
-def main() -> None:
-    root, told, name, mode, sessions = sys.argv[1:]
+def _talk(root: Path, told: Path, name: str, mode: str, sessions: int) -> None:
     with MemoryService(root, config=SETTINGS, environ={}, background=False) as service:
         out = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         orc = service.orchestrator(ORC)
@@ -45,7 +39,7 @@ def main() -> None:
 
         if mode == "listen":
             orc.subscribe("listener", take, claim_s=CLAIM_S)
-        for number in range(int(sessions)):
+        for number in range(sessions):
             session = "shared" if mode == "together" else f"{name}-{number}"
             for turn in range(TURNS):
                 text = f"Turn {turn} of {name} in {number}."

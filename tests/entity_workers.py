@@ -6,9 +6,9 @@ It writes a line when it begins a batch, and one when the batch is acknowledged.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
+
+from processes import Process
 
 from memgraph import MemoryEntity, MemoryService
 
@@ -17,20 +17,16 @@ ITEMS = 60
 SETTINGS = {"memory.storage.synchronous": "NORMAL", "memory.embedding.provider": "none"}
 
 
-def start(root: Path, told: Path, who: str) -> subprocess.Popen[bytes]:
+def start(root: Path, told: Path, who: str) -> Process:
     """The process, at work until it is killed."""
-    return subprocess.Popen(
-        [sys.executable, "-c", "import entity_workers as w; w.main()", str(root), str(told), who],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
-    )
+    return Process(_store, root, told, who)
 
 
 def texts(who: str, batch: int) -> list[str]:
     return [f"Item {number} of batch {batch} by {who}." for number in range(ITEMS)]
 
 
-def main() -> None:
-    root, told, who = sys.argv[1:]
+def _store(root: Path, told: Path, who: str) -> None:
     out = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     known = {"tier": "SemanticMemory", "scope": "GlobalScope", "source": "UserSource"}
     with MemoryService(root, config=SETTINGS, environ={}, background=False) as service:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from processes import Process
+
 from memgraph import MemoryService
 from memgraph.service.erasing import erase, folder, rows
 from memgraph.service.erasing.plan import PlanFile
 
-PATIENCE_S = 60.0
-START = (sys.executable, "-c", "import erasing_workers as w; w.main()")
 PLACES = (
     "planned",
     "hidden",
@@ -34,18 +32,10 @@ PLACES = (
 
 def killed(root: Path, memory_id: str, place: str) -> int:
     """Erase in another process that is killed at a place; gives its exit code."""
-    done = subprocess.run(
-        [*START, str(root), memory_id, place],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    return done.returncode
+    return Process(_erase, root, memory_id, place).wait()
 
 
-def main() -> None:
-    """The process: root, memory, place."""
-    root, memory_id, place = sys.argv[1:]
+def _erase(root: Path, memory_id: str, place: str) -> None:
     with (
         MemoryService(root, environ={}, background=False) as service,
         patch.object(*dying(place)),

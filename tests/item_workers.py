@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 from item_worlds import item
+from processes import Process
 
 from memgraph import MemoryService, Viewer
 from memgraph.model.context import Tier
@@ -20,16 +18,12 @@ ROUNDS = 8
 MAX_ITEMS = 12
 
 
-def started(root: Path, who: str) -> subprocess.Popen[bytes]:
+def started(root: Path, who: str) -> Process:
     """A process that adds items of its own and one that all of them write."""
-    return subprocess.Popen(
-        [sys.executable, "-c", "import item_workers as w; w.main()", str(root), who],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
-    )
+    return Process(_add, root, who)
 
 
-def main() -> None:
-    root, who = Path(sys.argv[1]), sys.argv[2]
+def _add(root: Path, who: str) -> None:
     with MemoryService(root, environ={}, background=False) as service:
         backend = DatabaseBackend(service.orchestrator(NAME, viewer=GRANTED), Tier.PROJECT, PROJECT)
         for number in range(ROUNDS):

@@ -1,15 +1,14 @@
-"""What other processes do through a service in tests. Each starts by itself, as programs do."""
+"""What other processes do through a service in tests."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+
+import processes
+from processes import wait_until
 
 from memgraph import MemoryService
 from memgraph.errors import Conflict
@@ -17,46 +16,23 @@ from memgraph.providers.fake import FakeEmbedding
 
 NAME = "orc-1"
 THREADS = 2
-PATIENCE_S = 60
 SETTINGS = {"memory.storage.synchronous": "NORMAL"}
 
 Tell = Callable[[str, str], None]
 
 
-class Process:
-    """A process that works until its input ends; what it was told is stored stands in a file."""
+class Process(processes.Process):
+    """A process that works until it is to finish; what it was told is stored stands in a file."""
 
     def __init__(self, root: Path, told: Path) -> None:
         self.told = told
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", "import service_workers as w; w.main()", str(root), str(told)],
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
-            stdin=subprocess.PIPE,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.kill()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-
-    def kill(self) -> None:
-        """SIGKILL: nothing is flushed, nothing is closed."""
-        self._process.kill()
-        self._process.wait()
+        self._stop = told.with_name(f"{told.name}-stop")
+        super().__init__(_work_until, root, told, self._stop)
 
     def finish(self) -> int:
         """Let it come to its end; gives its exit code."""
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        return self._process.wait(timeout=PATIENCE_S)
+        self._stop.touch()
+        return self.wait()
 
     @property
     def acknowledged(self) -> list[tuple[str, str]]:
@@ -67,9 +43,8 @@ class Process:
         return [(what, found) for what, _, found in (line.partition(" ") for line in lines)]
 
 
-def main() -> None:
-    """Runs in the process: some threads share one service until standard input ends."""
-    root, told = Path(sys.argv[1]), Path(sys.argv[2])
+def _work_until(root: Path, told: Path, end: Path) -> None:
+    """Runs in the process: some threads share one service until a file is there."""
     stop = threading.Event()
     failed: list[BaseException] = []
     with (
@@ -90,11 +65,11 @@ def main() -> None:
         threads = [threading.Thread(target=work, args=(n,)) for n in range(THREADS)]
         for each in threads:
             each.start()
-        sys.stdin.read()
+        wait_until(end.exists)
         stop.set()
         for each in threads:
             each.join()
-    sys.exit(1 if failed else 0)
+    assert not failed
 
 
 def _work(service: MemoryService, who: str, stop: threading.Event, tell: Tell) -> None:

@@ -6,9 +6,9 @@ It writes a line for each message that was acknowledged: its number and the id o
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
+
+from processes import Process
 
 from memgraph import MemoryHooks, MemoryService
 
@@ -17,23 +17,18 @@ CONVERSATION = "channel-1"
 SETTINGS = {"memory.storage.synchronous": "NORMAL", "memory.embedding.provider": "none"}
 
 
-def start(root: Path, told: Path, first: int) -> subprocess.Popen[bytes]:
+def start(root: Path, told: Path, first: int) -> Process:
     """The process, at work on messages from ``first`` on."""
-    script = "import turn_workers as w; w.main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", script, str(root), str(told), str(first)],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
-    )
+    return Process(_take, root, told, first)
 
 
-def main() -> None:
-    root, told, first = sys.argv[1:]
+def _take(root: Path, told: Path, first: int) -> None:
     out = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with (
         MemoryService(root, config=SETTINGS, environ={}) as service,
         MemoryHooks(service, ORC, deadline_ms=20_000) as hooks,
     ):
-        for number in range(int(first), int(first) + 100_000):
+        for number in range(first, first + 100_000):
             turn = hooks.on_message(
                 f"Message {number} of them all.",
                 conversation_id=CONVERSATION,

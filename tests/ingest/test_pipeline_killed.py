@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+import random
+import signal
+import sqlite3
+import time
+from collections.abc import Callable
+from multiprocessing import parent_process
 from pathlib import Path
+
+from processes import Process, often, wait_until
 
 from ingest.claims import CLAIMS, MANIFEST_ENDING
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService
 from memgraph.model.enums import MemoryKind, MemoryType
 
-FILES = 40
-KILLS = 12
-TODOS = 2_000
-PART_KILLS = 12
-PROGRAM = Path(__file__).with_name("kill_workers.py")
+KILLS = often(12)
+FILES = 3 * KILLS + 4
+PART_KILLS = often(12)
+TODOS = 150 * PART_KILLS + 200
 
 
-def work_and_kill(root: Path, *arguments: object) -> None:
-    repository = str(Path(__file__).parents[2])
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(root), *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([repository, *sys.path])},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+def work(root: Path) -> None:
+    with MemoryService(root, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1")
+        while (parent := parent_process()) and parent.is_alive():
+            IngestPipeline(orc).run()
+            time.sleep(0.01)
+
+
+def kill_while(root: Path, workers: int, kills: int, has_got_on: Callable[[], bool]) -> None:
+    """Kill one of some workers and replace it, each time that they have got on, so often."""
+    chance = random.Random()
+    at_work = [Process(work, root) for _ in range(workers)]
+    for _ in range(kills):
+        assert wait_until(has_got_on)
+        # Anywhere in what comes next.
+        time.sleep(chance.random() * 0.03)
+        assert at_work.pop(0).kill() == -signal.SIGKILL
+        at_work.append(Process(work, root))
+    # None has ended by itself.
+    assert [each.kill() for each in at_work] == [-signal.SIGKILL] * workers
 
 
 def test_killed_workers_lose_and_repeat_nothing(tmp_path: Path) -> None:
@@ -40,7 +53,18 @@ def test_killed_workers_lose_and_repeat_nothing(tmp_path: Path) -> None:
     for number in range(FILES):
         text = f"# 8 May 2023\nAnn: This is file {number}.\nBob: I read {number}.\n"
         (zone / f"talk-{number:03d}.txt").write_text(text)
-    work_and_kill(root, FILES, KILLS)
+    processed = zone / "processed"
+    done = 0
+
+    def has_got_on() -> bool:
+        nonlocal done
+        now = len(list(processed.iterdir())) // 2
+        if now < min(done + 2, FILES):
+            return False
+        done = now
+        return True
+
+    kill_while(root, 3, KILLS, has_got_on)
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
         IngestPipeline(orc).run()
@@ -65,7 +89,20 @@ def test_a_file_in_parts_goes_on_where_it_was(tmp_path: Path) -> None:
         zone = service.orchestrator("orc-1", create=True).paths.ingest
     (zone / "rooms.md").write_text(f"# Rooms\n\n{notes}\n")
     (zone / "same.md").write_text(f"# Rooms\n\n{notes}\n")
-    work_and_kill(root, "parts", PART_KILLS)
+    database = sqlite3.connect(zone.parent / "memory.db")
+    chance = random.Random()
+    wanted = chance.randint(1, 3)
+
+    def has_got_on() -> bool:
+        nonlocal wanted
+        [(now,)] = database.execute("SELECT coalesce(max(part), 0) FROM ingest_parts").fetchall()
+        if now < wanted:
+            return False
+        wanted = now + chance.randint(1, 3)
+        return True
+
+    kill_while(root, 2, PART_KILLS, has_got_on)
+    database.close()
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
         results = [each for _ in range(3) for each in IngestPipeline(orc).run().results]

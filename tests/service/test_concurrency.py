@@ -10,7 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from service_workers import NAME, PATIENCE_S, Process
+from processes import PATIENCE_S
+from service_workers import NAME, Process
 
 from memgraph import MemoryService, MemoryStatus
 from memgraph.providers.fake import FakeEmbedding

@@ -47,7 +47,6 @@ def test_a_killed_process_loses_no_turn_and_no_event(tmp_path: Path) -> None:
             time.sleep(0.01)
         time.sleep(chance.uniform(0.0, 0.25))
         process.kill()
-        process.wait()
     taken = {int(seq) for seq, _ in words(told, "event")}
 
     time.sleep(CLAIM_S)
@@ -80,7 +79,7 @@ def test_turns_of_several_processes_keep_one_sequence(tmp_path: Path) -> None:
     with MemoryService(root, config=SETTINGS, environ={}, background=False) as service:
         service.orchestrator(ORC, create=True)
     processes = [start(root, told, f"p{number}", "together", 20) for number in range(3)]
-    assert [process.wait(timeout=PATIENCE_S) for process in processes] == [0, 0, 0]
+    assert [process.wait() for process in processes] == [0, 0, 0]
     with MemoryService(root, config=SETTINGS, environ={}, background=False) as service:
         found = turns(service.orchestrator(ORC))
         said = words(told, "turn")

@@ -366,7 +366,7 @@ def test_processes_add_at_once(tmp_path: Path) -> None:
         service.orchestrator(NAME, create=True)
     running = [item_workers.started(tmp_path, who) for who in ("one", "two")]
 
-    assert [each.wait(timeout=60) for each in running] == [0, 0]
+    assert [each.wait() for each in running] == [0, 0]
 
     with MemoryService(tmp_path, environ={}, background=False) as service:
         web = seen_by(service)

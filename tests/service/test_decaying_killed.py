@@ -2,47 +2,41 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from processes import Process, wait_until
 from working import INFERRED
 
 from memgraph import MemoryService
 from memgraph.clock import FixedClock
 from memgraph.model.enums import MemoryStatus
-
-FACTS, PROTECTED = 600, 20
-PROGRAM = """
-import sys
-from memgraph import MemoryService
-from memgraph.clock import FixedClock
 from memgraph.service.life import decaying
 
-decaying.BATCH = 10
-clock = FixedClock()
-clock.advance(days=40)
-with MemoryService(sys.argv[1], clock=clock, environ={}, background=False) as service:
-    with service.opened("orc-1") as opened:
-        print("begun", flush=True)
-        print(decaying.decay(opened, now_ms=clock.now_ms(), actor="nightly").counts["retired"])
-"""
+FACTS, PROTECTED = 600, 20
 
 
-def begin(root: Path) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(root)],
-        env=os.environ,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "begun\n"
-    return process
+def retire(root: Path, begun: Path, retired: Path) -> None:
+    decaying.BATCH = 10
+    clock = FixedClock()
+    clock.advance(days=40)
+    with (
+        MemoryService(root, clock=clock, environ={}, background=False) as service,
+        service.opened("orc-1") as opened,
+    ):
+        begun.touch()
+        report = decaying.decay(opened, now_ms=clock.now_ms(), actor="nightly")
+        retired.write_text(str(report.counts["retired"]))
+
+
+def begin(root: Path, number: int) -> tuple[Process, Path]:
+    """A process that retires, and the file that it ends with."""
+    begun, retired = root / f"begun-{number}", root / f"retired-{number}"
+    process = Process(retire, root, begun, retired)
+    assert wait_until(begun.exists)
+    return process, retired
 
 
 @pytest.fixture
@@ -79,21 +73,18 @@ def require_the_end(root: Path) -> None:
 
 def test_killed_again_and_again(root: Path) -> None:
     chance = random.Random(7)
-    for _ in range(4):
-        process = begin(root)
+    for number in range(4):
+        process, _ = begin(root, number)
         time.sleep(chance.uniform(0.0, 0.25))
         process.kill()
-        process.communicate()
-    process = begin(root)
-    told, _ = process.communicate()
-    assert process.returncode == 0
-    assert 0 <= int(told) <= FACTS
+    process, retired = begin(root, 4)
+    assert process.wait() == 0
+    assert 0 <= int(retired.read_text()) <= FACTS
     require_the_end(root)
 
 
 def test_two_at_once(root: Path) -> None:
-    both = [begin(root), begin(root)]
-    told = [process.communicate()[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0]
-    assert sum(int(each) for each in told) == FACTS
+    both = [begin(root, 0), begin(root, 1)]
+    assert [process.wait() for process, _ in both] == [0, 0]
+    assert sum(int(retired.read_text()) for _, retired in both) == FACTS
     require_the_end(root)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processes import Process, wait_until
 from working import NAME, SEES_ALL, working
 
 from memgraph import MemoryService
@@ -27,22 +26,20 @@ from memgraph.store.sqlite import full_text
 WORDS = ("harbour", "Lisbon", "lantern", "Ada", "quiet", "tram", "Kenji", "東京都", "paper", "nine")
 CHUNK = 1_200
 
-KILLED = """
-import sys
-from memgraph import MemoryService
-root, chunk = sys.argv[1], int(sys.argv[2])
-with MemoryService(root, environ={}, background=False) as service:
-    orc = service.orchestrator("orc-1")
-    number = 0
-    while True:
-        items = [
-            {"content": f"Turn {number + n} of Ada.", "kind": "episode", "session_id": f"s{n % 7}"}
-            for n in range(chunk)
-        ]
-        number += chunk
-        outcomes = orc.remember_many(items)
-        print(*(each.memory_id for each in outcomes), flush=True)
-"""
+
+def load(root: Path, told: Path) -> None:
+    """Load chunk after chunk, and note the ids of each that was acknowledged."""
+    with (
+        MemoryService(root, environ={}, background=False) as service,
+        told.open("ab", buffering=0) as file,
+    ):
+        orc = service.orchestrator("orc-1")
+        for first in itertools.count(0, CHUNK):
+            outcomes = orc.remember_many(
+                {"content": f"Turn {n} of Ada.", "kind": "episode", "session_id": f"s{n % 7}"}
+                for n in range(first, first + CHUNK)
+            )
+            file.write(" ".join(str(each.memory_id) for each in outcomes).encode() + b"\n")
 
 
 def items(count: int, seed: int = 1) -> Iterator[dict[str, Any]]:
@@ -163,27 +160,24 @@ def test_a_killed_bulk_load_lost_nothing_that_was_told(tmp_path: Path) -> None:
     root = tmp_path / "root"
     with MemoryService(root, environ={}, background=False) as service:
         service.create(NAME)
-    told: list[str] = []
     chance = random.Random(7)
     for _ in range(3):
-        told += _killed(root, chance.uniform(0.0, 0.4))
+        told = _killed(root, tmp_path / "told", chance.uniform(0.0, 0.4))
         with MemoryService(root, environ={}, background=False) as service:
             orc = service.orchestrator(NAME)
             assert orc.verify().as_dict()["findings"] == []
             _check(orc, service, told)
 
 
-def _killed(root: Path, after_s: float) -> list[str]:
-    """Ids that a loading process told of before it was killed, a moment after its first chunk."""
-    with subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(root), str(CHUNK)], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        lines = [process.stdout.readline()]
-        time.sleep(after_s)
-        os.kill(process.pid, signal.SIGKILL)
-        lines += process.stdout.readlines()
-        assert process.wait() == -signal.SIGKILL
+def _killed(root: Path, told: Path, after_s: float) -> list[str]:
+    """Ids that loading processes told of until one was killed, a moment after its first chunk."""
+    told.touch()
+    before = told.read_bytes().count(b"\n")
+    process = Process(load, root, told)
+    assert wait_until(lambda: told.read_bytes().count(b"\n") > before)
+    time.sleep(after_s)
+    assert process.kill() == -signal.SIGKILL
+    lines = told.read_text().splitlines(keepends=True)
     return [one for line in lines if line.endswith("\n") for one in line.split()]
 
 

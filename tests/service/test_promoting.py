@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import Process
 
 from memgraph import EdgeType, MemoryService, MemoryStatus, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
@@ -187,33 +186,20 @@ def test_the_same_words_that_were_there_before_are_somebody_elses(orc: Orchestra
     assert orc.trace(there).grounds == ()
 
 
-_PROMOTE = """
-import sys
-from memgraph import MemoryService, Viewer
-root, *ids = sys.argv[1:]
-viewer = Viewer(session_ids=frozenset({"t1"}), project_ids=frozenset({"p1"}))
-with MemoryService(root, environ={}, background=False) as service:
-    orc = service.orchestrator("orc-1", viewer=viewer)
-    sys.stdin.read(1)
-    print(*(orc.promote(one, "project", "p1") for one in ids))
-"""
+def promote_all(root: Path, ids: list[str], promoted: Path) -> None:
+    with MemoryService(root, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", viewer=VIEWER)
+        promoted.write_text(" ".join(str(orc.promote(one, "project", "p1")) for one in ids))
 
 
 def test_two_processes_at_once_promote_once(tmp_path: Path) -> None:
     with MemoryService(tmp_path, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1", create=True, viewer=VIEWER)
         ids = [task_memory(orc, f"thought {number}") for number in range(8)]
-        running = [
-            subprocess.Popen(
-                [sys.executable, "-c", _PROMOTE, str(tmp_path), *ids],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            for _ in range(2)
-        ]
-        told = [each.communicate("g", timeout=60)[0].split() for each in running]
-        assert [each.returncode for each in running] == [0, 0]
+        files = [tmp_path / "promoted-1", tmp_path / "promoted-2"]
+        running = [Process(promote_all, tmp_path, ids, file) for file in files]
+        assert [each.wait() for each in running] == [0, 0]
+        told = [file.read_text().split() for file in files]
         assert told[0] == told[1]
         assert len(set(told[0])) == len(ids)
         assert len(orc.list_memories()) == 2 * len(ids)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from processes import Process, wait_until
 from working import NAME, filled, tampering, working
 
 from memgraph import MemoryService
 from memgraph.errors import InvalidInput, MemoryDisabled, ProviderUnavailable
 from memgraph.providers.fake import FakeEmbedding
-from memgraph.service import maintenance, rebuilding
+from memgraph.service import embedding, maintenance, rebuilding
 from memgraph.service.opened import Opened
 from memgraph.service.rebuilding import Part
 from memgraph.store import embeddings
@@ -250,34 +250,33 @@ def test_without_a_provider_there_is_nothing_to_rebuild_with(tmp_path: Path) -> 
         assert rebuilding.embeddings_status(opened).provider_model is None
 
 
-KILLED = """
-import sys, time
-from pathlib import Path
-from unittest.mock import patch
-from memgraph.providers.fake import FakeEmbedding
-from memgraph.service import rebuilding
-from memgraph.service import embedding
-sys.path.insert(0, sys.argv[2])
-from working import NAME, working
+def rebuild_slowly(root: Path, stages: Path) -> None:
+    """Rebuild in small batches, and note each before it is begun."""
 
-class Slow(FakeEmbedding):
-    def embed(self, texts):
-        print("embedding", flush=True)
+    def begin(stage: str) -> None:
+        with stages.open("a") as file:
+            file.write(f"{stage}\n")
         time.sleep(0.05)
-        return super().embed(texts)
 
-rebuilding.BATCH = 5
-embedding.BATCH = 5
-real = rebuilding._forget_some_foreign
-def slowly(opened):
-    print("forgetting", flush=True)
-    time.sleep(0.05)
-    return real(opened)
-rebuilding._forget_some_foreign = slowly
-with working(Path(sys.argv[1]), embedding=Slow(40)) as service, service.opened(NAME) as opened:
-    rebuilding.embeddings_rebuild(opened, actor="a")
-print("finished", flush=True)
-"""
+    class Slow(FakeEmbedding):
+        def embed(self, texts: Sequence[str]) -> Any:
+            begin("embedding")
+            return super().embed(texts)
+
+    forget = rebuilding._forget_some_foreign
+
+    def forget_slowly(opened: Opened) -> Any:
+        begin("forgetting")
+        return forget(opened)
+
+    with (
+        patch.object(rebuilding, "BATCH", 5),
+        patch.object(embedding, "BATCH", 5),
+        patch.object(rebuilding, "_forget_some_foreign", forget_slowly),
+        working(root, embedding=Slow(40)) as service,
+        service.opened(NAME) as opened,
+    ):
+        rebuilding.embeddings_rebuild(opened, actor="a")
 
 
 def test_a_killed_rebuild_is_finished_by_the_next_one(tmp_path: Path) -> None:
@@ -287,20 +286,14 @@ def test_a_killed_rebuild_is_finished_by_the_next_one(tmp_path: Path) -> None:
         orchestrator.embed_pending()
     # The first dies while old vectors are forgotten, the second while new ones are made.
     for stage, lines in (("forgetting", 3), ("embedding", 3)):
-        with subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(tmp_path), str(Path(__file__).parents[1])],
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as process:
-            assert process.stdout is not None
-            seen = 0
-            for line in process.stdout:
-                assert line != "finished\n"
-                seen += line == f"{stage}\n"
-                if seen == lines:
-                    break
-            os.kill(process.pid, signal.SIGKILL)
-            assert process.wait() == -signal.SIGKILL
+        stages = tmp_path / f"killed-{stage}"
+        process = Process(rebuild_slowly, tmp_path, stages)
+        assert wait_until(
+            lambda stages=stages, line=f"{stage}\n", lines=lines: (
+                stages.exists() and stages.read_text().count(line) >= lines
+            )
+        )
+        assert process.kill() == -signal.SIGKILL
     with working(tmp_path, embedding=FakeEmbedding(40)) as service, service.opened(NAME) as opened:
         before = rebuilding.embeddings_status(opened)
         assert 0 < before.states["ready"] < 40

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+from processes import Process, wait_until
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
@@ -314,6 +313,13 @@ def test_more_than_a_batch_is_caught_up(
     assert hashed(service) == {form_hash(normal_form(TEXT)): (start, start + 10)}
 
 
+def catch_up_after(root: Path, go: Path, ready: Path) -> None:
+    with MemoryService(root, background=False) as service, service.opened(NAME) as opened:
+        ready.touch()
+        assert wait_until(go.exists)
+        catch_up(opened)
+
+
 def test_several_processes_catch_up_at_once(tmp_path: Path, clock: FixedClock) -> None:
     made: dict[str, Any] = {"clock": clock, "environ": {}, "background": False}
     count = 150
@@ -327,26 +333,14 @@ def test_several_processes_catch_up_at_once(tmp_path: Path, clock: FixedClock) -
             clock.advance(ms=1)
         flush(service)
         expected = 1 + count
-        script = (
-            "import sys\nfrom memgraph import MemoryService\n"
-            "from memgraph.service.life.echoes import catch_up\n"
-            "with MemoryService(sys.argv[1], background=False) as service:\n"
-            "    with service.opened(sys.argv[2]) as opened:\n"
-            "        print('ready', flush=True)\n"
-            "        sys.stdin.read(1)\n"
-            "        catch_up(opened)\n"
-        )
-        command = [sys.executable, "-c", script, str(tmp_path), NAME]
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        running = [subprocess.Popen(command, **pipes) for _ in range(2)]
-        for process in running:
-            assert process.stdout.readline().strip() == b"ready"
-        for process in running:
-            process.stdin.write(b"x")
-            process.stdin.flush()
-        for process in running:
-            process.communicate(timeout=60)
-        assert [process.returncode for process in running] == [0, 0]
+        go = tmp_path / "go"
+        running = [
+            Process(catch_up_after, tmp_path, go, ready)
+            for ready in (tmp_path / "ready-1", tmp_path / "ready-2")
+        ]
+        assert wait_until(lambda: len(list(tmp_path.glob("ready-*"))) == 2)
+        go.touch()
+        assert [process.wait() for process in running] == [0, 0]
         found = hashed(service)
         assert len(found) == expected
         assert found[form_hash(normal_form(TEXT))] == (start, start + count - 1)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import Process
 from transcript_workers import append_numbered
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
@@ -272,15 +272,8 @@ def test_each_entry_is_popped_once(transcript: Transcript) -> None:
 def test_two_processes_share_a_session(tmp_path: Path) -> None:
     with MemoryService(tmp_path, environ={}, background=False) as service:
         service.create("orc")
-    context = multiprocessing.get_context("spawn")
-    workers = [
-        context.Process(target=append_numbered, args=(tmp_path, worker, 20)) for worker in range(2)
-    ]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(timeout=60)
-    assert [worker.exitcode for worker in workers] == [0, 0]
+    workers = [Process(append_numbered, tmp_path, worker, 20) for worker in range(2)]
+    assert [worker.wait() for worker in workers] == [0, 0]
     with MemoryService(tmp_path, environ={}, background=False) as service:
         found = records(Transcript(service.orchestrator("orc"), "s"))
     assert len(found) == 40

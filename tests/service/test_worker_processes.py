@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from life_workers import ENDLESS, PATIENCE_S, QUICK, SETTINGS, WorkerProcess, wait_until
+from life_workers import ENDLESS, QUICK, SETTINGS, WorkerProcess
+from processes import PATIENCE_S, wait_until
 
 from memgraph import MemoryService
 from memgraph.model.enums import JobName, JobState

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -17,11 +16,14 @@ import sqlalchemy as sa
 from database_workers import (
     NAME,
     NOW,
-    Workers,
+    hold,
     increment,
+    increment_often,
+    increment_until_killed,
     open_database,
     read_number,
 )
+from processes import Process, wait_until
 from sqlalchemy.exc import OperationalError
 
 from memgraph.errors import (
@@ -67,8 +69,8 @@ def wait_for(path: Path) -> None:
 
 
 def test_eight_processes_lose_no_increment(path: Path, database: SqliteDatabase) -> None:
-    with Workers("increment_often", *[(str(path), 100)] * 8) as workers:
-        assert workers.wait() == [0] * 8
+    workers = [Process(increment_often, path, 100) for _ in range(8)]
+    assert [each.wait() for each in workers] == [0] * 8
     assert read_number(database) == 800
 
 
@@ -85,14 +87,9 @@ def test_threads_of_one_process_lose_no_increment(database: SqliteDatabase) -> N
 
 def test_killed_writers_lose_nothing_they_acknowledged(path: Path, tmp_path: Path) -> None:
     acknowledged = tmp_path / "acknowledged"
-    with Workers("increment_until_killed", *[(str(path), str(acknowledged))] * 3) as workers:
-        deadline = time.monotonic() + 30
-        while not acknowledged.exists() or acknowledged.stat().st_size < 300:
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
-        for pid in workers.pids:
-            os.kill(pid, signal.SIGKILL)
-        assert workers.wait() == [signal.SIGKILL] * 3
+    workers = [Process(increment_until_killed, path, acknowledged) for _ in range(3)]
+    assert wait_until(lambda: acknowledged.exists() and acknowledged.stat().st_size >= 300)
+    assert [each.kill() for each in workers] == [-signal.SIGKILL] * 3
     told = [int(line) for line in acknowledged.read_text().split()]
     assert len(told) == len(set(told))
     database = open_database(path)
@@ -109,8 +106,8 @@ def test_a_database_that_another_program_locks_is_busy_and_then_not(
 ) -> None:
     database = open_database(path, timeout_ms=50)
     held, until = tmp_path / "held", tmp_path / "until"
-    with Workers("hold", (str(path), str(held), str(until))) as workers:
-        wait_for(held)
+    with Process(hold, path, held, until) as holder:
+        assert wait_until(held.exists)
         with pytest.raises(DatabaseBusy) as caught:
             increment(database)
         assert caught.value.code == "storage.busy"
@@ -119,7 +116,7 @@ def test_a_database_that_another_program_locks_is_busy_and_then_not(
         # Readers are not in its way, nor it in theirs.
         assert read_number(database) == 0
         until.touch()
-        assert workers.wait() == [0]
+        assert holder.wait() == 0
     assert increment(database) == 1
     database.close()
 

@@ -13,7 +13,8 @@ import pytest
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from database_workers import NAME, NOW, Workers, increment, open_database, read_number
+from database_workers import NAME, NOW, create_at, increment, open_database, read_number
+from processes import Process
 from working import tampering
 
 from memgraph import MemoryService
@@ -234,11 +235,12 @@ def test_an_affected_sqlite_opens_and_makes_nothing(
 
 
 def test_of_processes_that_create_at_once_one_does_and_all_can_use_it(tmp_path: Path) -> None:
+    Process(time.time).wait()  # what the others are forked from has begun
     for turn in range(2):
         path, results = tmp_path / str(turn) / "memory.db", tmp_path / f"results-{turn}"
-        at = time.time() + 1.5
-        with Workers("create_at", *[(str(path), at, str(results))] * 6) as workers:
-            assert workers.wait() == [0] * 6
+        at = time.time() + 0.5
+        workers = [Process(create_at, path, at, results) for _ in range(6)]
+        assert [each.wait() for each in workers] == [0] * 6
         told = Counter(results.read_text().splitlines())
         assert told == {"created": 1, "orchestrator.exists": 5}
         database = open_database(path)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from processes import Process
 
-from memgraph.clock import MS_PER_DAY, FixedClock
+from memgraph.clock import MS_PER_DAY, FixedClock, SystemClock
 from memgraph.errors import Conflict, InvalidConfig, InvalidInput, NotFound, Unauthenticated
 from memgraph.model.access import Permission
 from memgraph.service.access.keys import KeyStore
@@ -282,34 +281,24 @@ def test_a_name_that_is_no_text_for_a_terminal_stays_one_field(keys: KeyStore) -
     assert (held["name"], held["permissions"]) == (name, ["read"])
 
 
-MAKER = """
-import sys
-from pathlib import Path
-from memgraph.clock import SystemClock
-from memgraph.service.access.keys import KeyStore
-keys = KeyStore(Path(sys.argv[1]), SystemClock())
-fields = {"orchestrators": ["*"], "permissions": ["read"]}
-for number in range(10):
-    made = keys.create({"name": f"{sys.argv[2]}-{number}", **fields})
-    if number % 2:
-        keys.revoke(made.key.key_id)
-    print(made.secret)
-"""
+def make_keys(root: Path, name: str, secrets: Path) -> None:
+    keys = KeyStore(root, SystemClock())
+    fields = {"orchestrators": ["*"], "permissions": ["read"]}
+    for number in range(10):
+        made = keys.create({"name": f"{name}-{number}", **fields})
+        if number % 2:
+            keys.revoke(made.key.key_id)
+        with secrets.open("a") as file:
+            file.write(f"{made.secret}\n")
 
 
 def test_processes_that_change_keys_at_once_lose_none(tmp_path: Path, clock: FixedClock) -> None:
     root = tmp_path / "root"
     reader = KeyStore(root, clock)
-    makers = [
-        subprocess.Popen(
-            [sys.executable, "-c", MAKER, str(root), str(number)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(2)
-    ]
-    secrets = [each.communicate(timeout=60)[0].split() for each in makers]
-    assert [each.returncode for each in makers] == [0] * 2
+    files = [tmp_path / f"secrets-{number}" for number in range(2)]
+    makers = [Process(make_keys, root, str(n), file) for n, file in enumerate(files)]
+    assert [each.wait() for each in makers] == [0] * 2
+    secrets = [file.read_text().split() for file in files]
     for own in secrets:
         assert [refused(reader, each) for each in own] == [False, True] * 5
     names = [each.name for each in reader.listed()]

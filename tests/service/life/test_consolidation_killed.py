@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import itertools
+import random
+import shutil
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
+from processes import Process, often
+
 from memgraph import MemoryService
 from memgraph.model.conversation import UserTurn
+from memgraph.service.life.consolidating import consolidate_pending
 from memgraph.store.engine import Database
 
-KILLS = 40
-PROGRAM = Path(__file__).with_name("consolidation_kills.py")
+KILLS = often(40)
 CONFIG = {"memory.storage.synchronous": "NORMAL"}
+IN_PAGES = {"memory.consolidation.page_episodes": 4, "memory.consolidation.idle_minutes": 0}
 NAME = "orc-1"
 
 CITIES = ("Berlin", "Munich")
@@ -85,21 +90,36 @@ def facts(database: Database) -> dict[str, list[Any]]:
         }
 
 
+def consolidate(root: Path) -> None:
+    with (
+        MemoryService(root, environ={}, background=False, config=CONFIG | IN_PAGES) as service,
+        service.opened(NAME) as opened,
+    ):
+        consolidate_pending(opened)
+
+
 def test_killed_runs_come_to_the_same_facts(tmp_path: Path) -> None:
     seed, folder = tmp_path / "seed", tmp_path / "runs"
     fill(seed)
-    folder.mkdir()
-    repository = str(Path(__file__).parents[3])
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(seed), str(folder), str(KILLS)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([repository, *sys.path])},
-        capture_output=True,
-        text=True,
-        timeout=150,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert int(done.stdout.split()[0]) == KILLS
+    undisturbed = folder / "undisturbed"
+    shutil.copytree(seed, undisturbed)
+    begun = time.monotonic()
+    assert Process(consolidate, undisturbed).wait() == 0
+    usual = time.monotonic() - begun
+    chance = random.Random()
+    killed = 0
+    for number in itertools.count():
+        root = folder / f"killed-{number}"
+        shutil.copytree(seed, root)
+        run = Process(consolidate, root)
+        # Somewhere in the first pages of what is left, or while the database is opened.
+        while killed < KILLS and not run.ends_within(chance.random() * usual / 2):
+            assert run.kill() == -signal.SIGKILL
+            killed += 1
+            run = Process(consolidate, root)
+        assert run.wait() == 0
+        if killed == KILLS:
+            break
     found: dict[str, dict[str, list[Any]]] = {}
     for root in sorted(folder.iterdir()):
         with MemoryService(root, environ={}, background=False, config=CONFIG) as service:

@@ -91,7 +91,6 @@ def test_a_killed_process_loses_no_acknowledged_message(tmp_path: Path) -> None:
             time.sleep(0.01)
         time.sleep(chance.uniform(0.0, 0.2))
         process.kill()
-        process.wait()
         whole = told.read_text().rpartition("\n")[0].splitlines()
         acknowledged = {int(n): memory_id for n, memory_id in map(str.split, whole)}
     assert len(acknowledged) > 3 * ROUNDS

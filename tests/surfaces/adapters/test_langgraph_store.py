@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from io import BytesIO
@@ -21,6 +19,7 @@ from langgraph.store.base import (
     PutOp,
     SearchOp,
 )
+from processes import Process
 from working import working
 
 from memgraph import EdgeType, MemoryService, Orchestrator, Scope, Sensitivity, Viewer
@@ -532,11 +531,8 @@ def test_processes_share_a_store(
     service: MemoryService, orc: Orchestrator, store: MemgraphStore
 ) -> None:
     store.put(USER, "shared", {"at": -1})
-    workers = [
-        subprocess.Popen([sys.executable, store_workers.__file__, str(service.root), worker])
-        for worker in "ab"
-    ]
-    assert [each.wait(timeout=60) for each in workers] == [0, 0]
+    workers = [Process(store_workers.put, service.root, worker) for worker in "ab"]
+    assert [each.wait() for each in workers] == [0, 0]
     assert len(store.search(USER, limit=100)) == 2 * store_workers.PUTS + 1
     assert value(store, key="shared")["at"] == store_workers.PUTS - 1
     everything = orc.list_memories(statuses=(), limit=100)

@@ -1,0 +1,32 @@
+"""What the process has done from which others are forked: everything once, and nothing is open."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import hypothesis  # noqa: F401  # what modules of tests import
+import pytest  # noqa: F401
+
+import memgraph.service.life.decaying
+import memgraph.service.life.worker  # noqa: F401
+from memgraph import MemoryService
+from memgraph.providers.fake import FakeEmbedding
+
+with (
+    tempfile.TemporaryDirectory() as folder,
+    MemoryService(
+        Path(folder), environ={}, background=False, embedding=FakeEmbedding(16)
+    ) as service,
+):
+    orc = service.orchestrator("warm", create=True)
+    orc.save_episode("My office is in Berlin.", session_id="one", source_role="user")
+    orc.end_session("one")
+    orc.consolidate("one")
+    first = orc.remember("The kettle is red.")
+    second = orc.correct(first, "The kettle is blue.", reason="painted")
+    third = orc.remember("The mill is old.")
+    edge = orc.relate(third, "Contradicts", second)
+    orc.resolve(edge, winner=third, reason="looked")
+    orc.recall("kettle")
+    orc.erase(memory_id=first, reason="asked for", dry_run=False)
