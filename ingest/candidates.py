@@ -24,6 +24,8 @@ Format = Literal[
     "decision_record", "markdown", "transcript", "prose", "chat", "memories", "observations"
 ]
 
+Origin = Literal["ChatGPT", "Claude", "Slack", "mem0", "Obsidian"]
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -116,7 +118,8 @@ class ParsedDocument:
     """The content of one file, in the order of the file.
 
     ``main_key`` is the candidate that represents the file when others link to it, under any of
-    ``document_keys``. ``text`` is the whole file as its lines are counted.
+    ``document_keys``. ``text`` is the whole file as its lines are counted. ``origin`` is the other
+    tool that exported it.
     """
 
     format: Format
@@ -128,6 +131,7 @@ class ParsedDocument:
     main_key: str | None = None
     document_keys: tuple[str, ...] = ()
     text: str = field(default="", repr=False)
+    origin: Origin | None = None
 
 
 class KeySource:

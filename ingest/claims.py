@@ -257,6 +257,14 @@ def claimed_paths(zone: Path, *, held: bool = True) -> set[str]:
     return {state["path"] for state in states if held or not state.get("held")}
 
 
+def claim_states(zone: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the claims that still have their file, of any worker, with what they know."""
+    for claim_id in claim_names(zone):
+        if is_claimed(zone, claim_id):
+            fallback = {"path": f"recovered-{claim_id}"}
+            yield claim_id, _read_state(zone / CLAIMS / claim_id) or fallback
+
+
 @contextmanager
 def zone_lock(zone: Path) -> Iterator[None]:
     """Lock the drop zone against all other workers; for short operations."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
@@ -27,6 +27,7 @@ from memgraph.errors import IngestRejected, MemgraphError
 if TYPE_CHECKING:
     from ingest.manifest import FileResult
     from ingest.pipeline import IngestPipeline, Progress
+    from ingest.preview import FilePreview
     from ingest.staging import Staged
     from memgraph.service.orchestrator import Orchestrator
 
@@ -84,6 +85,10 @@ def _something(report: IngestReport) -> bool:
 # While a folder is followed, results of the past are kept up to this many.
 MAX_KEPT = 1_000
 MAX_SHOWN = 100
+MAX_ROWS = 40
+Row = tuple[str, ...]
+_File = TypeVar("_File", "FileResult", "FilePreview")
+PREVIEW_COLUMNS = ("file", "outcome", "recognised as", "memories", "reason")
 COLUMNS = ("file", "outcome", "memories", "edges", "reason")
 
 
@@ -91,6 +96,8 @@ class Screen(Protocol):
     """The used part of a terminal."""
 
     def line(self, text: str = "", *, style: str | None = None) -> None: ...
+
+    def fields(self, rows: Sequence[tuple[str, str]]) -> None: ...
 
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool = True
@@ -142,19 +149,23 @@ def command(
         bool,
         typer.Option("--retry", help="Take up held files, too: begun ten times, and no further."),
     ] = False,
-    strict: Annotated[
+    dry_run: Annotated[
         bool,
-        typer.Option("--strict", help="End with 1 when a file was rejected, held or failed."),
+        typer.Option("--dry-run", help="Show what would become of each file, and write nothing."),
     ] = False,
 ) -> Report:
     """Turn dropped files into memories.
 
     Processes the files in the drop zone, <root>/ORC/memory/ingest/. Every file ends in processed/
     or rejected/ below it, with a manifest that records the outcome and the reason. The same content
-    is taken only once.
+    is taken only once. Ends with 1 when a file was rejected, held or failed.
     """
     line: CommandLine = context.find_root().obj
+    if dry_run and watch:
+        raise typer.BadParameter("--dry-run looks once: leave --watch out")
     with line.orchestrator(orchestrator) as handle:
+        if dry_run:
+            return _previewed(handle, paths or [], retry=retry)
         staged = _stage(paths or [], handle)
         found = (_watch if watch else _run_once)(line, handle, retry=retry)
         embedding = line.after_writing(handle)
@@ -179,7 +190,39 @@ def command(
         told = ", ".join(f"{count} {outcome}" for outcome, count in totals.items())
         screen.line(told or "the drop zone is empty")
 
-    return Report(data, show, _refusal(found) if strict else None)
+    # One that was followed was told of its files as they came.
+    return Report(data, show, None if watch else _refusal(found))
+
+
+def _previewed(handle: Orchestrator, paths: Sequence[Path], *, retry: bool) -> Report:
+    from ingest.preview import preview
+
+    found, passed_over = preview(handle, paths, retry=retry)
+    totals = dict(sorted(Counter(each.outcome for each in found).items()))
+    data = {
+        "files": [each.as_dict() for each in found],
+        "totals": totals,
+        "not_copied": [
+            {"path": str(each.source), "reason": str(each.reason)} for each in passed_over
+        ],
+    }
+
+    def show(screen: Screen) -> None:
+        _table(screen, PREVIEW_COLUMNS, found, _preview_row)
+        for each in passed_over:
+            screen.line(f"not copied ({each.reason}): {each.source}", style="yellow")
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in totals.items())
+        kinds = Counter(each.recognised for each in found if each.recognised)
+        if len(found) > MAX_ROWS:
+            screen.fields([(str(count), kind) for kind, count in kinds.most_common()])
+        screen.line(f"nothing was written; a run would give: {counts or 'nothing'}")
+
+    return Report(data, show, _refusal(found))
+
+
+def _preview_row(file: FilePreview) -> tuple[str, ...]:
+    types = ", ".join(f"{count} {name}" for name, count in file.types.items())
+    return (_shortened(file.path), file.outcome, file.recognised or "", types, _why(file))
 
 
 def _stage(paths: Sequence[Path], handle: Orchestrator) -> list[Staged]:
@@ -237,18 +280,27 @@ def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
 
 
 def _show(screen: Screen, results: Sequence[FileResult]) -> None:
-    rows = [
-        (
-            _shortened(each.path),
-            each.outcome,
-            _count(each.counts.get("memories")),
-            _count(each.counts.get("edges")),
-            each.reason or "",
-        )
-        for each in results
-    ]
-    if rows:
-        screen.table(COLUMNS, rows)
+    _table(screen, COLUMNS, results, _row)
+
+
+def _row(file: FileResult) -> tuple[str, ...]:
+    memories, edges = (_count(file.counts.get(name)) for name in ("memories", "edges"))
+    return (_shortened(file.path), file.outcome, memories, edges, _why(file))
+
+
+def _table(
+    screen: Screen, columns: Sequence[str], files: Sequence[_File], row: Callable[[_File], Row]
+) -> None:
+    """Show every file; of many, those that need a look."""
+    shown = files if len(files) <= MAX_ROWS else [each for each in files if each.reason]
+    if shown:
+        screen.table(columns, [row(each) for each in shown[:MAX_ROWS]])
+    if left := len(files) - len(shown[:MAX_ROWS]):
+        screen.line(f"and {left:,} more files; --json lists all")
+
+
+def _why(file: FileResult | FilePreview) -> str:
+    return f"{file.reason}: {file.message}" if file.message else file.reason or ""
 
 
 def _shortened(path: str) -> str:
@@ -263,7 +315,7 @@ def _count(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _refusal(results: Sequence[FileResult]) -> IngestRejected | None:
+def _refusal(results: Sequence[FileResult] | Sequence[FilePreview]) -> IngestRejected | None:
     refused = [
         each
         for each in results
@@ -271,4 +323,4 @@ def _refusal(results: Sequence[FileResult]) -> IngestRejected | None:
     ]
     if not refused:
         return None
-    return IngestRejected(f"{len(refused)} of {len(results)} files were not taken")
+    return IngestRejected(f"{len(refused)} of {len(results)} files cannot be taken as they are")

@@ -12,9 +12,11 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ingest.candidates import ParsedDocument
+from ingest.candidates import Finding, ParsedDocument
 from ingest.claims import (
     CLAIMS,
     Claim,
@@ -52,6 +54,7 @@ from memgraph.model.sources import Document, DocumentOutcome
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 
 if TYPE_CHECKING:
+    from memgraph.model.values import MemoryInput
     from memgraph.service.extraction import Proposals
 
 # A file that was begun this often, and got no further, waits for an operator.
@@ -61,7 +64,7 @@ LARGE_BYTES = 1_000_000
 # Up to so many memories, edges and links, and characters, one transaction does, without a plan.
 _SMALL = 20
 _SMALL_CHARS = 20_000
-_MEGABYTE = 1_000_000
+MEGABYTE = 1_000_000
 # A record's dates stand in its first lines.
 _HEAD_BYTES = 2_000
 HELD = (
@@ -128,6 +131,60 @@ class Progress:
     steps: int = 0
 
 
+def is_large(zone: Path, entry: DropEntry) -> bool:
+    """Return True for a file that is taken after the others."""
+    try:
+        return (zone / entry.path).lstat().st_size > LARGE_BYTES
+    except OSError:
+        return False
+
+
+def read_above(zone: Path, path: str, name: str) -> bytes | None:
+    """Return a file in the parent folder of the one dropped as ``path``, dropped or finished."""
+    folders = path.split("/")[:-2]
+    for each in ("/".join((*folders, name)), "/".join(("processed", *folders, name))):
+        with (
+            suppress(Vanished, StillBeingWritten, IngestRejected),
+            open_parent(zone, each) as (parent, bare),
+        ):
+            return read_safely(bare, parent, max_bytes=MEGABYTE * 10).data
+    return None
+
+
+def check_count(read: ParsedDocument, most: int) -> None:
+    """Check ``memory.ingest.max_memories_per_file``.
+
+    Raises:
+        IngestRejected: too_many_items.
+    """
+    if len(read.candidates) > most:
+        raise refuse(
+            Reason.TOO_MANY_ITEMS,
+            f"the file holds {len(read.candidates)} memories,"
+            f" more than memory.ingest.max_memories_per_file = {most}: split it",
+            limit=most,
+        )
+
+
+def valid_memories(
+    parsed: ParsedDocument, sha256: str, source_path: str
+) -> tuple[tuple[MemoryInput, ...], tuple[Finding, ...]]:
+    """Return the memories of an extracted file, and all findings.
+
+    Raises:
+        IngestRejected: no_valid_items.
+    """
+    memories, broken = to_memories(parsed, sha256=sha256, source_path=source_path)
+    findings = (*parsed.findings, *broken)
+    if parsed.candidates and not memories:
+        raise refuse(
+            Reason.NO_VALID_ITEMS,
+            "nothing that the file holds keeps the rules of a memory",
+            findings=[each.as_dict() for each in findings[:100]],
+        )
+    return memories, findings
+
+
 class IngestPipeline:
     """Processes the drop zone of one orchestrator. Several may run at once, in any processes.
 
@@ -187,7 +244,7 @@ class IngestPipeline:
         self._emptied = set()
         self._extractor = Extractor(self._store.propose)
         self._results = []
-        entries = sorted(discover(self.zone), key=self._is_large)
+        entries = sorted(discover(self.zone), key=partial(is_large, self.zone))
         # What this run itself leaves is for the next one.
         interrupted = claim_names(self.zone)
         self._known = len(entries)
@@ -207,12 +264,6 @@ class IngestPipeline:
         self._retry = False
         remove_emptied(self.zone, self._emptied)
         return IngestReport(tuple(self._results))
-
-    def _is_large(self, entry: DropEntry) -> bool:
-        try:
-            return (self.zone / entry.path).lstat().st_size > LARGE_BYTES
-        except OSError:
-            return False
 
     def _date_orders(self, entries: Iterable[DropEntry]) -> dict[str, DateOrder]:
         """Return the order of dates in the records of each folder, if one of them shows it."""
@@ -343,7 +394,7 @@ class _Work:
                 content = read_safely(
                     self.claim.file.name,
                     folder,
-                    max_bytes=self.store.settings.memory.ingest.max_file_size_mb * _MEGABYTE,
+                    max_bytes=self.store.settings.memory.ingest.max_file_size_mb * MEGABYTE,
                     settle_seconds=settle_seconds,
                 )
             self._within_bounds(content.sha256)
@@ -390,23 +441,17 @@ class _Work:
     def _plan(self, content: FileContent) -> Document:
         """Parse the file. A plan for more than one transaction is kept until it is stored."""
         read = parse_document(
-            content.data, self.shown, self.store.without_own_output, self._above, self.order
+            content.data,
+            self.shown,
+            self.store.without_own_output,
+            partial(read_above, self.claim.zone, self.claim.path),
+            self.order,
         )
-        self._check_count(read)
+        check_count(read, self.store.settings.memory.ingest.max_memories_per_file)
         parsed = self.extractor.extend(extract(read), read)
         self.claim.reserve("processed")
-        memories, broken = to_memories(
-            parsed,
-            sha256=content.sha256,
-            source_path=display_path(os.path.realpath(self.claim.stored_file)),
-        )
-        findings = (*parsed.findings, *broken)
-        if parsed.candidates and not memories:
-            raise refuse(
-                Reason.NO_VALID_ITEMS,
-                "nothing that the file holds keeps the rules of a memory",
-                findings=[each.as_dict() for each in findings[:100]],
-            )
+        stored_as = display_path(os.path.realpath(self.claim.stored_file))
+        memories, findings = valid_memories(parsed, content.sha256, stored_as)
         known = {
             **self._head(content),
             "format": parsed.format,
@@ -425,27 +470,6 @@ class _Work:
         if steps > _SMALL or sum(len(each.content) for each in memories) > _SMALL_CHARS:
             write_text(self.claim.plan_file, document.model_dump_json())
         return document
-
-    def _above(self, name: str) -> bytes | None:
-        """Return a file in the parent folder of this one, dropped or finished."""
-        folders = self.claim.path.split("/")[:-2]
-        for path in ("/".join((*folders, name)), "/".join(("processed", *folders, name))):
-            with (
-                suppress(Vanished, StillBeingWritten, IngestRejected),
-                open_parent(self.claim.zone, path) as (parent, bare),
-            ):
-                return read_safely(bare, parent, max_bytes=_MEGABYTE * 10).data
-        return None
-
-    def _check_count(self, read: ParsedDocument) -> None:
-        most = self.store.settings.memory.ingest.max_memories_per_file
-        if len(read.candidates) > most:
-            raise refuse(
-                Reason.TOO_MANY_ITEMS,
-                f"the file holds {len(read.candidates)} memories,"
-                f" more than memory.ingest.max_memories_per_file = {most}: split it",
-                limit=most,
-            )
 
     def _processed(
         self, content: FileContent, recorded: Mapping[str, Any], *, resumed: bool = False

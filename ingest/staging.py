@@ -30,11 +30,35 @@ class Staged:
     reason: Reason | None = None
 
 
-def stage(paths: Iterable[Path], zone: Path) -> list[Staged]:
-    """Copy files, and what is ingestible in folders with its relative path, into the drop zone.
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A file to copy to ``relative``, or the reason why it is not copied."""
 
-    A named file is copied whatever its name; in a folder, other types and hidden names are skipped
-    and reported. Nothing in the drop zone is overwritten: a name that is taken gets a number. Each
+    source: Path
+    relative: Path
+    reason: Reason | None = None
+
+
+def choose(paths: Iterable[Path]) -> Iterator[Chosen]:
+    """Yield named files, and the files of named folders with their relative paths.
+
+    A named file is chosen whatever its name; in a folder, other types, hidden names and links are
+    not.
+    """
+    for path in paths:
+        if path.is_dir():
+            closed: list[Path] = []
+            for each in _walk(path, closed):
+                yield Chosen(each, each.relative_to(path), _unfit(each))
+            yield from (Chosen(each, each.relative_to(path), Reason.UNREADABLE) for each in closed)
+        else:
+            yield Chosen(path, Path(path.name))
+
+
+def stage(paths: Iterable[Path], zone: Path) -> list[Staged]:
+    """Copy the files that ``choose`` yields into the drop zone, and report the others.
+
+    Nothing in the drop zone is overwritten: a name that is taken gets a number. Each
     file appears under its name when it is complete. Unreadable files are reported, and the rest
     goes on.
 
@@ -43,36 +67,33 @@ def stage(paths: Iterable[Path], zone: Path) -> list[Staged]:
         DatabaseFull: there is no room in it; the files that were copied stay.
         IngestRejected: a folder of the drop zone is replaced by a link meanwhile.
     """
-    results: list[Staged] = []
-    for path in paths:
-        if path.is_dir():
-            closed: list[Staged] = []
-            found = [_stage_one(each, each.relative_to(path), zone) for each in _walk(path, closed)]
-            results += [*found, *closed]
-        else:
-            results.append(_copy(path, Path(path.name), zone))
-    return results
+    return [
+        _copy(each.source, each.relative, zone)
+        if each.reason is None
+        else Staged(each.source, reason=each.reason)
+        for each in choose(paths)
+    ]
 
 
-def _walk(folder: Path, closed: list[Staged]) -> Iterator[Path]:
+def _walk(folder: Path, closed: list[Path]) -> Iterator[Path]:
     """Yield the files of a folder; unreadable folders go to ``closed``."""
 
     def unreadable(error: OSError) -> None:
-        closed.append(Staged(Path(os.fsdecode(error.filename)), reason=Reason.UNREADABLE))
+        closed.append(Path(os.fsdecode(error.filename)))
 
     for root, folders, names in os.walk(folder, onerror=unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(root, name) for name in sorted(names))
 
 
-def _stage_one(path: Path, relative: Path, zone: Path) -> Staged:
+def _unfit(path: Path) -> Reason | None:
     if is_hidden_or_temporary(path.name):
-        return Staged(path, reason=Reason.HIDDEN_OR_TEMPORARY)
+        return Reason.HIDDEN_OR_TEMPORARY
     if not path.name.casefold().endswith(SUPPORTED_TYPES):
-        return Staged(path, reason=Reason.UNSUPPORTED_TYPE)
-    if path.is_symlink() or not path.is_file():
-        return Staged(path, reason=Reason.LINK if path.is_symlink() else Reason.NOT_REGULAR_FILE)
-    return _copy(path, relative, zone)
+        return Reason.UNSUPPORTED_TYPE
+    if path.is_symlink():
+        return Reason.LINK
+    return None if path.is_file() else Reason.NOT_REGULAR_FILE
 
 
 def _copy(path: Path, relative: Path, zone: Path) -> Staged:

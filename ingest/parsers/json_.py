@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from ingest.candidates import (
@@ -54,16 +55,18 @@ def parse_json(
     if is_memories_document(value):
         return parse_memories(value, path, findings)
     if is_mem0(value):
-        return parse_mem0(value, path, findings)
+        return replace(parse_mem0(value, path, findings), origin="mem0")
     if is_chatgpt(value):
-        return parse_chatgpt(value, path, findings)
+        return replace(parse_chatgpt(value, path, findings), origin="ChatGPT")
     if is_claude(value):
-        return parse_claude(value, path, findings)
+        return replace(parse_claude(value, path, findings), origin="Claude")
     if is_slack_day(value):
-        return parse_slack_day(value, path, findings, above)
+        return replace(parse_slack_day(value, path, findings, above), origin="Slack")
     if chats := find_chats(value):
         return parse_chats(chats, path, findings)
-    if value in ([], {}) or is_slack_list(value):
+    if is_slack_list(value):
+        return replace(_document((), path, findings), origin="Slack")
+    if value in ([], {}):
         return _document((), path, findings)
     if _are_records(value):
         return _document(tuple(_records(value)), path, findings)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from ingest.candidates import Candidate, DocumentLink, Finding, KeySource, ParsedDocument
+from ingest.candidates import Candidate, DocumentLink, Finding, KeySource, Origin, ParsedDocument
 from ingest.dates import DateOrder, date_order
 from ingest.parsers.blocks import Link, Section, read_blocks, sections
 from ingest.parsers.decision_record import is_decision_record, parse_decision_record
@@ -14,7 +14,14 @@ from ingest.parsers.naming import document_keys, link_keys, record_number, title
 from ingest.parsers.passages import statements
 from ingest.parsers.text import sentence, task
 from ingest.parsers.transcript import is_transcript, parse_transcript
-from ingest.parsers.vault_notes import LINK_WEIGHT, as_markdown, is_note, tags_in, with_properties
+from ingest.parsers.vault_notes import (
+    LINK_WEIGHT,
+    as_markdown,
+    has_wiki_links,
+    is_note,
+    tags_in,
+    with_properties,
+)
 from memgraph.model.enums import EdgeType
 
 
@@ -38,12 +45,13 @@ def parse_markdown(
     The first statement represents the document when others link to it.
     """
     note = is_note(text)
+    origin: Origin | None = "Obsidian" if note and has_wiki_links(text) else None
     tags = tags_in(text) if note else ()
     text = as_markdown(text) if note else text
     raw_front, blocks = read_blocks(text)
     front = read_front_matter(raw_front).with_tags(tags)
     parsed = _parse(text, sections(blocks), front, path, (*findings, *front.findings), order)
-    return with_properties(parsed, front, path)
+    return replace(with_properties(parsed, front, path), origin=origin)
 
 
 def _parse(

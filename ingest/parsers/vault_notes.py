@@ -36,6 +36,11 @@ def is_note(text: str) -> bool:
     return text.startswith("---") or "[[" in text
 
 
+def has_wiki_links(text: str) -> bool:
+    """Return True when a text links to other notes as Obsidian does."""
+    return _WIKI.search(text) is not None
+
+
 def as_markdown(text: str) -> str:
     """Return the text with Markdown links for ``[[Note]]``, and without a vault's other markup.
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 import time
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
-from ingest.candidates import ParsedDocument
+from ingest.candidates import Format, Origin, ParsedDocument
 from ingest.parse import parse_document
 from ingest.pipeline import IngestPipeline
+from ingest.preview import RECOGNISED, UNKNOWN_JSON, label
 from ingest.reasons import Part, Reason
 from memgraph import Orchestrator
 from memgraph.errors import IngestRejected
 from memgraph.model.enums import MemoryKind, MemoryType
 
+ROOT = Path(__file__).resolve().parents[2]
 JAN_2 = 1_704_189_600
 
 
@@ -50,6 +54,42 @@ def node(name: str, parent: str | None, text: str | None, **fields: Any) -> dict
 def chatgpt(*nodes: dict[str, Any], **fields: Any) -> dict[str, Any]:
     mapping = {each["id"]: each for each in nodes}
     return {"id": "talk", "title": "Paint", "create_time": JAN_2 + 0.5, "mapping": mapping} | fields
+
+
+def recognised(content: str, path: str) -> str:
+    return label(parse_document(content.encode(), path))
+
+
+def test_what_is_recognised_has_its_row_in_the_guide() -> None:
+    guide = (ROOT / "docs" / "guides" / "ingest.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| [^|]+ \| ([^|]+) \|", guide.split("\n## ")[1], re.MULTILINE)
+    documented = {row.strip() for row in rows} - {"recognised as", "---"}
+    origins = {f"{each} {'note' if each == 'Obsidian' else 'export'}" for each in get_args(Origin)}
+    assert documented == {*RECOGNISED.values(), *origins, UNKNOWN_JSON}
+    assert set(RECOGNISED) == set(get_args(Format))
+
+
+def test_exports_are_recognised_by_their_tool() -> None:
+    talk = "\n".join(["Ada: Hello Ben.", "Ben: Hi Ada.", "Ada: Tea?", "Ben: Yes."])
+    memories = {"memories": [{"key": "a", "content": "Tea.", "type": "Fact"}]}
+    message = {"type": "message", "user": "U1", "text": "Tea?", "ts": "1704189600.000100"}
+    claude = [{"uuid": "c", "name": "Tea", "chat_messages": []}]
+    mem0 = {"results": [{"id": "1", "memory": "Ada likes tea.", "user_id": "ada"}]}
+    assert recognised(json.dumps([chatgpt(*BRANCHED)]), "c.json") == "ChatGPT export"
+    assert recognised(json.dumps(claude), "c.json") == "Claude export"
+    assert recognised(json.dumps([message]), "general/2024-01-02.json") == "Slack export"
+    assert recognised(json.dumps(mem0), "m.json") == "mem0 export"
+    assert recognised("We met [[Ada]].", "n.md") == "Obsidian note"
+    assert recognised("We met Ada.", "n.md") == "Markdown notes"
+    assert recognised("We met Ada.", "n.txt") == "plain text"
+    assert recognised(talk, "n.txt") == "conversation as text"
+    assert recognised(json.dumps(memories), "m.json") == "memgraph document"
+    rows = [{"name": "tea", "price": 1}, {"name": "milk", "price": 2}]
+    assert recognised(json.dumps(rows), "m.json") == "table of records"
+    messages = {"messages": [{"role": "user", "content": "Hello."}]}
+    assert recognised(json.dumps(messages), "m.json") == "conversation as JSON"
+    record = "# 1. Tea\n\n## Status\n\nAccepted\n\n## Decision\n\nWe choose [[Tea]].\n"
+    assert recognised(record, "0001-tea.md") == "decision record"
 
 
 BRANCHED = (

@@ -88,8 +88,8 @@ def orc(root: Path) -> Iterator[Orchestrator]:
 
 
 def ingest(root: Path, capsys: pytest.CaptureFixture[str], *options: str) -> list[dict[str, Any]]:
-    assert main(["--root", str(root), "--json", "ingest", "o", *options]) == 0
-    files: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["data"]["files"]
+    assert main(["--root", str(root), "--json", "ingest", "o", *options]) == 1
+    files: list[dict[str, Any]] = json.loads(capsys.readouterr().err)["error"]["details"]["files"]
     return files
 
 
@@ -102,7 +102,12 @@ def test_bad_files(orc: Orchestrator, root: Path, capsys: pytest.CaptureFixture[
     (zone / "link.md").symlink_to("/etc/hostname")
     (zone / "dangling.md").symlink_to("/nowhere")
     os.mkfifo(zone / "pipe.md")
+    previewed = ingest(root, capsys, "--dry-run")
     told = ingest(root, capsys)
+    known = ("path", "outcome", "reason", "message", "findings")
+    assert [[each[name] for name in known] for each in previewed] == [
+        [each[name] for name in known] for each in told
+    ]
     expected = {name: reason.value for name, (_, reason) in REFUSED.items()}
     links = dict.fromkeys(("link.md", "dangling.md"), Reason.LINK.value)
     expected |= {**links, "pipe.md": Reason.NOT_REGULAR_FILE.value}

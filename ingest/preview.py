@@ -1,0 +1,217 @@
+"""``memgraph ingest --dry-run``: what a run would do with each file; nothing is written."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from ingest.candidates import Format, ParsedDocument
+from ingest.claims import CLAIMS, claim_states, open_parent
+from ingest.discover import DropEntry, discover, display_path
+from ingest.extract import extract
+from ingest.manifest import Outcome, told
+from ingest.parse import parse_document
+from ingest.parsers.slack import Above
+from ingest.pipeline import (
+    HELD,
+    MAX_ATTEMPTS,
+    MEGABYTE,
+    DocumentStore,
+    check_count,
+    is_large,
+    read_above,
+    valid_memories,
+)
+from ingest.reasons import Reason
+from ingest.safe_files import StillBeingWritten, Vanished, check_safely, read_safely
+from ingest.staging import Chosen, choose
+from memgraph.errors import IngestRejected, MemoryDisabled
+from memgraph.model.enums import IngestStatus
+
+RECOGNISED: Final[Mapping[Format, str]] = {
+    "decision_record": "decision record",
+    "markdown": "Markdown notes",
+    "transcript": "conversation as text",
+    "prose": "plain text",
+    "chat": "conversation as JSON",
+    "memories": "memgraph document",
+    "observations": "table of records",
+}
+UNKNOWN_JSON: Final = "unknown JSON"
+
+
+@dataclass(frozen=True, slots=True)
+class FilePreview:
+    """What would become of a file.
+
+    ``outcome`` and ``reason`` are those of a ``FileResult``. ``memories``, by ``types``, is the
+    most that it would give: what is stored already is not stored again. ``edges`` includes links to
+    other files.
+    """
+
+    path: str
+    outcome: Outcome
+    recognised: str | None = None
+    memories: int = 0
+    types: Mapping[str, int] = field(default_factory=dict)
+    edges: int = 0
+    reason: str | None = None
+    message: str | None = None
+    sha256: str | None = None
+    findings: Mapping[str, int] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON for a surface."""
+        return asdict(self)
+
+
+def preview(
+    store: DocumentStore, paths: Iterable[Path] = (), *, retry: bool = False
+) -> tuple[list[FilePreview], list[Chosen]]:
+    """Return what a run would do with the named files and the drop zone, and what it would not
+    copy.
+
+    A model that is configured as the extractor is not asked.
+
+    Raises:
+        MemoryDisabled: ``memory.ingest.enabled`` is false.
+        IngestRejected: the drop zone is a link.
+    """
+    if not store.settings.memory.ingest.enabled:
+        raise MemoryDisabled("ingestion is switched off: memory.ingest.enabled = false")
+    looked = _Preview(store, retry=retry)
+    passed_over: list[Chosen] = []
+    found: list[FilePreview] = []
+    for chosen in choose(paths):
+        result = looked.named(chosen) if chosen.reason is None else chosen.reason
+        if isinstance(result, Reason):
+            passed_over.append(Chosen(chosen.source, chosen.relative, result))
+        else:
+            found.append(result)
+    return [*found, *looked.dropped(), *looked.claimed()], passed_over
+
+
+def label(document: ParsedDocument) -> str:
+    """Return what a file is recognised as."""
+    if document.origin is None or document.format in ("decision_record", "transcript"):
+        return RECOGNISED[document.format]
+    return f"{document.origin} {'note' if document.format == 'markdown' else 'export'}"
+
+
+class _Preview:
+    def __init__(self, store: DocumentStore, *, retry: bool) -> None:
+        self._store = store
+        self._zone = store.paths.ingest
+        self._limits = store.settings.memory.ingest
+        self._max_bytes = self._limits.max_file_size_mb * MEGABYTE
+        self._retry = retry
+        self._seen: set[str] = set()
+
+    def named(self, chosen: Chosen) -> FilePreview | Reason:
+        """Return the preview of a file that would be copied; a reason when it would not."""
+        path = chosen.relative.as_posix()
+        if not chosen.source.is_file():
+            return Reason.NOT_REGULAR_FILE
+
+        def above(name: str) -> bytes | None:
+            if len(chosen.relative.parts) > 1:
+                with suppress(OSError):
+                    return (chosen.source.parent.parent / name).read_bytes()
+            return read_above(self._zone, path, name)
+
+        try:
+            with chosen.source.open("rb") as file:
+                data = file.read(self._max_bytes + 1)
+        except OSError:
+            return Reason.UNREADABLE
+        if len(data) > self._max_bytes:
+            message = f"the file is larger than {self._max_bytes} bytes"
+            return FilePreview(path, "rejected", reason=Reason.TOO_LARGE, message=message)
+        return self._content(display_path(path), data, above)
+
+    def dropped(self) -> Iterator[FilePreview]:
+        """Yield the previews of what lies in the drop zone."""
+        for entry in sorted(discover(self._zone), key=partial(is_large, self._zone)):
+            with suppress(Vanished):
+                yield self._entry(entry)
+
+    def claimed(self) -> Iterator[FilePreview]:
+        """Yield the previews of what an earlier run began and did not finish."""
+        for claim_id, state in claim_states(self._zone):
+            path = display_path(state["path"])
+            if not self._retry and state.get("held"):
+                yield FilePreview(path, "skipped", reason=Reason.HELD, message=HELD)
+            elif not self._retry and state.get("attempts", 0) >= MAX_ATTEMPTS:
+                yield FilePreview(path, "held", reason=Reason.HELD, message=HELD)
+            else:
+                file = f"{CLAIMS}/{claim_id}/file"
+                with suppress(Vanished):
+                    yield self._file(file, path, partial(read_above, self._zone, state["path"]))
+
+    def _entry(self, entry: DropEntry) -> FilePreview:
+        if entry.verdict == "skip":
+            return FilePreview(entry.shown, "skipped", reason=entry.reason)
+        if entry.verdict == "take":
+            try:
+                with open_parent(self._zone, entry.path) as (folder, name):
+                    check_safely(name, folder)
+            except StillBeingWritten:
+                return FilePreview(entry.shown, "skipped", reason=Reason.STILL_BEING_WRITTEN)
+        return self._file(entry.path, entry.shown, partial(read_above, self._zone, entry.path))
+
+    def _file(self, path: str, shown: str, above: Above) -> FilePreview:
+        try:
+            with open_parent(self._zone, path) as (folder, name):
+                data = read_safely(name, folder, max_bytes=self._max_bytes).data
+        except StillBeingWritten:
+            return FilePreview(shown, "skipped", reason=Reason.STILL_BEING_WRITTEN)
+        except IngestRejected as error:
+            return _rejected(shown, error)
+        return self._content(shown, data, above)
+
+    def _content(
+        self, shown: str, data: bytes, above: Callable[[str], bytes | None]
+    ) -> FilePreview:
+        sha256 = hashlib.sha256(data).hexdigest()
+        before = self._store.ingested(sha256)
+        stored = before is not None and before[0] is IngestStatus.PROCESSED
+        try:
+            read = parse_document(data, shown, self._store.without_own_output, above)
+            check_count(read, self._limits.max_memories_per_file)
+            parsed = extract(read)
+            memories, findings = valid_memories(parsed, sha256, shown)
+        except IngestRejected as error:
+            return _rejected(shown, error, sha256)
+        if stored or sha256 in self._seen:
+            return FilePreview(shown, "duplicate", label(parsed), sha256=sha256)
+        self._seen.add(sha256)
+        keys = {each.key for each in memories}
+        edges = sum(each.from_key in keys and each.to_key in keys for each in parsed.edges)
+        reported = told(findings)
+        left_out = sum(reported["rejected_items"].values())
+        return FilePreview(
+            shown,
+            "processed",
+            label(parsed),
+            len(memories),
+            dict(sorted(Counter(each.type.value for each in memories).items())),
+            edges + len(parsed.links),
+            Reason.PARTIAL if left_out else None,
+            f"{left_out} items break a rule and would be left out" if left_out else None,
+            sha256,
+            reported["finding_counts"],
+        )
+
+
+def _rejected(shown: str, error: IngestRejected, sha256: str | None = None) -> FilePreview:
+    reason = str(error.details["reason"])
+    label = UNKNOWN_JSON if reason == Reason.JSON_SHAPE_UNKNOWN else None
+    found = error.details.get("found")
+    message = f"{error.message}; this is {found}" if found else error.message
+    return FilePreview(shown, "rejected", label, reason=reason, message=message, sha256=sha256)
