@@ -209,9 +209,7 @@ def _relate(service: MemoryService, memory: Orchestrator, store: Store, block: i
         if one != other and other != store.hub
     ]
     with service.opened(NAME) as opened, opened.transaction("bench") as transaction:
-        written = opened.writer.store(
-            transaction, [], given, at=transaction.at, actor=transaction.actor
-        )
+        written = opened.writer.store(transaction, [], given)
         transaction.tell(written.entries)
     disputed = [
         (each, outcome.edge_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,19 +16,10 @@ from memgraph.store import journal
 from memgraph.store.journal import chain_hash
 from memgraph.store.key_file import own_bytes
 from memgraph.store.rows import compact_array, compact_json
-from memgraph.store.snapshot import Transaction
+from memgraph.store.snapshot import Entry, Transaction
 
 LEAST_KEY: Final = 32
 """Minimum length of a key, bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One change: the action (``remember``, ``resolve``, …), the memory, and the details."""
-
-    action: str
-    subject: str | None = None
-    details: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from memgraph.audit.journal import Entry
 from memgraph.errors import Conflict, NotFound
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge
@@ -29,11 +28,11 @@ from memgraph.rules.lifecycle import (
 )
 from memgraph.store import edges, memories, sessions, trust
 from memgraph.store.evidence import last_retractions
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
 from memgraph.store.visibility import View
 
 
-def confirm(transaction: Transaction, memory_id: str, *, at: int, view: View) -> list[Entry]:
+def confirm(transaction: JournalledTransaction, memory_id: str, *, view: View) -> list[Entry]:
     """Protect a memory: full confidence, no decay. Only an active one can be confirmed."""
     memory = memories.get(transaction, memory_id, view)
     if memory.status is not MemoryStatus.ACTIVE:
@@ -41,18 +40,19 @@ def confirm(transaction: Transaction, memory_id: str, *, at: int, view: View) ->
             f"only an active memory can be confirmed; this one is {memory.status.value}",
             memory_id=memory_id,
         )
-    memories.update(transaction, memory_id, confidence=1.0, decay_rate=0.0, updated_at=at)
+    memories.update(
+        transaction, memory_id, confidence=1.0, decay_rate=0.0, updated_at=transaction.at
+    )
     before = {"confidence": memory.confidence, "decay_rate": memory.decay_rate}
     return [Entry("confirm", memory_id, {"before": before})]
 
 
 def strengthen(
-    transaction: Transaction,
+    transaction: JournalledTransaction,
     memory_id: str,
     *,
     source_id: str,
     evidence: Sequence[str] = (),
-    at: int,
 ) -> list[Entry]:
     """Add evidence and a source to a memory that was stated again; known ones add nothing.
 
@@ -63,18 +63,24 @@ def strengthen(
     grounds = sessions.derived_from(transaction, memory_id) if evidence else set()
     further = [one for one in evidence if one not in grounds]
     before = support_of(*trust.origins(transaction, memory_id))
-    added = trust.add(transaction, memory_id, source_id, at=at)
+    added = trust.add(transaction, memory_id, source_id)
     if not further and not added:
         return []
-    memories.insert_derivations(transaction, [(memory_id, one) for one in further], added_at=at)
+    memories.insert_derivations(
+        transaction, [(memory_id, one) for one in further], added_at=transaction.at
+    )
     [memory] = memories.get_many(transaction, [memory_id])
     after = support_of(*trust.origins(transaction, memory_id))
     gained = strengthened(memory.confidence, before, after)
     confidence = round(max(gained, memory.confidence), 6)
     # Repetition counts like recall: what people keep talking about does not expire.
-    used = max(at, memory.last_accessed_at or 0)
+    used = max(transaction.at, memory.last_accessed_at or 0)
     memories.update(
-        transaction, memory_id, confidence=confidence, last_accessed_at=used, updated_at=at
+        transaction,
+        memory_id,
+        confidence=confidence,
+        last_accessed_at=used,
+        updated_at=transaction.at,
     )
     details = {
         "source_id": source_id,
@@ -87,23 +93,17 @@ def strengthen(
 
 
 def retract(
-    transaction: Transaction, memory_id: str, *, reason: str, at: int, actor: str, view: View
+    transaction: JournalledTransaction, memory_id: str, *, reason: str, view: View
 ) -> list[Entry]:
     """Retract a memory. It keeps its history and is no longer recalled."""
     before = memories.get(transaction, memory_id, view).status
     status, reason = next_status(before, Action.RETRACT), reason_of(before, reason)
-    memories.set_status(transaction, memory_id, status, at=at, actor=actor, reason=reason)
+    memories.set_status(transaction, memory_id, status, reason=reason)
     return [Entry("retract", memory_id, {"reason": reason})]
 
 
 def restore(
-    transaction: Transaction,
-    memory_id: str,
-    *,
-    reason: str,
-    at: int,
-    actor: str,
-    view: View | None,
+    transaction: JournalledTransaction, memory_id: str, *, reason: str, view: View | None
 ) -> list[Entry]:
     """Restore a memory that was retracted, or superseded by nothing that is still active.
 
@@ -124,39 +124,28 @@ def restore(
         status = next_status(memory.status, Action.RESTORE)
     if replaced:
         status = next_status(status, Action.SUPERSEDE)
-    memories.set_status(transaction, memory_id, status, at=at, actor=actor, reason=reason)
+    memories.set_status(transaction, memory_id, status, reason=reason)
     return [
         Entry("restore", memory_id, {"reason": reason}),
-        *replace_again(transaction, [memory_id], at=at, actor=actor, view=view),
+        *replace_again(transaction, [memory_id], view=view),
     ]
 
 
 def replace_again(
-    transaction: Transaction,
-    memory_ids: Collection[str],
-    *,
-    at: int,
-    actor: str,
-    view: View | None,
+    transaction: JournalledTransaction, memory_ids: Collection[str], *, view: View | None
 ) -> list[Entry]:
     """Supersede the memories that restored ones had replaced as a whole."""
     entries = []
     for old, new in edges.replaced_and_active(transaction, memory_ids, view).items():
         status = next_status(MemoryStatus.ACTIVE, Action.SUPERSEDE)
         reason = f"replaced by {new}"
-        memories.set_status(transaction, old, status, at=at, actor=actor, reason=reason)
+        memories.set_status(transaction, old, status, reason=reason)
         entries.append(Entry("supersede", old, {"by": new}))
     return entries
 
 
 def reinstate(
-    transaction: Transaction,
-    memory_id: str,
-    by: Collection[str],
-    *,
-    told: str,
-    at: int,
-    actor: str,
+    transaction: JournalledTransaction, memory_id: str, by: Collection[str], *, told: str
 ) -> list[Entry]:
     """Make a superseded memory active again when nothing contradicts it any more.
 
@@ -165,10 +154,10 @@ def reinstate(
     entries = []
     for edge, record in _lost(transaction, memory_id):
         if record.winner_id in by:
-            entries += reopen(transaction, edge, reason=told, at=at, actor=actor)
+            entries += reopen(transaction, edge, reason=told)
     if memories.get(transaction, memory_id).status is MemoryStatus.SUPERSEDED:
         status = next_status(MemoryStatus.SUPERSEDED, Action.REACTIVATE)
-        memories.set_status(transaction, memory_id, status, at=at, actor=actor, reason=told)
+        memories.set_status(transaction, memory_id, status, reason=told)
         entries.append(Entry("restore", memory_id, {"reason": told}))
     return entries
 
@@ -185,7 +174,7 @@ def contradiction(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
 
 
 def resolve(
-    transaction: Transaction, edge: Edge, *, winner_id: str, reason: str, at: int, actor: str
+    transaction: JournalledTransaction, edge: Edge, *, winner_id: str, reason: str
 ) -> list[Entry]:
     """Decide an open contradiction: the loser is superseded, nothing is deleted.
 
@@ -208,20 +197,18 @@ def resolve(
     )
     because = lost_to(winner_id, reason)
     for change in plan.changes:
-        apply(transaction, change, at=at, actor=actor, reason=because)
+        apply(transaction, change, reason=because)
     if set(last_retractions(transaction, loser_id)[:1]) & QUIET:
         # It was undisputed until now.
         status = MemoryStatus.RETRACTED
-        memories.set_status(transaction, loser_id, status, at=at, actor=actor, reason=because)
-    resolution = plan.record.as_dict() | {"reason": reason, "actor": actor}
-    edges.set_resolution(transaction, edge.edge_id, at, resolution)
+        memories.set_status(transaction, loser_id, status, reason=because)
+    resolution = plan.record.as_dict() | {"reason": reason, "actor": transaction.actor}
+    edges.set_resolution(transaction, edge.edge_id, resolution)
     details = {"edge_id": edge.edge_id, **resolution, **_left_with(transaction, loser_id)}
     return [Entry("resolve", winner_id, details)]
 
 
-def dismiss(
-    transaction: Transaction, edge: Edge, *, reason: str, at: int, actor: str
-) -> list[Entry]:
+def dismiss(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> list[Entry]:
     """Dismiss an open contradiction: both sides hold, and the pair is not raised again.
 
     Raises:
@@ -231,14 +218,12 @@ def dismiss(
         raise Conflict(
             "this contradiction is not open; reopen it before dismissing it", edge_id=edge.edge_id
         )
-    resolution = dismissal(reason=reason, actor=actor)
-    edges.set_resolution(transaction, edge.edge_id, at, resolution)
+    resolution = dismissal(reason=reason, actor=transaction.actor)
+    edges.set_resolution(transaction, edge.edge_id, resolution)
     return [Entry("dismiss", edge.from_id, {"edge_id": edge.edge_id, **resolution})]
 
 
-def reopen(
-    transaction: Transaction, edge: Edge, *, reason: str, at: int, actor: str
-) -> list[Entry]:
+def reopen(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> list[Entry]:
     """Undo a resolution or a dismissal; the loser is active again unless something else contradicts
     it.
 
@@ -248,7 +233,7 @@ def reopen(
     if edge.resolution is None:
         raise Conflict("this contradiction is open", edge_id=edge.edge_id)
     if is_dismissed(edge.resolution):
-        edges.set_resolution(transaction, edge.edge_id, at, None)
+        edges.set_resolution(transaction, edge.edge_id, None)
         nobody = {"loser_id": None}
         return [Entry("reopen", edge.from_id, {"edge_id": edge.edge_id, "reason": reason} | nobody)]
     record = ResolutionRecord.from_dict(edge.resolution)
@@ -259,34 +244,25 @@ def reopen(
         replaced=bool(edges.still_replaced(transaction, [record.loser_id], but=edge.edge_id)),
     )
     for change in plan.changes:
-        apply(transaction, change, at=at, actor=actor, reason=f"contradiction reopened: {reason}")
-    edges.set_resolution(transaction, edge.edge_id, at, None)
-    _retract_quietly(transaction, record.loser_id, at=at, actor=actor)
+        apply(transaction, change, reason=f"contradiction reopened: {reason}")
+    edges.set_resolution(transaction, edge.edge_id, None)
+    _retract_quietly(transaction, record.loser_id)
     told = {"edge_id": edge.edge_id, "reason": reason, "loser_id": record.loser_id}
     return [Entry("reopen", record.winner_id, told | _left_with(transaction, record.loser_id))]
 
 
-def _retract_quietly(transaction: Transaction, memory_id: str, *, at: int, actor: str) -> None:
+def _retract_quietly(transaction: JournalledTransaction, memory_id: str) -> None:
     """Retract a loser again that housekeeping had retracted, if it lost no other contradiction."""
     reasons = last_retractions(transaction, memory_id)
     if len(reasons) == 2 and reasons[1] in QUIET and not _lost(transaction, memory_id):
         status = MemoryStatus.RETRACTED
-        memories.set_status(transaction, memory_id, status, at=at, actor=actor, reason=reasons[1])
+        memories.set_status(transaction, memory_id, status, reason=reasons[1])
 
 
-def apply(
-    transaction: Transaction, change: MemoryChange, *, at: int, actor: str, reason: str
-) -> None:
+def apply(transaction: JournalledTransaction, change: MemoryChange, *, reason: str) -> None:
     """Write one planned change."""
     if change.status is not None:
-        memories.set_status(
-            transaction,
-            change.memory_id,
-            change.status,
-            at=at,
-            actor=actor,
-            reason=reason,
-        )
+        memories.set_status(transaction, change.memory_id, change.status, reason=reason)
     values: dict[str, Any] = {}
     if change.confidence is not None:
         values["confidence"] = change.confidence
@@ -297,7 +273,7 @@ def apply(
             attributes["supersedes"] = list(change.supersedes)
         values["attributes"] = attributes
     if values:
-        memories.update(transaction, change.memory_id, updated_at=at, **values)
+        memories.update(transaction, change.memory_id, updated_at=transaction.at, **values)
 
 
 def _left_with(snapshot: Snapshot, loser_id: str) -> dict[str, float]:

@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from memgraph.consolidation.conflict_judge import Judgement
     from memgraph.service.embedding import Drained
     from memgraph.service.life.models import LanguageModel
-    from memgraph.service.opened import JournalledTransaction, Opened
+    from memgraph.service.opened import Opened
+    from memgraph.store.snapshot import JournalledTransaction
 
 ACTOR: Final = "comparison"
 """The actor of journal entries for work from the outbox."""
@@ -154,14 +155,11 @@ class Comparison:
 
 
 def write_edges(
-    transaction: Transaction,
+    transaction: JournalledTransaction,
     joiner: Joiner,
     memory_id: str,
     matches: Sequence[Match],
     written: Written,
-    *,
-    at: int,
-    actor: str,
 ) -> Comparison:
     """Join a stored memory with its related ones, in the caller's transaction.
 
@@ -174,7 +172,7 @@ def write_edges(
     joined = Written()
     for match in matches[:MAX_EDGES]:
         link = _edge(memory_id, match)
-        [outcome] = joiner.join_all(transaction, [link], joined, at=at, actor=actor)
+        [outcome] = joiner.join_all(transaction, [link], joined)
         if outcome.outcome != "stored" or outcome.edge_id is None:
             continue
         sides = None
@@ -188,7 +186,7 @@ def write_edges(
             comparison.reasons[match.memory_id] = match.finding.reason
             if sides is not None:
                 sides.append(match.memory_id)
-    events.append(transaction, at, found)
+    events.append(transaction, transaction.at, found)
     written.entries += joined.entries
     written.edges += [each for each in joined.edges if each.outcome == "stored"]
     return comparison
@@ -281,10 +279,7 @@ class ComparisonWorker:
         return done
 
     def _write(
-        self,
-        facts: Sequence[WaitingFact],
-        found: Sequence[Sequence[Match]],
-        done: Compared,
+        self, facts: Sequence[WaitingFact], found: Sequence[Sequence[Match]], done: Compared
     ) -> None:
         pks = [fact.pk for fact in facts]
         if not any(found):
@@ -436,19 +431,15 @@ class ComparisonWorker:
                 fact.memory_id,
                 [match for match in matches if match.memory_id in active],
                 written,
-                at=transaction.at,
-                actor=transaction.actor,
             )
 
 
 def compare_waiting(
-    transaction: Transaction,
+    transaction: JournalledTransaction,
     joiner: Joiner,
     fact: WaitingFact,
     written: Written,
     *,
-    at: int,
-    actor: str,
     view: View | None,
 ) -> tuple[Comparison, bool]:
     """Compare a stored fact from the queue, and join it with its related ones.
@@ -461,11 +452,9 @@ def compare_waiting(
         The comparison, and True when the outbox continues with the fact.
     """
     [matches] = find_matches(
-        transaction, [_waiting(fact)], at=at, view=view, limit=IN_LINE_CANDIDATES
+        transaction, [_waiting(fact)], at=transaction.at, view=view, limit=IN_LINE_CANDIDATES
     )
-    comparison = write_edges(
-        transaction, joiner, fact.memory_id, matches.found, written, at=at, actor=actor
-    )
+    comparison = write_edges(transaction, joiner, fact.memory_id, matches.found, written)
     return comparison, matches.more
 
 

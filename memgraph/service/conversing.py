@@ -12,7 +12,7 @@ from memgraph.model.values import EpisodeInput, MemoryInput
 from memgraph.rules.conversations import follow, taken_over
 from memgraph.store import events, sessions
 from memgraph.store.sessions import Known, Seen
-from memgraph.store.snapshot import Transaction
+from memgraph.store.snapshot import JournalledTransaction
 from memgraph.store.visibility import View
 
 
@@ -42,12 +42,11 @@ def attributes_of(given: MemoryInput) -> dict[str, Any]:
 
 
 def note(
-    transaction: Transaction,
+    transaction: JournalledTransaction,
     turns: Sequence[StoredTurn],
     following: Mapping[str, int],
     known: Mapping[str, Known],
     *,
-    at: int,
     live: bool,
     view: View | None = None,
 ) -> None:
@@ -65,17 +64,16 @@ def note(
         return
     if live:
         ending = view if view is not None and view.viewer.confined else None
-        _as_said(transaction, turns, following, known, at, ending)
+        _as_said(transaction, turns, following, known, ending)
     else:
-        _taken_over(transaction, turns, following, known, at)
+        _taken_over(transaction, turns, following, known)
 
 
 def _as_said(
-    transaction: Transaction,
+    transaction: JournalledTransaction,
     turns: Sequence[StoredTurn],
     following: Mapping[str, int],
     known: Mapping[str, Known],
-    at: int,
     ending: View | None,
 ) -> None:
     begins = any(one not in known for one in following)
@@ -86,27 +84,28 @@ def _as_said(
         told.extend(SessionCompleted(session_id=one) for one in over)
         if isinstance(turn.given, EpisodeInput):
             told.append(turn_event(turn.given, turn.memory_id))
-    sessions.complete(transaction, course.done - following.keys(), at=at)
+    sessions.complete(transaction, course.done - following.keys())
     sessions.seen(
         transaction,
-        [Seen(one, place, None if one in course.open else at) for one, place in following.items()],
-        at=at,
+        [
+            Seen(one, place, None if one in course.open else transaction.at)
+            for one, place in following.items()
+        ],
     )
-    events.append(transaction, at, told)
+    events.append(transaction, transaction.at, told)
 
 
 def _taken_over(
-    transaction: Transaction,
+    transaction: JournalledTransaction,
     turns: Sequence[StoredTurn],
     following: Mapping[str, int],
     known: Mapping[str, Known],
-    at: int,
 ) -> None:
     over = taken_over(
         (turn.session_id for turn in turns), {name: one.state for name, one in known.items()}
     )
-    ends = {one: session.completed_at for one, session in known.items()} | dict.fromkeys(over, at)
-    sessions.seen(
-        transaction, [Seen(one, place, ends[one]) for one, place in following.items()], at=at
+    ends = {one: session.completed_at for one, session in known.items()} | dict.fromkeys(
+        over, transaction.at
     )
-    events.append(transaction, at, [SessionCompleted(session_id=one) for one in over])
+    sessions.seen(transaction, [Seen(one, place, ends[one]) for one, place in following.items()])
+    events.append(transaction, transaction.at, [SessionCompleted(session_id=one) for one in over])

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from memgraph.audit.journal import Entry
 from memgraph.errors import AccessDenied, MemgraphError
+from memgraph.store.snapshot import Entry
 
 if TYPE_CHECKING:
-    from memgraph.service.opened import JournalledTransaction, Opened
+    from memgraph.service.opened import Opened
+    from memgraph.store.snapshot import JournalledTransaction
 
 ACTION: Final = "deny"
 WINDOW_MS: Final = 60_000

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from memgraph.model.receipts import Receipt
     from memgraph.service.denials import Denial
     from memgraph.service.memory_service import MemoryService
-    from memgraph.service.opened import JournalledTransaction, Opened
+    from memgraph.service.opened import Opened
     from memgraph.service.receipts import Behind
+    from memgraph.store.snapshot import JournalledTransaction
     from memgraph.store.visibility import View
 
 

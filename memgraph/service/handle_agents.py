@@ -202,14 +202,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
                 if prepared.content_hash == old.content_hash:
                     raise Conflict("the new text is the old one", memory_id=memory_id)
                 require_no_wider(Place(old.scope, old.scope_id, old.agent_id), others)
-                written = opened.writer.store(
-                    transaction,
-                    [prepared],
-                    [link],
-                    at=transaction.at,
-                    actor=self.actor,
-                    view=self._view,
-                )
+                written = opened.writer.store(transaction, [prepared], [link], view=self._view)
                 if written.errors:
                     raise written.errors[0]
                 transaction.tell(written.entries)
@@ -229,9 +222,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
             require_confirmable(transaction, memory_id, self._view)
-            transaction.tell(
-                changes.confirm(transaction, memory_id, at=transaction.at, view=self._view)
-            )
+            transaction.tell(changes.confirm(transaction, memory_id, view=self._view))
 
     def propose_relation(
         self, from_id: str, edge_type: EdgeType | str, to_id: str, *, reason: str | None = None
@@ -252,14 +243,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         with self._service.opened(self.name) as opened, opened.transaction(self.actor) as writing:
             if link.edge_type is EdgeType.UPDATES:
                 require_replaceable(writing, link.from_id, link.to_id, self._view)
-            written = opened.writer.store(
-                writing,
-                [],
-                [link],
-                at=writing.at,
-                actor=self.actor,
-                view=self._view,
-            )
+            written = opened.writer.store(writing, [], [link], view=self._view)
             if written.errors:
                 raise written.errors[0]
             writing.tell(written.entries)
@@ -320,10 +304,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             return repeated(snapshot, content, at_ms=at, view=self._view, session_id=session_id)
 
     def _store_fact(
-        self,
-        opened: Opened,
-        given: MemoryInput,
-        entity_names: Sequence[str],
+        self, opened: Opened, given: MemoryInput, entity_names: Sequence[str]
     ) -> Outcome:
         from memgraph.service.joining import Compare
 
@@ -334,13 +315,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         prepared = opened.writer.prepare(given)
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(
-                transaction,
-                [prepared],
-                [],
-                at=transaction.at,
-                actor=self.actor,
-                view=self._view,
-                compare=Compare.NOW,
+                transaction, [prepared], [], view=self._view, compare=Compare.NOW
             )
             if written.errors:
                 raise written.errors[0]

@@ -37,7 +37,7 @@ from memgraph.model.values import Name, Reason
 from memgraph.service.handle import Handle
 
 if TYPE_CHECKING:
-    from memgraph.audit.journal import Entry
+    from memgraph.store.snapshot import Entry
 
 
 class AuditingHandle(Handle):
@@ -203,13 +203,7 @@ class CasesHandle(Handle):
         because = self._because(reason)
         with self._write() as (_, transaction):
             edge = changes.contradiction(transaction, edge_id, self._view)
-            entries = decide(
-                transaction,
-                edge,
-                reason=because,
-                at=transaction.at,
-                actor=self.actor,
-            )
+            entries = decide(transaction, edge, reason=because)
             transaction.tell(entries)
 
 
@@ -305,8 +299,7 @@ class InfluenceHandle(Handle):
         workflow_run_id: Annotated[Name | None, Field(description="Of this run.")] = None,
         max_nodes: MaxNodes = MAX_NODES,
         lines: Annotated[
-            int,
-            Field(ge=0, le=1_000, description="Of so many memories, what they were read from."),
+            int, Field(ge=0, le=1_000, description="Of so many memories, what they were read from.")
         ] = 0,
     ) -> Grounds:
         """Return all evidence of a memory, or of a run of a workflow.

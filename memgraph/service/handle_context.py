@@ -339,7 +339,7 @@ class SessionsHandle(WritingHandle):
                 raise _no_session(session_id)
             if known.state is not SessionState.OPEN:
                 return False
-            sessions.complete(transaction, [session_id], at=transaction.at)
+            sessions.complete(transaction, [session_id])
             events.append(transaction, transaction.at, [SessionCompleted(session_id=session_id)])
         self._tell_soon(opened)
         return True

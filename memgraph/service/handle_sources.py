@@ -88,13 +88,7 @@ class SourcesHandle(Handle):
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             trust = trust_rows.with_told(snapshot, _defaults(opened))
             return sources.listing(
-                snapshot,
-                trust,
-                self._view,
-                kind=chosen,
-                limit=limit,
-                after=after,
-                sender=sender,
+                snapshot, trust, self._view, kind=chosen, limit=limit, after=after, sender=sender
             )
 
     @operation(
@@ -178,9 +172,9 @@ class SourcesHandle(Handle):
             InvalidInput: an invalid source, tier, number or reason.
             NotFound: the handle is confined, and sees no memory of it.
         """
-        from memgraph.audit.journal import Entry
         from memgraph.service import sources
         from memgraph.store import trust as trust_rows
+        from memgraph.store.snapshot import Entry
 
         named = self._named(kind, name)
         because = self._because(reason)
@@ -214,9 +208,9 @@ class SourcesHandle(Handle):
             InvalidInput: an invalid source or reason.
             NotFound: nothing was assigned to it.
         """
-        from memgraph.audit.journal import Entry
         from memgraph.service import sources
         from memgraph.store import trust as trust_rows
+        from memgraph.store.snapshot import Entry
 
         named = self._named(kind, name)
         because = self._because(reason)
@@ -416,12 +410,7 @@ class ErasingHandle(Handle):
         folder = self._service.paths(self.name).memory
         with self._service.opened(self.name) as opened, naming_full_disk(folder):
             return erase(
-                opened,
-                target,
-                reason=because,
-                actor=self.actor,
-                dry_run=dry_run,
-                progress=progress,
+                opened, target, reason=because, actor=self.actor, dry_run=dry_run, progress=progress
             )
 
 
@@ -534,13 +523,7 @@ class IngestingHandle(Handle):
             view = self._view if self.viewer.confined else None
             try:
                 outcome = store_document(
-                    opened,
-                    document,
-                    self.actor,
-                    view,
-                    refused.append,
-                    progress=progress,
-                    stop=stop,
+                    opened, document, self.actor, view, refused.append, progress=progress, stop=stop
                 )
             finally:
                 self._tell_rejected(refused)

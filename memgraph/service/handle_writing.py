@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Any
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.enums import EdgeType
 from memgraph.model.remote import MAX_BATCH, Forgotten
-from memgraph.model.values import (
-    EdgeInput,
-    EpisodeInput,
-    MemoryInput,
-    Outcome,
-    validated,
-)
+from memgraph.model.values import EdgeInput, EpisodeInput, MemoryInput, Outcome, validated
 from memgraph.rules.dedup import content_hash
 from memgraph.service import changes, reading
 from memgraph.service.handle import Handle
-from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.service.opened import Opened
+from memgraph.store.snapshot import JournalledTransaction
 from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
@@ -66,14 +61,7 @@ def _refusal(
     transaction: JournalledTransaction, memory_id: str, reason: str, view: View
 ) -> MemgraphError | None:
     try:
-        entries = changes.retract(
-            transaction,
-            memory_id,
-            reason=reason,
-            at=transaction.at,
-            actor=transaction.actor,
-            view=view,
-        )
+        entries = changes.retract(transaction, memory_id, reason=reason, view=view)
     except (NotFound, Conflict) as error:
         return error
     transaction.tell(entries)
@@ -224,9 +212,7 @@ class WritingHandle(Handle):
 
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
-            transaction.tell(
-                changes.confirm(transaction, memory_id, at=transaction.at, view=self._view)
-            )
+            transaction.tell(changes.confirm(transaction, memory_id, view=self._view))
 
     def retract(self, memory_id: str, *, reason: str) -> None:
         """Retract a memory; it stays in the history. Raises NotFound, IllegalTransition."""
@@ -236,14 +222,7 @@ class WritingHandle(Handle):
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
             transaction.tell(
-                changes.retract(
-                    transaction,
-                    memory_id,
-                    reason=because,
-                    at=transaction.at,
-                    actor=self.actor,
-                    view=self._view,
-                )
+                changes.retract(transaction, memory_id, reason=because, view=self._view)
             )
 
     def forget(self, memory_ids: Sequence[str], *, reason: str) -> list[Forgotten]:
@@ -281,14 +260,7 @@ class WritingHandle(Handle):
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
             transaction.tell(
-                changes.restore(
-                    transaction,
-                    memory_id,
-                    reason=because,
-                    at=transaction.at,
-                    actor=self.actor,
-                    view=self._view,
-                )
+                changes.restore(transaction, memory_id, reason=because, view=self._view)
             )
 
     def _edge_input(self, fields: dict[str, Any]) -> EdgeInput:
@@ -354,8 +326,6 @@ class WritingHandle(Handle):
                 transaction,
                 prepared,
                 links,
-                at=transaction.at,
-                actor=self.actor,
                 view=self._view,
                 live=live,
                 compare=Compare.NOW if compare else Compare.LATER,

@@ -15,14 +15,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Final
 
-from memgraph.audit.journal import Entry
 from memgraph.clock import Clock
 from memgraph.errors import InvalidInput, KeyReused
 from memgraph.store import idempotency
 from memgraph.store.engine import Database
 from memgraph.store.erasure import erased_through
 from memgraph.store.graph import visible_memories
-from memgraph.store.snapshot import Transaction
+from memgraph.store.snapshot import Entry, Transaction
 from memgraph.store.visibility import View
 
 KEPT_MS: Final = 24 * 60 * 60 * 1_000

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO
 
 from memgraph.audit import anchor, journal
-from memgraph.audit.journal import Entry, Head
+from memgraph.audit.journal import Head
 from memgraph.audit.verify import check_copy
 from memgraph.clock import Clock, iso
 from memgraph.errors import Conflict, ImportRejected, InvalidInput
@@ -40,7 +40,7 @@ from memgraph.store.engine import Constraint, ConstraintViolated, store_of
 from memgraph.store.journal import append_seal, chain_hash, is_keyed
 from memgraph.store.journal import head as journal_head
 from memgraph.store.rows import compact_json
-from memgraph.store.snapshot import Transaction
+from memgraph.store.snapshot import Entry, Transaction
 from memgraph.store.statements import Statement
 
 MAX_LINE_BYTES = 16 * 1024 * 1024

@@ -7,18 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from memgraph.audit.journal import Entry
 from memgraph.errors import MemgraphError
 from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.model.sources import Document, DocumentOutcome, Link
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.rules.lifecycle import Action, next_status
 from memgraph.service.joining import Compare, Joiner, Written
-from memgraph.service.opened import HELD, JournalledTransaction, Opened
+from memgraph.service.opened import HELD, Opened
 from memgraph.service.writing import Prepared
 from memgraph.store import ingest_files, memories, trust
 from memgraph.store.rows import json_text
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot, Transaction
 from memgraph.store.visibility import View
 
 # ``attributes.role`` of what a record's decision says beyond its main memory.
@@ -111,12 +110,7 @@ def _retract(transaction: JournalledTransaction, memory_id: str) -> None:
     if before is MemoryStatus.RETRACTED:
         return
     memories.set_status(
-        transaction,
-        memory_id,
-        next_status(before, Action.RETRACT),
-        at=transaction.at,
-        actor=transaction.actor,
-        reason=HALF_STORED,
+        transaction, memory_id, next_status(before, Action.RETRACT), reason=HALF_STORED
     )
     transaction.tell([Entry("retract", memory_id, {"reason": HALF_STORED})])
 
@@ -227,11 +221,7 @@ class _Storing:
             steps.append(step)
             room -= cost
         given = [each for each in steps if isinstance(each, MemoryInput)]
-        return _Part(
-            steps,
-            room,
-            [self._opened.writer.prepare(each) for each in given],
-        )
+        return _Part(steps, room, [self._opened.writer.prepare(each) for each in given])
 
     def _write(
         self,
@@ -288,8 +278,6 @@ class _Storing:
             transaction,
             part.prepared,
             [each for each in part.steps if isinstance(each, EdgeInput)],
-            at=transaction.at,
-            actor=transaction.actor,
             view=self._view,
             compare=Compare.LATER if self._document.relate else Compare.NEVER,
             keys=self._keys,
@@ -342,14 +330,7 @@ class _Storing:
     ) -> None:
         """Join stored memories; a memory replaced as a whole takes its details with it."""
         joiner = self._opened.writer.joiner
-        joined = self._opened.writer.store(
-            transaction,
-            [],
-            edges,
-            at=transaction.at,
-            actor=transaction.actor,
-            view=self._view,
-        )
+        joined = self._opened.writer.store(transaction, [], edges, view=self._view)
         transaction.tell(joined.entries)
         told.links += joined.edges
         for edge, outcome in zip(edges, joined.edges, strict=True):
@@ -367,7 +348,6 @@ class _Storing:
             path=document.path,
             status=IngestStatus.PROCESSED,
             manifest=manifest,
-            at=transaction.at,
         )
         outcome = self._outcome()
         counts = _counts(outcome)
@@ -427,7 +407,6 @@ def record_rejection(
             path=path,
             status=IngestStatus.REJECTED,
             manifest=json_text({**manifest, BY: actor}),
-            at=transaction.at,
         )
         transaction.tell([Entry(action, None, {"sha256": sha256})])
 
@@ -441,7 +420,7 @@ def _support(
             continue
         source_id = item.source_id
         memories.insert_sources(transaction, {source_id: item.given.source})
-        if trust.add(transaction, outcome.memory_id, source_id, at=transaction.at):
+        if trust.add(transaction, outcome.memory_id, source_id):
             transaction.tell([Entry("support", outcome.memory_id, {"source_id": source_id})])
 
 
@@ -462,8 +441,6 @@ def _replace_details(
             transaction,
             part,
             status,
-            at=transaction.at,
-            actor=transaction.actor,
             reason=f"replaced by {new_id}, with {old_id} of which it is a part",
         )
         transaction.tell([Entry("supersede", part, {"by": new_id, "with": old_id})])

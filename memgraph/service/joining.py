@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-from memgraph.audit.journal import Entry
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.ids import IdSource
 from memgraph.model.enums import EdgeType, MemoryStatus, TrustTier
@@ -18,7 +17,7 @@ from memgraph.service.changes import state_of
 from memgraph.service.quotas import captured
 from memgraph.store import edges, journal, memories
 from memgraph.store import trust as trust_rows
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
 from memgraph.store.visibility import View
 
 CONSOLIDATION: Final = "consolidation"
@@ -93,25 +92,19 @@ class Joiner:
     drawn: bool = False
 
     def join_all(
-        self,
-        transaction: Transaction,
-        links: Sequence[EdgeInput],
-        written: Written,
-        *,
-        at: int,
-        actor: str,
+        self, transaction: JournalledTransaction, links: Sequence[EdgeInput], written: Written
     ) -> list[Outcome]:
         """Store edges whose ``#key`` ends are memories of ``written``; one outcome for each."""
-        plain = self._join_plain(transaction, links, written, at=at)
+        plain = self._join_plain(transaction, links, written)
         outcomes = [
-            plain.get(place) or self._try_join(transaction, link, written, at=at, actor=actor)
+            plain.get(place) or self._try_join(transaction, link, written)
             for place, link in enumerate(links)
         ]
         written.edges.extend(outcomes)
         return outcomes
 
     def _join_plain(
-        self, transaction: Transaction, links: Sequence[EdgeInput], written: Written, *, at: int
+        self, transaction: JournalledTransaction, links: Sequence[EdgeInput], written: Written
     ) -> dict[int, Outcome]:
         """Store the edges that depend on no others at once, and return their outcomes by place.
 
@@ -130,7 +123,7 @@ class Joiner:
         outer = sorted({to_id for _, to_id, _ in places if to_id not in written.new})
         known = written.new | memories.existing_ids(transaction, outer, self.view)
         rows = {
-            place: _row(self.ids.new("edge_"), from_id, to_id, links[place], at)
+            place: _row(self.ids.new("edge_"), from_id, to_id, links[place], transaction.at)
             for (from_id, to_id, _), place in places.items()
             if to_id in known
         }
@@ -142,7 +135,7 @@ class Joiner:
         }
 
     def join(
-        self, transaction: Transaction, link: EdgeInput, written: Written, *, at: int, actor: str
+        self, transaction: JournalledTransaction, link: EdgeInput, written: Written
     ) -> Outcome:
         """Store one edge; an Updates edge that is not partial supersedes its target.
 
@@ -170,13 +163,13 @@ class Joiner:
             if dismissed is not None:
                 return Outcome(outcome="duplicate", edge_id=dismissed)
         if link.edge_type is EdgeType.UPDATES:
-            why = self.kept_apart(transaction, from_id, to_id, actor)
+            why = self.kept_apart(transaction, from_id, to_id, transaction.actor)
             if why is not None:
-                return self._open_case(transaction, link, written, why, at=at, actor=actor)
+                return self._open_case(transaction, link, written, why)
             if not link.partial:
-                self._supersede(transaction, from_id, to_id, written, at=at, actor=actor)
+                self._supersede(transaction, from_id, to_id, written)
         if known is not None:
-            edges.make_whole(transaction, known.edge_id, at=at)
+            edges.make_whole(transaction, known.edge_id)
             told: dict[str, Any] = {
                 "to": to_id,
                 "type": link.edge_type.value,
@@ -185,7 +178,7 @@ class Joiner:
             told |= {"edge_id": known.edge_id, "was_partial": True}
             written.entries.append(Entry("relate", from_id, told))
             return Outcome(outcome="stored", edge_id=known.edge_id)
-        row = _row(self.ids.new("edge_"), from_id, to_id, link, at)
+        row = _row(self.ids.new("edge_"), from_id, to_id, link, transaction.at)
         edges.insert(transaction, row)
         written.entries.append(_related(row))
         return Outcome(outcome="stored", edge_id=row["edge_id"])
@@ -236,14 +229,7 @@ class Joiner:
         return {one for one, tier in found.items() if tier.level == best}
 
     def _open_case(
-        self,
-        transaction: Transaction,
-        link: EdgeInput,
-        written: Written,
-        why: str,
-        *,
-        at: int,
-        actor: str,
+        self, transaction: JournalledTransaction, link: EdgeInput, written: Written, why: str
     ) -> Outcome:
         """Store an open contradiction in place of an edge that may not replace its target.
 
@@ -259,17 +245,17 @@ class Joiner:
         because = f"{told}: {link.reason}" if link.reason else told
         changed = {"edge_type": EdgeType.CONTRADICTS, "partial": False}
         case = link.model_copy(update={**changed, "reason": because[:MAX_REASON_CHARS]})
-        outcome = self.join(transaction, case, written, at=at, actor=actor)
+        outcome = self.join(transaction, case, written)
         return outcome.model_copy(update={"code": why, "message": told})
 
     def _try_join(
-        self, transaction: Transaction, link: EdgeInput, written: Written, *, at: int, actor: str
+        self, transaction: JournalledTransaction, link: EdgeInput, written: Written
     ) -> Outcome:
         """Store one edge; when it is rejected, undo only its own writes."""
         savepoint = transaction.begin_nested()
         told = len(written.entries)
         try:
-            outcome = self.join(transaction, link, written, at=at, actor=actor)
+            outcome = self.join(transaction, link, written)
         except (Conflict, InvalidInput, NotFound) as error:
             savepoint.rollback()
             del written.entries[told:]
@@ -278,14 +264,7 @@ class Joiner:
         return outcome
 
     def _supersede(
-        self,
-        transaction: Transaction,
-        new_id: str,
-        old_id: str,
-        written: Written,
-        *,
-        at: int,
-        actor: str,
+        self, transaction: JournalledTransaction, new_id: str, old_id: str, written: Written
     ) -> None:
         new, old = (state_of(transaction, each) for each in (new_id, old_id))
         # Links may come in any order, so a replaced memory may replace another; not in a circle,
@@ -296,7 +275,7 @@ class Joiner:
         if change is None or change.status is None:
             return
         reason = f"replaced by {new_id}"
-        memories.set_status(transaction, old_id, change.status, at=at, actor=actor, reason=reason)
+        memories.set_status(transaction, old_id, change.status, reason=reason)
         written.entries.append(Entry("supersede", old_id, {"by": new_id}))
 
 

@@ -128,8 +128,6 @@ class Loader:
                     transaction,
                     items,
                     [],
-                    at=transaction.at,
-                    actor=self._actor,
                     view=self._view,
                     embedding=self._embedding,
                     live=self._kind is EpisodeInput,

@@ -14,23 +14,17 @@ from memgraph.audit import anchor, journal
 from memgraph.audit import verify as audit
 from memgraph.audit.anchor import AnchorState
 from memgraph.audit.findings import Code, Progress, VerifyReport
-from memgraph.audit.journal import Entry, Head
+from memgraph.audit.journal import Head
 from memgraph.audit.redactions import Proofs
 from memgraph.clock import Clock, iso
-from memgraph.errors import (
-    Conflict,
-    DatabaseCorrupt,
-    InvalidInput,
-    JournalBroken,
-    StorageError,
-)
+from memgraph.errors import Conflict, DatabaseCorrupt, InvalidInput, JournalBroken, StorageError
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.service.erasing.signing import RedactionProofs, accept_redactions
 from memgraph.service.opened import Opened
 from memgraph.store import health, metadata, table_digests
 from memgraph.store.engine import Store, store_of
 from memgraph.store.journal import head as journal_head
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import Entry, Snapshot, Transaction
 
 
 @dataclass(frozen=True, slots=True)

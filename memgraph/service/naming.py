@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from memgraph.audit.journal import Entry
 from memgraph.config import Settings
 from memgraph.ids import IdSource
 from memgraph.model.conversation import Voice, voice_of
@@ -18,7 +17,7 @@ from memgraph.relations.statement import Statement
 from memgraph.store import entities
 from memgraph.store.enrichment import links_of
 from memgraph.store.entities import TOLD, EntityName, NamesSeen, Saying
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot, Transaction
 
 if TYPE_CHECKING:
     from memgraph.entities.known import KnownNames
@@ -335,9 +334,7 @@ _MACHINES = frozenset(
 )
 
 
-def known_names(
-    rows: Iterable[tuple[str, str, EntityType]],
-) -> Iterator[tuple[str, str]]:
+def known_names(rows: Iterable[tuple[str, str, EntityType]]) -> Iterator[tuple[str, str]]:
     """Yield the names to search texts for, as (key, as written): of rows, and persons' first
     names.
     """
@@ -368,9 +365,8 @@ class EntityLinker:
 
     def link(
         self,
-        transaction: Transaction,
+        transaction: JournalledTransaction,
         found: Sequence[Named],
-        at: int,
         linked: Collection[tuple[int, int]] = (),
         *,
         search: bool = True,
@@ -393,7 +389,7 @@ class EntityLinker:
         named = dict(found)
         told = {each.pk: [*named[each.pk], *self._told(each)] for each in sayings}
         names = dict.fromkeys(name for each in told.values() for name in each)
-        keys = self._keys_of(transaction, names, at)
+        keys = self._keys_of(transaction, names)
         pairs = {(keys[name], pk): None for pk, names in told.items() for name in names}
         if search:
             pairs |= dict.fromkeys(self._known_in(transaction, sayings, told))
@@ -449,7 +445,7 @@ class EntityLinker:
         return self._naming.resolved(names)
 
     def _keys_of(
-        self, transaction: Transaction, names: Iterable[EntityName], at: int
+        self, transaction: JournalledTransaction, names: Iterable[EntityName]
     ) -> dict[EntityName, int]:
         """Return the entity of each name; unknown ones are created."""
         names = list(names)
@@ -465,17 +461,14 @@ class EntityLinker:
             if name not in keys:
                 fresh.setdefault((name.key, name.type), name)
         made = {name: self._ids.new("ent_") for name in fresh.values()}
-        created = entities.create(transaction, made, at)
+        created = entities.create(transaction, made, transaction.at)
         for name in names:
             if name not in keys:
                 keys[name] = created[fresh[name.key, name.type]]
         return keys
 
     def _known_in(
-        self,
-        snapshot: Snapshot,
-        sayings: Sequence[Saying],
-        told: dict[int, list[EntityName]],
+        self, snapshot: Snapshot, sayings: Sequence[Saying], told: dict[int, list[EntityName]]
     ) -> list[tuple[int, int]]:
         """Return pairs of (entity key, memory key) for known names in the texts."""
         self._refresh(snapshot)

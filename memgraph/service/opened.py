@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cached_property
 from importlib.util import find_spec
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from memgraph.audit import anchor, journal
 from memgraph.audit.anchor import AnchorState
-from memgraph.audit.journal import Entry, Head
+from memgraph.audit.journal import Head
 from memgraph.bulletin.board import BulletinBoard
 from memgraph.clock import Clock
 from memgraph.config import Settings
@@ -45,7 +45,7 @@ from memgraph.store import events as event_rows
 from memgraph.store import journal as rows_of_journal
 from memgraph.store.engine import Database
 from memgraph.store.erasure import erased_through
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 
 if TYPE_CHECKING:
     from memgraph.providers.reranking import RerankingProvider
@@ -70,26 +70,6 @@ HANDLER_PATIENCE_S = 3.0
 """Seconds that closing waits for subscribers that handle an event."""
 JUDGED_AT_ONCE: Final = 8
 """Facts that a model is asked about before other background work has its turn."""
-
-
-class JournalledTransaction(Transaction):
-    """A write transaction: its time, its actor, and its journal entries.
-
-    Attributes:
-        at: when the transaction began, milliseconds.
-        entries: recorded when the transaction commits.
-    """
-
-    __slots__ = ("actor", "at", "entries")
-
-    def __init__(self, transaction: Transaction, at: int, actor: str) -> None:
-        super().__init__(transaction.connection, transaction.engine)
-        self.at = at
-        self.actor = actor
-        self.entries: list[Entry] = []
-
-    def tell(self, entries: Sequence[Entry]) -> None:
-        self.entries.extend(entries)
 
 
 class Opened:

@@ -11,14 +11,14 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from memgraph.audit.journal import Entry
 from memgraph.errors import InvalidInput, MemoryDisabled
 from memgraph.service.embedding import DIMENSIONS_KEY, MODEL_KEY, Drained, model_mismatch
 from memgraph.service.naming import Named
-from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.service.opened import Opened
 from memgraph.store import embeddings, metadata, text_index
 from memgraph.store.entities import EntityName
 from memgraph.store.ports import VectorFault
+from memgraph.store.snapshot import Entry, JournalledTransaction
 
 BATCH = 1_000
 
@@ -188,7 +188,7 @@ def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
     def relink(transaction: JournalledTransaction, found: Sequence[Named]) -> None:
         pks = [pk for pk, _ in found]
         touched = text_index.unlink(transaction, pks)
-        linker.link(transaction, found, transaction.at, search=False)
+        linker.link(transaction, found, search=False)
         text_index.recount(transaction, touched, pks)
 
     done = _in_batches(opened, actor, relink, lambda done: progress(Part.ENTITIES, done, total))

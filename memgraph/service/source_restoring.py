@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memgraph.audit.journal import Entry
 from memgraph.errors import NotFound
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.sources import MAX_TOLD, Disputed, Restored, SourceRestoration, Told
 from memgraph.rules.evidence import regained
 from memgraph.rules.trust import Named
 from memgraph.service import changes
-from memgraph.service.opened import JournalledTransaction
 from memgraph.service.source_retracting import change_all, end_for
 from memgraph.store import edges, memories, sources, trust
-from memgraph.store.snapshot import Snapshot
+from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
 from memgraph.store.sources import Joined, Lost
 from memgraph.store.visibility import View
 
@@ -83,8 +81,7 @@ def restore(
     for other in dict.fromkeys(found.others.values()):
         its = {one for one, each in found.others.items() if each == other}
         end_for(transaction, other, its, reason=reason, view=view)
-    at, actor = transaction.at, transaction.actor
-    replaced = changes.replace_again(transaction, list(found.back), at=at, actor=actor, view=view)
+    replaced = changes.replace_again(transaction, list(found.back), view=view)
     counts = {"restored": len(found.back), "replaced": len(replaced), "counted": len(found.losses)}
     whole = {"kind": named.kind.value, "name": named.name, "reason": reason, **counts}
     transaction.tell([*replaced, Entry("restore_source", None, whole)])

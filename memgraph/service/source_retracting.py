@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-from memgraph.audit.journal import Entry
 from memgraph.model.enums import MemoryStatus, SourceName
 from memgraph.model.sources import (
     MAX_TOLD,
@@ -25,10 +24,9 @@ from memgraph.model.sources import (
 from memgraph.rules.evidence import Origin, stands_without, weakened
 from memgraph.rules.trust import Named
 from memgraph.service import changes
-from memgraph.service.opened import JournalledTransaction
 from memgraph.service.sources import no_source
 from memgraph.store import edges, memories, sources, trust
-from memgraph.store.snapshot import Snapshot
+from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
 from memgraph.store.sources import Joined
 from memgraph.store.visibility import View
 
@@ -206,7 +204,7 @@ def _weaken(
     transaction: JournalledTransaction, memory_id: str, loss: Loss, told: Mapping[str, str]
 ) -> None:
     at = transaction.at
-    trust.end(transaction, memory_id, loss.source_ids, at=at)
+    trust.end(transaction, memory_id, loss.source_ids)
     if loss.after != loss.before:
         memories.update(transaction, memory_id, confidence=loss.after, updated_at=at)
     changed = {"confidence": {"before": loss.before, "after": loss.after}}
@@ -242,22 +240,18 @@ def change_all(
     entry: Callable[[str], Entry],
 ) -> None:
     """Give many memories a status, in batches, with an entry in the journal for each."""
-    at, actor = transaction.at, transaction.actor
     for start in range(0, len(memory_ids), BATCH):
         batch = memory_ids[start : start + BATCH]
-        memories.set_statuses(transaction, batch, status, at=at, actor=actor, reason=reason)
+        memories.set_statuses(transaction, batch, status, reason=reason)
         transaction.tell([entry(one) for one in batch])
 
 
 def _reinstate(
     transaction: JournalledTransaction, reinstated: Mapping[str, Collection[str]], told: str
 ) -> None:
-    at, actor = transaction.at, transaction.actor
     lost = edges.losers(transaction, list(reinstated))
     for one in lost:
-        transaction.tell(
-            changes.reinstate(transaction, one, reinstated[one], told=told, at=at, actor=actor)
-        )
+        transaction.tell(changes.reinstate(transaction, one, reinstated[one], told=told))
     change_all(
         transaction,
         [one for one in reinstated if one not in lost],
@@ -270,7 +264,7 @@ def _reinstate(
 def _disown(transaction: JournalledTransaction, memory_id: str, told: Mapping[str, str]) -> None:
     """Keep a memory for its other sources, without its own one."""
     [memory] = memories.get_many(transaction, [memory_id])
-    if trust.end_own(transaction, memory_id, at=transaction.at):
+    if trust.end_own(transaction, memory_id):
         same = {"before": memory.confidence, "after": memory.confidence}
         whole = {**told, "source_ids": [memory.source_id], "confidence": same}
         transaction.tell([Entry("weaken", memory_id, whole)])

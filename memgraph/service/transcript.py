@@ -27,10 +27,10 @@ from memgraph.rules.scope import Reason, ScopeFacts, visible
 from memgraph.service import changes
 from memgraph.service.context.promoting import retract_all
 from memgraph.service.handle import Handle
-from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.service.opened import Opened
 from memgraph.store import memories
 from memgraph.store.memories import Filter
-from memgraph.store.snapshot import Snapshot
+from memgraph.store.snapshot import JournalledTransaction, Snapshot
 
 SILENT_ROLE: Final = "tool"
 ENTRY_PREFIX: Final = "entry_"
@@ -179,15 +179,7 @@ class Transcript(Handle):
     def _store(self, opened: Opened, given: Sequence[EpisodeInput]) -> None:
         prepared = [opened.writer.prepare(each) for each in given]
         with opened.transaction(self.actor) as transaction:
-            written = opened.writer.store(
-                transaction,
-                prepared,
-                [],
-                at=transaction.at,
-                actor=self.actor,
-                view=self._view,
-                live=True,
-            )
+            written = opened.writer.store(transaction, prepared, [], view=self._view, live=True)
             if written.errors:
                 raise written.errors[0]
             transaction.tell(written.entries)
@@ -201,14 +193,7 @@ class Transcript(Handle):
         for one in parts:
             if one.status is MemoryStatus.SUPERSEDED:
                 transaction.tell(
-                    changes.retract(
-                        transaction,
-                        one.memory_id,
-                        reason=reason,
-                        at=transaction.at,
-                        actor=self.actor,
-                        view=self._view,
-                    )
+                    changes.retract(transaction, one.memory_id, reason=reason, view=self._view)
                 )
 
     def _newest(self, snapshot: Snapshot, limit: int | None) -> Iterator[Held]:

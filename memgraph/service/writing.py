@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from memgraph.audit.journal import VALUES, Entry, memory_seal
+from memgraph.audit.journal import VALUES, memory_seal
 from memgraph.consolidation.comparing import IN_LINE_CANDIDATES, Matches, find_matches
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.ids import IdSource
@@ -40,7 +40,7 @@ from memgraph.store.entities import EntityName
 from memgraph.store.memories import Turn
 from memgraph.store.rows import json_text
 from memgraph.store.sessions import Known
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot, Transaction
 from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
@@ -186,12 +186,10 @@ class Writer:
 
     def store(
         self,
-        transaction: Transaction,
+        transaction: JournalledTransaction,
         items: Sequence[Prepared],
         links: Sequence[EdgeInput],
         *,
-        at: int,
-        actor: str,
         view: View | None = None,
         embedding: EmbeddingProvider | None = None,
         live: bool = False,
@@ -211,23 +209,25 @@ class Writer:
             keys: ids of what was stored before under a ``#key`` of the same file; these are added.
         """
         written = Written(ids_by_key={} if keys is None else keys)
-        found = self._compare(transaction, items, at, view) if compare is Compare.NOW else {}
-        rows = self._store_memories(
-            transaction, items, written, found, at=at, actor=actor, view=view, live=live
+        found = (
+            self._compare(transaction, items, transaction.at, view)
+            if compare is Compare.NOW
+            else {}
         )
+        rows = self._store_memories(transaction, items, written, found, view=view, live=live)
         ready = self._add_vectors(transaction, rows, embedding)
         embeddings.enqueue(transaction, [row["pk"] for row, _ in rows if row["pk"] not in ready])
         pks = {row["memory_id"]: row["pk"] for row, item in rows if item.comparable}
         self._enqueue(transaction, pks, found, written, compare)
-        Joiner(self.ids, self.trust, view).join_all(transaction, links, written, at=at, actor=actor)
+        Joiner(self.ids, self.trust, view).join_all(transaction, links, written)
         if compare is Compare.STORED and len(pks) <= SMALL_BATCH:
-            self._compare_stored(transaction, pks, written, at=at, actor=actor, view=view)
+            self._compare_stored(transaction, pks, written, view=view)
         for place, (matches, _) in found.items():
             outcome = written.memories[place]
             if outcome.outcome == "stored" and outcome.memory_id is not None:
                 memory_id = outcome.memory_id
                 comparison = comparisons.write_edges(
-                    transaction, self.comparer, memory_id, matches, written, at=at, actor=actor
+                    transaction, self.comparer, memory_id, matches, written
                 )
                 written.memories[place] = comparison.added_to(outcome)
         if view is not None and view.viewer.confined and not view.viewer.sees_use:
@@ -272,12 +272,10 @@ class Writer:
 
     def _compare_stored(
         self,
-        transaction: Transaction,
+        transaction: JournalledTransaction,
         pks: Mapping[str, int],
         written: Written,
         *,
-        at: int,
-        actor: str,
         view: View | None,
     ) -> None:
         """Compare a few waiting facts, each with those stored before it."""
@@ -285,9 +283,9 @@ class Writer:
             pk = pks.get(outcome.memory_id or "") if outcome.outcome == "stored" else None
             if pk is None:
                 continue
-            [fact] = comparison_rows.waiting_facts(transaction, [pk], at=at)
+            [fact] = comparison_rows.waiting_facts(transaction, [pk], at=transaction.at)
             comparison, more = comparisons.compare_waiting(
-                transaction, self.comparer, fact, written, at=at, actor=actor, view=view
+                transaction, self.comparer, fact, written, view=view
             )
             outcome = comparison.added_to(outcome)
             if not more:
@@ -317,27 +315,25 @@ class Writer:
         return dict(zip(places, found, strict=True))
 
     def _strengthen(
-        self, transaction: Transaction, item: Prepared, memory_id: str, at: int
+        self, transaction: JournalledTransaction, item: Prepared, memory_id: str
     ) -> list[Entry]:
         """Record that a stored fact was repeated by the source of an item."""
         memories.insert_sources(transaction, {item.source_id: item.given.source})
-        return changes.strengthen(transaction, memory_id, source_id=item.source_id, at=at)
+        return changes.strengthen(transaction, memory_id, source_id=item.source_id)
 
     def _store_memories(
         self,
-        transaction: Transaction,
+        transaction: JournalledTransaction,
         items: Sequence[Prepared],
         written: Written,
         found: Mapping[int, Matches],
         *,
-        at: int,
-        actor: str,
         view: View | None,
         live: bool,
     ) -> list[tuple[dict[str, Any], Prepared]]:
         """Store memories; return their rows, each with its item."""
         identities = [item.identity for item in items]
-        known = self._known(transaction, identities, view, at)
+        known = self._known(transaction, identities, view, transaction.at)
         grounds = memories.existing_ids(
             transaction, sorted({one for item in items for one in item.given.derived_from}), view
         )
@@ -371,11 +367,11 @@ class Writer:
                 outcome = Outcome(outcome="duplicate", memory_id=duplicate, duplicate_of=duplicate)
             elif repeated is not None:
                 outcome = comparisons.duplicate_outcome(repeated)
-                written.entries += self._strengthen(transaction, item, repeated.memory_id, at)
+                written.entries += self._strengthen(transaction, item, repeated.memory_id)
             else:
                 memory_id = self.ids.new(given.kind.id_prefix)
                 sequence = _sequence(given, talked_before, sequences)
-                row = self._row(item, pk, memory_id, sequence, at)
+                row = self._row(item, pk, memory_id, sequence, transaction.at)
                 stored.append((row, item))
                 written.new.add(memory_id)
                 names.append((pk, item.names))
@@ -388,24 +384,19 @@ class Writer:
             written.memories.append(outcome)
             if given.key is not None and outcome.memory_id is not None:
                 written.ids_by_key[given.key] = outcome.memory_id
-        self._insert(transaction, stored, at=at, actor=actor)
+        self._insert(transaction, stored)
         memories.insert_derivations(transaction, derived)
-        self.linker.link(transaction, names, at)
+        self.linker.link(transaction, names)
         said = [
             StoredTurn(row["session_id"], row["memory_id"], item.given)
             for row, item in stored
             if row["session_id"] in sequences and item.given.kind is MemoryKind.EPISODE
         ]
-        conversing.note(transaction, said, sequences, talked_before, at=at, live=live, view=view)
+        conversing.note(transaction, said, sequences, talked_before, live=live, view=view)
         return stored
 
     def _insert(
-        self,
-        transaction: Transaction,
-        stored: Sequence[tuple[dict[str, Any], Prepared]],
-        *,
-        at: int,
-        actor: str,
+        self, transaction: JournalledTransaction, stored: Sequence[tuple[dict[str, Any], Prepared]]
     ) -> None:
         rows = [row for row, _ in stored]
         sources = {item.source_id: item.given.source for _, item in stored}
@@ -419,9 +410,9 @@ class Writer:
                 {
                     "memory_id": row["memory_id"],
                     "status": row["status"],
-                    "since": at,
+                    "since": transaction.at,
                     "until": None,
-                    "actor": actor,
+                    "actor": transaction.actor,
                     "reason": None,
                 }
                 for row in rows

@@ -12,7 +12,7 @@ from memgraph.clock import MS_PER_DAY
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.store import tables
 from memgraph.store.memories import set_statuses
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import JournalledTransaction, Snapshot
 from memgraph.store.statements import Column, among, greatest, listed, ordered, prepared, value
 from memgraph.store.visibility import View
 
@@ -177,12 +177,7 @@ def _values(rule: Rule) -> dict[str, float]:
 
 
 def retire(
-    transaction: Transaction,
-    memory_ids: Sequence[str],
-    *,
-    at: int,
-    actor: str,
-    reason: str = REASON,
+    transaction: JournalledTransaction, memory_ids: Sequence[str], *, reason: str = REASON
 ) -> None:
     """Retract memories at once: see ``memgraph.store.memories``."""
-    set_statuses(transaction, memory_ids, MemoryStatus.RETRACTED, at=at, actor=actor, reason=reason)
+    set_statuses(transaction, memory_ids, MemoryStatus.RETRACTED, reason=reason)

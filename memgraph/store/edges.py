@@ -15,7 +15,7 @@ from memgraph.model.values import Edge
 from memgraph.rules.lifecycle import DISMISSED
 from memgraph.store import tables
 from memgraph.store.rows import EDGE_FIELDS, edge_from_row, json_text
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
@@ -251,9 +251,9 @@ def _make_whole() -> sa.Update:
     return sa.update(e).where(e.c.edge_id == value("edge")).values(partial=sa.false())
 
 
-def make_whole(transaction: Transaction, edge_id: str, *, at: int) -> None:
+def make_whole(transaction: JournalledTransaction, edge_id: str) -> None:
     """Let a partial Updates edge replace all of the older memory."""
-    _keep(transaction, edge_id, at)
+    _keep(transaction, edge_id)
     _make_whole().write(transaction, edge=edge_id)
 
 
@@ -283,14 +283,14 @@ def _set_resolution() -> sa.Update:
 
 
 def set_resolution(
-    transaction: Transaction, edge_id: str, at: int, resolution: Mapping[str, Any] | None
+    transaction: JournalledTransaction, edge_id: str, resolution: Mapping[str, Any] | None
 ) -> None:
     """Decide a contradiction at a time, or, with None, open it again; how it was before is kept."""
-    _keep(transaction, edge_id, at)
+    _keep(transaction, edge_id)
     _set_resolution().write(
         transaction,
         edge=edge_id,
-        decided_at=None if resolution is None else at,
+        decided_at=None if resolution is None else transaction.at,
         how=None if resolution is None else json_text(resolution),
     )
 
@@ -313,8 +313,8 @@ def _keep_revision() -> sa.Insert:
     )
 
 
-def _keep(transaction: Transaction, edge_id: str, at: int) -> None:
-    _keep_revision().write(transaction, edge_id=edge_id, at=at)
+def _keep(transaction: JournalledTransaction, edge_id: str) -> None:
+    _keep_revision().write(transaction, edge_id=edge_id, at=transaction.at)
 
 
 @prepared

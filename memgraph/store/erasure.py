@@ -27,7 +27,7 @@ from memgraph.rules.erasure import (
 )
 from memgraph.store import embeddings, metadata, tables, text_index
 from memgraph.store.erasure_search import given_ids, joins_given
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     Statement,
@@ -91,13 +91,13 @@ def _set_retracted() -> sa.Update:
     )
 
 
-def retract(transaction: Transaction, pks: Sequence[int], *, at: int, actor: str) -> None:
+def retract(transaction: JournalledTransaction, pks: Sequence[int]) -> None:
     """Retract memories as ``memories.set_status`` does it, all of them by a few statements."""
     due = _unretracted().rows(transaction, pks=json.dumps(list(pks)))
     if not due:
         return
-    values = {"at": at, "pks": json.dumps([pk for pk, _ in due])}
-    _begin_retracted().write(transaction, values, by=actor)
+    values = {"at": transaction.at, "pks": json.dumps([pk for pk, _ in due])}
+    _begin_retracted().write(transaction, values, by=transaction.actor)
     _end_others().write(transaction, values)
     _set_retracted().write(transaction, values)
     embeddings.index(transaction).refresh([memory_id for _, memory_id in due])
@@ -134,7 +134,7 @@ def _blanked() -> dict[str, Statement]:
     return {str(each.table): Statement(each) for each in changes}
 
 
-def blank(transaction: Transaction, pks: Sequence[int], *, at: int) -> dict[str, int]:
+def blank(transaction: JournalledTransaction, pks: Sequence[int]) -> dict[str, int]:
     """Take every text from memories that are retracted already, and from what belongs to them.
 
     Returns:
@@ -143,7 +143,7 @@ def blank(transaction: Transaction, pks: Sequence[int], *, at: int) -> dict[str,
     listed = json.dumps(list(pks))
     counts = {}
     embeddings.forget(transaction, pks)
-    counts["memories"] = _blank().write(transaction, pks=listed, at=at)
+    counts["memories"] = _blank().write(transaction, pks=listed, at=transaction.at)
     transaction.engine.texts.remove(transaction, pks)
     counts["memory_embeddings"] = len(pks)
     counts["memory_edges"] = _resolutions(transaction, listed)

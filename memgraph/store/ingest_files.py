@@ -13,7 +13,7 @@ from sqlalchemy.dialects.sqlite import insert
 from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.store import tables
 from memgraph.store.rows import json_text, unreadable
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import member, prepared, replacing, value
 
 
@@ -68,13 +68,12 @@ def _record() -> sa.Insert:
 
 
 def record(
-    transaction: Transaction,
+    transaction: JournalledTransaction,
     sha256: str,
     *,
     path: str,
     status: IngestStatus,
     manifest: str,
-    at: int,
 ) -> None:
     """Note what became of a content; a refused one may be taken later, never the reverse.
 
@@ -87,7 +86,7 @@ def record(
         path=path,
         status=status.value,
         manifest=manifest,
-        recorded_at=at,
+        recorded_at=transaction.at,
     )
 
 

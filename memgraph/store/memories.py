@@ -23,7 +23,7 @@ from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType,
 from memgraph.model.values import Memory, Source
 from memgraph.store import embeddings, tables
 from memgraph.store.rows import MEMORY_FIELDS, SOURCE_FIELDS, json_text, memory_from_row
-from memgraph.store.snapshot import Insert, Snapshot, Transaction
+from memgraph.store.snapshot import Insert, JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
@@ -104,8 +104,7 @@ def source_id(source: Source) -> str:
 def insert_sources(transaction: Transaction, given: Mapping[str, Source]) -> None:
     """Store what is not there yet, by ``source_id``."""
     _insert_source(
-        transaction,
-        [(key, *each.model_dump(mode="json").values()) for key, each in given.items()],
+        transaction, [(key, *each.model_dump(mode="json").values()) for key, each in given.items()]
     )
 
 
@@ -265,13 +264,7 @@ def get_many(snapshot: Snapshot, ids: Sequence[str]) -> list[Memory]:
 
 
 def set_status(
-    transaction: Transaction,
-    memory_id: str,
-    status: MemoryStatus,
-    *,
-    at: int,
-    actor: str,
-    reason: str | None,
+    transaction: JournalledTransaction, memory_id: str, status: MemoryStatus, *, reason: str | None
 ) -> None:
     """Change a status, its history and the index; the old period ends where the new one begins.
 
@@ -284,7 +277,7 @@ def set_status(
     )
     # A clock that was set back must not let a period begin before the one that it ends.
     last = transaction.execute(sa.select(tables.statuses.c.since).where(open_period)).scalar()
-    at = max(at, last or at)
+    at = max(transaction.at, last or transaction.at)
     transaction.execute(sa.update(tables.statuses).where(open_period).values(until=at))
     insert_statuses(
         transaction,
@@ -294,7 +287,7 @@ def set_status(
                 "status": status.value,
                 "since": at,
                 "until": None,
-                "actor": actor,
+                "actor": transaction.actor,
                 "reason": reason,
             }
         ],
@@ -484,18 +477,16 @@ def _set_statuses(returning: bool) -> sa.Update:
 
 
 def set_statuses(
-    transaction: Transaction,
+    transaction: JournalledTransaction,
     memory_ids: Sequence[str],
     status: MemoryStatus,
     *,
-    at: int,
-    actor: str,
     reason: str,
 ) -> None:
     """Change the status of memories that have another one."""
-    values = {"ids": json.dumps(list(memory_ids)), "new": status.value, "at": at}
+    values = {"ids": json.dumps(list(memory_ids)), "new": status.value, "at": transaction.at}
     _end_periods().write(transaction, values)
-    _begin_periods().write(transaction, values, by=actor, why=reason)
+    _begin_periods().write(transaction, values, by=transaction.actor, why=reason)
     _set_statuses(status is MemoryStatus.ACTIVE).write(transaction, values)
     embeddings.index(transaction).refresh(memory_ids)
 

@@ -15,7 +15,7 @@ from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, Sensitivi
 from memgraph.rules.conversations import SessionState
 from memgraph.store import tables
 from memgraph.store.items import is_no_item
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import Column, among, greatest, member, prepared, value
 from memgraph.store.visibility import View
 
@@ -105,7 +105,7 @@ def _seen() -> sa.Insert:
     )
 
 
-def seen(transaction: Transaction, rows: Sequence[Seen], *, at: int) -> None:
+def seen(transaction: JournalledTransaction, rows: Sequence[Seen]) -> None:
     """Note that turns of these sessions were stored: what was consolidated is so no longer."""
     if rows:
         _seen().write_all(
@@ -115,7 +115,7 @@ def seen(transaction: Transaction, rows: Sequence[Seen], *, at: int) -> None:
                     "session_id": one.session_id,
                     "next_sequence": one.next_sequence,
                     "completed_at": one.completed_at,
-                    "at": at,
+                    "at": transaction.at,
                 }
                 for one in rows
             ],
@@ -128,11 +128,11 @@ def _complete() -> sa.Update:
     return sa.update(s).where(s.c.session_id == value("session")).values(completed_at=value("at"))
 
 
-def complete(transaction: Transaction, session_ids: Collection[str], *, at: int) -> None:
+def complete(transaction: JournalledTransaction, session_ids: Collection[str]) -> None:
     """Note that sessions are over."""
     if session_ids:
         _complete().write_all(
-            transaction, [{"session": one, "at": at} for one in sorted(session_ids)]
+            transaction, [{"session": one, "at": transaction.at} for one in sorted(session_ids)]
         )
 
 
@@ -165,12 +165,7 @@ def place(snapshot: Snapshot, view: View, session_id: str) -> SessionPlace | Non
 
 
 def select(
-    snapshot: Snapshot,
-    view: View,
-    *,
-    pending: bool | None,
-    before: SessionPlace | None,
-    limit: int,
+    snapshot: Snapshot, view: View, *, pending: bool | None, before: SessionPlace | None, limit: int
 ) -> list[SessionInfo]:
     """Return sessions of which the viewer may see a turn, the last one talked in first.
 
@@ -428,9 +423,7 @@ def _facts_beside() -> tuple[sa.Select[Any], sa.FromClause]:
     columns = sa.select(m.c.memory_id, m.c.content, m.c.type, m.c.confidence, _time(m))
     columns = columns.add_columns(s.c.captured_by, s.c.source_type, twin.label("twin"))
     return columns.select_from(m.join(s, s.c.source_id == m.c.source_id)).where(
-        *_is_fact_of_scope(m),
-        m.c.agent_id.is_(None) | own,
-        among(m.c.sensitivity, "sensitivities"),
+        *_is_fact_of_scope(m), m.c.agent_id.is_(None) | own, among(m.c.sensitivity, "sensitivities")
     ), m
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,42 @@ class Transaction(Snapshot):
     def begin_nested(self) -> sa.NestedTransaction:
         """Begin a savepoint: what is done until it ends can be undone alone."""
         return self.connection.begin_nested()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of the journal to come.
+
+    Attributes:
+        action: such as ``remember`` or ``resolve``.
+        subject: the id of a memory, if it is about one.
+    """
+
+    action: str
+    subject: str | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class JournalledTransaction(Transaction):
+    """A change: who makes it, when, and what the journal will tell of it.
+
+    Attributes:
+        at: when it began, milliseconds since 1970; the time of all that it writes.
+        actor: the name in the journal.
+        entries: appended to the journal when it commits.
+    """
+
+    __slots__ = ("actor", "at", "entries")
+
+    def __init__(self, transaction: Transaction, at: int, actor: str) -> None:
+        super().__init__(transaction.connection, transaction.engine)
+        self.at = at
+        self.actor = actor
+        self.entries: list[Entry] = []
+
+    def tell(self, entries: Sequence[Entry]) -> None:
+        """Add entries for the journal."""
+        self.entries.extend(entries)
 
 
 # Constant SQL for what is written often, handed to the driver itself.

@@ -20,7 +20,7 @@ from memgraph.rules.evidence import Origin
 from memgraph.rules.trust import Captured, Named, Standing, Trust, Trusted, ceiling, floors
 from memgraph.store import tables
 from memgraph.store.rows import SOURCE_FIELDS, source_from_row
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import Column, among, each, listed, member, ordered, prepared, value
 
 # Rows of ``memory_supports``: further sources that say what a memory says.
@@ -213,9 +213,9 @@ def _add() -> sa.Insert:
     )
 
 
-def add(transaction: Transaction, memory_id: str, source_id: str, *, at: int) -> bool:
+def add(transaction: JournalledTransaction, memory_id: str, source_id: str) -> bool:
     """Note a further source; return whether it is new. The memory's own one is none."""
-    return _add().write(transaction, memory=memory_id, source=source_id, at=at) > 0
+    return _add().write(transaction, memory=memory_id, source=source_id, at=transaction.at) > 0
 
 
 @prepared
@@ -253,9 +253,11 @@ def _end() -> sa.Update:
     return sa.update(p).where(*_of_memory(p), p.c.ended_at.is_(None)).values(ended_at=_AT)
 
 
-def end(transaction: Transaction, memory_id: str, source_ids: Collection[str], *, at: int) -> None:
+def end(transaction: JournalledTransaction, memory_id: str, source_ids: Collection[str]) -> None:
     """Take back further sources of a memory: from now on they count for nothing."""
-    _end().write(transaction, memory=memory_id, sources=json.dumps(list(source_ids)), at=at)
+    _end().write(
+        transaction, memory=memory_id, sources=json.dumps(list(source_ids)), at=transaction.at
+    )
 
 
 @prepared
@@ -274,9 +276,9 @@ def _end_own() -> sa.Insert:
     )
 
 
-def end_own(transaction: Transaction, memory_id: str, *, at: int) -> bool:
+def end_own(transaction: JournalledTransaction, memory_id: str) -> bool:
     """Take back a memory's own source, it stands on others; return whether that is new."""
-    return _end_own().write(transaction, memory=memory_id, at=at) > 0
+    return _end_own().write(transaction, memory=memory_id, at=transaction.at) > 0
 
 
 @prepared
@@ -517,10 +519,7 @@ def _grounds() -> sa.Select[Any]:
 
 
 def _read(
-    snapshot: Snapshot,
-    memory_ids: Collection[str],
-    most_grounds: int,
-    at: int | None = None,
+    snapshot: Snapshot, memory_ids: Collection[str], most_grounds: int, at: int | None = None
 ) -> dict[str, Standing]:
     """Return what memories stand on.
 

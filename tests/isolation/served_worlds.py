@@ -22,7 +22,6 @@ from working import working
 
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
-from memgraph.audit.journal import Entry
 from memgraph.clock import FixedClock
 from memgraph.model.access import Permission
 from memgraph.service.access import gate as gate_module
@@ -30,6 +29,7 @@ from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.intake import Intake
 from memgraph.service.life import merging
+from memgraph.store.snapshot import Entry
 from memgraph.surfaces.http import streaming
 from memgraph.surfaces.metrics import PrometheusMeters
 from memgraph.surfaces.recording import Recorded

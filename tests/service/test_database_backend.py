@@ -238,11 +238,7 @@ def test_a_memory_is_corrected_by_the_item_it_reads_as(
     web.add(found.model_copy(update={"payload": {"text": "A loud week"}}))
 
     [new] = stored(orc, MemoryStatus.ACTIVE)
-    assert (new.content, new.item_id, new.kind) == (
-        "A loud week",
-        memory_id,
-        MemoryKind.REFLECTION,
-    )
+    assert (new.content, new.item_id, new.kind) == ("A loud week", memory_id, MemoryKind.REFLECTION)
     assert orc.get(memory_id).status is MemoryStatus.SUPERSEDED
     assert [each.context_item_id for each in web.list_all()] == [memory_id]
 
@@ -271,12 +267,7 @@ def test_a_memory_that_claims_to_be_a_deep_item_is_its_text(
 
 
 @pytest.mark.parametrize(
-    ("tier", "scope_id"),
-    [
-        (Tier.PROJECT, "ops"),
-        (Tier.PROJECT, ""),
-        (Tier.TASK, "web"),
-    ],
+    ("tier", "scope_id"), [(Tier.PROJECT, "ops"), (Tier.PROJECT, ""), (Tier.TASK, "web")]
 )
 def test_a_scope_that_was_not_granted_is_denied_and_it_is_journalled(
     service: MemoryService, orc: Orchestrator, tier: Tier, scope_id: str
@@ -436,7 +427,7 @@ def test_what_comes_while_a_place_is_cleared_stays(
         with service.opened(NAME) as opened:
             for each in late:
                 prepared = opened.writer.prepare(memory_input_of(each, Tier.PROJECT, "web"))
-                opened.writer.store(transaction, [prepared], [], at=transaction.at, actor="late")
+                opened.writer.store(transaction, [prepared], [])
 
     with (
         patch.object(database_backend, "CLEARED_AT_A_TIME", 2),

@@ -496,10 +496,7 @@ def test_a_pipeline_can_name_entities_on_every_write(tmp_path: Path) -> None:
     with service_with(tmp_path, **chosen) as service:
         orc = service.orchestrator("orc-1", create=True)
         orc.remember("the tidewater people met Caroline Smith")
-        assert all_of(orc) == [
-            ("tidewater", "organization", 1),
-            ("Caroline Smith", "person", 1),
-        ]
+        assert all_of(orc) == [("tidewater", "organization", 1), ("Caroline Smith", "person", 1)]
         assert orc.accurate_ner_available
         assert service.health("orc-1")["degraded"] == []
 
@@ -617,7 +614,7 @@ def test_a_name_of_a_write_that_failed_is_not_known(orc: Orchestrator) -> None:
     def failing_write() -> None:
         with orc._service.opened(orc.name) as opened, opened.transaction("test") as transaction:
             prepared = opened.writer.prepare(MemoryInput(content="Quillon: “Yes.”"))
-            opened.writer.store(transaction, [prepared], [], at=1, actor="test")
+            opened.writer.store(transaction, [prepared], [])
             raise InvalidInput("stop")
 
     with pytest.raises(InvalidInput):

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph import MemoryService, Orchestrator
-from memgraph.audit.journal import Entry
 from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, InvalidInput, KeyReused
 from memgraph.model.enums import Sensitivity
@@ -27,6 +26,7 @@ from memgraph.service.idempotency import (
 )
 from memgraph.service.opened import Opened
 from memgraph.store.idempotency import Done
+from memgraph.store.snapshot import Entry
 from memgraph.store.visibility import View
 
 PRINTABLE = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=20)

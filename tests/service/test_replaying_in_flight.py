@@ -10,11 +10,11 @@ import pytest
 from working import put
 
 from memgraph import MemoryService, Orchestrator
-from memgraph.audit.journal import Entry
 from memgraph.clock import FixedClock
 from memgraph.model.enums import MemoryStatus
 from memgraph.store import memories
 from memgraph.store.receipts import known_until
+from memgraph.store.snapshot import Entry
 
 QUERY = "When does the harbour close?"
 SECOND = 1_000
@@ -28,14 +28,7 @@ def being_retracted(service: MemoryService, clock: FixedClock, memory_id: str) -
     with service.opened("orc-1") as opened, opened.transaction("writer") as transaction:
         clock.advance(ms=SECOND)
         yield
-        memories.set_status(
-            transaction,
-            memory_id,
-            MemoryStatus.RETRACTED,
-            at=transaction.at,
-            actor=transaction.actor,
-            reason="it was told",
-        )
+        memories.set_status(transaction, memory_id, MemoryStatus.RETRACTED, reason="it was told")
         transaction.tell([Entry(action="retract", subject=memory_id, details={})])
 
 

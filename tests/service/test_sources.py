@@ -56,15 +56,7 @@ def repeats(service: MemoryService, memory_id: str, source: dict[str, Any], *tur
     noted = Source(**source)
     with service.opened("orc-1") as opened, opened.transaction("test") as transaction:
         source_id = noted_source(transaction, noted)
-        transaction.tell(
-            strengthen(
-                transaction,
-                memory_id,
-                source_id=source_id,
-                evidence=turns,
-                at=transaction.at,
-            )
-        )
+        transaction.tell(strengthen(transaction, memory_id, source_id=source_id, evidence=turns))
 
 
 def noted_source(connection: Snapshot, source: Source) -> str:
@@ -239,11 +231,7 @@ class TestTrust:
 
     def test_an_item_of_less_trust_stands_beside_it(self, orc: Orchestrator) -> None:
         first = orc.remember(
-            "Bake at night.",
-            scope="project",
-            scope_id="web",
-            item_id="plan",
-            source=MANUAL,
+            "Bake at night.", scope="project", scope_id="web", item_id="plan", source=MANUAL
         )
         orc.trust("conversation", "manual", "high", reason="signed")
         web = orc._service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"web"})))
@@ -500,10 +488,7 @@ class TestRetractingASource:
             given = MemoryInput(content=f"{mark} says so.", source=source)
             orc.ingest_document(Document(sha256=mark * 64, path=path, memories=(given,)))
         done = orc.retract_source(path="/drop/in", reason="x")
-        assert sorted(each.summary for each in done.retracted_items) == [
-            "a says so.",
-            "c says so.",
-        ]
+        assert sorted(each.summary for each in done.retracted_items) == ["a says so.", "c says so."]
 
     def test_turns_and_facts_of_a_conversation_go_together(self, orc: Orchestrator) -> None:
         turn = orc.save_episode("I keep bees.", session_id="c1", source_role="user")

@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from memgraph.audit.journal import Entry
 from memgraph.context.backend import OLDEST_FIRST
 from memgraph.context.items import checked, equal, item_of, memory_input_of, source_of
 from memgraph.errors import AccessDenied, Conflict, InvalidInput
@@ -19,9 +18,10 @@ from memgraph.rules.lifecycle import CLEARED, TASK_CLOSED, evicted
 from memgraph.rules.scope import ScopeFacts, visible
 from memgraph.service.context.promoting import evict, retract_all
 from memgraph.service.handle import Handle
-from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.service.opened import Opened
 from memgraph.store import items, memories
 from memgraph.store.items import Place
+from memgraph.store.snapshot import Entry, JournalledTransaction
 from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
@@ -191,11 +191,7 @@ class DatabaseBackend(Handle):
     def _add(self, item: ContextItem, max_items: int | None) -> Sequence[str]:
         kept = checked(item)
         given = memory_input_of(
-            kept,
-            self.tier,
-            self.scope_id,
-            sensitivity=self._sensitivity,
-            agent_id=self._agent_id,
+            kept, self.tier, self.scope_id, sensitivity=self._sensitivity, agent_id=self._agent_id
         )
         with self._service.opened(self.name) as opened:
             prepared = opened.writer.prepare(given)
@@ -245,21 +241,9 @@ class DatabaseBackend(Handle):
         replaced = [each for each in known if each.memory_id in mine]
         for each in replaced:
             memories.set_status(
-                transaction,
-                each.memory_id,
-                MemoryStatus.SUPERSEDED,
-                at=transaction.at,
-                actor=self.actor,
-                reason=REPLACED,
+                transaction, each.memory_id, MemoryStatus.SUPERSEDED, reason=REPLACED
             )
-        written = opened.writer.store(
-            transaction,
-            [prepared],
-            links,
-            at=transaction.at,
-            actor=self.actor,
-            view=self._view,
-        )
+        written = opened.writer.store(transaction, [prepared], links, view=self._view)
         if written.errors:
             raise written.errors[0]
         transaction.tell(written.entries)

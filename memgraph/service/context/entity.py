@@ -135,11 +135,7 @@ FORGOTTEN = "forgotten"
 PURPOSE = "retrieve"
 _ITEM_DIGITS = 40
 # As ``memgraph.model.conversation`` hears them.
-_ROLES = {
-    MemorySource.USER: "user",
-    MemorySource.SYSTEM: "system",
-    MemorySource.AGENT: "assistant",
-}
+_ROLES = {MemorySource.USER: "user", MemorySource.SYSTEM: "system", MemorySource.AGENT: "assistant"}
 
 
 class MemoryEntity(Handle):
@@ -306,9 +302,7 @@ class MemoryEntity(Handle):
         with opened.transaction(self.actor) as transaction:
             ids = items_rows.items(transaction, self.agent_id, list(prepared))
             new = {one: each for one, each in prepared.items() if one not in ids}
-            written = opened.writer.store(
-                transaction, list(new.values()), [], at=transaction.at, actor=self.actor
-            )
+            written = opened.writer.store(transaction, list(new.values()), [])
             if written.errors:
                 raise written.errors[0]
             transaction.tell(written.entries)

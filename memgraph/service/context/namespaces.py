@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
-from memgraph.audit.journal import Entry
 from memgraph.errors import AccessDenied, Conflict, DatabaseCorrupt, InvalidInput
 from memgraph.model.enums import (
     CapturedBy,
@@ -28,13 +27,13 @@ from memgraph.rules.namespaces import Namespace
 from memgraph.rules.scope import Reason, ScopeFacts, visible
 from memgraph.service import changes
 from memgraph.service.handle import Handle
-from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
 from memgraph.service.writing import Prepared
 from memgraph.store import items as items_rows
 from memgraph.store import journal, memories
 from memgraph.store.items import NamespacePlace
-from memgraph.store.snapshot import Snapshot
+from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
 from memgraph.store.visibility import View
 
 PURPOSE: Final = "store.search"
@@ -416,7 +415,7 @@ def write_all(
             items.append(_following(opened, draft, key, before, at))
             links += [_replaces(key, each) for each in before]
     store = opened.writer.store
-    written = store(transaction, items, links, at=at, actor=transaction.actor, view=place.view)
+    written = store(transaction, items, links, view=place.view)
     if written.errors:
         raise written.errors[0]
     if any(each.outcome != "stored" for each in written.memories):
@@ -428,14 +427,7 @@ def _delete(
     transaction: JournalledTransaction, place: NamespacePlace, rows: Sequence[Memory]
 ) -> None:
     for row in rows:
-        entries = changes.retract(
-            transaction,
-            row.memory_id,
-            reason=DELETED,
-            at=transaction.at,
-            actor=transaction.actor,
-            view=place.view,
-        )
+        entries = changes.retract(transaction, row.memory_id, reason=DELETED, view=place.view)
         transaction.tell(entries)
 
 
@@ -457,11 +449,7 @@ def _put_again(transaction: JournalledTransaction, row: Memory, given: MemoryInp
     if ttl is None:
         attributes.pop("ttl", None)
     memories.update(
-        transaction,
-        row.memory_id,
-        updated_at=at,
-        valid_until=until,
-        attributes=attributes,
+        transaction, row.memory_id, updated_at=at, valid_until=until, attributes=attributes
     )
     transaction.tell([Entry("put_again", row.memory_id, {"valid_until": until})])
 

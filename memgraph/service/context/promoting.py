@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from memgraph.audit.journal import Entry
 from memgraph.context.assembling import ConfirmationCallback, confirmed
 from memgraph.context.items import RECORD, RESERVED, source_of
 from memgraph.errors import Conflict, InvalidInput
@@ -15,10 +14,10 @@ from memgraph.model.values import Memory, MemoryInput, Source
 from memgraph.rules.access import question_about
 from memgraph.rules.lifecycle import EVICTED, excess
 from memgraph.rules.namespaces import is_item
-from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.service.opened import Opened
 from memgraph.store import decay, graph, items, memories
 from memgraph.store.items import Place
-from memgraph.store.snapshot import Snapshot
+from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
 from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
@@ -95,9 +94,7 @@ def promote(
         there = _promoted(transaction, memory_id, target)
         if there is not None:
             return there
-        written = opened.writer.store(
-            transaction, [prepared], [], at=transaction.at, actor=actor, view=view
-        )
+        written = opened.writer.store(transaction, [prepared], [], view=view)
         if written.errors:
             raise written.errors[0]
         if written.memories[0].outcome != "stored":
@@ -234,11 +231,5 @@ def retract_all(transaction: JournalledTransaction, memory_ids: Sequence[str], r
 
     ``changes.retract`` handles one; a hundred take it a third of a second.
     """
-    decay.retire(
-        transaction,
-        memory_ids,
-        at=transaction.at,
-        actor=transaction.actor,
-        reason=reason,
-    )
+    decay.retire(transaction, memory_ids, reason=reason)
     transaction.tell([Entry("retract", each, {"reason": reason}) for each in memory_ids])

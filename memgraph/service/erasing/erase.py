@@ -10,7 +10,6 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
-from memgraph.audit.journal import Entry
 from memgraph.errors import Conflict
 from memgraph.model.erasing import (
     Erasable,
@@ -39,7 +38,7 @@ from memgraph.store import erasure
 from memgraph.store import erasure_search as queries
 from memgraph.store.erasure import digest
 from memgraph.store.files import FileLock
-from memgraph.store.snapshot import Snapshot
+from memgraph.store.snapshot import Entry, Snapshot
 
 # What a dry run shows of an erasure: how the texts begin, and names like the one that is meant.
 

@@ -13,13 +13,12 @@ from typing import Any, Final, TypeVar
 
 # Loading it at first use would take a second under the lock.
 import memgraph.model.tables  # noqa: F401 - for the time that it takes
-from memgraph.audit.journal import Entry
 from memgraph.service.erasing.choosing import overtaken
 from memgraph.service.erasing.plan import Plan
-from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.service.opened import Opened
 from memgraph.store import erasure, erasure_search, journal
 from memgraph.store.erasure import Change
-from memgraph.store.snapshot import Snapshot
+from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
 
 TOMBSTONE: Final = "erase"
 HIDDEN: Final = 200
@@ -78,7 +77,7 @@ def _hide(opened: Opened, plan: Plan) -> None:
             if written and overtaken(transaction, plan):
                 raise Overtaken
             pks = [pk for pk, _ in batch]
-            erasure.retract(transaction, pks, at=transaction.at, actor=plan.actor)
+            erasure.retract(transaction, pks)
             ids = [memory_id for _, memory_id in batch]
             entries = [Entry(TOMBSTONE, each, {"erasure_id": plan.erasure_id}) for each in ids]
             if not begun:
@@ -93,11 +92,10 @@ def _blank(opened: Opened, plan: Plan) -> None:
         standing = erasure_search.standing_among(snapshot, plan.pks)
     for batch in _batches(standing, BLANKED):
         with opened.transaction(plan.actor) as transaction:
-            at = transaction.at
             with transaction.engine.thorough(transaction):
                 # One may have been restored in between.
-                erasure.retract(transaction, batch, at=at, actor=plan.actor)
-                rows = erasure.blank(transaction, batch, at=at)
+                erasure.retract(transaction, batch)
+                rows = erasure.blank(transaction, batch)
             _tell(transaction, [_step(plan, {"rows": rows})])
     for batch in _batches(plan.entity_pks, HIDDEN):
         with opened.transaction(plan.actor) as transaction:

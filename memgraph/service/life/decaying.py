@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from memgraph.audit.journal import Entry
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.model.jobs import JobReport
 from memgraph.rules.decay import days_idle, should_retire
@@ -17,6 +16,7 @@ from memgraph.service.life.echoes import forget_old_lines
 from memgraph.service.opened import Opened
 from memgraph.store import decay as decay_rows
 from memgraph.store.decay import REASON, DecayRow, Rule
+from memgraph.store.snapshot import Entry
 
 PART = "decay"
 USED = "used before it was retired"
@@ -88,11 +88,7 @@ def restore_used(opened: Opened, used: Mapping[str, int]) -> int:
             # It may have been used long before, and have expired again since.
             if has_expired(one._replace(last_accessed_at=at), rule):
                 continue
-            transaction.tell(
-                changes.restore(
-                    transaction, memory_id, reason=USED, at=transaction.at, actor=PART, view=None
-                )
-            )
+            transaction.tell(changes.restore(transaction, memory_id, reason=USED, view=None))
             restored += 1
     return restored
 
@@ -121,12 +117,7 @@ def _retire(opened: Opened, pks: Sequence[int], rule: Rule, actor: str) -> int:
             if has_expired(each, rule)
         ]
         if expired:
-            decay_rows.retire(
-                transaction,
-                [each.memory_id for each in expired],
-                at=transaction.at,
-                actor=actor,
-            )
+            decay_rows.retire(transaction, [each.memory_id for each in expired])
             transaction.tell(
                 [Entry("retract", each.memory_id, {"reason": REASON}) for each in expired]
             )

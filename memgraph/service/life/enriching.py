@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from memgraph.audit.journal import Entry
 from memgraph.errors import ExtraMissing, MemgraphError, ProviderError, ProviderUnavailable
 from memgraph.model.enums import Sensitivity
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
@@ -22,6 +21,7 @@ from memgraph.service.opened import Opened
 from memgraph.store import enrichment, memories, metadata
 from memgraph.store.enrichment import ENRICHED_AT, ENRICHED_NAMES, Candidate
 from memgraph.store.entities import EntityName
+from memgraph.store.snapshot import Entry
 
 if TYPE_CHECKING:
     from memgraph.entities.strategies import Found
@@ -208,10 +208,7 @@ class _Run:
             self.rejected.append(RejectedItem(code=code, where=where))
 
     def _write(
-        self,
-        found: dict[int, list[EntityName]],
-        given: dict[int, Candidate],
-        through: int,
+        self, found: dict[int, list[EntityName]], given: dict[int, Candidate], through: int
     ) -> None:
         """Link memories that did not change since they were read, and stamp those that every
         provider saw.
@@ -226,7 +223,7 @@ class _Run:
             names = [(one.pk, tuple(naming.resolved(found[one.pk]))) for one in standing]
             transaction.tell(opened.writer.linker.mend_types(transaction, names))
             linked = enrichment.links_of(transaction, [one.pk for one in standing])
-            new = opened.writer.linker.link(transaction, names, transaction.at, linked)
+            new = opened.writer.linker.link(transaction, names, linked)
             if self.error is None:
                 for one in standing:
                     memories.update(

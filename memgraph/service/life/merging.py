@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
-from memgraph.audit.journal import Entry
 from memgraph.entities.names import canonical
 from memgraph.errors import Conflict, InvalidInput, NotFound, ProviderAnswerInvalid, ProviderError
 from memgraph.model.entities import EntityInfo, EntityProposal
@@ -21,7 +20,7 @@ from memgraph.service.rebuilding import names_in
 from memgraph.store import enrichment, entities, metadata, text_index
 from memgraph.store.enrichment import Unsure
 from memgraph.store.entities import EntityName, EntityRow
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot, Transaction
 
 MAX_NAMES: Final = 50
 BATCH: Final = 1_000
@@ -102,7 +101,7 @@ def split(
         row = _splittable(reader, opened, row.entity_id, keys)
         since = [pk for pk in entities.linked_memories(transaction, row.pk) if pk not in named]
         named |= _named(opened, transaction, since)
-        new = _part(opened, transaction, row, keys, transaction.at)
+        new = _part(opened, transaction, row, keys)
         moved = _relink(transaction, row, new, named)
         told = {"from": _told(row), "new": _told(new), "names": keys, "links": moved}
         transaction.tell([Entry("split_entity", row.entity_id, {**told, "reason": reason})])
@@ -136,7 +135,7 @@ def _named(opened: Opened, snapshot: Snapshot, pks: Sequence[int]) -> Named:
 
 
 def _part(
-    opened: Opened, transaction: Transaction, row: EntityRow, keys: Sequence[str], at: int
+    opened: Opened, transaction: JournalledTransaction, row: EntityRow, keys: Sequence[str]
 ) -> EntityRow:
     """Give the names to an entity of their own: one that was merged, or else a new one."""
     merged = [
@@ -153,7 +152,9 @@ def _part(
     else:
         _, key, written = min(aliases, key=lambda each: keys.index(each[1]))
         entity_id = opened.ids.new("ent_")
-        made = entities.create(transaction, {EntityName(key, written, row.type): entity_id}, at)
+        made = entities.create(
+            transaction, {EntityName(key, written, row.type): entity_id}, transaction.at
+        )
         [pk] = made.values()
         new = EntityRow(pk, entity_id, written, key, row.type, 0)
     names = [each.pk for each in merged if each.pk != new.pk]

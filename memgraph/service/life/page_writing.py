@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from memgraph.audit.journal import Entry
 from memgraph.consolidation.drafts import Draft, source_of
 from memgraph.consolidation.matching import is_protected, relation_of
 from memgraph.consolidation.resolving import Decision
@@ -23,12 +22,12 @@ from memgraph.rules.trust import KEPT_APART
 from memgraph.service import changes
 from memgraph.service.joining import Compare, Written
 from memgraph.service.life.pages import GroupWork, PageRead, PageWork
-from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.service.opened import Opened
 from memgraph.service.writing import Prepared
 from memgraph.store import edges, events, memories
 from memgraph.store import sessions as queries
 from memgraph.store.sessions import FactRow, Place
-from memgraph.store.snapshot import Snapshot
+from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
 
 # Facts that came between matching and writing; more of them and the page is matched anew.
 MAX_SINCE = 200
@@ -168,10 +167,9 @@ def _write_group(
     done: PageDone,
     told: list[Event],
 ) -> None:
-    at, actor = transaction.at, transaction.actor
     done.rejected += [*group.rejected, *group.undecided]
     # They were held against the store when the page was matched.
-    written = opened.writer.store(transaction, items, [], at=at, actor=actor, compare=Compare.DONE)
+    written = opened.writer.store(transaction, items, [], compare=Compare.DONE)
     for each, outcome in zip(group.matched.fresh, written.memories, strict=True):
         if outcome.code == QuotaReached.code:
             where = f"{session_id}, draft {each.number}"
@@ -186,7 +184,7 @@ def _write_group(
         source = memories.source_id(source_of(rows, session_id))
         memories.insert_sources(transaction, {source: source_of(rows, session_id)})
         transaction.tell(
-            changes.strengthen(transaction, target, source_id=source, evidence=each.evidence, at=at)
+            changes.strengthen(transaction, target, source_id=source, evidence=each.evidence)
         )
         done.facts.append(_note(each, target, "strengthened"))
     transaction.tell(written.entries)
@@ -231,9 +229,7 @@ def _join(
         if all(end[0] == "#" or end in active for end in (link.from_id, link.to_id))
     ]
     joined = Written(ids_by_key=written.ids_by_key)
-    outcomes = opened.writer.consolidator.join_all(
-        transaction, known, joined, at=transaction.at, actor=transaction.actor
-    )
+    outcomes = opened.writer.consolidator.join_all(transaction, known, joined)
     transaction.tell(joined.entries)
     found: dict[str, Event] = {}
     for link, outcome in zip(known, outcomes, strict=True):
@@ -291,9 +287,7 @@ def _decide(
             done.rejected.append(RejectedItem(code=why, where=decision.where))
             return
         transaction.tell(
-            changes.resolve(
-                transaction, edge, winner_id=winner, reason=decision.reason, at=at, actor=actor
-            )
+            changes.resolve(transaction, edge, winner_id=winner, reason=decision.reason)
         )
     except (Conflict, InvalidInput, NotFound) as error:
         done.rejected.append(RejectedItem(code=error.code, where=decision.where))

@@ -32,10 +32,10 @@ from memgraph.rules import reflection as rules
 from memgraph.rules.bulletin import Line
 from memgraph.rules.reflection import CLEARANCE, Period
 from memgraph.rules.scope import Viewer
-from memgraph.service.opened import JournalledTransaction, Opened
+from memgraph.service.opened import Opened
 from memgraph.store import events, memories
 from memgraph.store import reflections as queries
-from memgraph.store.snapshot import Snapshot
+from memgraph.store.snapshot import JournalledTransaction, Snapshot
 from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
@@ -295,9 +295,7 @@ def _save(
                 reason=because,
             )
         ]
-    written = writer.store(
-        transaction, [writer.prepare(given)], links, at=transaction.at, actor=run.actor
-    )
+    written = writer.store(transaction, [writer.prepare(given)], links)
     if written.errors:
         raise written.errors[0]
     transaction.tell(written.entries)

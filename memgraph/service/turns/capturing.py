@@ -209,14 +209,7 @@ class StoringHandle(Handle):
             prepared = [opened.writer.prepare(each, next(vectors, None)) for each in checked]
             with opened.transaction(self.actor) as transaction:
                 written = opened.writer.store(
-                    transaction,
-                    prepared,
-                    links,
-                    at=transaction.at,
-                    actor=self.actor,
-                    view=self._view,
-                    embedding=model,
-                    live=live,
+                    transaction, prepared, links, view=self._view, embedding=model, live=live
                 )
                 transaction.tell(written.entries)
             try:
