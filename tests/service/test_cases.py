@@ -203,8 +203,8 @@ def test_a_case_counts_what_was_known_then_alone(
     clock.advance(days=1)
     again = put(orc, "Lisbon has the office.", source={"workflow_run_id": "run-9"})
     source_id = orc.get(again).source_id
-    with service.opened("orc-1") as opened, opened.database.write() as connection:
-        assert trust_rows.add(connection, old, source_id, at=clock.now_ms())
+    with service.opened("orc-1") as opened, opened.transaction("user") as transaction:
+        assert trust_rows.add(transaction, old, source_id)
     monkeypatch.setattr("memgraph.graph.cases.MAX_RECEIPTS", 1)
     for _ in range(3):
         clock.advance(days=1)
