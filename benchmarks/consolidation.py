@@ -210,8 +210,7 @@ def _asked(
     kinds: list[str] | None,
 ) -> Iterator[Scored]:
     for asked in conversation.questions:
-        fields = {"kinds": kinds} if kinds else {}
-        bundle = memory.recall(asked.text, top_n=_TOP, **fields)
+        bundle = memory.recall(asked.text, top_n=_TOP, kinds=kinds or ())
         places = [
             rests_on.get(item.memory.memory_id) or {item.memory.turn_id or ""}
             for item in bundle.items

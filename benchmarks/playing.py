@@ -57,9 +57,9 @@ class World:
 
     def store(self, history: str, event: Event) -> str:
         # One's own later word would replace the earlier one: a dispute is between two.
-        author = {"agent_id": "another"} if event.action is Action.DISPUTE else {}
+        author = "another" if event.action is Action.DISPUTE else None
         stored = self.memory.remember(
-            event.text, type=event.type, importance=event.importance, **author
+            event.text, type=event.type, importance=event.importance, agent_id=author
         )
         self.ids[history, event.key] = stored
         return stored

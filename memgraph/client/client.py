@@ -11,9 +11,9 @@ import httpx
 
 from memgraph.client.calls import Call, Read, Repeat, body, orchestrator_path, part_of, value_of
 from memgraph.client.exchange import Rules
+from memgraph.client.operations import Awaiting, Blocking, word
 from memgraph.client.orchestrator import AsyncRemoteOrchestrator, RemoteOrchestrator
 from memgraph.client.sending import AwaitedSender, BlockingSender, Server, server_of
-from memgraph.client.words import Awaiting, Blocking, word
 from memgraph.model.access import Narrowing
 from memgraph.model.enums import Sensitivity
 from memgraph.model.remote import Health, OrchestratorList

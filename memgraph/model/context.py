@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -160,6 +161,25 @@ class ContextRequest(Value):
     conversation_id: Name | None = None
     workflow_run_id: Name | None = None
     step_id: Name | None = None
+
+
+class ContextFields(TypedDict, total=False):
+    """The fields of a ``ContextRequest``."""
+
+    query: str
+    budget_tokens: int | None
+    shares: Shares | Mapping[str, Any] | None
+    head_tail: int | None
+    model: str | None
+    format: BlockFormat | str | None
+    max_items: int
+    kinds: Collection[MemoryKind | str]
+    types: Collection[MemoryType | str]
+    tags: Collection[str]
+    exclude_session_id: str | None
+    conversation_id: str | None
+    workflow_run_id: str | None
+    step_id: str | None
 
 
 class PackedItem(Value):

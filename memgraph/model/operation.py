@@ -11,16 +11,17 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cached_property
 from typing import Annotated, Any, Final, NoReturn, TypeVar, get_args, get_origin, get_type_hints
 
-from pydantic import Field
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from memgraph.clock import iso, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
-from memgraph.model.values import MAX_NAME_CHARS, Millis, Name, Reason, Value
+from memgraph.model.values import MAX_NAME_CHARS, Millis, Moment, Name, Reason, Value
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -43,7 +44,7 @@ class Sent:
     write: Callable[[Any], Any] | None = None
 
 
-Time = Annotated[str | int | datetime, Sent(Millis, write=lambda time: iso(parse_time(time)))]
+Time = Annotated[Moment, Sent(Millis, write=lambda time: iso(parse_time(time)))]
 """A time: ISO 8601, milliseconds since 1970, or a datetime with a zone."""
 MemoryId = Annotated[
     str, Field(max_length=MAX_NAME_CHARS, examples=["mem_01JZ8Q5N7W3V0C2X9R4T6Y8B1D"])
@@ -61,10 +62,69 @@ After = Annotated[
 ]
 
 
+class ItemOf:
+    """An object that is documented as a value, and passed unchanged for the library to validate.
+
+    In a batch an invalid item is rejected by itself, and the others are processed.
+    """
+
+    def __init__(self, kind: type[Value]) -> None:
+        self._kind = kind
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        self._kind.model_rebuild()
+        return handler(self._kind.__pydantic_core_schema__)
+
+
 class Because(Value):
     """The reason of a change; the journal keeps it."""
 
     reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is sent for a result, where that is not the result itself.
+
+    Attributes:
+        type: the value that is sent.
+        wrap: makes it of a result; None: the result is the first field, a list as a tuple.
+        unwrap: makes a result of it; None: its first field, a tuple as a list.
+        cursor: of the last item of a page, for ``next_cursor`` when the page is full.
+    """
+
+    type: Any
+    wrap: Callable[[Any], Any] | None = None
+    unwrap: Callable[[Any], Any] | None = None
+    cursor: Callable[[Any], str] | None = None
+
+    def of(self, result: Any, *, limit: int | None = None) -> Any:
+        """Return the value to send for a result; ``limit`` is that of a page."""
+        if self.wrap is not None:
+            return self.wrap(result)
+        fields = {
+            next(iter(self.type.model_fields)): tuple(result)
+            if isinstance(result, list)
+            else result
+        }
+        if self.cursor is not None:
+            fields["next_cursor"] = self.cursor(result[-1]) if len(result) == limit else None
+        # What the service returns is valid.
+        return self.type.model_construct(**fields)
+
+    def result(self, value: Any) -> Any:
+        """Return the result for a value that was sent."""
+        if self.unwrap is not None:
+            return self.unwrap(value)
+        result = getattr(value, next(iter(self.type.model_fields)))
+        return list(result) if isinstance(result, tuple) else result
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +161,14 @@ class Operation:
         tag: the group in the reference.
         id: in the OpenAPI document; by default the method's name.
         body: the model of the body, or the name of one that is made of the parameters; None: it is
-            named after ``id``.
-        page: the value that a list is sent in, as its ``items``.
+            named after ``id``. A method whose body is a model may take its fields as ``**fields``,
+            or the whole of it in one parameter.
+        answer: what is sent for the result; None: the result.
+        status: of a successful answer with a body.
+        tagged: the answer has an ETag.
+        whole: what it is, if it takes a key from which nothing is hidden, such as ``an erasure``.
         slow: the server may work on it for minutes.
+        served: False: its address is served by another operation, or by a route written by hand.
     """
 
     function: Callable[..., Any]
@@ -113,8 +178,12 @@ class Operation:
     tag: str
     id: str
     body: type[Value] | str | None = None
-    page: type | None = None
+    answer: Answer | None = None
+    status: int = 200
+    tagged: bool = False
+    whole: str | None = None
     slow: bool = False
+    served: bool = True
     in_path: frozenset[str] = field(default=frozenset())
 
     @property
@@ -142,24 +211,44 @@ class Operation:
     def parameters(self) -> Mapping[str, Parameter]:
         """The parameters that are sent, by their names in the library.
 
-        A function, such as one that is told of progress, stays with its caller.
+        A function, such as one that is told of progress, stays with its caller. ``**fields`` are
+        those of the body's model.
         """
         hints = get_type_hints(self.function, include_extras=True)
         return {
             name: _parameter(each, hints[name])
             for name, each in list(inspect.signature(self.function).parameters.items())[1:]
-            if get_origin(hints[name]) is not Callable
+            if get_origin(hints[name]) is not Callable and name != self.rest
         }
 
     @cached_property
-    def answer(self) -> Any:
+    def rest(self) -> str | None:
+        """The name of ``**fields``, the fields of the body's model; None: there are none."""
+        last = list(inspect.signature(self.function).parameters.values())[-1]
+        if last.kind is not inspect.Parameter.VAR_KEYWORD:
+            return None
+        return last.name if isinstance(self.body, type) else _refuse(last.name)
+
+    @cached_property
+    def whole_body(self) -> str | None:
+        """The parameter that takes the whole body; None: there is none."""
+        hints = get_type_hints(self.function)
+        return next((each for each in self.parameters if self.body in get_args(hints[each])), None)
+
+    @cached_property
+    def result(self) -> Any:
         """The type of the result; None: there is none."""
-        found = get_type_hints(self.function).get("return")
-        return None if found in (None, type(None)) else found
+        hint = get_type_hints(self.function).get("return")
+        return None if hint in (None, type(None)) else hint
+
+    @property
+    def sent(self) -> Any:
+        """The type of what is sent for the result; None: nothing."""
+        return self.result if self.answer is None else self.answer.type
 
 
 def _parameter(given: inspect.Parameter, hint: Any) -> Parameter:
-    if given.kind in (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL):
+    if given.kind is inspect.Parameter.VAR_POSITIONAL:
         _refuse(given.name)
     found = Sent()
     for each in _metadata(hint):
@@ -176,7 +265,8 @@ def _refuse(name: str) -> NoReturn:
 def _metadata(hint: Any) -> Iterator[Any]:
     """Yield the metadata of an annotation, and of the members of a union."""
     if get_origin(hint) is Annotated:
-        yield from get_args(hint)[1:]
+        hint, *metadata = get_args(hint)
+        yield from metadata
     for each in get_args(hint):
         if get_origin(each) is Annotated:
             yield from get_args(each)[1:]
@@ -200,8 +290,12 @@ def operation(
     tag: str,
     id: str | None = None,  # noqa: A002 - OpenAPI's word
     body: type[Value] | str | None = None,
-    page: type | None = None,
+    answer: type[Value] | Answer | None = None,
+    status: int = 200,
+    tagged: bool = False,
+    whole: str | None = None,
     slow: bool = False,
+    served: bool = True,
 ) -> Callable[[FunctionT], FunctionT]:
     """Declare a method as an operation; see ``Operation`` for the arguments."""
 
@@ -213,10 +307,14 @@ def operation(
             path,
             tag,
             id or function.__name__,
-            body,
-            page,
-            slow,
-            frozenset(_IN_PATH.findall(path)),
+            body=body,
+            answer=Answer(answer) if isinstance(answer, type) else answer,
+            status=status,
+            tagged=tagged,
+            whole=whole,
+            slow=slow,
+            served=served,
+            in_path=frozenset(_IN_PATH.findall(path)),
         )
         setattr(function, _ATTRIBUTE, declared)
         return function

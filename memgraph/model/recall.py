@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypedDict
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from memgraph.model.enums import MemoryKind, MemoryType, Scope, Sensitivity, SourceType
-from memgraph.model.values import Edge, Memory, Millis, Name, StoredSource, Text, Unit, Value
+from memgraph.model.values import (
+    Edge,
+    Memory,
+    Millis,
+    Moment,
+    Name,
+    StoredSource,
+    Text,
+    Unit,
+    Value,
+)
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -122,6 +132,35 @@ class RecallRequest(Value):
                 self.event_before is not None,
             )
         )
+
+
+class RecallFields(TypedDict, total=False):
+    """The fields of a ``RecallRequest`` without ``query``."""
+
+    top_n: int | None
+    types: Collection[MemoryType | str]
+    kinds: Collection[MemoryKind | str]
+    tags: Collection[str]
+    scopes: Collection[Scope | str] | None
+    project_ids: Collection[str] | None
+    session_scope_ids: Collection[str] | None
+    agent_id: str | None
+    clearance: Sensitivity | str | None
+    source_types: Collection[SourceType | str]
+    source_path: str | None
+    conversation_id: str | None
+    session_id: str | None
+    exclude_session_id: str | None
+    event_after: Moment | None
+    event_before: Moment | None
+    as_of: Moment | None
+    valid_at: Moment | None
+    min_relevance: float | None
+    include_superseded: bool
+    token_budget: int | None
+    for_conversation_id: str | None
+    for_workflow_run_id: str | None
+    for_step_id: str | None
 
 
 class Degraded(Value):

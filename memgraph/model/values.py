@@ -6,7 +6,9 @@ Times are milliseconds since 1970 (UTC) inside and ISO 8601 in JSON; inputs take
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypedDict, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -170,6 +172,54 @@ class MemoryInput(Value):
             raise ValueError("scope_id: a session or project scope needs one, global has none")
         if "supersedes" in self.attributes:
             raise ValueError("attributes: supersedes is kept by resolving a contradiction")
+        return self
+
+
+Moment = str | int | datetime
+"""A time: ISO 8601, milliseconds since 1970, or a datetime with a zone."""
+
+
+class EpisodeFields(TypedDict, total=False):
+    """The fields of an ``EpisodeInput`` that ``save_episode`` does not name itself."""
+
+    key: str | None
+    summary: str | None
+    kind: MemoryKind | str
+    type: MemoryType | str
+    importance: int
+    confidence: float
+    status: MemoryStatus | str
+    sensitivity: Sensitivity | str
+    scope: Scope | str
+    scope_id: str | None
+    agent_id: str | None
+    sequence: int | None
+    turn_id: str | None
+    item_id: str | None
+    event_time: Moment | None
+    valid_until: Moment | None
+    decay_rate: float | None
+    tags: Collection[str]
+    attributes: Mapping[str, Any]
+    source: Source | Mapping[str, Any]
+    derived_from: Collection[str]
+
+
+class MemoryFields(EpisodeFields, total=False):
+    """The fields of a ``MemoryInput`` without ``content``."""
+
+    session_id: str | None
+    source_role: str | None
+
+
+class Correction(MemoryInput):
+    """A new text, and why; other fields default to the old memory's."""
+
+    reason: Reason
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Correction:
+        # The memory that results from it is validated.
         return self
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Unpack
 
 from memgraph.errors import Conflict
 from memgraph.model.enums import (
@@ -18,7 +18,7 @@ from memgraph.model.enums import (
     Scope,
     Sensitivity,
 )
-from memgraph.model.recall import Bundle, RecallRequest
+from memgraph.model.recall import Bundle, RecallFields, RecallRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome, Source, validated
 from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
@@ -38,7 +38,7 @@ from memgraph.service.handle_reading import ReadingHandle
 from memgraph.service.handle_writing import WritingHandle
 from memgraph.service.recalling import answer
 from memgraph.service.receipts import behind as behind_of
-from memgraph.store import jobs, memories
+from memgraph.store import jobs
 from memgraph.store.entities import ENTITY_NAMES
 
 if TYPE_CHECKING:
@@ -249,28 +249,26 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             writing.tell(written.entries)
         return written.edges[0]
 
-    def recall_shown(self, shown: Callable[[Bundle], int], **fields: Any) -> Bundle:
+    def recall_shown(
+        self, shown: Callable[[Bundle], int], query: str = "", **fields: Unpack[RecallFields]
+    ) -> Bundle:
         """Recall for a reader that is shown only the first memories of the answer.
 
         Args:
             shown: how many of them; the receipt names no others.
-            fields: those of ``RecallRequest``.
+            query: words or a sentence.
+            fields: the other fields of ``RecallRequest``.
 
         Raises:
             InvalidInput: a field is wrong.
         """
-        request = validated(RecallRequest, fields)
+        request = validated(RecallRequest, {"query": query, **fields})
         with self._service.opened(self.name) as opened:
             bundle = answer(opened, self.viewer, request)
             told = bundle.model_copy(update={"items": bundle.items[: shown(bundle)]})
             behind = behind_of(self.viewer, request, told)
             self._keep_receipt(opened, Receipt.of(request, told), behind)
         return bundle
-
-    def visible_counts(self) -> dict[str, dict[str, int]]:
-        """Return how many memories this handle sees, of each kind, type and status."""
-        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return memories.counts(snapshot, self._view)
 
     def maintained_since(self, pause_ms: int) -> bool:
         """Return True when a full consolidation was begun within the last ``pause_ms``."""

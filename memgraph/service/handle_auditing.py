@@ -80,7 +80,13 @@ class AuditingHandle(Handle):
 class CasesHandle(Handle):
     """The part of ``Orchestrator`` for resolving contradictions."""
 
-    @operation(Permission.READ, "GET", "/contradictions/{edge_id}", tag="cases")
+    @operation(
+        Permission.READ,
+        "GET",
+        "/contradictions/{edge_id}",
+        tag="cases",
+        served=False,  # what is named depends on the key
+    )
     def case(
         self,
         edge_id: EdgeId,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
+
+from pydantic import Field
 
 from memgraph.errors import AccessDenied, InvalidInput, NotFound
+from memgraph.model.access import Permission
 from memgraph.model.context import (
     BlockFormat,
     ContextBlock,
+    ContextFields,
     ContextPackage,
     ContextRequest,
     Task,
@@ -16,21 +20,21 @@ from memgraph.model.context import (
 )
 from memgraph.model.enums import MemoryKind
 from memgraph.model.events import SessionCompleted
-from memgraph.model.recall import RecallRequest
-from memgraph.model.values import validated
+from memgraph.model.operation import Sent, operation
+from memgraph.model.recall import MAX_TOP_N, Query, RecallRequest
+from memgraph.model.remote import MAX_BATCH, HeldItem, SessionEnded, TierPage
+from memgraph.model.remote import Limit as PageLimit
+from memgraph.model.values import Name, validated
 from memgraph.rules.conversations import SessionState
 from memgraph.rules.scope import narrow
 from memgraph.service.handle_reading import ReadingHandle
 from memgraph.service.handle_writing import WritingHandle
-from memgraph.service.reading import members
-from memgraph.store import events, sessions
 
 if TYPE_CHECKING:
     from memgraph.context.assembling import ConfirmationCallback
     from memgraph.context.stores import GlobalMemoryStore, ProjectMemoryStore, TaskMemoryStore
     from memgraph.model.conversation import AgentTurn, SessionInfo, SessionPlace, UserTurn
     from memgraph.model.events import EventFailure, Handler
-    from memgraph.model.remote import TierPage
     from memgraph.service.life.events import Delivery, Subscriber
     from memgraph.service.opened import Opened
     from memgraph.store.snapshot import Snapshot
@@ -83,7 +87,16 @@ class ContextHandle(WritingHandle):
             confirmation_callback=confirmation_callback, **self._store_fields(Tier.GLOBAL, None)
         )
 
-    def tier(self, tier: Tier | str, scope_id: str | None = None, *, limit: int = 50) -> TierPage:
+    @operation(Permission.READ, "GET", "/tiers/{tier}", tag="contexts", id="list_tier")
+    def tier(
+        self,
+        tier: Annotated[Tier | str, Sent(Tier)],
+        scope_id: Annotated[
+            Name | None, Field(description="The task or project; none is global.")
+        ] = None,
+        *,
+        limit: PageLimit = 50,
+    ) -> TierPage:
         """Return the items of a task, a project or the global tier, newest first.
 
         Args:
@@ -94,8 +107,8 @@ class ContextHandle(WritingHandle):
             InvalidInput: no such tier, a missing or superfluous scope id, a limit out of range.
             AccessDenied: it is not open to the handle; it is logged and journalled.
         """
-        from memgraph.model.remote import MAX_BATCH, HeldItem, TierPage
         from memgraph.service.context.database_backend import DatabaseBackend
+        from memgraph.service.reading import members
 
         [which] = members(Tier, [tier])
         if not 1 <= limit <= MAX_BATCH:
@@ -182,16 +195,21 @@ class ContextHandle(WritingHandle):
 class InjectingHandle(ReadingHandle):
     """The part of ``Orchestrator`` that puts memories into a prompt."""
 
+    @operation(Permission.READ, "POST", "/context/block", tag="contexts", body="BlockWanted")
     def get_context(
         self,
-        prompt: str,
+        prompt: Query,
         *,
-        limit: int | None = None,
-        format: BlockFormat | str | None = None,  # noqa: A002  the word that settings have for it
-        exclude_session_id: str | None = None,
+        limit: Annotated[int, Field(ge=1, le=MAX_TOP_N)] | None = None,
+        format: Annotated[  # noqa: A002  the word that settings have for it
+            BlockFormat | str | None, Sent(BlockFormat)
+        ] = None,
+        exclude_session_id: Name | None = None,
         include_insight: bool = True,
-        kinds: Sequence[MemoryKind | str] = (MemoryKind.FACT,),
-        agent_id: str | None = None,
+        kinds: Annotated[Sequence[MemoryKind | str], Sent(tuple[MemoryKind, ...])] = (
+            MemoryKind.FACT,
+        ),
+        agent_id: Name | None = None,
     ) -> ContextBlock:
         """Return the block of memories to put before a message, and its items.
 
@@ -213,6 +231,7 @@ class InjectingHandle(ReadingHandle):
             AccessDenied: the handle sees only another agent's memories; it is logged.
         """
         from memgraph.service.context.injecting import context_for
+        from memgraph.service.reading import members
 
         with self._service.opened(self.name) as opened:
             chosen = opened.settings.memory.context
@@ -243,7 +262,7 @@ class InjectingHandle(ReadingHandle):
         self,
         task: Task | Mapping[str, Any] | str | None = None,
         request: ContextRequest | Mapping[str, Any] | None = None,
-        **fields: Any,
+        **fields: Unpack[ContextFields],
     ) -> ContextPackage:
         """Build the context that a task needs, within a token budget; see ``ContextAssembler``.
 
@@ -309,6 +328,8 @@ class SessionsHandle(WritingHandle):
             InvalidInput: a limit out of its bounds.
             NotFound: no session of the id ``before``.
         """
+        from memgraph.store import sessions
+
         if not 1 <= limit <= MOST_SESSIONS:
             raise InvalidInput(f"limit: 1 to {MOST_SESSIONS:,}", field="limit")
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
@@ -319,12 +340,22 @@ class SessionsHandle(WritingHandle):
             )
 
     def _place(self, snapshot: Snapshot, session_id: str) -> SessionPlace:
+        from memgraph.store import sessions
+
         found = sessions.place(snapshot, self._view, session_id)
         if found is None:
             raise _no_session(session_id)
         return found
 
-    def end_session(self, session_id: str) -> bool:
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/sessions/end",
+        tag="conversations",
+        body="Ending",
+        answer=SessionEnded,
+    )
+    def end_session(self, session_id: Name) -> bool:
         """End a conversation now, without waiting for the next one.
 
         Returns:
@@ -333,6 +364,8 @@ class SessionsHandle(WritingHandle):
         Raises:
             NotFound: no such session, or none of its turns is visible.
         """
+        from memgraph.store import events, sessions
+
         with self._write() as (opened, transaction):
             known = sessions.visible(transaction, self._view, session_id)
             if known is None:
@@ -384,6 +417,8 @@ class SessionsHandle(WritingHandle):
 
     def subscribe_as(self, given: Subscriber, *, from_start: bool) -> None:
         """Subscribe a validated subscriber; see ``subscribe``. Raises Conflict."""
+        from memgraph.store import events
+
         with self._service.opened(self.name) as opened:
             with opened.database.write() as transaction:
                 events.register(transaction, given.name, from_start=from_start)
@@ -397,6 +432,8 @@ class SessionsHandle(WritingHandle):
             forget: it will not return anywhere: its undelivered and failed events are dropped. Else
                 events are kept for it, 30 days at most.
         """
+        from memgraph.store import events
+
         with self._service.opened(self.name) as opened:
             found = opened.subscribers.remove(name)
             opened.events.failing.discard(name)
@@ -424,6 +461,8 @@ class SessionsHandle(WritingHandle):
         Args:
             limit: 1 to 1,000.
         """
+        from memgraph.store import events
+
         if not 1 <= limit <= MOST_FAILURES:
             raise InvalidInput(f"limit: 1 to {MOST_FAILURES:,}", field="limit")
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:

@@ -27,7 +27,7 @@ class EntitiesHandle(Handle):
             return opened.naming.accurate_available
 
     @operation(
-        Permission.READ, "GET", "/entities", tag="entities", id="list_entities", page=EntityList
+        Permission.READ, "GET", "/entities", tag="entities", id="list_entities", answer=EntityList
     )
     def entities(
         self,
@@ -133,7 +133,9 @@ class EntitiesHandle(Handle):
                 actor=self.actor,
             )
 
-    @operation(Permission.READ, "GET", "/entities/proposals", tag="entities", page=EntityProposals)
+    @operation(
+        Permission.READ, "GET", "/entities/proposals", tag="entities", answer=EntityProposals
+    )
     def entity_proposals(self) -> Sequence[EntityProposal]:
         """Return the model's nightly proposals: names that may mean a known entity."""
         from memgraph.service.life.merging import listing

@@ -4,36 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.access import Permission
 from memgraph.model.enums import JobName
 from memgraph.model.jobs import JobPlan, JobRun
-from memgraph.service.embedding import Drained
+from memgraph.model.operation import Answer, Time, operation
+from memgraph.model.remote import JobBoard
+from memgraph.model.remote import Limit as PageLimit
 from memgraph.service.handle import Handle
-from memgraph.store import comparisons, embeddings, memories, sessions
-from memgraph.store import jobs as jobs_rows
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import Progress, VerifyReport
     from memgraph.consolidation.ports import Budget, Extractor
     from memgraph.model.jobs import SessionReport
     from memgraph.service.comparisons import Compared, Settled
+    from memgraph.service.embedding import Drained
     from memgraph.service.exchange import ExportReport
     from memgraph.service.life.jobs import Asked
     from memgraph.service.maintenance import BackupReport, JournalState
     from memgraph.service.opened import Opened
     from memgraph.service.rebuilding import EmbeddingsStatus
+    from memgraph.store.visibility import View
 
 
 MAX_RUNS = 1_000
 MAINTENANCE = (JobName.CONSOLIDATION, JobName.DECAY, JobName.REFLECTION)
 """The jobs that ``maintain`` runs, in this order."""
 
-Time = str | int | datetime
 Told = Callable[[str, int, int], None]
 Stop = Callable[[], bool]
 
@@ -41,20 +42,37 @@ Stop = Callable[[], bool]
 class JobsHandle(Handle):
     """The part of ``Orchestrator`` for background jobs."""
 
-    def jobs(self, *, limit: int = 50) -> Sequence[JobRun]:
+    @operation(
+        Permission.ADMIN,
+        "GET",
+        "/jobs",
+        tag="operating",
+        id="list_jobs",
+        answer=Answer(JobBoard, unwrap=lambda board: board.runs),
+        served=False,  # with ``job_plans``
+    )
+    def jobs(self, *, limit: PageLimit = 50) -> Sequence[JobRun]:
         """Return past runs, latest first; ``limit`` is 1..1000.
 
         Of a run about a session that this handle may not see, only its time and state are returned.
         """
         from memgraph.service.seen_runs import as_seen
+        from memgraph.store import jobs
 
         if not 1 <= limit <= MAX_RUNS:
             raise InvalidInput(f"limit is 1 to {MAX_RUNS}", field="limit")
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return [
-                as_seen(snapshot, self._view, each) for each in jobs_rows.latest(snapshot, limit)
-            ]
+            return [as_seen(snapshot, self._view, each) for each in jobs.latest(snapshot, limit)]
 
+    @operation(
+        Permission.ADMIN,
+        "GET",
+        "/jobs",
+        tag="operating",
+        id="list_jobs",
+        answer=Answer(JobBoard, unwrap=lambda board: board.plans),
+        served=False,  # with ``jobs``
+    )
     def job_plans(self) -> Sequence[JobPlan]:
         """Return when each job is next due, and what is overdue."""
         from memgraph.service.life import jobs
@@ -136,15 +154,18 @@ class JobsHandle(Handle):
 
         with self._then(now) as opened:
             if asked.session_id is not None:
-                self._require_session(opened, asked.session_id)
+                _require_session(opened, self._view, asked.session_id)
             ended = jobs.run(opened, asked, jobs.Reins(progress=progress, stop=stop))
             self._embed_soon(opened)
         return ended
 
-    def _require_session(self, opened: Opened, session_id: str) -> None:
-        with opened.database.read() as snapshot:
-            if sessions.visible(snapshot, self._view, session_id) is None:
-                raise NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
+
+def _require_session(opened: Opened, view: View, session_id: str) -> None:
+    from memgraph.store import sessions
+
+    with opened.database.read() as snapshot:
+        if sessions.visible(snapshot, view, session_id) is None:
+            raise NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
 
 
 def _job(name: JobName | str) -> JobName:
@@ -201,7 +222,7 @@ class ConsolidatingHandle(Handle):
                     on_session=reports.append,
                 )
             else:
-                self._require_session(opened, session_id)
+                _require_session(opened, self._view, session_id)
                 reports.append(
                     consolidate_session(
                         opened,
@@ -219,13 +240,10 @@ class ConsolidatingHandle(Handle):
                 self._embed_soon(opened)
         return told
 
-    def _require_session(self, opened: Opened, session_id: str) -> None:
-        with opened.database.read() as snapshot:
-            if sessions.visible(snapshot, self._view, session_id) is None:
-                raise NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
-
     def _as_seen(self, opened: Opened, report: SessionReport) -> SessionReport:
         """Return the report without what depends on invisible turns."""
+        from memgraph.store import memories
+
         turns = {one for fact in report.facts for one in fact.evidence}
         with opened.database.read() as snapshot:
             seen = memories.existing_ids(snapshot, sorted(turns), self._view)
@@ -277,16 +295,22 @@ class MaintainingHandle(Handle):
 
     def pending_comparisons(self) -> int:
         """Return how many facts wait to be compared; cheap."""
+        from memgraph.store import comparisons
+
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return comparisons.waiting(snapshot)
 
     def pending_embeddings(self) -> int:
         """Return how many memories wait to be embedded; cheap for any size of database."""
+        from memgraph.store import embeddings
+
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return embeddings.pending_count(snapshot)
 
     def embedding_states(self) -> dict[str, int]:
         """Return how many memories have a pending, ready and failed embedding."""
+        from memgraph.store import embeddings
+
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return embeddings.state_counts(snapshot)
 

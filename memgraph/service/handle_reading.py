@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from pydantic import Field
 
@@ -17,34 +16,41 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.model.access import Permission
+from memgraph.model.context import Issued
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, ShownStatus
+from memgraph.model.graph import ContradictionPage, Subgraph, Trace
 from memgraph.model.jobs import ExpiringReport, Relevant
-from memgraph.model.operation import operation
-from memgraph.model.recall import Bundle, RecallRequest
+from memgraph.model.operation import After, Answer, AsOf, Limit, MemoryId, Sent, Time, operation
+from memgraph.model.recall import MAX_TOP_N, Bundle, Query, RecallFields, RecallRequest
 from memgraph.model.receipts import Receipt
-from memgraph.model.values import Memory, validated
-from memgraph.service import reading, receipts
+from memgraph.model.remote import MAX_BATCH, Counts, LatestReflection, MemoryPage
+from memgraph.model.values import Memory, Name, validated
 from memgraph.service.handle import Handle
-from memgraph.service.recalling import answer
-from memgraph.service.receipts import Behind
-from memgraph.store.receipts import BULLETIN
 
 if TYPE_CHECKING:
-    from memgraph.model.context import Issued
-    from memgraph.model.graph import ContradictionPage, Subgraph, Trace
     from memgraph.service.opened import Opened
 
 RECEIPT_PREFIX = "rcl_"
 LIMITS = ("max_chars", "max_line_chars")
 """The settings that limit the size of a bulletin."""
 
-Time = str | int | datetime
+
+def _listed(edge_types: Collection[EdgeType | str]) -> list[EdgeType | str]:
+    return [edge_types] if isinstance(edge_types, str) else sorted(edge_types)
 
 
 class ReadingHandle(Handle):
     """The part of ``Orchestrator`` that reads."""
 
-    def get(self, memory_id: str, *, as_of: Time | None = None) -> Memory:
+    @operation(
+        Permission.READ,
+        "GET",
+        "/memories/{memory_id}",
+        tag="memories",
+        id="get_memory",
+        tagged=True,
+    )
+    def get(self, memory_id: MemoryId, *, as_of: AsOf = None) -> Memory:
         """Return one memory; with ``as_of`` its status and values at that time.
 
         Every method that takes a memory id also accepts the short id of a bulletin, its last eight
@@ -53,28 +59,60 @@ class ReadingHandle(Handle):
         Raises:
             NotFound: there is none that this handle may see, or there was none then.
         """
+        from memgraph.service import reading
+
         memory_id = self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
             return reading.get(opened, self.viewer, memory_id, as_of=_moment(as_of))
 
+    @operation(
+        Permission.READ,
+        "GET",
+        "/memories",
+        tag="memories",
+        answer=Answer(MemoryPage, cursor=lambda memory: memory.memory_id),
+    )
     def list_memories(
         self,
         *,
-        types: Sequence[MemoryType] = (),
-        kinds: Sequence[MemoryKind] = (),
-        statuses: Sequence[MemoryStatus | ShownStatus] = (MemoryStatus.ACTIVE,),
-        tags: Sequence[str] = (),
-        session_id: str | None = None,
-        before: str | None = None,
-        limit: int = 50,
-        as_of: Time | None = None,
+        types: Annotated[
+            Sequence[MemoryType],
+            Sent(list[MemoryType], "type"),
+            Field(description="Of these types."),
+        ] = (),
+        kinds: Annotated[
+            Sequence[MemoryKind],
+            Sent(list[MemoryKind], "kind"),
+            Field(description="Of these kinds."),
+        ] = (),
+        statuses: Annotated[
+            Sequence[MemoryStatus | ShownStatus],
+            # In full: a request without statuses returns active ones.
+            Sent(list[ShownStatus], "status", lambda given: given or tuple(ShownStatus)),
+            Field(description="Of these statuses."),
+        ] = (MemoryStatus.ACTIVE,),
+        tags: Annotated[
+            Sequence[str], Sent(list[Name], "tag"), Field(description="With all these tags.")
+        ] = (),
+        session_id: Annotated[Name | None, Field(description="Said in this session.")] = None,
+        before: Annotated[
+            str | None, Sent(Name, "cursor"), Field(description="`next_cursor` of the page before.")
+        ] = None,
+        limit: Annotated[int, Field(ge=1, le=MAX_BATCH, description="Of a page.")] = 50,
+        as_of: AsOf = None,
     ) -> Sequence[Memory]:
-        """Return memories, newest first, by page: ``before`` is the last id of the page before.
+        """Return memories, newest first, by page; writes meanwhile shift no page.
 
-        An empty filter leaves nothing out; erased memories have only the status ``erased``;
-        ``tags`` must all match; ``limit`` is 1..1000; ``as_of``: what was stored by then, with the
-        statuses and values at that time.
+        An empty filter leaves nothing out; erased memories have only the status ``erased``.
+
+        Args:
+            tags: all of them must match.
+            before: the last id of the page before.
+            limit: 1..1,000.
+            as_of: what was stored by then, with the statuses and values at that time.
         """
+        from memgraph.service import reading
+
         with self._service.opened(self.name) as opened:
             return reading.listing(
                 opened,
@@ -91,10 +129,32 @@ class ReadingHandle(Handle):
 
     def stats(self) -> dict[str, Any]:
         """Return counts over everything stored, sizes on disk, and the state of the embeddings."""
+        from memgraph.service import reading
+
         with self._service.opened(self.name) as opened:
             return reading.stats(opened)
 
-    def recall(self, query: str | RecallRequest = "", **fields: Any) -> Bundle:
+    @operation(
+        Permission.READ,
+        "GET",
+        "/stats",
+        tag="operating",
+        id="get_stats",
+        answer=Answer(
+            Counts,
+            Counts.model_validate,
+            lambda counts: counts.model_dump(mode="json", exclude_unset=True),
+        ),
+    )
+    def visible_counts(self) -> dict[str, dict[str, int]]:
+        """Return how many memories this handle sees, of each kind, type and status."""
+        from memgraph.store import memories
+
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return memories.counts(snapshot, self._view)
+
+    @operation(Permission.READ, "POST", "/recall", tag="recall", body=RecallRequest)
+    def recall(self, query: str | RecallRequest = "", **fields: Unpack[RecallFields]) -> Bundle:
         """Return the memories that answer a question, best first, with reasons and sources.
 
         Args:
@@ -105,6 +165,9 @@ class ReadingHandle(Handle):
             InvalidInput: a field is wrong, or there is neither a query nor a filter.
             AccessDenied: the request reaches further than this handle's viewer; it is logged.
         """
+        from memgraph.service import receipts
+        from memgraph.service.recalling import answer
+
         request = query if isinstance(query, RecallRequest) else None
         if request is None:
             request = validated(RecallRequest, {"query": query, **fields})
@@ -117,13 +180,16 @@ class ReadingHandle(Handle):
             self._keep_receipt(opened, Receipt.of(request, bundle), behind)
             return bundle
 
+    @operation(Permission.READ, "POST", "/subgraph", tag="graph", body="Neighbourhood")
     def subgraph(
         self,
-        ids: Sequence[str],
+        ids: Annotated[Sequence[str], Sent(tuple[Name, ...]), Field(max_length=1_000)],
         *,
         hops: int = 1,
         max_nodes: int = 200,
-        edge_types: Collection[EdgeType | str] | None = None,
+        edge_types: Annotated[
+            Collection[EdgeType | str] | None, Sent(tuple[EdgeType, ...], write=_listed)
+        ] = None,
         as_of: Time | None = None,
         retracted: bool = False,
     ) -> Subgraph:
@@ -154,7 +220,8 @@ class ReadingHandle(Handle):
                 statuses=None if retracted else STANDING,
             )
 
-    def trace(self, memory_id: str, *, as_of: Time | None = None) -> Trace:
+    @operation(Permission.READ, "GET", "/memories/{memory_id}/trace", tag="memories")
+    def trace(self, memory_id: MemoryId, *, as_of: AsOf = None) -> Trace:
         """Return a memory's sources, what became of it, and what depends on it.
 
         With ``as_of`` what was known of it then. Raises NotFound.
@@ -166,23 +233,34 @@ class ReadingHandle(Handle):
         with self._service.opened(self.name) as opened:
             return trace(opened.database, memory_id, viewer=self.viewer, as_of=moment)
 
+    @operation(Permission.READ, "GET", "/contradictions", tag="graph", id="list_contradictions")
     def contradictions(
         self,
         *,
-        resolved: bool = False,
-        limit: int = 50,
-        after: str | None = None,
-        as_of: Time | None = None,
-        text: str | None = None,
-        memory_id: str | None = None,
-        dismissed: bool | None = None,
-        oldest_first: bool = False,
+        resolved: Annotated[bool, Field(description="Those that were resolved.")] = False,
+        limit: Limit = 50,
+        after: After = None,
+        as_of: AsOf = None,
+        text: Annotated[
+            Name | None,
+            Field(description="One side contains each of these words; 200 characters."),
+        ] = None,
+        memory_id: Annotated[Name | None, Field(description="One side is this memory.")] = None,
+        dismissed: Annotated[
+            bool | None, Field(description="Of the resolved: those that were dismissed, or not.")
+        ] = None,
+        oldest_first: Annotated[bool, Field(description="The other way round.")] = False,
     ) -> ContradictionPage:
         """Return open or resolved contradictions, newest first, with both sides.
 
-        ``after`` is the ``next_after`` of the page before; ``limit`` is 1..500. ``text`` keeps
-        those with each of its words on one side, ``memory_id`` those with this memory on one side;
-        ``dismissed`` filters the resolved ones.
+        Only those of which both sides are visible.
+
+        Args:
+            limit: 1..500.
+            after: ``next_after`` of the page before.
+            text: only those with each of its words on one side.
+            memory_id: only those with this memory on one side.
+            dismissed: of the resolved ones, only those that were dismissed, or were not.
         """
         from memgraph.graph.contradictions import list_contradictions
 
@@ -202,7 +280,19 @@ class ReadingHandle(Handle):
                 oldest_first=oldest_first,
             )
 
-    def bulletin(self, *, as_of: Time | None = None) -> Issued:
+    @operation(
+        Permission.READ,
+        "GET",
+        "/bulletin",
+        tag="recall",
+        id="get_bulletin",
+        # Each has a receipt of its own: the same bulletin is to have the same ETag.
+        answer=Answer(
+            Issued, lambda issued: replace(issued, receipt_id=None), lambda issued: issued
+        ),
+        tagged=True,
+    )
+    def bulletin(self, *, as_of: AsOf = None) -> Issued:
         """Return the bulletin for the next message; never fails for a broken database.
 
         ``warning`` is set when it is the last good one or an empty one.
@@ -233,7 +323,6 @@ class ReadingHandle(Handle):
 
     def _bulletin_of(self, as_of: int) -> Issued:
         from memgraph.bulletin.generate import generate_in
-        from memgraph.model.context import Issued
 
         with self._service.opened(self.name) as opened:
             settings = opened.settings.memory.bulletin
@@ -244,6 +333,9 @@ class ReadingHandle(Handle):
         """Keep the receipt of a bulletin and return the bulletin; its items are computed when
         written.
         """
+        from memgraph.service.receipts import Behind
+        from memgraph.store.receipts import BULLETIN
+
         limits = opened.settings.memory.bulletin
         asked: dict[str, Any] = {
             "purpose": BULLETIN,
@@ -305,6 +397,14 @@ class ExpiringHandle(ReadingHandle):
         with self._service.opened(self.name) as opened:
             return expiring(opened, self.viewer, days=days, limit=limit)
 
+    @operation(
+        Permission.READ,
+        "GET",
+        "/reflection",
+        tag="recall",
+        id="get_reflection",
+        answer=LatestReflection,
+    )
     def latest_reflection(self) -> Memory | None:
         """Return the latest weekly reflection that this handle may see; None: there is none.
 
@@ -318,8 +418,13 @@ class ExpiringHandle(ReadingHandle):
                 self._write_receipts(opened, enough=opened.receipts.add_text(found.content, now))
             return found
 
+    @operation(Permission.READ, "POST", "/relevant", tag="recall", body="Message")
     def relevant(
-        self, prompt: str, *, limit: int = 5, exclude_session_id: str | None = None
+        self,
+        prompt: Query,
+        *,
+        limit: Annotated[int, Field(ge=1, le=MAX_TOP_N)] = 5,
+        exclude_session_id: Name | None = None,
     ) -> Relevant:
         """Return what belongs before the answer to a message: relevant facts and the last
         reflection.

@@ -10,7 +10,13 @@ from pydantic import Field
 from memgraph.errors import InvalidInput, MemgraphError, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import IngestStatus, SourceName, TrustTier
-from memgraph.model.erasing import Erasable, ErasureTarget, erasure_target
+from memgraph.model.erasing import (
+    Erasable,
+    ErasureReport,
+    ErasureRequest,
+    ErasureTarget,
+    erasure_target,
+)
 from memgraph.model.operation import Limit, Sent, operation
 from memgraph.model.sources import (
     SourceInfo,
@@ -28,7 +34,6 @@ from memgraph.service.handle import Handle
 
 if TYPE_CHECKING:
     from memgraph.config import Settings
-    from memgraph.model.erasing import ErasureReport
     from memgraph.model.remote import IngestedFile, IngestPage
     from memgraph.model.sources import Document, DocumentOutcome
     from memgraph.service.extraction import Proposals
@@ -123,7 +128,7 @@ class SourcesHandle(Handle):
         "/sources/trust",
         tag="sources",
         id="list_trusted",
-        page=TrustedList,
+        answer=TrustedList,
     )
     def trusted(self) -> list[TrustedSource]:
         """Return the trust that operators assigned to sources, by kind and name.
@@ -391,6 +396,16 @@ class ErasingHandle(Handle):
         )
         return self.erase_target(target, reason=reason, dry_run=dry_run, progress=progress)
 
+    @operation(
+        Permission.ADMIN,
+        "POST",
+        "/erase",
+        tag="erasure",
+        id="erase",
+        body=ErasureRequest,
+        whole="an erasure",
+        slow=True,
+    )
     def erase_target(
         self,
         target: ErasureTarget,

@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
+
+from pydantic import Field
 
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
+from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
-from memgraph.model.remote import MAX_BATCH, Forgotten
-from memgraph.model.values import EdgeInput, EpisodeInput, MemoryInput, Outcome, validated
+from memgraph.model.operation import Answer, Because, ItemOf, MemoryId, Sent, operation
+from memgraph.model.remote import MAX_BATCH, EdgeId, Forgotten, ForgottenList, Outcomes, Remembered
+from memgraph.model.remote import MemoryId as StoredId
+from memgraph.model.values import (
+    Correction,
+    EdgeInput,
+    EpisodeFields,
+    EpisodeInput,
+    MemoryFields,
+    MemoryInput,
+    Name,
+    Outcome,
+    Reason,
+    validated,
+)
 from memgraph.rules.dedup import content_hash
-from memgraph.service import changes, reading
 from memgraph.service.handle import Handle
-from memgraph.service.opened import Opened
-from memgraph.store.snapshot import JournalledTransaction
-from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
-    from memgraph.model.remote import Forgotten
     from memgraph.service.joining import Written
+    from memgraph.service.opened import Opened
+    from memgraph.store.snapshot import JournalledTransaction
+    from memgraph.store.visibility import View
 
 
-# Taking many memories back at once: each by itself, all in one transaction.
+# Retracting many memories at once: each by itself, all in one transaction.
 
 
 def within_batch(memory_ids: Sequence[str]) -> Sequence[str]:
@@ -60,6 +74,8 @@ def forgotten(
 def _refusal(
     transaction: JournalledTransaction, memory_id: str, reason: str, view: View
 ) -> MemgraphError | None:
+    from memgraph.service import changes
+
     try:
         entries = changes.retract(transaction, memory_id, reason=reason, view=view)
     except (NotFound, Conflict) as error:
@@ -83,7 +99,16 @@ _KEPT_BY_A_CORRECTION = (
 class WritingHandle(Handle):
     """The part of ``Orchestrator`` that writes memories."""
 
-    def remember(self, content: str, **fields: Any) -> str:
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/memories",
+        tag="memories",
+        body=MemoryInput,
+        answer=StoredId,
+        served=False,  # by ``store``
+    )
+    def remember(self, content: str, **fields: Unpack[MemoryFields]) -> str:
         """Store one memory and return its id; for an existing one return that one's.
 
         A memory exists already when an active one that this handle may see has the same text, kind,
@@ -102,12 +127,25 @@ class WritingHandle(Handle):
         """
         return self.store(content, **fields).memory_id or ""
 
-    def store(self, content: str, **fields: Any) -> Outcome:
-        """Store one memory as ``remember`` does and return the outcome.
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/memories",
+        tag="memories",
+        id="remember",
+        body=MemoryInput,
+        answer=Answer(Remembered, Remembered.of, lambda told: Outcome(**told.model_dump())),
+        status=201,
+    )
+    def store(self, content: str, **fields: Unpack[MemoryFields]) -> Outcome:
+        """Store one memory, and return what it repeats, updates or contradicts.
 
         A fact is compared with the facts about the same subject. A repetition by the same author is
-        a ``duplicate``; the outcome's ``updates`` and ``contradicts`` name the others, ``reasons``
-        why.
+        a ``duplicate`` and returns the existing id; ``updates`` and ``contradicts`` name the
+        others, ``reasons`` why.
+
+        Args:
+            content, fields: as in ``remember``.
 
         Raises:
             InvalidInput, NotFound, AccessDenied: see ``remember``.
@@ -115,17 +153,44 @@ class WritingHandle(Handle):
         given = validated(MemoryInput, {"content": content, **fields})
         return self._readable(self._remember(given, compare=True))
 
-    def remember_many(self, items: Iterable[MemoryInput | Mapping[str, Any]]) -> list[Outcome]:
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/memories/batch",
+        tag="memories",
+        body="MemoryBatch",
+        answer=Outcomes,
+    )
+    def remember_many(
+        self,
+        items: Annotated[
+            Iterable[MemoryInput | Mapping[str, Any]],
+            Sent(tuple[Annotated[dict[str, Any], ItemOf(MemoryInput)], ...]),
+            Field(max_length=MAX_BATCH),
+        ],
+    ) -> list[Outcome]:
         """Store many memories: in order, 1,000 in a transaction, one outcome for each.
 
         An item that is not valid is rejected by itself. ``derived_from`` may name an earlier item
-        of the same thousand by ``#key``. ``items`` is read while what came before is written; with
-        the local model a hundred or more are embedded at once, else the outbox does it.
+        of the same thousand by ``#key``.
+
+        Args:
+            items: read while what came before is written; with the local model a hundred or more
+                are embedded at once, else the outbox does it.
         """
         return self._remember_all(MemoryInput, items, embeds=True)
 
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/episodes",
+        tag="conversations",
+        body=EpisodeInput,
+        answer=StoredId,
+        status=201,
+    )
     def save_episode(
-        self, content: str, *, session_id: str, source_role: str, **fields: Any
+        self, content: str, *, session_id: str, source_role: str, **fields: Unpack[EpisodeFields]
     ) -> str:
         """Store one turn of a conversation and return its id: the path of every message.
 
@@ -145,7 +210,22 @@ class WritingHandle(Handle):
         given = {"content": content, "session_id": session_id, "source_role": source_role}
         return self._remember(validated(EpisodeInput, given | fields), live=True).memory_id or ""
 
-    def save_episodes(self, batch: Iterable[EpisodeInput | Mapping[str, Any]]) -> list[Outcome]:
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/episodes/batch",
+        tag="conversations",
+        body="EpisodeBatch",
+        answer=Outcomes,
+    )
+    def save_episodes(
+        self,
+        batch: Annotated[
+            Iterable[EpisodeInput | Mapping[str, Any]],
+            Sent(tuple[Annotated[dict[str, Any], ItemOf(EpisodeInput)], ...], "items"),
+            Field(max_length=MAX_BATCH),
+        ],
+    ) -> list[Outcome]:
         """Store turns as ``save_episode`` does, as many at a time as ``remember_many`` does.
 
         Returns:
@@ -153,6 +233,15 @@ class WritingHandle(Handle):
         """
         return self._remember_all(EpisodeInput, batch, embeds=False)
 
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/edges",
+        tag="graph",
+        body=EdgeInput,
+        answer=EdgeId,
+        status=201,
+    )
     def relate(
         self,
         from_id: str,
@@ -178,7 +267,17 @@ class WritingHandle(Handle):
             joined = self._store(opened, [], [link]).edges[0]
         return joined.edge_id or ""
 
-    def correct(self, memory_id: str, content: str, *, reason: str, **fields: Any) -> str:
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/memories/{memory_id}/correct",
+        tag="memories",
+        body=Correction,
+        answer=StoredId,
+    )
+    def correct(
+        self, memory_id: MemoryId, content: str, *, reason: str, **fields: Unpack[MemoryFields]
+    ) -> str:
         """Replace a memory's text by a new memory with an Updates edge; return the new id.
 
         The new one keeps the old one's type, scope and tags unless ``fields`` override them. When
@@ -189,6 +288,7 @@ class WritingHandle(Handle):
             NotFound: no such memory.
             Conflict: it is retracted, or the new text is the old one.
         """
+        from memgraph.service import reading
         from memgraph.service.writing import identity_of
 
         because = self._because(reason)
@@ -206,7 +306,8 @@ class WritingHandle(Handle):
             self._embed_soon(opened)
         return written.ids_by_key["new"]
 
-    def confirm(self, memory_id: str) -> None:
+    @operation(Permission.WRITE, "POST", "/memories/{memory_id}/confirm", tag="memories")
+    def confirm(self, memory_id: MemoryId) -> None:
         """Protect a memory: confidence 1, no decay. Raises NotFound, Conflict."""
         from memgraph.service import changes
 
@@ -214,7 +315,10 @@ class WritingHandle(Handle):
         with self._write() as (_, transaction):
             transaction.tell(changes.confirm(transaction, memory_id, view=self._view))
 
-    def retract(self, memory_id: str, *, reason: str) -> None:
+    @operation(
+        Permission.WRITE, "POST", "/memories/{memory_id}/retract", tag="memories", body=Because
+    )
+    def retract(self, memory_id: MemoryId, *, reason: Reason) -> None:
         """Retract a memory; it stays in the history. Raises NotFound, IllegalTransition."""
         from memgraph.service import changes
 
@@ -225,7 +329,22 @@ class WritingHandle(Handle):
                 changes.retract(transaction, memory_id, reason=because, view=self._view)
             )
 
-    def forget(self, memory_ids: Sequence[str], *, reason: str) -> list[Forgotten]:
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/forget",
+        tag="memories",
+        body="Forgetting",
+        answer=ForgottenList,
+    )
+    def forget(
+        self,
+        memory_ids: Annotated[
+            Sequence[str], Sent(tuple[Name, ...]), Field(min_length=1, max_length=MAX_BATCH)
+        ],
+        *,
+        reason: Reason,
+    ) -> list[Forgotten]:
         """Retract many memories in one transaction, with an outcome for each, in order.
 
         One that is not visible, or is retracted already, is rejected by itself.
@@ -244,7 +363,10 @@ class WritingHandle(Handle):
         self._tell_rejected(refused)
         return outcomes
 
-    def restore(self, memory_id: str, *, reason: str) -> None:
+    @operation(
+        Permission.WRITE, "POST", "/memories/{memory_id}/restore", tag="memories", body=Because
+    )
+    def restore(self, memory_id: MemoryId, *, reason: Reason) -> None:
         """Restore a memory that was retracted, or superseded by nothing that is still active.
 
         It becomes active, or superseded when its successor is active; an active memory that it had

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from memgraph import errors
 from memgraph.client import AsyncClient, Client
-from memgraph.client.batches import MAX_BYTES, batches
 from memgraph.client.calls import Call, Repeat, typed
 from memgraph.client.exchange import Answer, NoAnswer, Rules, Send, exchange
+from memgraph.client.orchestrator import MAX_BYTES, batches
 from memgraph.errors import (
     AnswerLost,
     DatabaseBusy,

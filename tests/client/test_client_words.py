@@ -14,7 +14,7 @@ from serving_worlds import Served
 from memgraph import Orchestrator
 from memgraph.audit.findings import VerifyReport
 from memgraph.client import Client, RemoteOrchestrator
-from memgraph.client.words import Word
+from memgraph.client.operations import Word
 from memgraph.clock import parse_time
 from memgraph.errors import (
     AccessDenied,

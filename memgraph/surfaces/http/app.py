@@ -17,7 +17,10 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from memgraph import __version__
 from memgraph.errors import MemgraphError
 from memgraph.service.access.gate import Gate
+from memgraph.service.handle_reading import ExpiringHandle
+from memgraph.service.handle_writing import WritingHandle
 from memgraph.service.idempotency import ClaimTaken
+from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.guarding import ASGIApp, Guarded
 from memgraph.surfaces.http.document import document
 from memgraph.surfaces.http.envelope import Envelope
@@ -25,49 +28,29 @@ from memgraph.surfaces.http.known import Known
 from memgraph.surfaces.http.lengthy import Lengthy
 from memgraph.surfaces.http.limits import Limits
 from memgraph.surfaces.http.once import Once, Replay, on_replay, on_taken
+from memgraph.surfaces.http.operations import router_of
 from memgraph.surfaces.http.problems import on_bug, on_http_error, on_invalid, on_memgraph_error
 from memgraph.surfaces.http.routes import (
-    auditing,
-    cases,
-    contexts,
-    conversations,
     copying,
-    entities,
-    erasing,
-    forgetting,
-    graph,
     ingesting,
     memories,
     operating,
     orchestrators,
-    recalling,
-    receipts,
     running,
-    sources,
     watching,
 )
 from memgraph.surfaces.pages import Pages
 
 # The most frequent routes come first.
 ROUTERS = (
+    router_of(WritingHandle, ExpiringHandle, Orchestrator),
     memories.router,
-    recalling.router,
     orchestrators.router,
-    conversations.router,
-    entities.router,
-    contexts.router,
-    forgetting.router,
-    erasing.router,
     operating.router,
     copying.router,
     ingesting.router,
-    graph.router,
-    cases.router,
-    receipts.router,
     running.router,
     watching.router,
-    auditing.router,
-    sources.router,
 )
 
 

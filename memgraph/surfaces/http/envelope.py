@@ -9,12 +9,10 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from fastapi import Request, Response
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic import TypeAdapter
 
 from memgraph.errors import MemgraphError, ServerEnding
 from memgraph.log import EventLog, bug_fields
@@ -149,27 +147,6 @@ def _code_of(body: bytes) -> str | None:
         # Mounted applications may answer in their own way.
         return None
     return code if isinstance(code, str) and _CODE.match(code) else None
-
-
-class ItemOf:
-    """An object that is documented as a value, and passed unchanged for the library to validate.
-
-    In a batch an invalid item is rejected by itself, and the others are processed.
-    """
-
-    def __init__(self, kind: type[Value]) -> None:
-        self._kind = kind
-
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
-
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        self._kind.model_rebuild()
-        return handler(self._kind.__pydantic_core_schema__)
 
 
 JSON: Final = "application/json"

@@ -113,6 +113,21 @@ FILE: Final = {
 
 
 _BODIES: Final = {
+    "remember": MEMORY,
+    "remember_many": BATCH,
+    "correct": CORRECTION,
+    "retract": REASON,
+    "restore": REASON,
+    "forget": FORGETTING,
+    "relate": EDGE,
+    "save_episode": EPISODE,
+    "save_episodes": EPISODES,
+    "end_session": ENDING,
+    "recall": RECALL,
+    "relevant": RELEVANT,
+    "subgraph": SUBGRAPH,
+    "get_context": BLOCK,
+    "erase": ERASURE,
     "source_info": SOURCE,
     "trust_source": SOURCE_TRUST,
     "distrust_source": SOURCE_DISTRUST,

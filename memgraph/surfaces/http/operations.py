@@ -14,67 +14,83 @@ from memgraph.model.operation import Operation, Parameter, operations_of
 from memgraph.model.values import Value
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.entering import entering, untimed
-from memgraph.surfaces.http.envelope import answered, answered_as, done
+from memgraph.surfaces.http.document import NOT_MODIFIED
+from memgraph.surfaces.http.entering import entering, undivided, untimed
+from memgraph.surfaces.http.envelope import answered, answered_as, done, tagged
 from memgraph.surfaces.http.lengthy import lengthy_of
 
 ROOT = "/v1/orchestrators/{orchestrator}"
 
 
 def router_of(*handles: type) -> APIRouter:
-    """Return a router with a route for every operation of some parts of a handle."""
+    """Return a router with a route for every operation of some parts of a handle, in order."""
     router = APIRouter()
-    for handle in handles:
-        for declared in operations_of(handle).values():
-            add_route(router, declared)
+    every = {name: each for handle in handles for name, each in operations_of(handle).items()}
+    for declared in every.values():
+        if declared.served:
+            _add_route(router, declared)
     return router
 
 
-def add_route(router: APIRouter, declared: Operation) -> None:
-    """Add the route of an operation to a router."""
-    answer = declared.page or declared.answer
+def _add_route(router: APIRouter, declared: Operation) -> None:
     router.add_api_route(
-        (ROOT + declared.path).removeprefix(router.prefix),
+        ROOT + declared.path,
         _endpoint(declared),
         methods=[declared.method],
         operation_id=declared.id,
         summary=declared.id.replace("_", " ").title(),
-        tags=[] if router.tags else [declared.tag],
+        tags=[declared.tag],
         description=declared.summary,
-        response_model=answer,
-        status_code=204 if answer is None else 200,
+        response_model=declared.sent,
+        status_code=204 if declared.sent is None else declared.status,
         dependencies=[Depends(untimed)] if declared.slow else [],
+        responses=NOT_MODIFIED if declared.tagged else None,
     )
 
 
 def _endpoint(declared: Operation) -> Callable[..., Response]:
     """Return the function of a route; FastAPI reads its signature."""
     body = _body(declared)
-    sent = {each.sent: name for name, each in declared.parameters.items()}
+    names = {each.sent: name for name, each in declared.parameters.items()}
     adapter = _adapter(declared)
+    entered: Callable[..., Any] = entering(declared.permission)
+    if declared.whole is not None:
+        entered = undivided(declared.whole, field=declared.id)
 
     def endpoint(request: Request, orc: Orchestrator, **given: Any) -> Response:
-        if body is not None:
-            given |= dict(given.pop("body"))
-        arguments = {sent[name]: value for name, value in given.items()}
+        arguments = _arguments(declared, names, given.pop("body", None))
+        arguments |= {names[name]: value for name, value in given.items()}
         with lengthy_of(request).one() if declared.slow else nullcontext():
-            result = declared.function(orc, **arguments)
-            if declared.page is not None:
-                return answered(declared.page(items=tuple(result)))
-            if result is None and declared.answer is None:
+            result = getattr(orc, declared.name)(**arguments)
+            if declared.answer is not None:
+                result = declared.answer.of(result, limit=arguments.get("limit"))
+            elif result is None:
                 return done()
-            return answered(result) if adapter is None else answered_as(adapter, result)
+            if adapter is None:
+                answer = answered(result, status=declared.status)
+            else:
+                answer = answered_as(adapter, result)
+            return tagged(answer, request) if declared.tagged else answer
 
     endpoint.__name__ = declared.name
     endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             _parameter("request", Request),
-            _parameter("orc", Annotated[Orchestrator, Depends(entering(declared.permission))]),
+            _parameter("orc", Annotated[Orchestrator, Depends(entered)]),
             *_sent_parameters(declared, body),
         ],
         return_annotation=Response,
     )
     return endpoint
+
+
+def _arguments(declared: Operation, names: Mapping[str, str], body: Value | None) -> dict[str, Any]:
+    """Return the arguments in a body: those that were sent."""
+    if body is None:
+        return {}
+    if declared.whole_body is not None:
+        return {declared.whole_body: body}
+    return {names.get(name, name): getattr(body, name) for name in body.model_fields_set}
 
 
 def _sent_parameters(declared: Operation, body: type[Value] | None) -> list[inspect.Parameter]:
@@ -84,7 +100,7 @@ def _sent_parameters(declared: Operation, body: type[Value] | None) -> list[insp
     if body is None:
         return [*found, *(_query(each) for each in rest)]
     shown = Body(openapi_examples=examples.of(declared.id))
-    if all(not each.required for each in rest):
+    if not (declared.rest or any(each.required for each in rest)):
         shown = Body(default_factory=body, openapi_examples=examples.of(declared.id))
     return [*found, _parameter("body", Annotated[body, shown])]
 
@@ -116,14 +132,14 @@ def _body(declared: Operation) -> type[Value] | None:
     """Return the model of the body; None: what is sent is in the address."""
     if declared.method == "GET":
         return None
+    if isinstance(declared.body, type):
+        return _MADE.setdefault(declared.body.__name__, declared.body)
     rest = [each for each in declared.parameters.values() if each.sent not in declared.in_path]
     if not rest:
         return None
     fields: Mapping[str, Any] = {
         each.sent: (each.type, ... if each.required else each.default) for each in rest
     }
-    if isinstance(declared.body, type):
-        return _MADE.setdefault(declared.body.__name__, declared.body)
     name = declared.body or "".join(part.capitalize() for part in declared.id.split("_"))
     # Two operations may share a body; a name means one model.
     if name not in _MADE:
@@ -135,8 +151,8 @@ def _body(declared: Operation) -> type[Value] | None:
 
 def _adapter(declared: Operation) -> TypeAdapter[Any] | None:
     """Return the serializer of an answer that is no ``Value``."""
-    answer = declared.answer
-    plain = isinstance(answer, type) and get_origin(answer) is None
-    if declared.page is not None or answer is None or (plain and issubclass(answer, Value)):
+    sent = declared.sent
+    plain = isinstance(sent, type) and get_origin(sent) is None
+    if sent is None or (plain and issubclass(sent, Value)):
         return None
-    return TypeAdapter(answer)
+    return TypeAdapter(sent)

@@ -12,8 +12,7 @@ from fastapi.routing import APIRoute
 from pydantic import Field
 
 from memgraph.client import RemoteOrchestrator
-from memgraph.client.files import Place
-from memgraph.client.operations import remote
+from memgraph.client.operations import Place, remote
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.access import Narrowing, Permission
 from memgraph.model.operation import (
@@ -88,13 +87,14 @@ def test_a_route_calls_the_operation() -> None:
     body = write.body_field.field_info.annotation.model_validate(  # type: ignore[union-attr]
         {"names": ["a", "b"], "until": "2026-01-02T00:00:00Z"}
     )
-    answer = write.endpoint(request=None, orc=None, memory_id="fact_1", body=body)
+    orc = LabelHandle.__new__(LabelHandle)
+    answer = write.endpoint(request=None, orc=orc, memory_id="fact_1", body=body)
     assert json.loads(answer.body) == {
         "memory_id": "fact_1",
         "names": ["a", "b"],
         "until": 1_767_312_000_000,
     }
-    assert read.endpoint(request=None, orc=None, cursor="").status_code == 204
+    assert read.endpoint(request=None, orc=orc, cursor="").status_code == 204
 
 
 def test_the_client_asks_for_the_operation() -> None:

@@ -1,54 +1,26 @@
-"""Memories: stored, read, listed and changed."""
+"""Routes of a memory that are not derived: what is sent is not what the library takes."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Final
 
-from fastapi import APIRouter, Body, Path, Query, Request, Response
-from pydantic import Field, model_validator
+from fastapi import APIRouter, Body, Path, Query, Response
 
-from memgraph.model.context import Tier
-from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
-from memgraph.model.graph import Trace
-from memgraph.model.operation import Because
-from memgraph.model.remote import (
-    MAX_BATCH,
-    Limit,
-    MemoryId,
-    MemoryPage,
-    Outcomes,
-    PromotedId,
-    Remembered,
-)
-from memgraph.model.values import Memory, MemoryInput, Millis, Name, Reason, Value
+from memgraph.model.access import Permission
+from memgraph.model.context import ContextPackage, ContextRequest, Task, Tier
+from memgraph.model.conversation import SessionPlace
+from memgraph.model.graph import Case
+from memgraph.model.operation import EdgeId, MemoryId
+from memgraph.model.remote import Limit, PromotedId, SessionPage
+from memgraph.model.values import MAX_NAME_CHARS, Millis, Name, Reason, Value
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.document import NOT_MODIFIED
-from memgraph.surfaces.http.entering import Reader, Writer
-from memgraph.surfaces.http.envelope import ItemOf, answered, done, tagged
+from memgraph.surfaces.http.entering import Asking, Reader, Writer
+from memgraph.surfaces.http.envelope import answered
+from memgraph.surfaces.http.operations import ROOT
 
-router = APIRouter(prefix="/v1/orchestrators/{orchestrator}/memories", tags=["memories"])
+MAX_CURSOR_CHARS: Final = MAX_NAME_CHARS + 17
 
-MemoryIdPath = Annotated[str, Path(max_length=512, examples=[examples.MEMORY_ID])]
-AsOf = Annotated[Millis | None, Query(description="As it was at that time.")]
-
-
-class MemoryBatch(Value):
-    """Memories; an invalid one is rejected by itself."""
-
-    items: Annotated[
-        tuple[Annotated[dict[str, Any], ItemOf(MemoryInput)], ...], Field(max_length=MAX_BATCH)
-    ]
-
-
-class Correction(MemoryInput):
-    """A new text, and why; other fields default to the old memory's."""
-
-    reason: Reason
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Correction:
-        # The library judges the memory that comes of it.
-        return self
+router = APIRouter(prefix=ROOT)
 
 
 class Promotion(Value):
@@ -66,128 +38,91 @@ class Promotion(Value):
     reason: Reason = ""
 
 
-@router.post("", operation_id="remember", status_code=201, response_model=Remembered)
-def remember(
-    orc: Writer, body: Annotated[MemoryInput, Body(openapi_examples=examples.MEMORY)]
-) -> Response:
-    """Store one memory, and report what it repeats, updates or contradicts.
+class ContextWanted(Value):
+    """The task (or its id, or none), and the request for its context."""
 
-    An existing one returns its own id.
-    """
-    return answered(Remembered.of(orc.store(**_given(body))), status=201)
+    task: Task | Name | None = None
+    request: ContextRequest | None = None
 
 
-@router.post("/batch", operation_id="remember_many", response_model=Outcomes)
-def remember_many(
-    orc: Writer, body: Annotated[MemoryBatch, Body(openapi_examples=examples.BATCH)]
-) -> Response:
-    """Store many memories, with an outcome for each, in order."""
-    return answered(Outcomes(outcomes=tuple(orc.remember_many(body.items))))
-
-
-@router.get("", operation_id="list_memories", response_model=MemoryPage)
-def listed(
-    orc: Reader,
-    type_: Annotated[
-        list[MemoryType], Query(alias="type", default_factory=list, description="Of these types.")
-    ],
-    kind: Annotated[list[MemoryKind], Query(default_factory=list, description="Of these kinds.")],
-    status: Annotated[
-        list[ShownStatus],
-        Query(default_factory=lambda: [ShownStatus.ACTIVE], description="Of these statuses."),
-    ],
-    tag: Annotated[list[Name], Query(default_factory=list, description="With all these tags.")],
-    session_id: Annotated[Name | None, Query(description="Said in this session.")] = None,
-    limit: Annotated[Limit, Query(description="Of a page.")] = 50,
-    cursor: Annotated[Name | None, Query(description="`next_cursor` of the page before.")] = None,
-    as_of: AsOf = None,
-) -> Response:
-    """Return memories, newest first, by page; concurrent writes shift no page."""
-    found = orc.list_memories(
-        types=type_,
-        kinds=kind,
-        statuses=status,
-        tags=tag,
-        session_id=session_id,
-        before=cursor,
-        limit=limit,
-        as_of=as_of,
-    )
-    following = found[-1].memory_id if len(found) == limit else None
-    return answered(MemoryPage.model_construct(items=tuple(found), next_cursor=following))
-
-
-@router.get(
-    "/{memory_id}", operation_id="get_memory", response_model=Memory, responses=NOT_MODIFIED
+@router.post(
+    "/memories/{memory_id}/promote",
+    operation_id="promote",
+    response_model=PromotedId,
+    tags=["memories"],
 )
-def get(request: Request, orc: Reader, memory_id: MemoryIdPath, as_of: AsOf = None) -> Response:
-    """Return one memory, with an ETag."""
-    return tagged(answered(orc.get(memory_id, as_of=as_of)), request)
-
-
-@router.post("/{memory_id}/correct", operation_id="correct", response_model=MemoryId)
-def correct(
-    orc: Writer,
-    memory_id: MemoryIdPath,
-    body: Annotated[Correction, Body(openapi_examples=examples.CORRECTION)],
-) -> Response:
-    """Replace a memory's text: return the id of the new one, which supersedes it."""
-    return answered(MemoryId(memory_id=orc.correct(memory_id, **_given(body))))
-
-
-@router.post("/{memory_id}/confirm", operation_id="confirm", status_code=204)
-def confirm(orc: Writer, memory_id: MemoryIdPath) -> Response:
-    """Protect a memory: confidence 1, no decay."""
-    orc.confirm(memory_id)
-    return done()
-
-
-@router.post("/{memory_id}/retract", operation_id="retract", status_code=204)
-def retract(
-    orc: Writer,
-    memory_id: MemoryIdPath,
-    body: Annotated[Because, Body(openapi_examples=examples.REASON)],
-) -> Response:
-    """Retract a memory; it stays in the history."""
-    orc.retract(memory_id, reason=body.reason)
-    return done()
-
-
-@router.post("/{memory_id}/restore", operation_id="restore", status_code=204)
-def restore(
-    orc: Writer,
-    memory_id: MemoryIdPath,
-    body: Annotated[Because, Body(openapi_examples=examples.REASON)],
-) -> Response:
-    """Restore a retracted memory."""
-    orc.restore(memory_id, reason=body.reason)
-    return done()
-
-
-@router.post("/{memory_id}/promote", operation_id="promote", response_model=PromotedId)
 def promote(
     orc: Writer,
-    memory_id: MemoryIdPath,
+    memory_id: Annotated[MemoryId, Path()],
     body: Annotated[Promotion, Body(openapi_examples=examples.PROMOTION)],
 ) -> Response:
     """Promote a task's memory to its project, or a project's to global."""
-    said = body.confirmed
+    # The person was asked by the client.
+    confirmed = body.confirmed
     promoted = orc.promote(
         memory_id,
         body.to,
         body.scope_id,
-        confirmation_callback=None if said is None else lambda _question: said,
+        confirmation_callback=None if confirmed is None else lambda _question: confirmed,
         reason=body.reason,
     )
     return answered(PromotedId(memory_id=promoted))
 
 
-@router.get("/{memory_id}/trace", operation_id="trace", response_model=Trace)
-def trace(orc: Reader, memory_id: MemoryIdPath, as_of: AsOf = None) -> Response:
-    """Return a memory's sources, what became of it, and what depends on it."""
-    return answered(orc.trace(memory_id, as_of=as_of))
+@router.get("/contradictions/{edge_id}", operation_id="case", response_model=Case, tags=["cases"])
+def case(
+    orc: Reader,
+    principal: Asking,
+    edge_id: Annotated[EdgeId, Path()],
+    as_of: Annotated[Millis | None, Query(description="As it was at that time.")] = None,
+    names: Annotated[bool, Query(description="Name what each side reached.")] = True,
+) -> Response:
+    """Return a contradiction with both sides, the evidence for each, and possible decisions.
+
+    Which receipts, runs and conversations a side reached is named to a key that may audit; others
+    get their number.
+    """
+    told = names and Permission.AUDIT in principal.permissions
+    return answered(orc.case(edge_id, as_of=as_of, names=told))
 
 
-def _given(body: Value) -> dict[str, Any]:
-    """Return the fields of the request, as the library takes them."""
-    return {name: getattr(body, name) for name in body.model_fields_set}
+@router.post(
+    "/context", operation_id="build_context", response_model=ContextPackage, tags=["contexts"]
+)
+def build_context(
+    orc: Reader,
+    body: Annotated[
+        ContextWanted, Body(default_factory=ContextWanted, openapi_examples=examples.CONTEXT)
+    ],
+) -> Response:
+    """Build the context that a task needs, within a token budget.
+
+    The view needs the task among its sessions and the task's project among its projects.
+    """
+    return answered(orc.build_context(body.task, body.request))
+
+
+@router.get(
+    "/sessions", operation_id="list_sessions", response_model=SessionPage, tags=["conversations"]
+)
+def sessions(
+    orc: Reader,
+    pending: Annotated[bool | None, Query(description="Only those that wait, or wait not.")] = None,
+    limit: Annotated[Limit, Query()] = 100,
+    cursor: Annotated[
+        str | None,
+        Query(max_length=MAX_CURSOR_CHARS, description="`next_cursor` of the page before."),
+    ] = None,
+    before: Annotated[
+        Name | None,
+        Query(description="Where there is no cursor: those after a session, by its id."),
+    ] = None,
+) -> Response:
+    """Return conversations of which the caller may see a turn, latest activity first.
+
+    With a cursor no page repeats what an earlier one returned, whatever is said meanwhile.
+    """
+    after = before if cursor is None else SessionPlace.at(cursor)
+    found = orc.sessions(pending=pending, limit=limit, before=after)
+    following = found[-1].cursor if len(found) == limit else None
+    return answered(SessionPage(items=tuple(found), next_cursor=following))

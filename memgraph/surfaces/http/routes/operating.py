@@ -10,14 +10,14 @@ from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.jobs import JobRun, SessionReport
-from memgraph.model.remote import AuditReport, Counts, JobBoard, JobEnded, Limit
+from memgraph.model.remote import AuditReport, JobBoard, JobEnded, Limit
 from memgraph.model.values import Millis, Name, Value
 from memgraph.rules.access import sees_everything
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.service.outward import below
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.entering import Admin, Asking, Auditor, Reader, gate_of, untimed
+from memgraph.surfaces.http.entering import Admin, Asking, Auditor, gate_of, untimed
 from memgraph.surfaces.http.envelope import answered
 from memgraph.surfaces.http.lengthy import lengthy_of
 
@@ -49,12 +49,6 @@ class RunWanted(Value):
     session_id: Name | None = None
     now: Millis | None = None
     dry_run: bool = False
-
-
-@router.get("/stats", operation_id="get_stats", response_model=Counts)
-def stats(orc: Reader) -> Response:
-    """Return how many memories the caller sees."""
-    return answered(Counts.model_validate(orc.visible_counts()))
 
 
 @router.get("/jobs", operation_id="list_jobs", response_model=JobBoard)
