@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memgraph.model.enums import Scope
-from memgraph.surfaces.cli.building import choice, make_command
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.building import choice, make_command, value
+from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
+from memgraph.surfaces.cli.mcp_clients import (
+    Change,
+    McpClient,
+    config_path,
+    program,
+    with_server,
+)
+
+if TYPE_CHECKING:
+    from memgraph.surfaces.cli.screen import Screen
 
 
 def mcp(
@@ -20,22 +33,86 @@ def mcp(
         Scope | None,
         choice(Scope, "--scope", text="Where facts are kept, when several places are open."),
     ] = None,
+    install: Annotated[
+        McpClient | None,
+        choice(McpClient, "--install", text="Add this server to a client's configuration instead."),
+    ] = None,
+    config: Annotated[
+        Path | None, value("FILE", "The configuration to change. [the client's usual one]")
+    ] = None,
+    name: Annotated[str, value("NAME", "With --install: the server's name in the client.")] = (
+        "memory"
+    ),
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --install: change the file without asking.")
+    ] = False,
 ) -> Report:
     """Serve one agent over standard input and output by the Model Context Protocol.
 
     --clearance, --project and --session limit what the agent sees; the journal names --actor for
     what it writes. Ends with its input.
+
+    With --install the client is set up to start this server with the same options: the change is
+    shown, a copy of the file is kept, and the journal names the client unless --actor is given.
     """
     from memgraph.service.memory_service import MemoryService
     from memgraph.surfaces.mcp.stdio import run
 
     given = invocation(context)
+    if install is not None:
+        with given.orchestrator(orchestrator):
+            pass  # there is one
+        arguments = _arguments(given, orchestrator, scope, install)
+        path = config or config_path(install, os.environ, sys.platform)
+        change = with_server(install, path, name, program(), arguments)
+        return _installed(given, install, change, yes=yes)
     with MemoryService(given.root) as service:
         handle = given.handle(service, orchestrator)
         # Standard output belongs to the protocol, also when all is over.
         given.as_json = False
         run(handle, service.root, scope=scope)
     return Report({}, lambda _screen: None)
+
+
+def _arguments(
+    given: Invocation, orchestrator: str, scope: Scope | None, client: McpClient
+) -> list[str]:
+    """Return the arguments with which the client starts the server as it was called here."""
+    made = ["mcp", "--orchestrator", orchestrator, "--actor", given.actor or client.value]
+    root = given.root or os.environ.get("MEMGRAPH_ROOT")
+    made += ["--root", str(Path(root).absolute())] if root else []
+    made += ["--clearance", given.clearance.value] if given.clearance else []
+    made += [part for each in given.project for part in ("--project", each)]
+    made += [part for each in given.session for part in ("--session", each)]
+    return made + (["--scope", scope.value] if scope else [])
+
+
+def _installed(given: Invocation, client: McpClient, change: Change, *, yes: bool) -> Report:
+    diff = change.diff
+    if diff and not yes:
+        if given.as_json:
+            raise typer.BadParameter("--json asks nothing: give --yes, or leave --json out")
+        given.screen().raw_lines(diff)
+        typer.confirm(f"Change {change.path}?", abort=True)
+    backup = change.write() if diff else None
+    data = {
+        "client": client.value,
+        "path": str(change.path),
+        "changed": bool(diff),
+        "backup": None if backup is None else str(backup),
+        "diff": diff,
+    }
+
+    def show(screen: Screen) -> None:
+        if not diff:
+            screen.line(f"nothing to do: {change.path} has this server")
+            return
+        if yes:
+            screen.raw_lines(diff)
+        screen.line(f"changed {change.path}" + (f"; it was kept as {backup}" if backup else ""))
+        screen.line(f"restart {client.value}, and ask it what it remembers")
+
+    return Report(data, show)
 
 
 COMMANDS: dict[str, Any] = {"mcp": make_command(mcp, "mcp")}

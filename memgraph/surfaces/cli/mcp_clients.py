@@ -1,0 +1,205 @@
+"""Configuration files of MCP clients: where they lie, and how a server is added to one."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import shutil
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from memgraph.surfaces.cli.files import write_whole
+from memgraph.surfaces.cli.invocation import Unusable
+
+
+class McpClient(StrEnum):
+    """An agent that ``memgraph mcp --install`` can set up."""
+
+    CLAUDE = "claude"
+    CLAUDE_DESKTOP = "claude-desktop"
+    VSCODE = "vscode"
+    CURSOR = "cursor"
+    CODEX = "codex"
+
+
+_MEMBERS: Final[Mapping[McpClient, str]] = {
+    McpClient.VSCODE: "servers",
+    McpClient.CODEX: "mcp_servers",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a configuration file; ``before`` None: there is no such file yet."""
+
+    path: Path
+    before: str | None
+    after: str
+
+    @property
+    def diff(self) -> str:
+        """Return the change as a unified diff; empty: nothing changes."""
+        return "".join(
+            difflib.unified_diff(
+                _ended(self.before or "").splitlines(keepends=True),
+                _ended(self.after).splitlines(keepends=True),
+                "/dev/null" if self.before is None else str(self.path),
+                str(self.path),
+            )
+        )
+
+    def write(self) -> Path | None:
+        """Write the file; return the copy of what was there before.
+
+        Raises:
+            Unusable: the file was changed in the meantime.
+            OSError: it, or the copy, cannot be written.
+        """
+        if _read(self.path) != self.before:
+            raise Unusable(f"{self.path} was changed in the meantime: try again")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        backup = None
+        if self.before is not None:
+            backup = _free(self.path)
+            shutil.copy2(self.path, backup)
+        write_whole(self.path, self.after)
+        if backup is not None:
+            shutil.copymode(backup, self.path)
+        return backup
+
+
+def config_path(client: McpClient, environ: Mapping[str, str], platform: str) -> Path:
+    """Return the file in which a client looks for its servers, if it was not moved.
+
+    Of Claude Code and VS Code it is the project's, in the current folder; else the user's.
+    """
+    home = Path(environ.get("HOME") or environ.get("USERPROFILE") or "~").expanduser()
+    if client is McpClient.CLAUDE:
+        return Path.cwd() / ".mcp.json"
+    if client is McpClient.VSCODE:
+        return Path.cwd() / ".vscode" / "mcp.json"
+    if client is McpClient.CURSOR:
+        return home / ".cursor" / "mcp.json"
+    if client is McpClient.CODEX:
+        return Path(environ.get("CODEX_HOME") or home / ".codex") / "config.toml"
+    if platform == "darwin":
+        folder = home / "Library" / "Application Support"
+    elif platform == "win32":
+        folder = Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
+    else:
+        folder = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+    return folder / "Claude" / "claude_desktop_config.json"
+
+
+def program() -> str:
+    """Return the path of ``memgraph``: a client may start it without the PATH of a shell."""
+    beside = Path(sys.executable).with_name("memgraph.exe" if os.name == "nt" else "memgraph")
+    return str(beside) if beside.exists() else shutil.which("memgraph") or "memgraph"
+
+
+def with_server(
+    client: McpClient, path: Path, name: str, command: str, arguments: Sequence[str]
+) -> Change:
+    """Return the change that adds a server to a configuration file, and loses nothing in it.
+
+    Raises:
+        Unusable: the file is not what the client reads, or has another server of this name.
+    """
+    # What is linked, such as a file among dotfiles, stays linked.
+    path = path.resolve()
+    before = _read(path)
+    entry: dict[str, Any] = {"command": command, "args": list(arguments)}
+    if client is McpClient.VSCODE:
+        entry = {"type": "stdio", **entry}
+    member = _MEMBERS.get(client, "mcpServers")
+    change = _with_table if client is McpClient.CODEX else _with_member
+    return Change(path, before, change(path, before or "", member, name, entry))
+
+
+def _with_member(path: Path, text: str, member: str, name: str, entry: dict[str, Any]) -> str:
+    shown = json.dumps({name: entry}, ensure_ascii=False)
+    try:
+        config = json.loads(text, object_pairs_hook=_unique) if text.strip() else {}
+    except ValueError as error:
+        raise Unusable(
+            f"{path} is not plain JSON ({error}); rewriting it would lose its comments: add"
+            f" {shown} under {member} by hand"
+        ) from None
+    if not isinstance(config, dict) or not isinstance(config.get(member, {}), dict):
+        raise Unusable(f"{path} has no object {member!r} that a server could be added to")
+    if _is_there(path, config.get(member, {}), name, entry):
+        return text
+    config.setdefault(member, {})[name] = entry
+    indent = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
+    return json.dumps(config, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
+
+
+def _with_table(path: Path, text: str, member: str, name: str, entry: dict[str, Any]) -> str:
+    before = _toml(path, text)
+    if not isinstance(before.get(member, {}), dict):
+        raise Unusable(f"{path} has no table {member!r} that a server could be added to")
+    if _is_there(path, before.get(member, {}), name, entry):
+        return text
+    # A basic string of TOML is written as one of JSON, but for DEL.
+    fields = (f"{each} = {json.dumps(value, ensure_ascii=False)}" for each, value in entry.items())
+    key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+    table = "\n".join((f"[{member}.{key}]", *fields, ""))
+    after = f"{_ended(text)}\n{table}" if text else table
+    expected = {**before, member: {**before.get(member, {}), name: entry}}
+    try:
+        same = tomllib.loads(after) == expected
+    except tomllib.TOMLDecodeError:
+        same = False
+    if not same:
+        raise Unusable(f"{path} has {member!r} written inline: add this to it by hand: {table}")
+    return after
+
+
+def _is_there(path: Path, servers: Mapping[str, Any], name: str, entry: Mapping[str, Any]) -> bool:
+    if name in servers and servers[name] != entry:
+        raise Unusable(
+            f"{path} has another server named {name!r}: give this one another name with --name, or"
+            " remove that one first"
+        )
+    return name in servers
+
+
+def _toml(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Unusable(f"{path} is not TOML: {error}") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("an object names the same field twice")
+    return made
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        raise Unusable(f"{path} is not UTF-8") from None
+
+
+def _ended(text: str) -> str:
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+def _free(path: Path) -> Path:
+    number = 1
+    while (backup := path.with_name(f"{path.name}.backup-{number}")).exists():
+        number += 1
+    return backup
