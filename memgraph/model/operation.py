@@ -203,6 +203,20 @@ class Operation:
         return re.split(r"\n+(?:Args|Returns|Raises):|\s+Raises [A-Z]", text, maxsplit=1)[0].strip()
 
     @cached_property
+    def described(self) -> Mapping[str, str]:
+        """What the docstring says of parameters, by name."""
+        text = inspect.getdoc(self.function) or ""
+        section = re.search(r"^Args:\n((?: +.*\n?|\n)+)", text, re.MULTILINE)
+        found = (
+            re.split(r"^ {4}(\w+(?:, \w+)*): ", section[1], flags=re.MULTILINE) if section else []
+        )
+        return {
+            name: " ".join(said.split())
+            for names, said in zip(found[1::2], found[2::2], strict=True)
+            for name in names.split(", ")
+        }
+
+    @cached_property
     def signature(self) -> inspect.Signature:
         """The method's signature, annotations resolved."""
         return inspect.signature(self.function, eval_str=True)

@@ -16,7 +16,7 @@ from memgraph import __version__
 from memgraph.errors import InvalidInput, MemgraphError, NotFound, without_kind
 from memgraph.surfaces.cli.building import common_parameters, make_command
 from memgraph.surfaces.cli.invocation import Invocation, flush
-from memgraph.surfaces.cli.table import COMMANDS
+from memgraph.surfaces.cli.table import COMMANDS, GROUPS
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from typer._click.core import Command, Context
     from typer._click.formatting import HelpFormatter
     from typer._click.shell_completion import CompletionItem
+
+    from memgraph.model.operation import Operation
 
 
 # What a person may do next where something that was named is not there.
@@ -75,7 +77,8 @@ _USAGE = 2
 
 HELP = """Typed long-term memory for agent orchestrators.
 
-Exit codes: 0 done, 1 the domain says no, 2 wrong usage. See docs/cli.md.
+Exit codes: 0 done, 1 the domain says no, 2 wrong usage. See docs/cli.md. Every operation of
+docs/http.md is a command under its own name, too: memgraph retract-source --help.
 `memgraph --version` prints the version."""
 
 
@@ -96,16 +99,21 @@ class RootGroup(TyperGroup):
         ctx: Context,  # noqa: ARG002 - typer calls it so
         cmd_name: str,
     ) -> Command | None:
-        known = cmd_name in COMMANDS or _plugin(cmd_name) is not None
-        return load_command(cmd_name) if known else None
+        if cmd_name in COMMANDS or _plugin(cmd_name) is not None:
+            return load_command(cmd_name)
+        declared = _operations().get(cmd_name)
+        return None if declared is None else _derived(declared, cmd_name)
 
     def format_commands(
         self,
         ctx: Context,  # noqa: ARG002 - typer calls it so
         formatter: HelpFormatter,
     ) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _summary(name)) for name in command_names()])
+        plugins = [name for name in command_names() if name not in COMMANDS]
+        for group, names in (*GROUPS.items(), ("Plugins", plugins)):
+            if names:
+                with formatter.section(group):
+                    formatter.write_dl([(name, _summary(name)) for name in names])
 
     def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
         from typer._click.core import Command
@@ -123,11 +131,11 @@ class RootGroup(TyperGroup):
         self, ctx: Context, args: list[str]
     ) -> tuple[str | None, Command | None, list[str]]:
         name = args[0]
-        unknown = name not in COMMANDS and _plugin(name) is None
+        unknown = name not in COMMANDS and _plugin(name) is None and name not in _operations()
         if unknown and not name.startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches  # for this one message
 
-            near = get_close_matches(name, command_names(), cutoff=0.7)
+            near = get_close_matches(name, {*command_names(), *_operations()}, cutoff=0.7)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"No such command {name!r}.{hint}")
         return super().resolve_command(ctx, args)
@@ -166,6 +174,21 @@ def _plugin(name: str) -> EntryPoint | None:
     from importlib.metadata import entry_points
 
     return next(iter(entry_points(group=ENTRY_POINTS, name=name)), None)
+
+
+def _operations() -> dict[str, Operation]:
+    """Return the operations by the names of their commands, such as ``retract-source``."""
+    # The library costs half of a command's start: only what is not in the table needs it here.
+    from memgraph.model.operation import operations_of
+    from memgraph.service.orchestrator import Orchestrator
+
+    return {name.replace("_", "-"): each for name, each in operations_of(Orchestrator).items()}
+
+
+def _derived(declared: Operation, name: str) -> Command:
+    from memgraph.surfaces.cli.operations import command_of
+
+    return make_command(command_of(declared.function), name)
 
 
 def _summary(name: str) -> str:

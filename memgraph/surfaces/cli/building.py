@@ -51,7 +51,7 @@ def make_command(function: Function, name: str) -> TyperCommand:
         context: typer.Context = values["context"]
         given = invocation(context)
         given.command = _path(context)
-        given.require_place()
+        given.require_place(remote=getattr(function, "remote", False))
         report = function(*args, **values)
         return 0 if report is None else given.answer(report)
 

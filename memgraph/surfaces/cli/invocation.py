@@ -119,8 +119,11 @@ class Invocation:
 
         return address(self)
 
-    def require_place(self) -> None:
+    def require_place(self, *, remote: bool = False) -> None:
         """Check, before a command begins, where it runs.
+
+        Args:
+            remote: it is derived from an operation, which servers have.
 
         Raises:
             LocalOnly: a server is named, and the command needs a root of this machine.
@@ -128,7 +131,7 @@ class Invocation:
         """
         from memgraph.surfaces.cli.remote import REMOTE, local_only
 
-        if self.server_url is not None and self.command not in REMOTE:
+        if self.server_url is not None and not remote and self.command not in REMOTE:
             raise local_only(self.command)
 
     @contextmanager

@@ -1,0 +1,176 @@
+"""Commands derived from the operations that a handle declares."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from enum import StrEnum
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+
+import typer
+from pydantic import TypeAdapter
+from pydantic.fields import FieldInfo
+
+from memgraph.model.operation import Operation, Parameter, operation_of
+from memgraph.model.values import Value
+from memgraph.surfaces.cli.building import Function, OrchestratorName, choice
+from memgraph.surfaces.cli.commands.shaping import as_json, short
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Screen
+
+if TYPE_CHECKING:
+    from inspect import _ParameterKind
+
+Show = Callable[[Screen, Any, Mapping[str, Any]], None]
+"""Prints a result for a person; the last argument holds what was given, by parameter."""
+MAX_COLUMNS = 6
+
+
+def command_of(
+    method: Callable[..., Any],
+    show: Show | None = None,
+    *,
+    key: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    text: str | None = None,
+) -> Function:
+    """Return the command of an operation: required positional parameters are arguments, the others
+    options.
+
+    Args:
+        show: prints the result; by default its fields, or a table of them.
+        key: the name of the result in the JSON; None: the result is the JSON.
+        options: typer's arguments and options for parameters that need others than the derived.
+        text: the help; by default what the method's docstring says.
+    """
+    declared = operation_of(method)
+    given = dict(options or {})
+    parameters = [
+        _command_parameter(each, declared, given.get(name))
+        for name, each in declared.parameters.items()
+    ]
+
+    def run(context: typer.Context, orchestrator: str, **values: Any) -> Report:
+        with invocation(context).orchestrator(orchestrator) as handle:
+            result = getattr(handle, declared.name)(**values)
+        told = {"orchestrator": orchestrator, **values}
+
+        def print_result(screen: Screen) -> None:
+            (show or show_result)(screen, result, told)
+
+        return Report(_data(declared, result, key, values), print_result)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    first = [
+        inspect.Parameter("context", kind, annotation=typer.Context),
+        inspect.Parameter("orchestrator", kind, annotation=OrchestratorName),
+    ]
+    # Typer's functions may have a required parameter after an optional one, Python's may not.
+    signature = [*first, *sorted(parameters, key=lambda each: each.default is not each.empty)]
+    run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in signature}
+    run.__name__ = declared.name
+    run.__doc__ = text or _help(declared)
+    run.remote = True  # type: ignore[attr-defined]
+    return run
+
+
+def _help(declared: Operation) -> str:
+    """Return the docstring as the help of a command, which shows what a method returns."""
+    return declared.summary.replace("``", "`").replace("Return ", "Show ", 1)
+
+
+def _command_parameter(each: Parameter, declared: Operation, option: Any) -> inspect.Parameter:
+    kind: _ParameterKind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    default = each.default
+    if isinstance(default, tuple):
+        default = list(default)
+    shown, described = _shown(declared.signature.parameters[each.name].annotation)
+    if option is None:
+        option = _option(each, declared, shown, described)
+    return inspect.Parameter(each.name, kind, annotation=Annotated[shown, option], default=default)
+
+
+def _option(each: Parameter, declared: Operation, shown: Any, described: str | None) -> Any:
+    text = (described or declared.described.get(each.name, "")).replace("``", "`")
+    text = text[:1].upper() + text[1:]
+    positional = declared.signature.parameters[each.name].kind is not inspect.Parameter.KEYWORD_ONLY
+    bare = _without_none(shown)
+    metavar = _metavar(each, bare)
+    if each.required and positional:
+        return typer.Argument(metavar=metavar, help=text, show_default=False)
+    if isinstance(bare, type) and issubclass(bare, StrEnum):
+        return choice(bare, text=text)
+    if bare is bool:
+        return typer.Option(help=text)
+    return typer.Option(metavar=metavar, help=text, show_default=not each.required)
+
+
+def _metavar(each: Parameter, bare: Any) -> str:
+    if each.name == "reason":
+        return "TEXT"
+    if bare in (int, float):
+        return "N"
+    return each.name.removesuffix("s").upper().replace("MEMORY_ID", "ID").replace("EDGE_ID", "EDGE")
+
+
+def _shown(hint: Any) -> tuple[Any, str | None]:
+    """Return the type of a parameter on the command line, and its description.
+
+    Raises TypeError: it has none, as a model.
+    """
+    described = None
+    while get_origin(hint) is Annotated:
+        hint, *metadata = get_args(hint)
+        found = (one.description for one in metadata if isinstance(one, FieldInfo))
+        described = described or next((one for one in found if one), None)
+    if get_origin(hint) in (Union, UnionType):
+        members = [one for one in get_args(hint) if one is not type(None)]
+        # A text stands for the other members, such as a time for milliseconds.
+        bare, inner = (str, None) if str in members else _shown(members[0])
+        return (bare | None if type(None) in get_args(hint) else bare), described or inner
+    if get_origin(hint) in (list, tuple, Sequence, Collection):
+        return list[_shown(get_args(hint)[0])[0]], described  # type: ignore[misc]
+    if isinstance(hint, type) and (issubclass(hint, StrEnum) or hint in (str, int, float, bool)):
+        return hint, described
+    raise TypeError(f"{hint} has no form on a command line")
+
+
+def _without_none(hint: Any) -> Any:
+    members = [each for each in get_args(hint) if each is not type(None)]
+    return members[0] if get_origin(hint) in (Union, UnionType) else hint
+
+
+def _data(
+    declared: Operation, result: Any, key: str | None, values: Mapping[str, Any]
+) -> dict[str, Any]:
+    if declared.answer is None:
+        return {name: values[name] for name in declared.in_path if name in values}
+    plain = _plain(declared, result)
+    if key is not None:
+        return {key: plain}
+    return plain if isinstance(plain, dict) else {"items": plain}
+
+
+def _plain(declared: Operation, result: Any) -> Any:
+    if isinstance(result, Value):
+        return as_json(result)
+    return TypeAdapter(declared.answer).dump_python(result, mode="json")
+
+
+def show_result(screen: Screen, result: Any, _: Mapping[str, Any]) -> None:
+    """Print a result: the fields of a value, a table of several, or that it is done."""
+    if result is None:
+        screen.line("done")
+    elif isinstance(result, Value):
+        screen.fields([(name, short(str(value))) for name, value in as_json(result).items()])
+    elif isinstance(result, Sequence) and not isinstance(result, str):
+        rows = [as_json(each) if isinstance(each, Value) else {"": each} for each in result]
+        columns = list(rows[0])[:MAX_COLUMNS] if rows else []
+        if not rows:
+            screen.line("nothing")
+            return
+        screen.table(columns, [[short(str(row[name])) for name in columns] for row in rows])
+    else:
+        screen.line(str(result))
