@@ -107,12 +107,22 @@ def _option(each: Parameter, declared: Operation, shown: Any, described: str | N
     return typer.Option(metavar=metavar, help=text, show_default=not each.required)
 
 
+_METAVARS = {
+    "reason": "TEXT",
+    "as_of": "TIME",
+    "prefix": "TEXT",
+    "after": "CURSOR",
+    "before": "ID",
+    "edge_id": "EDGE",
+}
+
+
 def _metavar(each: Parameter, bare: Any) -> str:
-    if each.name == "reason":
-        return "TEXT"
     if bare in (int, float):
         return "N"
-    return each.name.removesuffix("s").upper().replace("MEMORY_ID", "ID").replace("EDGE_ID", "EDGE")
+    if each.name in _METAVARS:
+        return _METAVARS[each.name]
+    return "ID" if each.name.endswith("_id") else each.name.upper()
 
 
 def _shown(hint: Any) -> tuple[Any, str | None]:
@@ -123,8 +133,9 @@ def _shown(hint: Any) -> tuple[Any, str | None]:
     described = None
     while get_origin(hint) is Annotated:
         hint, *metadata = get_args(hint)
-        found = (one.description for one in metadata if isinstance(one, FieldInfo))
-        described = described or next((one for one in found if one), None)
+        for one in metadata:
+            if isinstance(one, FieldInfo):
+                described = " ".join(filter(None, (described, one.description, _range(one))))
     if get_origin(hint) in (Union, UnionType):
         members = [one for one in get_args(hint) if one is not type(None)]
         # A text stands for the other members, such as a time for milliseconds.
@@ -135,6 +146,17 @@ def _shown(hint: Any) -> tuple[Any, str | None]:
     if isinstance(hint, type) and (issubclass(hint, StrEnum) or hint in (str, int, float, bool)):
         return hint, described
     raise TypeError(f"{hint} has no form on a command line")
+
+
+def _range(field: FieldInfo) -> str | None:
+    """Return the least and the greatest value of a number, such as ``1 to 500``."""
+    bounds = {
+        name: getattr(each, name)
+        for each in field.metadata
+        for name in ("ge", "le")
+        if hasattr(each, name)
+    }
+    return f"{bounds['ge']:g} to {bounds['le']:g}." if len(bounds) == 2 else None
 
 
 def _without_none(hint: Any) -> Any:

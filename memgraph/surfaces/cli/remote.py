@@ -71,6 +71,9 @@ REMOTE: Final = frozenset(
         "entities list",
         "entities merge",
         "entities split",
+        "entities protect",
+        "entities proposals",
+        "entities decide",
         "entity",
         "stats",
         "verify",
@@ -83,7 +86,9 @@ REMOTE: Final = frozenset(
         "health",
     }
 )
-"""The commands that work on a server; all others need a root of this machine."""
+"""The commands of the table that work on a server, as all derived from operations do; the others
+need a root of this machine.
+"""
 
 
 class LocalOnly(MemgraphError):

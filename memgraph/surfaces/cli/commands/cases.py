@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from memgraph.errors import AccessDenied, ExtraMissing
+from memgraph.service.handle_auditing import CasesHandle
 from memgraph.surfaces.cli.building import OrchestratorName, make_command, make_group, value
 from memgraph.surfaces.cli.commands.shaping import (
     as_json,
@@ -22,11 +24,12 @@ from memgraph.surfaces.cli.commands.shaping import (
 )
 from memgraph.surfaces.cli.files import write_whole
 from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.operations import command_of
 from memgraph.surfaces.cli.screen import Branch, Screen
 from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
-    from memgraph.model.graph import Case, CaseSide, Premise, Stale, Suggestion
+    from memgraph.model.graph import Case, CaseSide, Premise, Stale, StalePage, Suggestion
     from memgraph.model.influence import SourceLines
 
 EdgeId = Annotated[str, typer.Argument(metavar="EDGE", help="The Contradicts edge's id.")]
@@ -94,31 +97,15 @@ def export_case(
     return Report(data, lambda screen: screen.line(f"wrote the case of {edge_id} to {output}"))
 
 
-def stale(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    limit: Annotated[int, typer.Option(help="1 to 500.")] = 50,
-    after: Annotated[str | None, value("PLACE", "Go on after the page before.")] = None,
-    as_of: AsOf = None,
-) -> Report:
-    """List active memories that depend on superseded or retracted evidence, with the path.
-
-    Sorted by when the evidence ended, newest first.
-    """
-    with invocation(context).orchestrator(orchestrator) as handle:
-        page = handle.stale(limit=limit, after=after, as_of=as_of)
-
-    def show(screen: Screen) -> None:
-        if not page.items:
-            screen.line("nothing stands on a ground that fell")
-        for each in page.items:
-            screen.tree(_stale_tree(each))
-        if page.cut:
-            screen.line(f"cut: {', '.join(page.cut_reasons)}", style="yellow")
-        if page.next_after is not None:
-            screen.line(f"more: --after {page.next_after}")
-
-    return Report(as_json(page), show)
+def _show_stale(screen: Screen, page: StalePage, _: Mapping[str, Any]) -> None:
+    if not page.items:
+        screen.line("no memory depends on superseded or retracted evidence")
+    for each in page.items:
+        screen.tree(_stale_tree(each))
+    if page.cut:
+        screen.line(f"cut: {', '.join(page.cut_reasons)}", style="yellow")
+    if page.next_after is not None:
+        screen.line(f"more: --after {page.next_after}")
 
 
 def _lines(handle: Any, case: Case) -> dict[str, SourceLines]:
@@ -223,7 +210,19 @@ COMMANDS = {
     "case": make_group(
         "case",
         "Show, dismiss and export a contradiction as a case.",
-        {"show": show_case, "dismiss": dismiss_case, "export": export_case},
+        {
+            "show": show_case,
+            "dismiss": dismiss_case,
+            "export": export_case,
+        },
     ),
-    "stale": make_command(stale, "stale"),
+    "stale": make_command(
+        command_of(
+            CasesHandle.stale,
+            _show_stale,
+            text="List active memories that depend on superseded or retracted evidence, with the"
+            " path.\n\nSorted by when the evidence ended, newest first.",
+        ),
+        "stale",
+    ),
 }

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from memgraph.surfaces.cli.building import OrchestratorName, make_command
-from memgraph.surfaces.cli.commands.shaping import as_json, moment, short
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.service.handle_auditing import HistoryHandle
+from memgraph.surfaces.cli.building import make_command
+from memgraph.surfaces.cli.commands.shaping import moment, short
+from memgraph.surfaces.cli.operations import command_of
 from memgraph.surfaces.cli.screen import Branch, Screen
 
 if TYPE_CHECKING:
@@ -19,33 +20,7 @@ _OF_MEMORIES = ("learnt", "replaced", "retracted", "restored")
 _OF_PAIRS = ("contradicted", "resolved", "dismissed", "reopened")
 
 
-def diff(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    since: Annotated[str, typer.Argument(metavar="T1", help="After this time, ISO 8601.")],
-    until: Annotated[
-        str | None, typer.Argument(metavar="[T2]", help="Up to this time, ISO 8601; or until now.")
-    ] = None,
-    limit: Annotated[int, typer.Option(help="1 to 1000: of each list.")] = 100,
-) -> Report:
-    """Show what was learnt, replaced, retracted, contradicted and decided between two times."""
-    with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.diff(since, until, limit=limit)
-    return Report(as_json(found), lambda screen: _show_diff(screen, found))
-
-
-def history(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    memory_id: Annotated[str, typer.Argument(metavar="ID", help="A memory's id.")],
-) -> Report:
-    """Show every status and every value that a memory had, with their times."""
-    with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.history(memory_id)
-    return Report(as_json(found), lambda screen: _show_history(screen, found))
-
-
-def _show_diff(screen: Screen, found: Diff) -> None:
+def _show_diff(screen: Screen, found: Diff, _: Mapping[str, Any]) -> None:
     root = Branch(f"after {moment(found.since)} until {moment(found.until)}", style="bold")
     for name in _OF_MEMORIES:
         _add(root, found, name, map(_memory_line, getattr(found, name)))
@@ -82,7 +57,7 @@ def _pair_line(event: PairEvent) -> str:
     return f"{moment(event.at)}  {event.edge_id}  {by}{for_whom}{why}: {sides}"
 
 
-def _show_history(screen: Screen, found: History) -> None:
+def _show_history(screen: Screen, found: History, _: Mapping[str, Any]) -> None:
     screen.table(
         ("since", "until", "status", "by", "reason"),
         [
@@ -114,6 +89,27 @@ def _show_history(screen: Screen, found: History) -> None:
 
 
 COMMANDS = {
-    "diff": make_command(diff, "diff"),
-    "history": make_command(history, "history"),
+    "diff": make_command(
+        command_of(
+            HistoryHandle.diff,
+            _show_diff,
+            options={
+                "since": typer.Argument(metavar="T1", help="After this time, ISO 8601."),
+                "until": typer.Argument(
+                    metavar="[T2]", help="Up to this time, ISO 8601; or until now."
+                ),
+            },
+            text="Show what was learnt, replaced, retracted, contradicted and decided between"
+            " two times.",
+        ),
+        "diff",
+    ),
+    "history": make_command(
+        command_of(
+            HistoryHandle.history,
+            _show_history,
+            text="Show every status and every value that a memory had, with their times.",
+        ),
+        "history",
+    ),
 }
