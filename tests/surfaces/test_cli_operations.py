@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import pytest
 from pydantic import Field
@@ -86,16 +86,20 @@ def test_a_misspelled_operation_is_suggested(cli: CommandLine) -> None:
 def test_every_operation_has_a_form_on_the_command_line(name: str) -> None:
     command = make_command(command_of(getattr(Orchestrator, name)), name)
     sent = {each.name for each in command.params if each.expose_value}
-    assert sent == {"orchestrator", *operations_of(Orchestrator)[name].parameters}
+    declared = operations_of(Orchestrator)[name]
+    assert sent - {"orchestrator", declared.rest} == {*declared.parameters}
 
 
-def test_a_model_has_no_form_on_a_command_line() -> None:
-    def send(_self: Any, label: Label) -> None:
-        """Take a model."""
-
-    declared = operation(Permission.READ, "POST", "/x", tag="x")(send)
-    with pytest.raises(TypeError, match="no form on a command line"):
-        command_of(declared)
+def test_what_has_no_plain_form_is_json(cli: CommandLine) -> None:
+    items = '[{"content": "The shop closes at six."}, {"content": "It opens at nine."}]'
+    stored = cli.json("remember-many", "orc-1", items)["items"]
+    assert [each["outcome"] for each in stored] == ["stored", "stored"]
+    ran = cli("remember-many", "orc-1", "nine")
+    assert (ran.code, "items takes JSON of its type" in ran.err) == (2, True)
+    turn = ("save-episode", "orc-1", "Hello.", "--session-id", "s1", "--source-role", "user")
+    cli.json(*turn, "--fields", '{"turn_id": "t-1"}')
+    [memory] = cli.json("list", "orc-1", "--session-id", "s1", "--kind", "episodic")["memories"]
+    assert memory["turn_id"] == "t-1"
 
 
 def test_a_derived_command_asks_a_server(cli: CommandLine) -> None:

@@ -9,9 +9,10 @@ from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 import typer
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
+from memgraph.errors import InvalidInput
 from memgraph.model.operation import Operation, Parameter, operation_of
 from memgraph.model.values import Value
 from memgraph.surfaces.cli.building import Function, OrchestratorName, choice
@@ -52,6 +53,7 @@ def command_of(
     ]
 
     def run(context: typer.Context, orchestrator: str, **values: Any) -> Report:
+        values = _parsed(declared, values)
         with invocation(context).orchestrator(orchestrator) as handle:
             result = getattr(handle, declared.name)(**values)
         told = {"orchestrator": orchestrator, **values}
@@ -62,6 +64,10 @@ def command_of(
         return Report(_data(declared, result, key, values), print_result)
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    if declared.rest is not None:
+        option = typer.Option(metavar="JSON", help="Further fields, as a JSON object.")
+        told = Annotated[str | None, option]
+        parameters.append(inspect.Parameter(declared.rest, kind, annotation=told, default=None))
     first = [
         inspect.Parameter("context", kind, annotation=typer.Context),
         inspect.Parameter("orchestrator", kind, annotation=OrchestratorName),
@@ -74,6 +80,31 @@ def command_of(
     run.__doc__ = text or _help(declared)
     run.remote = True  # type: ignore[attr-defined]
     return run
+
+
+_Json = Annotated[str, "JSON"]
+"""The form of what is neither a text, a number, a choice nor a list of them."""
+
+
+def _parsed(declared: Operation, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values with JSON parsed, and the fields of ``--fields`` among them.
+
+    Raises InvalidInput: it is not JSON, or not of the type.
+    """
+    rest = values.pop(declared.rest, None) if declared.rest is not None else None
+    for name, each in declared.parameters.items():
+        hint = declared.signature.parameters[name].annotation
+        if values[name] is not None and _shown(hint)[0] is _Json:
+            values[name] = _json(TypeAdapter(each.type), values[name], name)
+    return values | (_json(TypeAdapter(dict[str, Any]), rest, "fields") if rest else {})
+
+
+def _json(adapter: TypeAdapter[Any], text: str, name: str) -> Any:
+    try:
+        return adapter.validate_json(text)
+    except ValidationError as error:
+        told = error.errors()[0]["msg"]
+        raise InvalidInput(f"{name} takes JSON of its type: {told}", field=name) from None
 
 
 def _help(declared: Operation) -> str:
@@ -97,7 +128,7 @@ def _option(each: Parameter, declared: Operation, shown: Any, described: str | N
     text = text[:1].upper() + text[1:]
     positional = declared.signature.parameters[each.name].kind is not inspect.Parameter.KEYWORD_ONLY
     bare = _without_none(shown)
-    metavar = _metavar(each, bare)
+    metavar = "JSON" if shown is _Json else _metavar(each, bare)
     if each.required and positional:
         return typer.Argument(metavar=metavar, help=text, show_default=False)
     if isinstance(bare, type) and issubclass(bare, StrEnum):
@@ -126,10 +157,7 @@ def _metavar(each: Parameter, bare: Any) -> str:
 
 
 def _shown(hint: Any) -> tuple[Any, str | None]:
-    """Return the type of a parameter on the command line, and its description.
-
-    Raises TypeError: it has none, as a model.
-    """
+    """Return the type of a parameter on the command line, and its description."""
     described = None
     while get_origin(hint) is Annotated:
         hint, *metadata = get_args(hint)
@@ -145,7 +173,7 @@ def _shown(hint: Any) -> tuple[Any, str | None]:
         return list[_shown(get_args(hint)[0])[0]], described  # type: ignore[misc]
     if isinstance(hint, type) and (issubclass(hint, StrEnum) or hint in (str, int, float, bool)):
         return hint, described
-    raise TypeError(f"{hint} has no form on a command line")
+    return _Json, described
 
 
 def _range(field: FieldInfo) -> str | None:
@@ -167,7 +195,7 @@ def _without_none(hint: Any) -> Any:
 def _data(
     declared: Operation, result: Any, key: str | None, values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    if declared.answer is None:
+    if declared.result is None:
         return {name: values[name] for name in declared.in_path if name in values}
     plain = _plain(declared, result)
     if key is not None:
@@ -178,7 +206,7 @@ def _data(
 def _plain(declared: Operation, result: Any) -> Any:
     if isinstance(result, Value):
         return as_json(result)
-    return TypeAdapter(declared.answer).dump_python(result, mode="json")
+    return TypeAdapter(declared.result).dump_python(result, mode="json")
 
 
 def show_result(screen: Screen, result: Any, _: Mapping[str, Any]) -> None:
