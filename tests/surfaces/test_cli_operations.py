@@ -98,7 +98,7 @@ def test_what_has_no_plain_form_is_json(cli: CommandLine) -> None:
     assert (ran.code, "items takes JSON of its type" in ran.err) == (2, True)
     turn = ("save-episode", "orc-1", "Hello.", "--session-id", "s1", "--source-role", "user")
     cli.json(*turn, "--fields", '{"turn_id": "t-1"}')
-    [memory] = cli.json("list", "orc-1", "--session-id", "s1", "--kind", "episodic")["memories"]
+    [memory] = cli.json("list", "orc-1", "--session-id", "s1", "--kind", "episode")["memories"]
     assert memory["turn_id"] == "t-1"
 
 
