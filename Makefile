@@ -8,9 +8,10 @@ STAMP := .venv/.dev
 AGENTS := .venv/adapters/openai-agents
 # There litellm is really missing.
 AGENTS_TESTS := tests/surfaces/adapters/openai_agents tests/providers/test_litellm_missing.py
+TYPESCRIPT := examples/typescript
 
-.PHONY: demo orchestrator test lint types types-adapters layers migrations browser unit adapters docs dist \
-    format clean
+.PHONY: demo orchestrator test lint types types-adapters layers migrations browser typescript \
+    typescript-types unit adapters docs dist format clean
 
 demo: $(RUNTIME)
 	@echo "Running the demo: under a minute"
@@ -74,8 +75,21 @@ browser:
 	echo "SKIPPED: the tests in a browser. No Chromium is installed, and only root on Debian can" \
 	    "do it here; install one, or name its file in CHROMIUM." >&2
 
+# The packages of the TypeScript client; where they cannot be had its tests are skipped.
+typescript:
+	@if ! command -v npm >/dev/null; then \
+	    echo "SKIPPED: the tests of the TypeScript client. npm is not installed." >&2; \
+	elif [ ! -d $(TYPESCRIPT)/node_modules ]; then \
+	    npm ci --silent --prefix $(TYPESCRIPT) \
+	        || echo "SKIPPED: the tests of the TypeScript client. Its packages were not installed." >&2; \
+	fi
+
+# After a change of the HTTP API.
+typescript-types: $(STAMP) typescript
+	$(BIN)/python $(TYPESCRIPT)/generate.py
+
 # The docs are checked by tests: snippets run, references are compared with the code.
-unit: $(STAMP) browser
+unit: $(STAMP) browser typescript
 	$(BIN)/pytest -n 2 --dist worksteal
 
 # What these tests need is there, or they fail; elsewhere they are skipped.
