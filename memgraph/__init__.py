@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from memgraph.service.agent_tools import answer_calls as answer_calls
     from memgraph.service.agent_tools import call_tool as call_tool
     from memgraph.service.agent_tools import tools_for as tools_for
+    from memgraph.service.aio import AsyncOrchestrator as AsyncOrchestrator
     from memgraph.service.context.assembler import ContextAssembler as ContextAssembler
     from memgraph.service.context.entity import MemoryEntity as MemoryEntity
     from memgraph.service.memory_service import MemoryService as MemoryService
@@ -76,6 +77,7 @@ _HOME = {
     "MemoryInput": "memgraph.model.values",
     "Source": "memgraph.model.values",
     "Viewer": "memgraph.rules.scope",
+    "AsyncOrchestrator": "memgraph.service.aio",
     "ContextAssembler": "memgraph.service.context.assembler",
     "MemoryEntity": "memgraph.service.context.entity",
     "MemoryService": "memgraph.service.memory_service",

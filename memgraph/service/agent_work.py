@@ -44,12 +44,13 @@ def search_memory(
     limit: int = 10,
 ) -> dict[str, Any]:
     """Return memories that answer a question, best first: ``{"memories": […], "more": bool}``."""
-    fields: dict[str, Any] = {"query": query, "top_n": limit}
-    if kind is not None:
-        fields["kinds"] = (kind,)
-    if tag is not None:
-        fields["tags"] = (tag,)
-    bundle = handle.recall_shown(lambda found: len(_told(found)["memories"]), **fields)
+    bundle = handle.recall_shown(
+        lambda bundle: len(_told(bundle)["memories"]),
+        query,
+        top_n=limit,
+        kinds=() if kind is None else (kind,),
+        tags=() if tag is None else (tag,),
+    )
     told = _told(bundle)
     _note_cut(handle, [each.memory for each in bundle.items[: len(told["memories"])]])
     return told

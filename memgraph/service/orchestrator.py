@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from memgraph.service.handle_agents import AgentsHandle
 from memgraph.service.handle_auditing import (
     AuditingHandle,
@@ -15,6 +17,9 @@ from memgraph.service.handle_entities import EntitiesHandle
 from memgraph.service.handle_jobs import ConsolidatingHandle, JobsHandle, MaintainingHandle
 from memgraph.service.handle_reading import ExpiringHandle, ReadingHandle
 from memgraph.service.handle_sources import ErasingHandle, IngestingHandle, SourcesHandle
+
+if TYPE_CHECKING:
+    from memgraph.service.aio import AsyncOrchestrator
 
 
 class Orchestrator(
@@ -44,3 +49,10 @@ class Orchestrator(
         viewer: what the holder of this handle may see.
         actor: the name in the journal for changes made through it.
     """
+
+    @property
+    def aio(self) -> AsyncOrchestrator:
+        """The same methods for asyncio: each runs in a thread and is awaited."""
+        from memgraph.service.aio import AsyncOrchestrator
+
+        return AsyncOrchestrator(self)

@@ -451,6 +451,7 @@ WRITES = (
 HOST = "the host's own: subscribers hear of every session and memory, by id"
 PIPELINE = "the ingest pipeline's: it is handed what it works on"
 ELSEWHERE = {
+    "aio": "the same methods; tests/service/test_aio.py",
     "restore_source": "of what was taken back: tests/service/test_sources.py, tests/isolation",
     "accept_journal": OPERATOR,
     "backup": OPERATOR,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from memgraph.context.counting import Counters
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import (
     AgentProfile,
     BlockFormat,
+    ContextFields,
     ContextPackage,
     ContextRequest,
     Shares,
@@ -61,7 +62,7 @@ class ContextBuilder(Handle):
         self,
         task: Task | Mapping[str, Any] | str | None,
         request: ContextRequest | Mapping[str, Any] | None = None,
-        **fields: Any,
+        **fields: Unpack[ContextFields],
     ) -> ContextPackage:
         """Build the context that a task needs, within a token budget.
 

@@ -302,7 +302,9 @@ class Place(Value):
             session_ids=frozenset(filter(None, [self.task_id])),
         )
 
-    def source(self, source_type: SourceType, captured_by: CapturedBy, **fields: Any) -> Source:
+    def source(
+        self, source_type: SourceType, captured_by: CapturedBy, *, locator: str | None = None
+    ) -> Source:
         """Return the source of what is written here."""
         return Source(
             source_type=source_type,
@@ -310,10 +312,10 @@ class Place(Value):
             conversation_id=self.conversation_id,
             workflow_run_id=self.workflow_run_id,
             step_id=self.step_id,
-            **fields,
+            locator=locator,
         )
 
-    def request(self, text: str, **fields: Any) -> ContextRequest:
+    def request(self, text: str, *, exclude_session_id: str | None = None) -> ContextRequest:
         """Return the request for a context; any text is accepted.
 
         Raises:
@@ -324,7 +326,7 @@ class Place(Value):
             conversation_id=self.conversation_id,
             workflow_run_id=self.workflow_run_id,
             step_id=self.step_id,
-            **fields,
+            exclude_session_id=exclude_session_id,
         )
 
 

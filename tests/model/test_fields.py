@@ -1,0 +1,52 @@
+"""What methods take as ``**fields`` is exactly the fields of their models."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from memgraph import AsyncMemoryHooks, MemoryHooks, Orchestrator
+from memgraph.model.context import ContextRequest
+from memgraph.model.recall import RecallRequest
+from memgraph.model.values import Correction, EpisodeInput, MemoryInput, Value
+from memgraph.service.context.assembler import ContextAssembler
+from memgraph.service.turns.aio import HookOptions
+
+OPEN = [
+    (Orchestrator.remember, MemoryInput),
+    (Orchestrator.store, MemoryInput),
+    (Orchestrator.correct, Correction),
+    (Orchestrator.save_episode, EpisodeInput),
+    (Orchestrator.recall, RecallRequest),
+    (Orchestrator.recall_shown, RecallRequest),
+    (Orchestrator.build_context, ContextRequest),
+    (ContextAssembler.build_context, ContextRequest),
+]
+
+
+def rest_of(function: Callable[..., Any]) -> tuple[dict[str, Any], set[str]]:
+    """Return what a function takes as ``**fields``, and the names of its other parameters."""
+    *named, last = inspect.signature(function).parameters.values()
+    assert last.kind is inspect.Parameter.VAR_KEYWORD
+    [fields] = get_args(get_type_hints(function, include_extras=True)[last.name])
+    return get_type_hints(fields), {each.name for each in named}
+
+
+@pytest.mark.parametrize(("function", "model"), OPEN, ids=lambda each: each.__qualname__)
+def test_fields_are_those_of_the_model(function: Callable[..., Any], model: type[Value]) -> None:
+    fields, named = rest_of(function)
+    assert fields.keys().isdisjoint(named)
+    assert fields.keys() == model.model_fields.keys() - named
+    for name, hint in fields.items():
+        optional = type(None) in get_args(model.model_fields[name].annotation)
+        assert (type(None) in get_args(hint)) == optional, name
+
+
+def test_options_of_hooks_are_their_parameters() -> None:
+    _service, _name, *options = list(inspect.signature(MemoryHooks).parameters)
+    rest = inspect.signature(AsyncMemoryHooks).parameters["options"]
+    assert rest.annotation == f"Unpack[{HookOptions.__name__}]"
+    assert HookOptions.__annotations__.keys() == {*options}

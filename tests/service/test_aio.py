@@ -1,0 +1,116 @@
+"""The asynchronous face of the library: the same methods, run in threads and awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memgraph import AsyncOrchestrator, MemoryService, Orchestrator, Viewer
+from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.model.operation import operations_of
+from memgraph.service.aio import Awaited
+
+STAY = {
+    # Stores, handles and a generator, which are not awaited.
+    *("task", "project", "everywhere", "on_behalf", "export_lines"),
+    # What a pipeline or a tool calls for each file or text.
+    *("ingest_document", "ingest_given_up", "ingest_rejected", "ingest_under_way", "ingested"),
+    *("log_event", "maintained_since", "note_handed_out", "propose", "recall_shown"),
+    *("subscribe_as", "without_own_output"),
+}
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[MemoryService]:
+    with MemoryService(tmp_path / "root", background=False) as made:
+        yield made
+
+
+@pytest.fixture
+def orc(service: MemoryService) -> Orchestrator:
+    return service.orchestrator("orc-1", create=True, viewer=Viewer(project_ids=["web"]))
+
+
+def test_every_operation_is_awaited_with_its_signature() -> None:
+    public = {
+        name: method
+        for name, method in inspect.getmembers(Orchestrator, inspect.isfunction)
+        if not name.startswith("_")
+    }
+    assert operations_of(Orchestrator).keys() <= public.keys() - STAY
+    assert public.keys() >= STAY
+    for name in public.keys() - STAY:
+        awaited = vars(AsyncOrchestrator)[name]
+        assert isinstance(awaited, Awaited), name
+        assert awaited.__wrapped__ is public[name], name
+
+
+def test_the_same_values_come_from_a_thread(orc: Orchestrator) -> None:
+    async def work(aio: AsyncOrchestrator) -> None:
+        assert (aio.name, aio.viewer, aio.actor) == (orc.name, orc.viewer, orc.actor)
+        first = await aio.remember("The oven is hot.", tags=["kitchen"])
+        assert await aio.get(first) == orc.get(first)
+        outcomes = await aio.remember_many([{"content": "The pan is big."}, {"content": ""}])
+        assert [each.outcome for each in outcomes] == ["stored", "rejected"]
+        second = await aio.correct(first, "The oven is cold.", reason="it was turned off")
+        assert (await aio.recall("Is the oven cold?")).ids == (second,)
+        turns = (
+            aio.save_episode(f"Turn {n}.", session_id=f"s-{n % 3}", source_role="user")
+            for n in range(12)
+        )
+        assert len(set(await asyncio.gather(*turns))) == 12
+        assert {each.turns for each in await aio.sessions()} == {4}
+        assert (await aio.verify()).ok
+
+    asyncio.run(work(orc.aio))
+
+
+def test_errors_are_the_librarys(orc: Orchestrator) -> None:
+    async def work(aio: AsyncOrchestrator) -> None:
+        with pytest.raises(NotFound):
+            await aio.get("fact_none")
+        with pytest.raises(InvalidInput):
+            await aio.remember("", importance=101)
+        stored = await aio.remember("The door is shut.")
+        with pytest.raises(Conflict):
+            await aio.correct(stored, "The door is shut.", reason="again")
+        with pytest.raises(TypeError):
+            await aio.retract(stored)  # type: ignore[call-arg]
+
+    asyncio.run(work(orc.aio))
+
+
+def test_a_cancelled_call_frees_the_loop_and_ends_in_its_thread(
+    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go, ended = threading.Event(), threading.Event(), threading.Event()
+    retract = Orchestrator.retract
+
+    def slow(handle: Orchestrator, memory_id: str, *, reason: str) -> None:
+        begun.set()
+        assert go.wait(10)
+        retract(handle, memory_id, reason=reason)
+        ended.set()
+
+    stored = orc.remember("The bell rings at noon.")
+    monkeypatch.setattr(Orchestrator, "retract", slow)
+
+    async def work(aio: AsyncOrchestrator) -> None:
+        call = asyncio.create_task(aio.retract(stored, reason="it is broken"))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        # The thread still works; others are served meanwhile.
+        assert (await aio.get(stored)).status == "active"
+        go.set()
+        assert await asyncio.to_thread(ended.wait, 10)
+        assert (await aio.get(stored)).status == "retracted"
+
+    asyncio.run(work(orc.aio))
