@@ -48,7 +48,7 @@ UNKNOWN_JSON: Final = "unknown JSON"
 
 @dataclass(frozen=True, slots=True)
 class FilePreview:
-    """What would become of a file.
+    """The preview of a file's outcome.
 
     ``outcome`` and ``reason`` are those of a ``FileResult``. ``memories``, by ``types``, is the
     most that it would give: what is stored already is not stored again. ``edges`` includes links to

@@ -83,7 +83,7 @@ class Finding:
 
 @dataclass(slots=True)
 class VerifyReport:
-    """What was checked and what was found.
+    """The checks of an audit and their findings.
 
     Attributes:
         findings: in order, at most `MAX_PER_CODE` of each code.

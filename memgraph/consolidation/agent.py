@@ -92,7 +92,7 @@ class AgentExtractor:
 
 
 def _is_about_the_page(error: ProviderRejected) -> bool:
-    """Whether it is this request that is refused: too long for the model, for instance."""
+    """Return True when the error is about this request, for instance too long for the model."""
     return error.details.get("status") not in _NOT_OF_THE_PAGE
 
 
@@ -113,8 +113,9 @@ class _Conversation:
 
     @property
     def usable(self) -> bool:
-        """Whether the model did its work: it gave a fact that can be staged, or said that there
-        is none. A model of whose facts none could be taken did not."""
+        """Return True when the model did its work: it gave a fact that can be staged, or said that
+        there is none. A model of whose facts none could be taken did not.
+        """
         return bool(self._tools.facts) or (self._tools.ended and not self._tools.saved)
 
     @property

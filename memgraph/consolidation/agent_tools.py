@@ -43,7 +43,7 @@ class Refused(Exception):
 
 
 class ConsolidatorTools:
-    """What a model may do with a page.
+    """The tools of a model for one page.
 
     Args:
         page: the turns, and the look-ups in the store.
@@ -78,7 +78,9 @@ class ConsolidatorTools:
 
     @property
     def rejected(self) -> tuple[RejectedItem, ...]:
-        """What was not taken, in order; where it is too much for a record, a count of the rest."""
+        """Return what was not taken, in order; where it is too much for a record, a count of the
+        rest.
+        """
         more = self._rejects - len(self._kept)
         if not more:
             return tuple(self._kept)
@@ -87,7 +89,7 @@ class ConsolidatorTools:
 
     @property
     def hopeless(self) -> bool:
-        """Whether so much was rejected that the model is not worth more calls."""
+        """Return True when so much was rejected that the model is not worth more calls."""
         return self._rejects >= MAX_REJECTS
 
     def told(self, code: str, where: str, *, room: int = MAX_REJECTED_KEPT - ABOUT_PAGES) -> None:
@@ -117,7 +119,7 @@ class ConsolidatorTools:
         return answer if isinstance(answer, str) else json.dumps(answer)
 
     def is_session_consolidated(self, session_id: str) -> Answer:
-        """Whether there is nothing left to do for the session."""
+        """Tell the model whether the session is consolidated."""
         self._check_session(session_id)
         return {"session_id": session_id, "consolidated": self.ended}
 
@@ -317,13 +319,13 @@ def fenced_lines(values: Iterable[Any], mark: str) -> str:
 
 
 def estimated_tokens(value: Any) -> int:
-    """What a value costs as JSON in a prompt, for models that do not report it."""
+    """Return what a value costs as JSON in a prompt, for models that do not report it."""
     return token_cost(value if isinstance(value, str) else json.dumps(value))
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one speaker said at once.
+    """A turn: one contribution of one speaker.
 
     Attributes:
         memory_id: of the episode that holds it.

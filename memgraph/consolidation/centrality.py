@@ -1,4 +1,4 @@
-"""Which memories of a week stand in the middle of it: PageRank over what joins them.
+"""Rank the memories of a week by PageRank over what joins them.
 
 Nodes are the week's memories and the entities that they name; an entity that two memories share
 joins them without an edge for every pair. Written out and not taken from networkx, whose ranking
@@ -61,7 +61,7 @@ def entity_ties(links: Iterable[tuple[str, str]]) -> list[Tie]:
 
 
 def central(preference: Mapping[str, float], ties: Sequence[Tie]) -> dict[str, float]:
-    """How central each node is; the values of all nodes and entities add up to 1.
+    """Return the centrality of each node; the values of all nodes and entities add up to 1.
 
     Source: Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking", 1998; personalised: the
     walk begins anew at a memory with the chance of its preference.

@@ -37,7 +37,7 @@ MUCH: Final = 0.5
 
 
 class Author(NamedTuple):
-    """Who states something: two statements have one author where all of it is equal.
+    """The author of a statement: two statements have one author where all of it is equal.
 
     Attributes:
         speaker: of a quotation, or of the one person whose turns a fact was drawn from.
@@ -156,7 +156,7 @@ class Match(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """What the rules found about one statement, the best candidate first.
+    """The matches of one statement by the rules, the best candidate first.
 
     Attributes:
         more: further facts hold many of its words, and were not compared.

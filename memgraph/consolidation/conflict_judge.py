@@ -183,7 +183,7 @@ class Candidate(NamedTuple):
 
 @dataclass(slots=True)
 class Judgement:
-    """What a model found about a new fact.
+    """A model's judgement of a new fact.
 
     Attributes:
         findings: by the place of the candidate, with the words that the model cited.

@@ -59,7 +59,7 @@ MOST_LINES: Mapping[Part, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """What a reflection is made of; everything in it may be shown to whoever sees the reflection.
+    """The material of a reflection; all of it may be shown to whoever sees the reflection.
 
     Attributes:
         memories: of the period, facts and turns.
@@ -162,7 +162,7 @@ def title(during: Period) -> str:
 
 
 def headline(week: Week) -> str:
-    """How many memories of which type came, and from how many conversations."""
+    """Return how many memories of which type came, and from how many conversations."""
     facts = week.facts
     types = Counter(each.type.value for each in facts)
     listed = ", ".join(_counted(*each) for each in sorted(types.items(), key=_most_first))
@@ -184,7 +184,9 @@ def by_centrality(week: Week) -> list[Memory]:
 
 
 def preference(one: Memory) -> float:
-    """How much a memory counts by itself: importance (at least 1) by confidence, turns a tenth."""
+    """Return how much a memory counts by itself: importance (at least 1) by confidence, turns a
+    tenth.
+    """
     share = 1.0 if one.kind is MemoryKind.FACT else TURN_SHARE
     return share * max(one.importance, 1) * max(one.confidence, 0.01)
 

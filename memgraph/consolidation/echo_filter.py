@@ -1,4 +1,4 @@
-"""What of a turn is an echo of the memory itself, and what remains of it."""
+"""Remove from a turn what echoes the memory itself."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _WORDS = Words(lambda word: stem(fold(word)))
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """What of a text is no echo; ``text`` is the given one where nothing was, and may be empty.
+    """The part of a text that is no echo. ``text`` is the given one where nothing was, and may be
+    empty.
 
     ``reasons``: one for each sentence or block that was left out.
     """
@@ -63,7 +64,7 @@ class EchoFilter:
         at_ms: int,
         viewer: Viewer = DEFAULT_VIEWER,
     ) -> Remainder:
-        """What remains of a text, judged block by block, line by line, sentence by sentence.
+        """Return what remains of a text, judged block by block, line by line, sentence by sentence.
 
         Args:
             source_role: who said it; see ``policy.echo.is_agent``.
@@ -113,7 +114,7 @@ class EchoFilter:
         return Remainder("\n".join(kept), tuple(reasons))
 
     def repeats(self, line: str, cited: Sequence[str]) -> bool:
-        """Whether a line that cites memories says nothing that their texts do not."""
+        """Return True when a line that cites memories says nothing that their texts do not."""
         said = [each for inner in echo.inner_texts(line) for each in split_sentences(inner)]
         return all(
             self.handed_out(each) is not None
@@ -122,7 +123,9 @@ class EchoFilter:
         )
 
     def handed_out(self, text: str) -> tuple[int, int] | None:
-        """When a line was handed out first and last; None: never, or it is too short to tell."""
+        """Return when a line was handed out first and last; None: never, or it is too short to
+        tell.
+        """
         form = echo.normal_form(text)
         if not echo.says_enough(form):
             return None
@@ -142,7 +145,7 @@ class EchoFilter:
             return list(echoes.contents(snapshot, memory_ids).values())
 
     def stands(self, text: str, at_ms: int, view: View) -> bool:
-        """Whether memories in force, in a place of the view, say all of a line."""
+        """Return True when memories in force, in a place of the view, say all of a line."""
         said = [each for inner in echo.inner_texts(text) for each in split_sentences(inner)]
         with self._database.read() as snapshot:
             return all(
@@ -164,7 +167,7 @@ class EchoFilter:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Which memories say what of a text. ``whole``: together they say all of it."""
+    """The memories that repeat parts of a text. ``whole``: together they say all of it."""
 
     whole: bool
     memories: tuple[StandingText, ...]
@@ -173,7 +176,7 @@ class Repeated:
 def repeated(
     snapshot: Snapshot, text: str, *, at_ms: int, view: View, session_id: str | None
 ) -> Repeated:
-    """What of a text memories in force, of those that a view sees, say already.
+    """Return what of a text memories in force, of those that a view sees, say already.
 
     Sentence by sentence, or clause by clause where no memory says a whole sentence. A turn counts
     only when it was recalled in the day before, and never one of ``session_id``: what is told in
@@ -227,7 +230,7 @@ class _Judge:
     reasons: list[EchoReason] = field(default_factory=list)
 
     def remains(self, unit: str) -> str:
-        """What is left of a line."""
+        """Return what is left of a line."""
         sentences = split_sentences(unit)
         if len(sentences) > 1 and self._told(self._line(unit)):
             return ""
@@ -273,7 +276,7 @@ class _Judge:
         return EchoReason.LINE if stands else None
 
     def _covered(self, snapshot: Snapshot, text: str) -> EchoReason | None:
-        """Whether earlier texts say all of a sentence: one says it, or one each of its clauses."""
+        """Return why a sentence is an echo: an earlier text says it, or one says each clause."""
         whole = self._clause(snapshot, text)
         if whole is not None:
             return whole

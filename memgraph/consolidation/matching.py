@@ -32,7 +32,7 @@ Read = Callable[[], AbstractContextManager[Snapshot]]
 
 @dataclass(slots=True)
 class Matched:
-    """What a group of drafts comes to.
+    """The result of matching a group of drafts.
 
     Attributes:
         fresh: drafts to store, with the evidence of those that repeat them.
@@ -193,7 +193,7 @@ class StoredFacts:
 
 
 class Standing(Protocol):
-    """What protection is decided on."""
+    """The facts that protection is decided on."""
 
     @property
     def captured_by(self) -> str: ...

@@ -1,4 +1,4 @@
-"""What consolidation asks of an extractor, and what an extractor may answer.
+"""The interface of an extractor: its request, and its proposals.
 
 An extractor reads one page of turns and proposes. It writes nothing: whatever it answers is held
 against the store and the rules before any of it is kept.
@@ -80,7 +80,7 @@ class KnownFacts(Protocol):
 
 @dataclass(slots=True)
 class Budget:
-    """What a run may still ask of a language model; shared by all of its pages."""
+    """The budget of a run for calls of a language model; shared by all of its pages."""
 
     calls: int
     tokens: int
@@ -122,7 +122,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class ResolutionProposal:
-    """That one of two memories that contradict each other is to stand.
+    """A proposal that one of two contradicting memories holds.
 
     ``winner`` and ``loser`` are ids of stored facts, or ``#0``, ``#1``, … for a place in
     ``PageProposal.facts``. It is applied only where the rules find the contradiction too, or where
@@ -145,7 +145,7 @@ class ResolutionProposal:
 
 @dataclass(frozen=True, slots=True)
 class PageProposal:
-    """What an extractor makes of a page.
+    """The proposals of an extractor for a page.
 
     Attributes:
         complete: False: the budget was spent or ``stop`` was heard before the page was read.

@@ -87,7 +87,7 @@ class CitedSentence:
 
 @dataclass(frozen=True, slots=True)
 class ModelReflection:
-    """What a model made of a week.
+    """A reflection written by a model.
 
     Attributes:
         sentences: 1 to 20.
@@ -151,7 +151,7 @@ def reflect_with_model(
 
 
 def _chosen(memories: Sequence[Reflectable]) -> tuple[list[Reflectable], list[dict[str, Any]]]:
-    """What is sent, and its lines, numbered from 1."""
+    """Return what is sent, and its lines, numbered from 1."""
     sent: list[Reflectable] = []
     lines: list[dict[str, Any]] = []
     left = MAX_PROMPT_TOKENS

@@ -1,4 +1,4 @@
-"""What an extractor wants decided, held against the rules before anything is decided.
+"""Check an extractor's resolutions against the rules.
 
 A proposal is taken only between facts of one place that speak of one thing, in favour of what was
 said in this page, and never against what a person told or confirmed, or said while the other side
@@ -93,19 +93,21 @@ def _stands_against(proposal: ResolutionProposal, winner: str, loser: str) -> bo
 
 
 class _Voices(NamedTuple):
-    """Who says it: ``winners`` by what may win, ``spoken`` the roles behind stored facts."""
+    """The speakers of both sides: ``winners`` by what may win, ``spoken`` the roles behind stored
+    facts.
+    """
 
     winners: dict[str, Voice]
     spoken: dict[str, list[tuple[str | None, str | None]]]
 
     def outweighed(self, winner: str, loser: str) -> bool:
-        """Whether the loser was said by somebody whose word weighs more than the winner's."""
+        """Return True when the loser's speaker outweighs the winner's."""
         against = (voice_of(*each).weight for each in self.spoken.get(loser, ()))
         return self.winners[winner].weight < max(against, default=0)
 
 
 def _winners(drafts: Sequence[Draft], matched: Matched) -> dict[str, Voice]:
-    """What this page says anew, each with the weightiest voice that says it in the page.
+    """Return what this page says anew, each with the weightiest voice that says it in the page.
 
     What is stored and only said again counts where a person says it: others repeat what they know.
     """

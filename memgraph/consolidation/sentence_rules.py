@@ -39,7 +39,7 @@ MAX_CONTEXT_CHARS: Final = 120
 
 
 class Judged(NamedTuple):
-    """What a clause is as a fact.
+    """The judgement of a clause as a fact.
 
     Attributes:
         score: 1 to 5; the more, the more telling.
@@ -52,7 +52,7 @@ class Judged(NamedTuple):
 
 
 class Gist(NamedTuple):
-    """What a sentence says, to tell a repetition: its words, names and numbers, and whether not."""
+    """The content of a sentence, to find repetitions: its words, names, numbers and negation."""
 
     text: str
     words: frozenset[str]
@@ -120,7 +120,7 @@ def facts_of(
 
 
 class _Reader(NamedTuple):
-    """What is known of a turn while its clauses are judged.
+    """The state of reading one turn clause by clause.
 
     Attributes:
         alone: nothing else is said in the turn, so that "the rent" is the only one.

@@ -15,7 +15,7 @@ ANY: Final = "*"
 
 
 class Permission(StrEnum):
-    """What a principal may do in an orchestrator; none of them contains another.
+    """A permission of a principal in an orchestrator; none of them contains another.
 
     ``read``: whatever its view shows. ``write``: remember and change what its view shows.
     ``audit``: look at the whole database's integrity and the receipts. ``admin``: jobs, copies,
@@ -61,7 +61,7 @@ class Principal(Value):
 
 
 class Narrowing(Value):
-    """What a request narrows its view to; never more than what was granted. None: all of it."""
+    """The narrowing of a request's view; it never exceeds what was granted. None: all of it."""
 
     project_ids: Grants | None = None
     session_ids: Grants | None = None
@@ -78,7 +78,7 @@ class ApiKey(Principal):
     revoked_at: Millis | None = None
 
     def state(self, now_ms: int) -> Literal["valid", "revoked", "expired"]:
-        """Whether it lets somebody in at a time."""
+        """Return the state of the key at a time."""
         if self.revoked_at is not None:
             return "revoked"
         over = self.expires_at is not None and now_ms >= self.expires_at
@@ -101,7 +101,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Measure(StrEnum):
-    """What is measured, in the order in which it is told."""
+    """A measure of an audit, in the order of the report."""
 
     DUPLICATE = "duplicate"
     NEAR_DUPLICATE = "near_duplicate"

@@ -1,4 +1,4 @@
-"""How columns are declared: names of constraints, enums that the database checks, references.
+"""Declare columns: names of constraints, enums that the database checks, references.
 
 Relationships and JSON values are for people who read with a session
 (``MemoryService.session``): the statements of the store use the columns alone.

@@ -1,4 +1,4 @@
-"""What goes into a prompt: contexts and bulletins."""
+"""Values for prompts: contexts and bulletins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_LEFT_OUT = 200
 
 
 class Tier(StrEnum):
-    """Where an item lives: a task is a session scope."""
+    """The tier of an item: a task is a session scope."""
 
     TASK = "task"
     PROJECT = "project"
@@ -32,7 +32,7 @@ class Tier(StrEnum):
 
 
 class BlockFormat(StrEnum):
-    """How memories are written into a prompt.
+    """The format of memories in a prompt.
 
     ``fenced``: one JSON object a line between marks that no text can know. ``list``: one line each
     under ``[Relevant Memory]``. ``sections``: Markdown, ``## Relevant memory`` and ``## Weekly
@@ -80,7 +80,7 @@ class ContextItem(Value):
 
 
 class Shares(Value):
-    """How a token budget is divided; in proportion to one another, so they need not make 1.
+    """The shares of a token budget, in proportion to one another; they need not add up to 1.
 
     Raises:
         pydantic.ValidationError: none is above 0, or one is outside 0..1.
@@ -102,7 +102,7 @@ class Shares(Value):
 
 
 class Task(Value):
-    """What is being worked on. ``metadata["project_id"]`` counts where ``project_id`` is None."""
+    """The task at hand. ``metadata["project_id"]`` counts where ``project_id`` is None."""
 
     task_id: Name
     project_id: Name | None = None
@@ -116,7 +116,7 @@ class Task(Value):
 
 
 class AgentProfile(Value):
-    """What an agent's requests have where they say nothing themselves; None: the settings.
+    """The defaults of an agent's requests; None: the settings.
 
     Raises:
         pydantic.ValidationError: a field is wrong or unknown.
@@ -133,7 +133,7 @@ class AgentProfile(Value):
 
 
 class ContextRequest(Value):
-    """What a context is to hold. What is None is the profile's, else the settings'.
+    """A request for a context. None: the profile's value, else the settings'.
 
     Attributes:
         query: what it is for: the message, or the step's prompt; empty: the most important.
@@ -226,7 +226,7 @@ class LeftOut(Value):
 
 
 class TierUse(Value):
-    """What a tier was given and took: ``share_tokens`` before what others left was handed on."""
+    """The use of a tier: ``share_tokens`` is its share before what others left was handed on."""
 
     share_tokens: int
     spent: int
@@ -289,7 +289,7 @@ class BlockLine(Value):
 
 
 class ContextBlock(Value):
-    """What ``get_context`` hands out: text for a prompt, and the memories in it.
+    """The result of ``get_context``: text for a prompt, and the memories in it.
 
     Attributes:
         text: empty where nothing is known.

@@ -28,7 +28,7 @@ class AgentTurn(EpisodeInput):
 
 
 class SessionPlace(Value):
-    """Where a conversation stands among all, the last one talked in first.
+    """The position of a conversation in the list, the last active one first.
 
     It stays this place when the conversation goes on: pages after it repeat nothing.
     """
@@ -72,7 +72,7 @@ class SessionInfo(SessionPlace):
 
 
 def turn_event(given: EpisodeInput, memory_id: str) -> Event:
-    """What is told of a stored turn.
+    """Return what is told of a stored turn.
 
     A ``UserTurn`` or ``AgentTurn`` says itself what it is. Of any other turn the role decides:
     ``user`` and ``human`` are persons, every other role is the name of an agent.
@@ -113,7 +113,7 @@ SILENT: Final = frozenset(("system", "tool", "function", "developer"))
 
 
 class Voice(StrEnum):
-    """Who speaks, and what may be made of it.
+    """A speaker, and what may be derived from what they say.
 
     PERSON: the own words are facts, and said again they strengthen. NAMED: a name alone; the own
     words are facts, but it may be an agent's that says what it was told, so it strengthens nothing.

@@ -1,4 +1,4 @@
-"""What a memory gets where nobody says otherwise."""
+"""The defaults of a memory."""
 
 from __future__ import annotations
 

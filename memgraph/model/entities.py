@@ -83,7 +83,7 @@ METADATA = "metadata_json"
 
 
 class MemoryTier(StrEnum):
-    """What happened, or what is known."""
+    """The kind of a memory: what happened, or what is known."""
 
     EPISODIC = "EpisodicMemory"
     SEMANTIC = "SemanticMemory"
@@ -118,7 +118,7 @@ class MemoryScope(StrEnum):
 
 
 class MemorySource(StrEnum):
-    """Who said it."""
+    """The origin of a memory: who said it."""
 
     USER = "UserSource"
     SYSTEM = "SystemSource"
@@ -208,7 +208,7 @@ class StoreRequest(Spoken):
 
 
 class ListRequest(Spoken):
-    """What is looked at: all that is visible, one tier of it, one scope of it.
+    """A request for a list: all that is visible, one tier, or one scope.
 
     ``session_id`` and ``project_id`` open a session and a project; without one, none is seen.
     """
@@ -227,7 +227,8 @@ class RetrieveRequest(ListRequest):
 
 
 class ForgetRequest(Spoken):
-    """What is to go: what meets every criterion, of ``cutoff_date``, ``scope`` and ``item_ids``.
+    """A request to forget what meets every criterion of ``cutoff_date``, ``scope`` and
+    ``item_ids``.
 
     Attributes:
         cutoff_date: goes what was stored before it; ISO 8601 or milliseconds.

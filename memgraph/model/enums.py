@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class MemoryKind(StrEnum):
-    """How a memory came to be: a raw turn, something known, or a thought about what is known."""
+    """The kind of a memory: a raw turn, a fact, or a reflection on facts."""
 
     EPISODE = "episode"
     FACT = "fact"
@@ -14,7 +14,7 @@ class MemoryKind(StrEnum):
 
     @property
     def id_prefix(self) -> str:
-        """What an id of this kind begins with."""
+        """Return what an id of this kind begins with."""
         return {"episode": "ep_", "fact": "fact_", "reflection": "ref_"}[self.value]
 
 
@@ -91,7 +91,7 @@ class CapturedBy(StrEnum):
 
 
 class ComparisonStage(StrEnum):
-    """Who is to compare a waiting fact next."""
+    """The stage of a waiting comparison: who makes it next."""
 
     RULES = "rules"
     MODEL = "model"
@@ -117,7 +117,7 @@ class EntityType(StrEnum):
 
 
 class Relation(StrEnum):
-    """How a later memory relates to an earlier one, as their comparison finds it."""
+    """The relation of a later memory to an earlier one, as their comparison finds it."""
 
     CONTRADICTS = "contradicts"
     UPDATES = "updates"
@@ -132,7 +132,7 @@ class IngestStatus(StrEnum):
 
 
 class JobName(StrEnum):
-    """What keeps a memory in order by itself, each on a schedule of its own."""
+    """A maintenance job, each on a schedule of its own."""
 
     ENRICHMENT = "enrichment"
     CONSOLIDATION = "consolidation"
@@ -163,7 +163,7 @@ class SourceName(StrEnum):
 
 
 class TrustTier(StrEnum):
-    """How far a source is trusted. A lower one replaces nothing that a higher one said."""
+    """The trust in a source. A lower one replaces nothing that a higher one said."""
 
     LOW = "low"
     STANDARD = "standard"

@@ -27,7 +27,7 @@ class Erasable(StrEnum):
 
 
 class ErasureTarget(Value):
-    """What is to be erased.
+    """The target of an erasure.
 
     Attributes:
         value: an id; of an entity its id or a name; of content the SHA-256 of a file's bytes.
@@ -66,7 +66,7 @@ def erasure_target(
 
 
 class ErasureRequest(Value):
-    """What is to be erased, and why.
+    """A request to erase, with its reason.
 
     Attributes:
         reason: journalled; it repeats nothing of the text.
@@ -114,7 +114,7 @@ class OtherCase(Value):
 
 
 class Residue(Value):
-    """What a scan of the orchestrator's folder found of the erased strings.
+    """The result of scanning the orchestrator's folder for the erased strings.
 
     Attributes:
         strings: how many strings were looked for; ``too_short`` say nothing of whose they are
@@ -146,7 +146,7 @@ class Signature(Value):
 
 
 class ErasurePreview(Value):
-    """What a dry run tells of texts; nothing of it stands in the report of an erasure.
+    """The preview of a dry run; none of its texts are in the report of an erasure.
 
     Attributes:
         note: that nothing was erased, and what erases it.
@@ -164,7 +164,7 @@ class ErasurePreview(Value):
 
 
 class ErasureReport(Value):
-    """What an erasure did. It holds ids, numbers and digests, nothing of what was erased.
+    """The report of an erasure: ids, numbers and digests, nothing of what was erased.
 
     Attributes:
         erasure_id: under which the journal tells of it.

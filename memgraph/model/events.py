@@ -1,4 +1,4 @@
-"""What happens in a memory, as typed events: small, without texts, each told under its topic.
+"""Events of a memory: small typed values without texts, each with its topic.
 
 An event says which session or memory it is about; whoever needs the text asks for the memory, and
 sees what it may see.

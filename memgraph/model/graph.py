@@ -252,7 +252,7 @@ class StalePage(Value):
 
 
 class Influence(Value):
-    """What a memory reached, as far as the reader may see it.
+    """The influence of a memory, as far as the reader may see it.
 
     Attributes:
         recalls: how many receipts name it, of the newest that are looked at.
@@ -313,7 +313,7 @@ class SuggestionReason(Value):
 
 
 class Suggestion(Value):
-    """How a contradiction might be decided; a person decides it.
+    """A suggestion for a contradiction; a person decides it.
 
     Attributes:
         winner_id: None: the evidence does not tell, or neither side can win.
@@ -395,7 +395,7 @@ class ConfidenceChange(Value):
 
 
 class Diff(Value):
-    """What happened after ``since`` until ``until``, as far as the reader may see; newest first.
+    """The changes after ``since`` until ``until``, as far as the reader may see; newest first.
 
     Attributes:
         learnt: facts and reflections that were stored; turns are only counted, as ``said``.

@@ -1,4 +1,4 @@
-"""What a memory reached, and what stood behind one or behind a run: for whoever audits."""
+"""The influence of a memory, and the grounds of a memory or a run, for auditors."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ class Impact(Value):
 
     @cached_property
     def own_hand_outs(self) -> tuple[HandOut, ...]:
-        """Those of the memory itself, as a case counts them."""
+        """Return the hand-outs of the memory itself, as a case counts them."""
         return tuple(each for each in self.hand_outs if self.memory_id in each.memory_ids)
 
     @cached_property
     def further_hand_outs(self) -> tuple[HandOut, ...]:
-        """Those in which it does not occur: of what was derived from it alone."""
+        """Return the hand-outs of memories derived from it, without it."""
         return tuple(each for each in self.hand_outs if self.memory_id not in each.memory_ids)
 
 
@@ -122,7 +122,7 @@ class SourceTurn(Value):
 
 
 class SourceLines(Value):
-    """What a memory was read from: lines of the file that is kept, or turns.
+    """The source lines of a memory: lines of the file that is kept, or turns.
 
     Attributes:
         state: ``kept``: the file is the one that was read, by its digest. ``changed``: it is not,

@@ -39,12 +39,12 @@ class RejectedItem(Value):
 
 
 def all_of(rejected: Iterable[RejectedItem]) -> int:
-    """How many items were rejected, also those that one entry tells of together."""
+    """Return how many items were rejected, also those that one entry tells of together."""
     return sum(each.count for each in rejected)
 
 
 class JobReport(Value):
-    """What a job did.
+    """The report of a job.
 
     ``counts``: what, how often. ``error_code`` and ``reason``: of one that was skipped or failed.
     """
@@ -108,12 +108,12 @@ class JobRun(Value):
 
     @property
     def failed(self) -> bool:
-        """Whether it did not come to its end."""
+        """Return True when it did not come to its end."""
         return self.state in (JobState.FAILED, JobState.ABANDONED)
 
 
 class JobPlan(Value):
-    """When a job is next due, and whether a moment has passed for which it did not run.
+    """The plan of a job: when it is due, and whether it missed a moment.
 
     ``overdue_since``: that moment. Both are None for a job without a schedule.
     """
@@ -138,7 +138,7 @@ class LastJob(Value):
 
 
 class Standing(Value):
-    """How one orchestrator stands.
+    """The state of one orchestrator.
 
     Attributes:
         status: ``disabled``: its database cannot be used, or its memory is switched off.
@@ -161,7 +161,7 @@ class Standing(Value):
 
 
 class Ready(Value):
-    """Whether the service can be used.
+    """The readiness of the service.
 
     Attributes:
         status: ``unusable``: the root is gone or cannot be written, and nothing works.
@@ -199,7 +199,7 @@ class EdgeNote(Value):
 
 
 class SessionReport(Value):
-    """What became of a session.
+    """The outcome of consolidating a session.
 
     Attributes:
         state: ``consolidated``: all of its turns were read. ``unchanged``: they had been before.
@@ -235,7 +235,7 @@ class SessionReport(Value):
 
     @property
     def counts(self) -> dict[str, int]:
-        """What a job adds up over its sessions."""
+        """Return what a job adds up over its sessions."""
         outcomes = [each.outcome for each in self.facts]
         kinds = [each.edge_type for each in self.edges]
         return {
@@ -274,7 +274,7 @@ class ExpiringMemory(Value):
 
 
 class ExpiringReport(Value):
-    """What will be retired until a moment if nobody uses it, the first to go first.
+    """The memories that expire until a moment unless they are used, the soonest first.
 
     Attributes:
         at, until: the time of the report and its end.
@@ -290,7 +290,7 @@ class ExpiringReport(Value):
 
 
 class Relevant(Value):
-    """What is known of a message before it is answered.
+    """The memories relevant to a message.
 
     Attributes:
         bundle: the facts that fit it, best first, none of them from the conversation itself.

@@ -66,7 +66,7 @@ class EventRow(SQLModel, table=True):
 
 
 class EventCursorRow(SQLModel, table=True):
-    """How far a named subscriber has come; ``attempts`` are those at the event after it."""
+    """The position of a named subscriber; ``attempts`` are those at the event after it."""
 
     __tablename__ = "event_cursors"
 
@@ -91,7 +91,7 @@ class EventFailureRow(SQLModel, table=True):
 
 
 class LeaseRow(SQLModel, table=True):
-    """Who alone may do something for a while; another takes it when it has expired."""
+    """A lease: its holder alone may do something until it expires."""
 
     __tablename__ = "leases"
 

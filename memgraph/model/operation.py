@@ -31,7 +31,7 @@ _ATTRIBUTE: Final = "__operation__"
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What is sent for a parameter, among the metadata of its annotation.
+    """The form in which a parameter is sent, among the metadata of its annotation.
 
     Attributes:
         type: of the value, with pydantic's constraints; None: the annotation's own.
@@ -91,7 +91,7 @@ class Because(Value):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is sent for a result, where that is not the result itself.
+    """The form in which a result is sent, where that is not the result itself.
 
     Attributes:
         type: the value that is sent.
@@ -204,7 +204,7 @@ class Operation:
 
     @cached_property
     def described(self) -> Mapping[str, str]:
-        """What the docstring says of parameters, by name."""
+        """Return what the docstring says of parameters, by name."""
         text = inspect.getdoc(self.function) or ""
         section = re.search(r"^Args:\n((?: +.*\n?|\n)+)", text, re.MULTILINE)
         found = (

@@ -1,4 +1,4 @@
-"""What is asked of recall, and the bundle that it hands out."""
+"""The request of a recall, and its result."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class RecallRequest(Value):
 
     @property
     def has_filters(self) -> bool:
-        """Whether anything but the reader's own view narrows the answer."""
+        """Return True when anything but the reader's own view narrows the answer."""
         return any(
             (
                 self.types,
@@ -199,7 +199,7 @@ class RecallItem(Value):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """How an answer came about, for its receipt: no part of the answer, and equal to any other.
+    """The account of an answer, for its receipt: no part of the answer, and equal to any other.
 
     Attributes:
         change_seq: the last journal entry that the snapshot held.
@@ -241,7 +241,7 @@ class Bundle(Value):
 
     @property
     def account(self) -> Account:
-        """How it came about; one that came over a wire has none."""
+        """Return how it came about; one that came over a wire has none."""
         return self._account
 
     def with_account(self, account: Account) -> Bundle:

@@ -1,4 +1,4 @@
-"""What was handed out and why, as it is kept: of recalls, of bulletins, and of what prompts got."""
+"""Receipts: what was handed out, and why, of recalls, bulletins and contexts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ReceiptItem:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What one reader was given. A field is None where it does not apply or is not known.
+    """A receipt of what one reader was given. None: it does not apply or is not known.
 
     Attributes:
         receipt_id: begins with ``rcl_``.
@@ -137,13 +137,13 @@ class Receipt:
 
 
 def did_without(degraded: Iterable[Degraded]) -> dict[str, list[str]]:
-    """What ``Receipt.asked`` tells of what an answer had to do without; nothing of nothing."""
+    """Return the entry of ``Receipt.asked`` for what an answer had to do without."""
     codes = [each.code for each in degraded]
     return {"degraded": codes} if codes else {}
 
 
 def said_of(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``Receipt.asked`` says that a field of its own says too."""
+    """Return what ``Receipt.asked`` says that a field of its own says too."""
     said = {name: asked[name] for name in ASKED_FOR if asked.get(name) is not None}
     # Of a recall it is a filter: whose memories are asked for, not who asks.
     talk = asked.get("conversation_id") or asked.get("exclude_session_id")
@@ -200,7 +200,7 @@ class StoredBulletin(BulletinEntry):
 
 
 class ReplayRequest(Value):
-    """What is to be asked once more. ``query``: where the receipt keeps its digest alone."""
+    """A request to replay a receipt. ``query``: where the receipt keeps its digest alone."""
 
     query: Query | None = None
 
@@ -216,7 +216,7 @@ class JournalEntry(Value):
 
 
 class Difference(Value):
-    """How one memory fares in a replay.
+    """The difference of one memory in a replay.
 
     Attributes:
         rank, rank_now: from 1; None: it is not among the items.

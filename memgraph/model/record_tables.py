@@ -32,7 +32,7 @@ class IngestFileRow(SQLModel, table=True):
 
 
 class IngestPartRow(SQLModel, table=True):
-    """What one transaction stored of a file that takes several; removed when the last one ends.
+    """A stored part of a file that takes several transactions; removed when the last one ends.
 
     ``plan`` names the parsed document that is being stored, ``done`` how many of its steps are.
     """
@@ -200,7 +200,7 @@ class AuditRow(SQLModel, table=True):
 
 
 class TableDigestRow(SQLModel, table=True):
-    """What the rows of a table came to when written last; see ``storage/table_digests``."""
+    """The digest of a table's rows at the last write; see ``store/table_digests``."""
 
     __tablename__ = "table_digests"
 

@@ -1,4 +1,4 @@
-"""What the service answers beside the library's own values: pages, lists and small notes."""
+"""Answers of the service beside the library's own values: pages, lists and small notes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OrchestratorList(Value):
 
 
 class Health(Value):
-    """Whether an orchestrator's memory works, as ``MemoryService.health`` tells it.
+    """The health of an orchestrator's memory, see ``MemoryService.health``.
 
     Attributes:
         degraded: codes of work that does not get done; of one that is ready.
@@ -51,7 +51,7 @@ class MemoryId(Value):
 
 
 class Remembered(MemoryId):
-    """What became of a memory, and what it was found to repeat, update or contradict.
+    """The outcome of a write, and what the memory repeats, updates or contradicts.
 
     ``reasons``: by id of each memory named here the evidence, in words. The lists are None where
     nothing was compared, or the key may not read.
@@ -97,7 +97,7 @@ class LatestReflection(Value):
 
 
 class Outcomes(Value):
-    """What became of each item of a batch, in its order."""
+    """The outcome of each item of a batch, in order."""
 
     outcomes: tuple[Outcome, ...]
 
@@ -134,7 +134,7 @@ class HeldItem(ContextItem):
 
 
 class TierPage(Value):
-    """What a task, a project or everybody holds, the newest first; ``count`` is all of it."""
+    """The items of a task, a project or the global tier, newest first; ``count`` is all of it."""
 
     tier: Tier
     scope_id: str | None
@@ -143,7 +143,7 @@ class TierPage(Value):
 
 
 class Forgotten(Value):
-    """What became of one memory that was to be forgotten.
+    """The outcome of forgetting one memory.
 
     ``code`` and ``message`` are those of the error for which it was not, else None.
     """
@@ -161,7 +161,7 @@ class ForgottenList(Value):
 
 
 class Counts(Value):
-    """How many memories the asker sees, by kind, type and status."""
+    """The numbers of visible memories, by kind, type and status."""
 
     kind: dict[MemoryKind, int] = Field(default_factory=dict)
     type: dict[MemoryType, int] = Field(default_factory=dict)
@@ -179,14 +179,14 @@ class Status(Value):
 
 
 class JobBoard(Value):
-    """When each job is due, and what ran, the latest first."""
+    """The schedule of the jobs, and their runs, the latest first."""
 
     plans: tuple[JobPlan, ...]
     runs: tuple[JobRun, ...]
 
 
 class JobEnded(Value):
-    """What a run did, or, of a rehearsal, what each session would give; the other is None."""
+    """The result of a run or of a rehearsal; the other is None."""
 
     runs: tuple[JobRun, ...] | None = None
     sessions: tuple[SessionReport, ...] | None = None
@@ -202,7 +202,7 @@ class AuditFinding(Value):
 
 
 class AuditReport(Value):
-    """What was checked and found, as ``Orchestrator.verify`` reports it; ``summary``: in a line."""
+    """The result of ``Orchestrator.verify``. ``summary``: in a line."""
 
     ok: bool
     summary: str
@@ -227,7 +227,7 @@ class Uploaded(Value):
 
 
 class IngestedFile(Value):
-    """What became of an uploaded or dropped file.
+    """The outcome of an uploaded or dropped file.
 
     Attributes:
         status: ``waiting``: it lies in the drop zone, or is being read. ``held``: it was begun ten

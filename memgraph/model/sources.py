@@ -28,7 +28,7 @@ SourceText = Annotated[str, StringConstraints(min_length=1, max_length=4 * MAX_N
 
 
 class TrustedSource(Value):
-    """What an operator said of a source.
+    """The trust that an operator assigned to a source.
 
     Attributes:
         name: a path (a file, or a folder with all below it), a conversation, a run, or the SHA-256
@@ -133,7 +133,7 @@ class Disputed(Value):
 
 
 class SourceRetraction(Value):
-    """What was taken back with a source, or would be.
+    """The result of retracting a source, or its preview.
 
     Each list is told up to ``MAX_TOLD``, the oldest memories first, and never names what the actor
     may not see; the numbers are whole.
@@ -163,7 +163,7 @@ class SourceRetraction(Value):
 
     @property
     def retracted(self) -> int:
-        """How many go."""
+        """Return the number of retracted memories."""
         return self.given + self.derived
 
 
@@ -181,7 +181,7 @@ class Restored(Told):
 
 
 class SourceRestoration(Value):
-    """What was brought back with a source, or would be.
+    """The result of restoring a source, or its preview.
 
     Each list is told up to ``MAX_TOLD``, the oldest memories first, and never names what the actor
     may not see; the numbers are whole.
@@ -253,7 +253,7 @@ class Document(Value):
 
 
 class DocumentOutcome(Value):
-    """What became of a document.
+    """The outcome of a document.
 
     ``outcome`` is ``duplicate`` when this content was stored before: then ``manifest`` is what was
     recorded that time and nothing was written. ``begun``: it was stopped between two parts, and

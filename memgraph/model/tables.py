@@ -152,7 +152,7 @@ class RevisionRow(SQLModel, table=True):
 
 
 class EdgeRevisionRow(SQLModel, table=True):
-    """How an edge was until ``until``: whether it was partial, and how it was resolved."""
+    """A former state of an edge, until ``until``: whether it was partial, and its resolution."""
 
     __tablename__ = "memory_edge_revisions"
     __table_args__ = (
@@ -170,7 +170,7 @@ class EdgeRevisionRow(SQLModel, table=True):
 
 
 class SourceTrustRow(SQLModel, table=True):
-    """What an operator said of a source: how far it is trusted, and how much it may store."""
+    """The trust that an operator assigned to a source, and its quota."""
 
     __tablename__ = "source_trust"
     __table_args__ = (sa.CheckConstraint("max_memories >= 0", name="max_memories"),)

@@ -26,7 +26,7 @@ MAX_REFERENCES = 64
 
 
 class TurnWarning(Value):
-    """What a turn had to do without. ``code`` is stable, ``text`` is for people.
+    """A warning of a turn. ``code`` is stable, ``text`` is for people.
 
     Codes: ``memory.slow`` (the deadline passed), ``memory.full`` (too much waits already),
     ``memory.failed`` (a part of it broke), ``memory.closed``, ``access.denied``,
@@ -40,7 +40,7 @@ class TurnWarning(Value):
 
 
 class Warned(Value):
-    """What a hook gives: with ``warnings`` of what it had to do without."""
+    """A result with ``warnings`` of what a hook had to do without."""
 
     warnings: tuple[TurnWarning, ...] = ()
 
@@ -51,7 +51,7 @@ class Warned(Value):
 
 
 class StepContext(Warned):
-    """What a workflow step's prompt gets of the memory.
+    """The context of a workflow step.
 
     Attributes:
         bulletin: Markdown; the last good one or empty where ``bulletin_warning`` says so.
@@ -69,7 +69,7 @@ class StepContext(Warned):
 
 
 class TurnContext(StepContext):
-    """What a message gets of the memory, and whether it was kept.
+    """The context of a message, and whether the message was kept.
 
     ``episode_id``: of the stored message; None: not stored until now, see ``warnings``.
     """
@@ -78,7 +78,7 @@ class TurnContext(StepContext):
 
     @property
     def acknowledged(self) -> bool:
-        """Whether the message is stored durably."""
+        """Return True when the message is stored durably."""
         return self.episode_id is not None
 
 
@@ -95,7 +95,7 @@ class Rejected(Value):
 
 
 class Written(Warned):
-    """What became of outputs, turns or findings.
+    """The outcome of writing outputs, turns or findings.
 
     Attributes:
         memory_ids: of what was stored and of what was there already, in order.
@@ -129,7 +129,7 @@ class EvidenceItem(Value):
 
 
 class Evidence(Warned):
-    """What the memory knows of a question, bounded, with where every part comes from.
+    """The evidence for a question, bounded, with the source of every part.
 
     Attributes:
         items: ``max_nodes`` at most; what was asked for first, then what answers, then neighbours.
@@ -162,7 +162,7 @@ class Evidence(Warned):
 
 
 class Finding(Value):
-    """What a diagnosis found.
+    """A finding of a diagnosis.
 
     Attributes:
         caused_by: ids of the memories that brought it about; None: those that the evidence names
@@ -179,7 +179,7 @@ class Finding(Value):
 
 
 class TaskEnded(Warned):
-    """What became of a task.
+    """The outcome of a task.
 
     Attributes:
         promoted: the id of the new memory by that of the task's own.

@@ -1,4 +1,4 @@
-"""What comes in and what is handed out. Inputs are validated here, once, for every surface.
+"""Inputs and results. Inputs are validated here, once, for every surface.
 
 Times are milliseconds since 1970 (UTC) inside and ISO 8601 in JSON; inputs take either.
 """
@@ -110,7 +110,7 @@ ValueT = TypeVar("ValueT", bound=Value)
 
 
 class Source(Value):
-    """Where a memory came from."""
+    """The source of a memory."""
 
     source_type: SourceType = SourceType.MANUAL
     source_path: Name | None = None
@@ -330,7 +330,7 @@ class StatusPeriod(Value):
 
 
 class Outcome(Value):
-    """What became of one item of a write, in the order of the items.
+    """The outcome of one item of a write, in the order of the items.
 
     A ``duplicate`` has the id of the one that was there. ``code`` and ``message`` are those of the
     error for which the item was rejected. An edge that is stored, or was there, has the code
@@ -365,7 +365,7 @@ class Outcome(Value):
 
 
 class Change(Value):
-    """Who changes something, and why: what the journal and the status history keep of it."""
+    """The actor of a change and its reason, for the journal and the status history."""
 
     actor: Name
     reason: Reason = ""

@@ -1,4 +1,4 @@
-"""How two statements about one thing relate: the same, an update, or a contradiction.
+"""Relate two statements about one subject: duplicate, update or contradiction.
 
 ``compare`` holds the rules. They are not imported here: who reads a quotation (``statement``), as
 every recall does, loads none of them.

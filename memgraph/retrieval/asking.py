@@ -1,4 +1,4 @@
-"""What is done with a request before a snapshot is opened: its reader, its words, its vector."""
+"""Prepare a request before a snapshot is opened: its reader, its words, its vector."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def prepared(
     embed: Embed | None,
     name_keys: NameKeys | None,
 ) -> Prepared:
-    """What `recall` does before it opens a snapshot; ``embed``, ``name_keys``: as there.
+    """Return what `recall` does before it opens a snapshot; ``embed``, ``name_keys``: as there.
 
     "Last week" is the one before ``now_ms``, or before the time that the request asks of.
     """
@@ -64,7 +64,7 @@ def prepared(
 def narrowed(
     request: RecallRequest, viewer: Viewer, now_ms: int, then: Then | None = None
 ) -> Narrowing:
-    """What a request may find, or, where it is asked once more as of ``then``, could find.
+    """Return what a request may find, or, where it is asked once more as of ``then``, could find.
 
     Raises AccessDenied: it reaches further than ``viewer``.
     """

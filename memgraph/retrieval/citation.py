@@ -1,4 +1,4 @@
-"""Where a memory comes from, said in one line."""
+"""Cite the source of a memory in one line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memgraph.model.values import Memory, StoredSource
 
 
 def citation(memory: Memory, source: StoredSource) -> str:
-    """Where a memory comes from, in one line for people; of a file, the whole path."""
+    """Return where a memory comes from, in one line for people; of a file, the whole path."""
     if source.source_path is not None:
         return _within(source.source_path, source)
     parts = [str(source.source_type)]

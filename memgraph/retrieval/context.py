@@ -142,12 +142,12 @@ class Pool:
 
     @cached_property
     def layout(self) -> _Layout:
-        """Who stands beside whom."""
+        """Return the neighbours of each candidate."""
         return _Layout(self.candidates)
 
     @cached_property
     def roles(self) -> _Roles:
-        """Who says what."""
+        """Return the speaker of each candidate."""
         return _Roles(self.candidates)
 
 
@@ -196,7 +196,9 @@ def relevance(pool: Pool, terms: Terms) -> Floats:
 
 
 def _said(pool: Pool, terms: Terms) -> NDArray[np.bool_]:
-    """Which of the terms each candidate says; a speaker's name is said by all of the speaker's."""
+    """Return which of the terms each candidate says; a speaker's name is said by all of the
+    speaker's.
+    """
     speakers = ({stem(name) for name in _names(role)} for role in pool.roles.names)
     named = [[float(one in names) for one in terms.stems] for names in speakers]
     said: NDArray[np.bool_] = pool.texts.counts(terms.stems) + pool.roles.of_each(named) > 0.0
@@ -222,7 +224,7 @@ def features(pool: Pool, question: Question, terms: Terms) -> dict[str, Floats]:
 
 
 class _Layout:
-    """Who stands beside whom: neighbours by session and sequence, sessions as groups."""
+    """The neighbours of turns by session and sequence, and the sessions as groups."""
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self._n = len(candidates)

@@ -1,4 +1,4 @@
-"""What a recall reads off the graph around its candidates: open contradictions, stale grounds."""
+"""Read the graph around a recall's candidates: open contradictions, stale grounds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_LINKS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How candidates stand in the graph.
+    """The state of candidates in the graph.
 
     Attributes:
         conflicts: the unresolved contradictions with active memories.
@@ -33,11 +33,11 @@ class Standing:
 
     @property
     def is_apart(self) -> bool:
-        """Whether nothing has to stand beside any of them."""
+        """Return True when nothing has to stand beside any of them."""
         return self.conflicts.graph is None and not self.amended_by
 
     def __or__(self, more: Standing) -> Standing:
-        """How these and more candidates stand."""
+        """Return the state of these and more candidates."""
         return Standing(
             self.conflicts | more.conflicts,
             self.stale | more.stale,

@@ -47,7 +47,7 @@ LINK_SHARE, SUCCESSOR_SHARE = 0.5, 0.9
 
 @dataclass(slots=True)
 class Legs:
-    """What the legs found: candidates by key, and the ranked keys of every leg.
+    """The results of the legs: candidates by key, and the ranked keys of every leg.
 
     Attributes:
         first: what every leg found best, be it a superseded memory.
@@ -165,7 +165,7 @@ class Search:
         return legs
 
     def _graph(self, legs: Legs) -> None:
-        """What is joined by edges to the best candidates so far: the sum of weight / (k + rank)."""
+        """Add the neighbours of the best candidates, by the sum of weight / (k + rank)."""
         fused = reciprocal_rank_fusion(legs.ranked, self.settings.rrf_k)[:SEEDS]
         seeds = {legs.candidates[each.id].memory_id: each.id for each in fused}
         steps = graph.strongest_neighbours(
@@ -277,7 +277,7 @@ class Search:
         return recall.by_entities(self.snapshot, keys, MAX_MENTIONS, narrowing, limit)
 
     def _succession(self, legs: Legs) -> None:
-        """What replaced the superseded ones that were found, in their order."""
+        """Add the successors of superseded candidates, in their order."""
         ends = self._successors(list(legs.replaced.values()))
         wanted = dict.fromkeys(one for at in ends.values() for one in at)
         found = [

@@ -1,4 +1,4 @@
-"""What a question says: its terms, what kind of answer it asks for, the times it names.
+"""Read a question: its terms, the kind of answer it asks for, the times it names.
 
 Any text in, plain values out; nothing of it reaches SQL unquoted.
 """

@@ -1,4 +1,4 @@
-"""What becomes of a candidate's fused score: its modifiers, by how it stands and what it is."""
+"""Rate candidates: modifiers of the fused score, by state and features."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Rated(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """How the candidates of one recall are rated.
+    """The rating of the candidates of one recall.
 
     Attributes:
         at: the time of the answer, milliseconds.

@@ -194,7 +194,7 @@ class _Found:
 
 @dataclass(slots=True)
 class _Origins:
-    """Where candidates came from.
+    """The origins of candidates.
 
     Attributes:
         low: keys of those of low trust.
@@ -407,7 +407,7 @@ class _Answer:
 
     @property
     def _asks_of_earlier(self) -> bool:
-        """Whether ranks may differ from those of the time that is asked for."""
+        """Return True when ranks may differ from those of the time that is asked for."""
         as_of = self.request.as_of
         return bool(self.request.query.strip()) and as_of is not None and as_of < self.now_ms
 

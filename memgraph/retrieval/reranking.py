@@ -27,7 +27,7 @@ COMPANIONS = 20
 
 
 def widened(request: RecallRequest, top_n: int, candidates: int) -> RecallRequest:
-    """What to recall, so that there is something to choose from: more memories, at any cost."""
+    """Return a request for more memories, so that the reranker has a choice."""
     wide = min(max(top_n, candidates) + COMPANIONS, MAX_TOP_N)
     return request.model_copy(update={"top_n": wide, "token_budget": None})
 
@@ -122,7 +122,9 @@ def _in_order(
     rrf_k: int,
     weight: float,
 ) -> list[RecallItem]:
-    """What earned a place, by its new score; what was withheld stays where its old one put it."""
+    """Return what earned a place, by its new score; what was withheld stays where its old one put
+    it.
+    """
     before = sorted((item for item in items if item.brought_by is None), key=_place)
     after = iter(
         sorted(
@@ -204,7 +206,7 @@ def _conflicts(there: Mapping[str, RecallItem]) -> Conflicts:
 
 
 def _amendments(edges: Sequence[Edge], places: Mapping[str, int]) -> dict[str, list[str]]:
-    """What amended a memory, of what has a place."""
+    """Return what amended a memory, of what has a place."""
     found: dict[str, list[str]] = {}
     for edge in edges:
         # A classifier's guess weighs less, and moves nothing.
@@ -215,7 +217,7 @@ def _amendments(edges: Sequence[Edge], places: Mapping[str, int]) -> dict[str, l
 
 
 def _replaced(edges: Sequence[Edge]) -> dict[str, list[str]]:
-    """What a memory replaced as a whole."""
+    """Return what a memory replaced as a whole."""
     found: dict[str, list[str]] = {}
     for edge in edges:
         if edge.edge_type is EdgeType.UPDATES and not edge.partial:

@@ -31,7 +31,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What is known of one text.
+    """One text with its words.
 
     Attributes:
         words: its words, folded, each between blanks, in UTF-8.

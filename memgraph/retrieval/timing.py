@@ -1,4 +1,4 @@
-"""How long the parts of a recall take, told to whoever wants to know."""
+"""Time the parts of a recall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a principal may do, and what it may see. Pure: the time is passed in."""
+"""Permissions and views of a principal. Pure: the time is passed in."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ def moment_ms(text: str, *, now_ms: int) -> int:
 
 
 def grants(granted: tuple[str, ...], name: str) -> bool:
-    """Whether a name is among what was granted."""
+    """Return True when a name is among what was granted."""
     return ANY in granted or name in granted
 
 
 def sees_everything(principal: Principal) -> bool:
-    """Whether nothing in an orchestrator is hidden from it, so that it may have a copy."""
+    """Return True when nothing in an orchestrator is hidden from it, so that it may have a copy."""
     return (
         principal.clearance.level == max(each.level for each in type(principal.clearance))
         and ANY in principal.project_ids
@@ -105,13 +105,13 @@ def sees_everything(principal: Principal) -> bool:
 
 
 def sees_whole(principal: Principal, viewer: Viewer) -> bool:
-    """Whether nothing is hidden from a principal, and no less than that was asked for."""
+    """Return True when nothing is hidden from a principal, and no less than that was asked for."""
     narrowed = viewer.clearance is not principal.clearance or viewer.agent_id is not None
     return sees_everything(principal) and not narrowed
 
 
 def viewer_of(principal: Principal, narrowing: Narrowing) -> Viewer:
-    """What one request of a principal may see, and the only places where it may write.
+    """Return what one request of a principal may see, and the only places where it may write.
 
     Raises:
         AccessDenied: it asks for more than was granted; ``details["field"]`` says where.
@@ -153,7 +153,7 @@ ASKED_CHARS: Final = 500
 
 
 def question_about(memory: Memory) -> str:
-    """Whether a project's memory is to be everybody's; its text is cut after `ASKED_CHARS`."""
+    """Return the question to an operator about a promotion; the text is cut to `ASKED_CHARS`."""
     text = memory.content[:ASKED_CHARS] + ("…" if len(memory.content) > ASKED_CHARS else "")
     return (
         f"Promote to global {memory.type.value.lower()}: {text!r}"

@@ -232,7 +232,7 @@ def _begun_by(bare: str, following: Sequence[str]) -> str:
 def _listed(
     lines: Sequence[str], first: int, known: Callable[[str], bool] | None
 ) -> frozenset[int]:
-    """Which of the lines that begin with ``- ``, from ``first`` on, are memories."""
+    """Return which of the lines that begin with ``- ``, from ``first`` on, are memories."""
     items = list(
         takewhile(lambda place: lines[place].lstrip().startswith("- "), range(first, len(lines)))
     )
@@ -245,7 +245,7 @@ def _listed(
 
 
 def _belongs(line: str, bare: str, state: str) -> bool:
-    """Whether a line that is not blank goes on with a listing."""
+    """Return True when a line that is not blank goes on with a listing."""
     if state in ("bulletin", "sections"):
         return _CITED_ITEM.match(bare) is not None or (state == "bulletin" and bare == INTRO)
     # Under its heading an entry stands three columns in.

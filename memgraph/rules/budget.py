@@ -29,7 +29,7 @@ _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True, slots=True)
 class Selection(Generic[Id]):
-    """What fits a budget.
+    """A selection that fits a budget.
 
     Attributes:
         chosen: ids in rank order.
@@ -103,7 +103,7 @@ Mates = Mapping[str, Collection[str]]
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What was taken.
+    """An allocation of items.
 
     Attributes:
         shares: tokens that each tier was given at first; together within the budget.
@@ -158,7 +158,8 @@ def divided(budget: int, weights: Mapping[Tier, float]) -> dict[Tier, int]:
 def reached(
     wanted: Mapping[Tier, int], budget: int, weights: Mapping[Tier, float]
 ) -> dict[Tier, int]:
-    """What each tier can have: its share, as far as it wants it, and its part of what others leave.
+    """Return what each tier can have: its share, as far as it wants it, and its part of what others
+    leave.
 
     Together never above the budget, and all of it where they want as much; never less than the
     smaller of a tier's share and what it wants.
@@ -192,7 +193,7 @@ def allocated(
     together: Mates | None = None,
     first: Mapping[Tier, int] | None = None,
 ) -> Allocation:
-    """What is taken of some tiers within one budget.
+    """Return what is taken of some tiers within one budget.
 
     No tier loses to another what its own share can hold, and nothing is left out that would still
     fit. A tier of weight 0 takes nothing.
@@ -242,7 +243,7 @@ class _Choice:
         return sum([self.costs[one] for one in ids])
 
     def fitting(self, wanted: Sequence[str], room: int, taken: Collection[str]) -> set[str]:
-        """What is newly taken of some ids, best first, within some tokens."""
+        """Return what is newly taken of some ids, best first, within some tokens."""
         held = set(taken)
         for one in wanted:
             if one in held:
@@ -272,7 +273,7 @@ def _handed_on(
     budget: int,
     taken: Collection[str],
 ) -> set[str]:
-    """What is taken of what is left, in one round; empty: nothing fits any more."""
+    """Return what is taken of what is left, in one round; empty: nothing fits any more."""
     rest = budget - choice.cost(taken)
     hungry = {tier: weights[tier] for tier in Tier if choice.any_fits(wanted[tier], rest, taken)}
     found: set[str] = set()

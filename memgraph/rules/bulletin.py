@@ -139,7 +139,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Bulletin:
-    """What was chosen.
+    """A bulletin: the chosen lines.
 
     Attributes:
         lines: every section, its chosen lines in the order given.
@@ -216,7 +216,7 @@ def _citations(line: Line, cite: Callable[[str], str]) -> str:
 
 
 def stands_alone(text: str) -> bool:
-    """Whether words of a file tell something without what stood around them.
+    """Return True when words of a file tell something without what stood around them.
 
     Left out are bare titles, links, fields, list items that weigh an option ("Good, because …"),
     blanks of a template, and what is no sentence of at least four words.

@@ -145,7 +145,7 @@ class Ground(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SideFacts:
-    """What is weighed of one side.
+    """The facts about one side that are weighed.
 
     Attributes:
         said_at: when it was so, milliseconds.
@@ -176,7 +176,7 @@ class Weighed(NamedTuple):
 
 
 class Suggested(NamedTuple):
-    """What the reasons come to.
+    """A suggestion, with its reasons added up.
 
     Attributes:
         winner_id: None: neither is suggested.
@@ -205,7 +205,7 @@ def suggest(one: SideFacts, other: SideFacts) -> Suggested:
 
 
 def _reasons(side: SideFacts, other: SideFacts) -> Iterator[Weighed]:
-    """What speaks for ``side``."""
+    """Return what speaks for ``side``."""
     for ground, weight in (
         (Ground.CONFIRMED, _CONFIRMED * (side.confirmed and not other.confirmed)),
         (Ground.OTHER_ENDED, _ENDED * (side.active and not other.active)),

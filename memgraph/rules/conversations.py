@@ -25,7 +25,7 @@ class SessionState(StrEnum):
 
 @dataclass(slots=True)
 class Course:
-    """What a batch of turns does to sessions.
+    """The effect of a batch of turns on sessions.
 
     Attributes:
         completes: for each turn, the sessions that it completes, in the order they opened.
@@ -127,7 +127,7 @@ def parts_of(entry: Entry) -> list[Part]:
 
 
 def part_place(attributes: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Which part of how many an episode holds; None: it holds no part of an entry."""
+    """Return which part of how many an episode holds; None: it holds no part of an entry."""
     match attributes.get(ATTRIBUTE):
         case {"part": int(place), "of": int(count), "said": bool(), "record": str()}:
             return place, count
@@ -190,12 +190,12 @@ MOST_PARKED = 10_000
 
 
 def pause_ms(attempts: int) -> int:
-    """How long to wait after so many attempts: 1 s, 5 s, 25 s, 2 min, 10 min."""
+    """Return how long to wait after so many attempts: 1 s, 5 s, 25 s, 2 min, 10 min."""
     return int(FIRST_PAUSE_MS * GROWTH ** (max(attempts, 1) - 1))
 
 
 def gives_up(attempts: int) -> bool:
-    """Whether an event that was tried so often is put aside."""
+    """Return True when an event that was tried so often is put aside."""
     return attempts >= MOST_ATTEMPTS
 
 

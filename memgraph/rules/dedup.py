@@ -1,4 +1,4 @@
-"""When two texts say the same. Two levels: equal content, and nearly equal words.
+"""Compare texts at two levels: equal content, and nearly equal words.
 
 Equal content lets a write be answered with ``duplicate`` and its text be dropped, so it is strict:
 only canonical Unicode forms (NFC) and white space are evened out. Case and compatibility forms
@@ -63,7 +63,7 @@ def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
 
 
 def compare(left: str, right: str, threshold: float = JACCARD_THRESHOLD) -> Sameness:
-    """How alike two texts are.
+    """Return how alike two texts are.
 
     NEAR asks for a word overlap of at least ``threshold``, and for the same numbers and
     negations: "the limit is 10" and "the limit is not 20" overlap well and say different things.
@@ -78,7 +78,7 @@ def compare(left: str, right: str, threshold: float = JACCARD_THRESHOLD) -> Same
 
 
 def same_weights(left: str, right: str) -> bool:
-    """Whether two texts hold the same numbers and negations, whatever else they say."""
+    """Return True when two texts hold the same numbers and negations, whatever else they say."""
     return not any(_weighs(word) for word in word_set(left) ^ word_set(right))
 
 

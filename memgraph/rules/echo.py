@@ -1,4 +1,4 @@
-"""Which texts are an echo of what the memory handed out. Lines are told by a normal form's hash.
+"""Find echoes of what the memory handed out. Lines are identified by a hash of their normal form.
 
 What a memory says comes back: an agent repeats it, a user pastes it. Taken for a source it would
 make its own ground firmer with every round. Equal lines are an echo whoever says them; other
@@ -109,7 +109,7 @@ class EchoReason(StrEnum):
 
 
 def is_agent(source_role: str | None) -> bool:
-    """Whether a speaker may be a machine: whoever is not ``user`` or ``human``.
+    """Return True when a speaker may be a machine: whoever is not ``user`` or ``human``.
 
     A name alone may be an agent's, which says again what it was told. Callers that know of a
     person by another name give ``heard_role``.
@@ -125,7 +125,7 @@ def heard_role(source_role: str | None, told_as: str | None) -> str | None:
 
 
 def known_echo(voice: Voice) -> EchoReason | None:
-    """Whether a statement that repeats a stored memory adds no support to it.
+    """Return the reason why a repeated statement adds no support; None: it adds some.
 
     Only a person's does: an agent that says again what is remembered adds nothing, however it came
     to know it, so a receipt that was lost lets no echo in.
@@ -171,7 +171,7 @@ def without_lead_in(text: str) -> str:
 
 
 def says_enough(form: str) -> bool:
-    """Whether a normal form is long enough to be told by its hash."""
+    """Return True when a normal form is long enough to be told by its hash."""
     if len(_UNSPACED.findall(form)) >= MIN_UNSPACED_CHARS:
         return True
     words = [word for word in _WORD.findall(form) if not word.isnumeric()]
@@ -186,7 +186,7 @@ def form_hash(form: str) -> int:
 
 @lru_cache(maxsize=128)
 def line_hashes(text: str) -> frozenset[int]:
-    """What a handed-out text is known by: each of its lines, each sentence of them.
+    """Return what a handed-out text is known by: each of its lines, each sentence of them.
 
     A line of the bulletin also by the memory's own text in it.
     """
@@ -232,7 +232,9 @@ def _goes_on(before: str, line: str) -> bool:
 
 
 def inner_texts(line: str) -> tuple[str, ...]:
-    """What a line says without marks and citations, and without what a bulletin says before it."""
+    """Return what a line says without marks and citations, and without what a bulletin says before
+    it.
+    """
     return tuple(map(normal_marks, _inner(line))) or (normal_marks(line),)
 
 
@@ -315,7 +317,7 @@ CALENDAR = frozenset(_CALENDAR_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What a sentence is made of.
+    """The words of a sentence.
 
     Attributes:
         order: stems of its content words, in order.
@@ -403,7 +405,7 @@ class Words:
         return found
 
     def says_nothing_new(self, said: str, text: str) -> bool:
-        """Whether a clause is covered by one sentence, or a clause of one, of a text."""
+        """Return True when a clause is covered by one sentence, or a clause of one, of a text."""
         wording = self.wording(said)
         # Most sentences lack one of its words: they need not be taken apart.
         begins = [_begin(stem) for stem in set(wording.order) if stem.isascii()]
@@ -429,12 +431,12 @@ def _sentences(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _begin(stem: str) -> str:
-    """How every word with a stem begins: cutting it changes its last two letters at most."""
+    """Return the prefix of all words of a stem; stemming changes the last two letters."""
     return stem[: max(len(stem) - 2, 1)]
 
 
 def covered(said: Wording, text: Wording) -> bool:
-    """Whether ``said`` holds nothing that ``text`` does not; both are single statements."""
+    """Return True when ``text`` says all of ``said``; both are single statements."""
     content = set(said.order)
     if len(content) < MIN_CONTENT or not content <= set(text.order):
         return False
@@ -464,7 +466,7 @@ def _of(names: frozenset[str] | set[str], order: tuple[str, ...]) -> list[str]:
 
 
 def _same_subject(content: set[str], text: Wording) -> bool:
-    """What the text speaks of first is named too, or it is a name that a pronoun stands for."""
+    """Return True when the text names its subject, or a pronoun in it stands for that name."""
     for word in text.order:
         if word in content:
             return True

@@ -1,4 +1,4 @@
-"""What of a text is looked for after it was erased, and what takes its place. Pure."""
+"""Find and replace erased texts. Pure."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def strings_of(texts: Iterable[str], words: Iterable[str] = ()) -> list[str]:
 
 
 def unsought(texts: Iterable[str], strings: Iterable[str]) -> int:
-    """How many texts are not looked for as a whole: they say nothing of whose they are."""
+    """Return how many texts are not looked for as a whole: they say nothing of whose they are."""
     return len({each.strip() for each in texts} - {"", *strings})
 
 
@@ -89,7 +89,7 @@ def _is_phrase(text: str) -> bool:
 
 
 def is_long(text: str) -> bool:
-    """Whether a string is told from others in any case of its letters, as no name is."""
+    """Return True when a string is told from others in any case of its letters, as no name is."""
     return " " in text.strip() and (len(text) >= LONG or len(text.split()) >= LONG_WORDS)
 
 
@@ -154,7 +154,7 @@ def _scrubbed(value: Any, scrub: Scrub) -> Any:
 
 
 def is_redacted(details: Mapping[str, Any]) -> bool:
-    """Whether details say that something was taken out of them."""
+    """Return True when details say that something was taken out of them."""
     return details.get(ERASED) is True
 
 
@@ -194,5 +194,5 @@ def without_notes(reason: str, erased: Collection[str], notes: Collection[str]) 
 
 
 def stands_without(grounds: Collection[int], gone: Collection[int]) -> bool:
-    """Whether a memory that was derived from several rests on one that is not erased."""
+    """Return True when a memory that was derived from several rests on one that is not erased."""
     return not set(grounds) <= set(gone)

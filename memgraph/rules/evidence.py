@@ -1,4 +1,4 @@
-"""How much a memory gains by being said again: from independent sources, and from no other.
+"""Confidence by repetition: independent sources add to it, others do not.
 
 The confidence of a memory with n independent sources is ``C - (C - base) x k^(n-1) x r^m``: each
 further one takes away the same share of what is missing to a ceiling C below certainty. That is the
@@ -29,7 +29,7 @@ MAX_AGAIN = 3
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What tells one source from another: a conversation, a file, a run of a workflow.
+    """The origin of a statement: a conversation, a file, or a run of a workflow.
 
     Attributes:
         speakers: who said it there; empty: a source in which nobody speaks.
@@ -65,12 +65,12 @@ class Support(NamedTuple):
 
     @property
     def share_kept(self) -> float:
-        """What these leave of the distance to the ceiling, above 0 and at most 1."""
+        """Return what these leave of the distance to the ceiling, above 0 and at most 1."""
         return float(SHARE_KEPT ** (self.sources - 1) * AGAIN_KEPT**self.again)
 
 
 def support_of(own: Iterable[Origin], supports: Iterable[Origin]) -> Support:
-    """What the sources of a memory come to.
+    """Return what the sources of a memory come to.
 
     Args:
         own: where the memory came from: its source, the session in which it was said.
@@ -96,14 +96,14 @@ def support_of(own: Iterable[Origin], supports: Iterable[Origin]) -> Support:
 
 
 def independent_sources(own: Iterable[Origin], supports: Iterable[Origin]) -> int:
-    """How many independent sources say it, the memory's own included; see ``support_of``."""
+    """Return how many independent sources say it, the memory's own included; see ``support_of``."""
     return support_of(own, supports).sources
 
 
 def stands_without(
     own: Iterable[Origin], supports: Iterable[Origin], gone: Callable[[Origin], bool]
 ) -> bool:
-    """Whether a memory is said somewhere else, too, once its own source is given up.
+    """Return True when a memory is said somewhere else, too, once its own source is given up.
 
     Args:
         own: see ``support_of``; given up as a whole.
@@ -159,7 +159,7 @@ def regained(confidence: float, before: float, after: float) -> float:
 
 
 class _Known:
-    """What of the sources so far tells whether another is one of them."""
+    """The known origins, to tell whether another is one of them."""
 
     def __init__(self) -> None:
         self.keys: set[tuple[str, str]] = set()
@@ -237,7 +237,7 @@ def broken_paths(
 
 
 def leading_to(bases: Iterable[Step], grounds: Collection[str]) -> list[Step]:
-    """Those by way of which, over any number of steps, one of the grounds is reached; pure.
+    """Return those by way of which, over any number of steps, one of the grounds is reached; pure.
 
     Args:
         bases: tuples that begin as ``Basis`` does, with the dependent and the ground.

@@ -81,7 +81,7 @@ class Term:
     path: tuple[str, ...] = ()
 
     def holds(self, item: ContextItem) -> bool:
-        """Whether an item meets it."""
+        """Return True when an item meets it."""
         value = self._value(item)
         if self.operator is Operator.EQ:
             return same(value, self.operand)
@@ -150,7 +150,7 @@ def parse_limit(limit: int) -> int:
 
 
 def matches(item: ContextItem, terms: Iterable[Term]) -> bool:
-    """Whether an item meets all conditions."""
+    """Return True when an item meets all conditions."""
     return all(each.holds(item) for each in terms)
 
 
@@ -208,7 +208,7 @@ def _conditions(name: str, field: str, wanted: Any) -> list[tuple[Operator, Any]
 
 
 def _operand(name: str, field: str, operator_: Operator, operand: Any) -> Any:
-    """What is compared with. Raises InvalidInput."""
+    """Return what is compared with. Raises InvalidInput."""
     if operator_ in _ORDERING:
         if field == "tags":
             raise _wrong(name, f"a list has no order for {operator_}")
@@ -278,7 +278,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _comparable(left: Any, right: Any) -> bool:
-    """Whether one may be greater than the other: two numbers, or two texts."""
+    """Return True when one may be greater than the other: two numbers, or two texts."""
     if isinstance(left, str) and isinstance(right, str):
         return True
     return _is_number(left) and _is_number(right)

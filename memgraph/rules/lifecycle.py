@@ -29,7 +29,7 @@ DISMISSED: Final = "dismissed"
 
 
 class Action(StrEnum):
-    """What is done to a memory's status. Only RESTORE brings a retracted memory back."""
+    """An action on a memory's status. Only RESTORE brings a retracted memory back."""
 
     SUPERSEDE = "supersede"
     REACTIVATE = "reactivate"
@@ -48,7 +48,7 @@ _TRANSITIONS: Mapping[tuple[MemoryStatus, Action], MemoryStatus] = {
 
 @dataclass(frozen=True, slots=True)
 class MemoryState:
-    """What the rules need to know of a memory.
+    """The state of a memory, for the rules.
 
     Attributes:
         confidence: the stored base, 0..1.
@@ -92,7 +92,7 @@ class SupersessionPlan:
 
 @dataclass(frozen=True, slots=True)
 class ResolutionRecord:
-    """What a resolved Contradicts edge keeps in ``resolution``, enough to take it back.
+    """The ``resolution`` of a resolved Contradicts edge, enough to take it back.
 
     Attributes:
         loser_prior_status: the loser's status before any resolution that now stands against it.
@@ -133,17 +133,17 @@ class ResolutionRecord:
 
 
 def dismissal(*, reason: str, actor: str) -> dict[str, Any]:
-    """What a Contradicts edge keeps in ``resolution`` once somebody said that it is none."""
+    """Return what a Contradicts edge keeps in ``resolution`` once somebody said that it is none."""
     return {"outcome": DISMISSED, "reason": reason, "actor": actor}
 
 
 def is_dismissed(resolution: Mapping[str, Any] | None) -> bool:
-    """Whether a ``resolution`` is a dismissal: nobody won, and nobody lost."""
+    """Return True when a ``resolution`` is a dismissal: nobody won, and nobody lost."""
     return resolution is not None and resolution.get("outcome") == DISMISSED
 
 
 def contradiction_state(resolution: Mapping[str, Any] | None) -> ContradictionState:
-    """What a Contradicts edge with this ``resolution`` is."""
+    """Return what a Contradicts edge with this ``resolution`` is."""
     if resolution is None:
         return "open"
     return "dismissed" if is_dismissed(resolution) else "resolved"
@@ -181,7 +181,7 @@ def next_status(current: MemoryStatus, action: Action) -> MemoryStatus:
 
 
 def may(current: MemoryStatus, action: Action) -> bool:
-    """Whether ``next_status`` would answer."""
+    """Return True when ``next_status`` would answer."""
     return (current, action) in _TRANSITIONS
 
 
@@ -331,7 +331,7 @@ def lost_to(winner_id: str, reason: str) -> str:
 
 
 class Ending(NamedTuple):
-    """What tells whether a memory still holds.
+    """The facts that tell whether a memory still holds.
 
     Attributes:
         status: that it has.
@@ -345,7 +345,9 @@ class Ending(NamedTuple):
 
 
 def refuted(ending: Ending) -> bool:
-    """Whether what stands on such a memory stands on nothing: it was replaced, or taken back."""
+    """Return True when what stands on such a memory stands on nothing: it was replaced, or taken
+    back.
+    """
     if ending.status is MemoryStatus.ACTIVE:
         return False
     quiet = ending.status is MemoryStatus.RETRACTED and ending.reason in QUIET
@@ -402,7 +404,8 @@ def evicted(items: Iterable[Held], max_items: int, *, new: str | None = None) ->
 
 
 def excess(count: int, max_items: int) -> int:
-    """How many of so many items have to go: 0, or a tenth and at least as many as are too many.
+    """Return how many of so many items have to go: 0, or a tenth and at least as many as are too
+    many.
 
     Raises:
         InvalidInput: ``max_items`` is below 1.

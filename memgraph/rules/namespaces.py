@@ -75,7 +75,7 @@ def parse_item_id(given: str) -> tuple[Namespace, str]:
 
 
 def is_item(item_id: str | None, tags: Collection[str]) -> bool:
-    """Whether a memory is an item: who works on statements leaves such memories out.
+    """Return True when a memory is an item: who works on statements leaves such memories out.
 
     The tag alone says nothing: documents and models may give their statements any tags.
     """
@@ -92,7 +92,7 @@ def within(prefix: Namespace) -> tuple[str, str]:
 
 
 def after(namespace: Namespace) -> str:
-    """What follows, in order, on the ids of just this namespace."""
+    """Return what follows, in order, on the ids of just this namespace."""
     return f"{ROOT}{'.'.join(namespace)}./"
 
 

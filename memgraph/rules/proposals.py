@@ -1,4 +1,4 @@
-"""What a language model proposes to remember, held against the text it was given.
+"""Check a language model's proposals against the text it was given.
 
 A proposal is taken only with a quote that stands in the text, word for word: so nothing is
 remembered that nobody wrote, and each memory knows its place. A model can give neither identity
@@ -220,7 +220,7 @@ def unsaid(
 
 
 def is_turned(content: str, quote: str, ground: str) -> bool:
-    """Whether one of the content and what was said denies what the other affirms.
+    """Return True when one of the content and what was said denies what the other affirms.
 
     What was said is the clause around the quote that has most words of the content: a quote may be
     cut so that the "not" before it is missing.
@@ -233,7 +233,7 @@ def is_turned(content: str, quote: str, ground: str) -> bool:
 
 
 def is_advice(sentence: str) -> bool:
-    """Whether a sentence tells its reader what to do."""
+    """Return True when a sentence tells its reader what to do."""
     return any(_ADVICE.search(each) for each in split_sentences(sentence))
 
 
@@ -307,7 +307,7 @@ def _names(content: str, openings_apart: bool) -> list[str]:
 
 
 def _is_known(name: str, known: frozenset[str]) -> bool:
-    """Whether a name stands among words, in whichever inflection."""
+    """Return True when a name stands among words, in whichever inflection."""
     return all(
         part in known
         or (len(part) > _STEM and any(word.startswith(_begin(part)) for word in known))

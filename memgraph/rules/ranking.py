@@ -57,7 +57,7 @@ class ModifierSettings:
 
 
 class RankFacts(NamedTuple):
-    """What the modifiers look at.
+    """The facts of a candidate that modifiers use.
 
     Attributes:
         importance: 0..100.

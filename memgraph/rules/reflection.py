@@ -25,7 +25,7 @@ DIGEST_CONFIDENCE, MODEL_CONFIDENCE = 0.9, 0.6
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What a reflection looks back on: ``since`` <= a time < ``until``, milliseconds."""
+    """The period of a reflection: ``since`` <= a time < ``until``, milliseconds."""
 
     since: int
     until: int
@@ -40,7 +40,7 @@ def period(now_ms: int, days: float) -> Period:
 
 
 def is_too_soon(others_at_ms: Iterable[int], now_ms: int, min_days_between: float) -> bool:
-    """Whether a reflection is so near that there is no other one to be made.
+    """Return True when a reflection is so near that there is no other one to be made.
 
     One that lies a little in the future counts, since clocks differ; one that lies further ahead
     than the pause was made by a clock that was wrong, and would stop all others for as long.
@@ -61,7 +61,7 @@ def is_finished(
     touched_ms: int,
     during: Period,
 ) -> bool:
-    """Whether a goal or todo was done in the period."""
+    """Return True when a goal or todo was done in the period."""
     return _is_task(memory_type) and is_done(tags, attributes) and during.holds(touched_ms)
 
 
@@ -73,7 +73,7 @@ def is_stale(
     now_ms: int,
     days: float = STALE_DAYS,
 ) -> bool:
-    """Whether a goal or todo is open and was not touched for ``days``.
+    """Return True when a goal or todo is open and was not touched for ``days``.
 
     Args:
         touched_ms: when it was stored or last changed. That it was recalled does not count: it
@@ -85,7 +85,7 @@ def is_stale(
 
 
 def highest(sensitivities: Iterable[Sensitivity]) -> Sensitivity:
-    """That of what is made of several: the most sensitive one's; Public of none."""
+    """Return the highest of several sensitivities; Public of none."""
     return max(sensitivities, key=lambda each: each.level, default=Sensitivity.PUBLIC)
 
 

@@ -1,4 +1,4 @@
-"""When jobs are due, and what health means."""
+"""Schedules of jobs, and the rules of health."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def owed(expression: str, timezone: str, *, since_ms: int, now_ms: int) -> int |
 
 
 def next_attempt(runs: Sequence[JobRun]) -> int | None:
-    """When to try a moment again for which there were these runs, the last one at the end.
+    """Return when to try a moment again for which there were these runs, the last one at the end.
 
     One that failed is tried again after a while, one whose process died at once, each at most
     ``MAX_ATTEMPTS`` times; one that was asked to stop does not count.
@@ -141,5 +141,5 @@ def rate_of(count: int, of: int) -> float:
 
 
 def fails(measure: Measure, rate: float, limits: Mapping[Measure, float]) -> bool:
-    """Whether a rate is above the limit of its measure."""
+    """Return True when a rate is above the limit of its measure."""
     return measure in limits and rate > limits[measure]

@@ -1,4 +1,4 @@
-"""Who may see which memory."""
+"""Visibility: who may see which memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """What a reader may see.
+    """A reader and its grants.
 
     Attributes:
         clearance: the highest sensitivity shown.
@@ -107,7 +107,7 @@ DEFAULT_VIEWER = Viewer()
 
 @dataclass(frozen=True, slots=True)
 class ScopeFacts:
-    """What the rule looks at, as stored: plain strings, so that an unknown value can be denied."""
+    """The scope of a memory as stored: plain strings, so that an unknown value can be denied."""
 
     scope: str | None
     scope_id: str | None
@@ -248,7 +248,7 @@ def _agent_denial(viewer: Viewer, agent_id: str | None) -> Reason | None:
 
 @lru_cache(maxsize=256)
 def viewer_fields(viewer: Viewer) -> Mapping[str, Any]:
-    """What a viewer sees, as JSON values; not whether it is confined or is told of use."""
+    """Return what a viewer sees, as JSON values; not whether it is confined or is told of use."""
     return {
         "clearance": viewer.clearance.value,
         "project_ids": sorted(viewer.project_ids),
@@ -276,7 +276,7 @@ def viewer_of(fields: Mapping[str, Any]) -> Viewer:
 
 
 def covers(reader: Viewer, other: Viewer) -> bool:
-    """Whether a reader sees all that another viewer sees."""
+    """Return True when a reader sees all that another viewer sees."""
     open_ = {Scope.PROJECT: other.project_ids, Scope.SESSION: other.session_ids}
     return (
         other.clearance.level <= reader.clearance.level
@@ -291,7 +291,9 @@ def covers(reader: Viewer, other: Viewer) -> bool:
 
 
 def granted(fields: Mapping[str, Any], reader: Viewer) -> dict[str, Any]:
-    """What a receipt may tell a reader of its viewer: ids that the reader was granted itself."""
+    """Return what a receipt may tell a reader of its viewer: ids that the reader was granted
+    itself.
+    """
     return {
         **fields,
         "project_ids": [one for one in fields.get("project_ids", ()) if one in reader.project_ids],
@@ -300,7 +302,7 @@ def granted(fields: Mapping[str, Any], reader: Viewer) -> dict[str, Any]:
 
 
 def asked_of(asked: Mapping[str, Any], reader: Viewer) -> dict[str, Any]:
-    """What a receipt may tell a reader of its request: of places those that it was granted."""
+    """Return the part of a receipt's request that a reader may see: its granted places."""
     told = dict(asked)
     for name, open_ in _places(reader).items():
         if name in asked:
@@ -309,12 +311,12 @@ def asked_of(asked: Mapping[str, Any], reader: Viewer) -> dict[str, Any]:
 
 
 def asks_within(asked: Mapping[str, Any], reader: Viewer) -> bool:
-    """Whether a reader was granted every place that a request names."""
+    """Return True when a reader was granted every place that a request names."""
     return all(open_.issuperset(asked.get(name, ())) for name, open_ in _places(reader).items())
 
 
 def _places(reader: Viewer) -> dict[str, frozenset[str]]:
-    """What a reader was granted of what ``RecallRequest`` names."""
+    """Return what a reader was granted of what ``RecallRequest`` names."""
     return {"project_ids": reader.project_ids, "session_scope_ids": reader.session_ids}
 
 

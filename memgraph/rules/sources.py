@@ -1,4 +1,4 @@
-"""Where in a file a memory was read: a range of lines, a place in JSON, or the whole. Pure.
+"""Locators: a range of lines of a file, a place in JSON, or the whole. Pure.
 
 As ``ingest`` writes them: ``L3-L5`` counts lines from 1 and includes both, ``/memories/2`` is a
 JSON pointer (RFC 6901), ``#`` is the whole file.
@@ -32,7 +32,9 @@ class Part:
     pointer: str | None = None
 
     def hides(self, other: Part) -> bool:
-        """Whether anything of this part lies in the other one, where both are places in JSON."""
+        """Return True when anything of this part lies in the other one, where both are places in
+        JSON.
+        """
         mine, theirs = self.pointer, other.pointer
         if mine is None or theirs is None:
             # Lines of JSON are not compared with places in it: any of them may be meant.
@@ -117,14 +119,14 @@ UTF8: Final = "utf-8"
 
 
 def encoding_of(data: bytes) -> str:
-    """How a file that was taken is written, by its first bytes."""
+    """Return how a file that was taken is written, by its first bytes."""
     if data.startswith(b"\xff\xfe"):
         return "utf-16-le"
     return "utf-16-be" if data.startswith(b"\xfe\xff") else UTF8
 
 
 def line_spans(data: bytes) -> list[tuple[int, int]]:
-    """Where each line begins and ends in the bytes of a file, without what ends it."""
+    """Return where each line begins and ends in the bytes of a file, without what ends it."""
     encoding = encoding_of(data)
     ends: Iterable[tuple[int, int]]
     if encoding == UTF8:

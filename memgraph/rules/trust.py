@@ -1,4 +1,4 @@
-"""How far a source is trusted, and what follows: a lower one replaces nothing of a higher one.
+"""Trust in sources: a lower one replaces nothing of a higher one.
 
 Trust only sinks on its way from a source to what is concluded from it: a memory is trusted no
 further than the least trusted of what it stands on. That is the low-water mark of K. J. Biba,
@@ -40,14 +40,14 @@ class Named(NamedTuple):
 
 
 class Trusted(NamedTuple):
-    """What an operator said of a source; ``max_memories`` None: the quota of its tier."""
+    """The trust that an operator assigned; ``max_memories`` None: the quota of its tier."""
 
     tier: TrustTier
     max_memories: int | None = None
 
 
 class Captured(NamedTuple):
-    """What of a source, and of a memory that came from it, tells how far it is trusted."""
+    """The facts of a source, and of a memory from it, that its trust depends on."""
 
     source_type: SourceType
     captured_by: CapturedBy
@@ -84,7 +84,7 @@ class Quota(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Who is trusted how far in one orchestrator.
+    """The trust of the sources of one orchestrator.
 
     Attributes:
         told: what operators said.
@@ -97,7 +97,7 @@ class Trust:
 
     @classmethod
     def of(cls, settings: TrustSettings, told: Mapping[Named, Trusted] | None = None) -> Trust:
-        """What the settings say, and operators."""
+        """Return the trust by the settings and the operators."""
         captors, types = settings.captured_by, settings.source_type
         quotas = settings.max_memories
         return cls(
@@ -115,17 +115,17 @@ class Trust:
 
     @property
     def uniform(self) -> bool:
-        """Whether everything is trusted alike, so that nothing need be looked up."""
+        """Return True when everything is trusted alike, so that nothing need be looked up."""
         return len(self.tiers) == 1
 
     @property
     def unlimited(self) -> bool:
-        """Whether nothing is counted: no source of a tier that is in use has a quota."""
+        """Return True when nothing is counted: no source of a tier that is in use has a quota."""
         told = any(each.max_memories is not None for each in self.told.values())
         return not told and not any(self.max_memories[each] for each in self.tiers)
 
     def tier(self, source: Captured) -> TrustTier:
-        """How far a source is trusted.
+        """Return how far a source is trusted.
 
         Of a path the longest that was told counts: the file before its folder. Of several names
         that were told the lowest tier does; where none was, the lower of the settings' two.
@@ -136,7 +136,7 @@ class Trust:
         return lowest((self.captured_by[source.captured_by], self.source_type[source.source_type]))
 
     def quotas(self, source: Captured) -> list[Quota]:
-        """How many memories each name of a source may bear, and each folder that was told."""
+        """Return the quota of each name of a source, and of each folder that has one."""
         found: dict[Named, int] = {}
         by_default = self.max_memories[self.tier(source)]
         for named in source.names:
@@ -149,11 +149,13 @@ class Trust:
         return sorted(Quota(one, most) for one, most in found.items() if most != _NO_QUOTA)
 
     def is_told(self, source: Captured) -> bool:
-        """Whether an operator said something of it, or of a folder in which it lies."""
+        """Return True when an operator said something of it, or of a folder in which it lies."""
         return any(True for _ in self._told_of(source))
 
     def words(self, source: Captured) -> frozenset[tuple[Named, Trusted]]:
-        """What operators said that decides how far a source is trusted; empty: the settings do."""
+        """Return what operators said that decides how far a source is trusted; empty: the settings
+        do.
+        """
         return frozenset(self._told_of(source))
 
     def _told_of(self, source: Captured) -> Iterator[tuple[Named, Trusted]]:
@@ -166,7 +168,7 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a memory stands on.
+    """The origin and the trust of a memory.
 
     Attributes:
         own: where it came from.

@@ -19,7 +19,7 @@ OPERATORS: Final = ("$eq", "$ne", *_ORDERS)
 
 
 def check(wanted: Mapping[str, Any]) -> None:
-    """Whether a filter can be asked.
+    """Check that a filter is valid.
 
     Raises:
         InvalidInput: it has an operator nobody knows, beside one a field, orders by what is
@@ -29,7 +29,8 @@ def check(wanted: Mapping[str, Any]) -> None:
 
 
 def matches(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether each field of ``wanted`` fits that of ``value``; one that is not there is None.
+    """Return True when each field of ``wanted`` fits that of ``value``; one that is not there is
+    None.
 
     Numbers, and texts that are numbers, are ordered as numbers, other texts as texts. What is
     neither fulfils no order, nor does a number beside a text that is none.

@@ -57,7 +57,7 @@ ReadJson = Callable[[str, str], None]
 
 @dataclass(slots=True)
 class _Statement:
-    """What is being read: its lines may go on."""
+    """A statement that is being read: more lines may follow."""
 
     type: MemoryType
     indent: int
@@ -223,7 +223,7 @@ class LineReader:
         self._open.append(_Statement(kind, indent, self._number, self._number, [text], parent))
 
     def _close_down_to(self, indent: int) -> None:
-        """What stands as far left or further is at its end; what it stands under is taken too."""
+        """Close the open statements at this indentation or deeper, and take their parents."""
         while self._open and self._open[-1].indent >= indent:
             self._close(self._open.pop())
         for each in self._open:
@@ -279,7 +279,7 @@ _JSON_FENCE = re.compile(r"(`{3,}|~{3,}) *json", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What was found: candidates in the order of the output, and what was not taken of it."""
+    """The candidates in the order of the output, and what was rejected."""
 
     candidates: tuple[Candidate, ...]
     rejections: tuple[Rejection, ...]
@@ -315,7 +315,7 @@ def _read_text(text: str, into: Collector, prefix: str = "") -> None:
 
 
 def _without_own_output(text: str) -> tuple[str, int]:
-    """What the memory had written itself, as a bulletin or a block, says nothing new."""
+    """Remove the memory's own bulletins and blocks; return the rest and how many there were."""
     kept: list[str] = []
     found = 0
     for is_json, lines in _parts(text):
@@ -383,7 +383,7 @@ class _Values:
                 self._into.add(found, known, self._prefix + at)
 
     def _some(self, count: int, at: str) -> int:
-        """How many of so many values may be looked at; of all values of an output 5,000."""
+        """Return how many of so many values may be looked at; of all values of an output 5,000."""
         some = min(count, self._left)
         self._left -= some
         if some < count:

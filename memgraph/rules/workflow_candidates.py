@@ -1,4 +1,4 @@
-"""What a workflow step's output may leave in the memory, and the bounds that hold for it.
+"""Candidates from a workflow step's output, and their bounds.
 
 The text of an output comes from a model. What it says about itself (who captured it, how sure it
 is, how secret) is not believed: a type that only a person may give is refused, numbers stay within
@@ -81,7 +81,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """What was not taken, or not as it says; ``code`` is stable.
+    """A rejected or changed candidate; ``code`` is stable.
 
     ``too_large``, ``too_many``, ``too_deep``: a bound; the rest was not read. ``json``: a block
     that says it is JSON and is not. ``content``: empty, or over 1,000 characters. ``type``: none
@@ -120,7 +120,7 @@ class Collector:
 
     @property
     def full(self) -> bool:
-        """Whether no further statement is taken."""
+        """Return True when no further statement is taken."""
         return len(self._drafts) >= MAX_PROPOSALS
 
     def reject(self, locator: str, code: str) -> None:
@@ -169,7 +169,7 @@ class Collector:
         return draft.key
 
     def caused_by(self, key: str, reference: str, locator: str) -> None:
-        """What a statement says brought it about: ids, another statement, or words of its own."""
+        """Add the cause of a statement: ids, another statement, or a text of its own."""
         if not self._join(key, "caused_by", reference, locator):
             ground = self.add(reference, MemoryType.OBSERVATION, locator)
             if ground is not None and ground != key:

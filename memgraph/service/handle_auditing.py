@@ -1,4 +1,4 @@
-"""What an auditor asks: the journal, cases, history, influence, receipts, what expires."""
+"""The operations of an auditor: journal, cases, history, influence, receipts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a bulletin is made of, read along indexes: no query sorts or walks a whole type.
+"""Read the material of a bulletin along indexes: no query sorts or walks a whole type.
 
 The conditions repeat those of the partial indexes in ``memgraph.model.tables``, else SQLite does
 not use them. Nothing here looks at a clock: expiry is judged at the time of the last journal entry,
@@ -128,7 +128,7 @@ class Excerpt(NamedTuple):
 
     @property
     def at(self) -> int | None:
-        """When it happened, else when it was said; None: nobody knows, as a file does not tell."""
+        """Return when it happened, else when it was said; None: unknown, as for a file."""
         if self.event_time is not None or self.path is not None:
             return self.event_time
         return self.created_at
@@ -167,7 +167,7 @@ def _by_importance(m: Table) -> tuple[Column, ...]:
 
 
 class Section(NamedTuple):
-    """Where the memories of a section lie: a condition, the index that serves it, their order."""
+    """The query of a section: a condition, the index that serves it, the order."""
 
     where: Callable[[Table], Column]
     by_index: str

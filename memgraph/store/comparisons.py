@@ -1,4 +1,4 @@
-"""What new facts are compared with, and the outbox of those that wait for it.
+"""Candidates to compare new facts with, and the outbox of facts that wait for it.
 
 A fact enters the outbox in the transaction that stores it, and leaves it in the one that writes
 what was found: neither a crash nor a failing model loses a comparison.
@@ -243,7 +243,7 @@ def has_waiting(snapshot: Snapshot) -> bool:
 
 
 class Beside(NamedTuple):
-    """What a fact may be compared with: active facts of its place.
+    """The place of a fact: it is compared with the active facts there.
 
     Attributes:
         at: milliseconds; what is valid no more then is left out.
@@ -258,7 +258,7 @@ class Beside(NamedTuple):
 
     @property
     def shape(self) -> View | None:
-        """What a statement is prepared for."""
+        """Return what a statement is prepared for."""
         return None if self.view is None else self.view.shape
 
     @property

@@ -1,4 +1,4 @@
-"""Which facts decay, which have expired, and the retiring of many in a few statements."""
+"""Find decaying and expired facts, and retire many in a few statements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MARGIN = 1.0 + 1e-9
 
 
 class DecayRow(NamedTuple):
-    """What the rule of decay reads of a fact.
+    """The columns of a fact that decay depends on.
 
     ``restored``: its own confidence is under the threshold, and it was retracted once and restored.
     """
@@ -38,7 +38,7 @@ class DecayRow(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """When a memory has expired: the moment, and the settings."""
+    """The rule of expiry: the moment, and the settings."""
 
     now_ms: int
     threshold: float

@@ -1,4 +1,4 @@
-"""Which stored texts hold all words of a statement and were known, or handed out, before it."""
+"""Find stored texts with all words of a statement that were known, or handed out, before it."""
 
 from __future__ import annotations
 

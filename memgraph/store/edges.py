@@ -399,7 +399,7 @@ def last_place(snapshot: Snapshot) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Which contradictions are looked for; None leaves nothing out.
+    """A filter of contradictions; None leaves nothing out.
 
     Attributes:
         words: one of the sides says each of them.
@@ -455,7 +455,7 @@ def contradictions(
 
 
 class _Page(NamedTuple):
-    """What a statement for a page of contradictions depends on."""
+    """The shape of a statement for a page of contradictions."""
 
     resolved: bool
     by_words: bool

@@ -1,4 +1,4 @@
-"""What a database engine gives beside SQL; each implements it in its own folder.
+"""The port of a database engine beside SQL; each implements it in its own folder.
 
 An ``Engine`` works on snapshots and transactions of its kind, a ``Store`` is what it keeps of one
 orchestrator, a ``Database`` is a store that is open. Its indexes are in ``ports``.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Constraint(StrEnum):
-    """What a row may violate."""
+    """A constraint that a row may violate."""
 
     UNIQUE = "unique"
     FOREIGN_KEY = "foreign_key"
@@ -45,7 +45,7 @@ class DeadlinePassed(Exception):
 
 
 class Damage(NamedTuple):
-    """What is wrong with an engine's own structures; ``of_index``: with what can be rebuilt."""
+    """Damage of an engine's own structures. ``of_index``: it can be rebuilt."""
 
     message: str
     of_index: bool
@@ -69,7 +69,7 @@ and its digest; a changed row did both."""
 
 
 class Engine(Protocol):
-    """What works on the snapshots and transactions of one kind of database. It has no state."""
+    """The operations of an engine on snapshots and transactions. It has no state."""
 
     @property
     def dialect(self) -> sa.Dialect:
@@ -220,7 +220,7 @@ class Database(Protocol):
 
 
 class Store(Protocol):
-    """What an engine keeps of one orchestrator, or a draft of it; whether it is open or not."""
+    """The files of one orchestrator, or of a draft of it; open or not."""
 
     @property
     def engine(self) -> Engine: ...

@@ -1,4 +1,4 @@
-"""What the nightly enrichment reads: memories of few entities that nobody has enriched yet."""
+"""Find memories with few entities that the nightly enrichment has not seen."""
 
 from __future__ import annotations
 

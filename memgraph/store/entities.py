@@ -263,7 +263,7 @@ def typed_worse(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[Ty
 
 
 class NamesSeen(NamedTuple):
-    """How far the names of a database were read: the last entity and the last alias."""
+    """The last entity and the last alias that were read."""
 
     entity: int = 0
     entity_id: str | None = None
@@ -293,7 +293,7 @@ def new_names(
 
 
 class Saying(NamedTuple):
-    """What of a memory tells whom it is about, beside the names that rules find in it.
+    """The context of a memory that tells whom it is about, beside the names that rules find in it.
 
     Attributes:
         speakers: (role, ``told_as``) of the turn, or of the turns that a fact was taken from.
@@ -447,7 +447,7 @@ class EntityRow(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """How many visible memories name an entity, and when the first and the last was."""
+    """The number of visible memories of an entity, and the first and last times."""
 
     mentions: int
     first: int

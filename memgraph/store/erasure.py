@@ -1,4 +1,4 @@
-"""What an erasure writes: rows without their texts, clean indexes, its own entries in the journal.
+"""Write an erasure: rows without texts, clean indexes, its own entries in the journal.
 
 Rows stay where something refers to them; their texts go. With ``secure_delete`` what SQLite frees
 is overwritten, and FTS5 is told to remove words instead of marking them as removed.
@@ -117,7 +117,7 @@ def _blank() -> sa.Update:
 
 @cache
 def _blanked() -> dict[str, Statement]:
-    """What takes the texts from what belongs to memories themselves, by table."""
+    """Return the statements that blank the texts of memories, by table."""
     e, h, r, n = tables.edges, tables.statuses, tables.revisions, tables.entities
     c, k, w = tables.comparisons, tables.document_keys, tables.pending_links
     link = tables.links
@@ -162,7 +162,7 @@ def _unlink(transaction: Transaction, pks: Sequence[int]) -> int:
 
 @prepared
 def _decided(*, before: bool) -> sa.Select[Any]:
-    """How it was decided between the memories and others, with keys."""
+    """Return the statements that remove decisions between the memories and others, with keys."""
     e, r = tables.edges, tables.edge_revisions
     if not before:
         found = sa.select(e.c.edge_id, e.c.resolution)
@@ -192,7 +192,7 @@ def _resolutions(transaction: Transaction, listed: str) -> int:
 
 @cache
 def _removed() -> list[Statement]:
-    """What takes entities away: from memories, their names, they themselves."""
+    """Return the statements that remove entities: links, names, and the entities."""
     keys = (tables.links.c.entity_pk, tables.aliases.c.entity_pk, tables.entities.c.pk)
     return [Statement(sa.delete(key.table).where(among(key, "pks"))) for key in keys]
 

@@ -1,4 +1,4 @@
-"""What an erasure reads: the memories that are meant, what was derived from them, all their texts.
+"""Find what an erasure covers: the memories, what was derived from them, all their texts.
 
 Nothing is hidden from it: whoever erases is an operator, as one who makes a copy is.
 """

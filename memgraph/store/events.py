@@ -36,7 +36,7 @@ _append = Insert("events", ("at", "topic", "payload"))
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far a subscriber has come.
+    """The position of a subscriber.
 
     Attributes:
         delivered_seq: the last event that it need not get any more.

@@ -129,7 +129,9 @@ _Row: TypeAlias = tuple[str, str, str | None, str]
 
 
 class Walk(NamedTuple):
-    """Who stands on what, as far as a walk went; ``cut``: a step had more rows than are read."""
+    """The paths of a walk from memories to their grounds. ``cut``: a step had more rows than are
+    read.
+    """
 
     bases: tuple[Basis, ...]
     cut: bool

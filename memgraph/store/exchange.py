@@ -1,4 +1,4 @@
-"""What an export reads of a table, and an import writes back: rows with ids in place of keys."""
+"""Read tables for an export, and write an import: rows with ids in place of keys."""
 
 from __future__ import annotations
 

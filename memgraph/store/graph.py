@@ -65,7 +65,7 @@ class Step(NamedTuple):
 
 
 class Direction(Enum):
-    """Which end of the edge the origin is, and which the memory that is looked for."""
+    """The direction of an edge, seen from the origin."""
 
     OUT = ("from_memory_id", "to_memory_id")
     IN = ("to_memory_id", "from_memory_id")

@@ -1,4 +1,4 @@
-"""Which memories are doubled, contradicted, without a source, without any tie or vector."""
+"""Find memories that are duplicated, contradicted, or without source, edge or vector."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Known(NamedTuple):
 
 
 class _Sought(NamedTuple):
-    """Which memories count, and the other one where it takes two."""
+    """The condition of a measure, and the other memory where it takes two."""
 
     condition: Column
     other: Column

@@ -1,4 +1,4 @@
-"""What happened between two times, and the values that a memory had.
+"""Changes between two times, and the former values of a memory.
 
 A moment belongs to the time that it ends: an interval is without its beginning and with its end.
 """

@@ -28,7 +28,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request was answered, to be kept with it.
+    """The answer to a request, kept with it.
 
     Attributes:
         at: when; None: the request is noted already, by the transaction that did it.

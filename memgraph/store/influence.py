@@ -272,7 +272,7 @@ def _cited() -> sa.Select[Any]:
 
 
 class _Names:
-    """What receipts name, and whether any of that is hidden; each memory is looked at once."""
+    """The memories that receipts name, and whether one is hidden; each is looked up once."""
 
     def __init__(self, snapshot: Snapshot, view: View) -> None:
         self._snapshot = snapshot

@@ -1,4 +1,4 @@
-"""What was ever dropped: contents taken and refused, names to link to, and links that wait."""
+"""Files that were dropped: their contents, the names to link to, and links that wait."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def record(
 
 
 class Part(NamedTuple):
-    """What one transaction stored of a content; ``done``: steps of its ``plan`` so far."""
+    """A stored part of a file. ``done``: steps of its ``plan`` so far."""
 
     part: int
     plan: str

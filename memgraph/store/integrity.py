@@ -1,4 +1,4 @@
-"""What an audit judges, row by row, of a database that may be damaged."""
+"""Judge rows of a database that may be damaged."""
 
 from __future__ import annotations
 

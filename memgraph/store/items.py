@@ -93,7 +93,7 @@ _COMPARISONS: dict[Operator, Callable[[Column, Column], Column]] = {
 
 
 class _Asked(NamedTuple):
-    """What of a term the database is asked.
+    """A term of a filter, as it is bound.
 
     Attributes:
         name: of the value that is the operand; of the operand as JSON with ``_spelled`` behind it.
@@ -168,7 +168,7 @@ def _asked(term: Term, name: str) -> _Asked:
 
 
 def _binds(operand: Any) -> bool:
-    """Whether the driver hands it over as it is: SQLite ends a text of JSON at a NUL."""
+    """Return True when the driver hands it over as it is: SQLite ends a text of JSON at a NUL."""
     if isinstance(operand, str):
         return "\x00" not in operand
     return operand is None or (isinstance(operand, int | float) and abs(operand) <= _MAX_EXACT)
@@ -537,7 +537,7 @@ def _in_order(snapshot: Snapshot, pks: Sequence[int]) -> Iterator[Memory]:
 
 
 def is_id(text: Any) -> bool:
-    """Whether it may be the id of an item: the driver takes no lone surrogate."""
+    """Return True when it may be the id of an item: the driver takes no lone surrogate."""
     if not isinstance(text, str):
         return False
     try:
@@ -726,7 +726,7 @@ def of(
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """Which of an agent's memories; None leaves nothing out.
+    """A filter of an agent's own memories; None leaves nothing out.
 
     Attributes:
         clearance: no more sensitive than this.

@@ -1,4 +1,4 @@
-"""What is kept of each run of a job."""
+"""The runs of jobs."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ _status_values = itemgetter(*_STATUS_COLUMNS)
 
 
 class Turn(NamedTuple):
-    """What makes two turns with an id the same turn."""
+    """The identity of a turn: two turns with equal values are the same turn."""
 
     session_id: str
     turn_id: str
@@ -66,7 +66,7 @@ class Turn(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """What a memory of some content is; enums are given by value."""
+    """The identity of a memory with some content; enums are given by value."""
 
     memory_id: str
     content_hash: str
@@ -331,7 +331,7 @@ def update(transaction: Transaction, memory_id: str, **values: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which memories to list; an empty field leaves nothing out.
+    """A filter of memories; an empty field leaves nothing out.
 
     ``tags`` asks for all of them; ``before`` is the id of the last memory of the page before.
     ``statuses``: as they are shown; what is erased is of no other, whatever the time.

@@ -1,4 +1,4 @@
-"""What a store records about itself: facts by key, whose it is, the revision of its schema."""
+"""Facts about a store, by key: whose it is, the revision of its schema."""
 
 from __future__ import annotations
 

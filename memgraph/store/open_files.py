@@ -1,4 +1,4 @@
-"""Which files an engine of this process has open, so that nobody else opens them meanwhile.
+"""The files that an engine of this process has open, so that nobody else opens them meanwhile.
 
 POSIX locks belong to a process: whoever in it opens a file in another way and closes it drops all
 locks that SQLite holds on it. Another process could then take itself for the last user of the
@@ -46,7 +46,7 @@ def closed(files: tuple[Identity, ...]) -> None:
 
 @contextmanager
 def otherwise(path: Path) -> Iterator[bool]:
-    """Whether a file may be opened without SQLite: nothing connects to it during the block."""
+    """Yield True when a file may be opened without SQLite; nothing connects to it meanwhile."""
     with _lock:
         yield _identity(path) not in _open
 

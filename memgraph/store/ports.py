@@ -1,4 +1,4 @@
-"""What the layers above ask of an engine's indexes; each engine implements it in its own folder."""
+"""The ports of the text and vector indexes; each engine implements them in its own folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class VectorFault(StrEnum):
-    """What may be wrong with a stored vector."""
+    """A fault of a stored vector."""
 
     DAMAGED = "damaged"
     VISIBILITY = "visibility"
@@ -40,7 +40,7 @@ class VectorIndex(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """How many numbers a vector has."""
+        """Return the length of a vector."""
 
     def add(self, pks: Sequence[int], vectors: NDArray[np.float32], model: str) -> None:
         """Store the vectors of memories; they are no longer waiting for one.
@@ -94,11 +94,11 @@ class VectorIndex(Protocol):
 
 
 class TextMatches(Protocol):
-    """What one snapshot holds of some terms."""
+    """The matches of some terms in one snapshot."""
 
     @property
     def documents(self) -> int:
-        """How many memories there are, erased ones counted too."""
+        """Return the number of memories, erased ones included."""
 
     @property
     def frequencies(self) -> Mapping[str, int]:

@@ -1,4 +1,4 @@
-"""What recall's legs read: texts, vectors and plain rows, each narrowed before it is ranked.
+"""Read the candidates of recall's legs: texts, vectors and rows, each narrowed before it is ranked.
 
 Every function works on one reader's snapshot. What the ``View`` hides and what a
 filter leaves out never takes a place in a leg, nor serves as a neighbour or as an end of an edge.
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class Narrowed(NamedTuple):
-    """What of a ``Narrowing`` its condition depends on: the rest are ``params``.
+    """The part of a ``Narrowing`` that shapes its condition; the rest are ``params``.
 
     Attributes:
         view: the shape of the reader's view.
@@ -149,7 +149,7 @@ class Narrowing:
 
     @cached_property
     def shape(self) -> Narrowed:
-        """What statements are prepared for; its condition binds ``params``."""
+        """Return what statements are prepared for; its condition binds ``params``."""
         request = self.request
         given = [name for name in _FILTERS if getattr(request, name) not in (None, ())]
         if request.source_path is not None:
@@ -214,7 +214,7 @@ _WIDENED = 4
 
 
 class Candidate(NamedTuple):
-    """What ranking needs of a memory. Times are milliseconds, ``status`` is that of the view."""
+    """A candidate of ranking. Times are milliseconds, ``status`` is that of the view."""
 
     pk: int
     memory_id: str
@@ -490,7 +490,7 @@ def _found(
 
 
 class Ties(NamedTuple):
-    """What joins memories in a database: types of edges that there are, and derivations if any."""
+    """The types of edges in a database, and whether there are derivations."""
 
     edge_types: frozenset[EdgeType]
     derivations: bool

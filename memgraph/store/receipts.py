@@ -151,7 +151,7 @@ def _count_use() -> sa.Update:
 
 
 class Use(NamedTuple):
-    """How often a memory was asked for, and when it was last handed out, in milliseconds."""
+    """The use of a memory: how often it was asked for, and when last, in milliseconds."""
 
     asked: int
     last_at: int
@@ -393,7 +393,7 @@ class IssuedBulletin(NamedTuple):
 
 
 class BulletinText(NamedTuple):
-    """What a bulletin was, and what its reader could see."""
+    """The text of a bulletin, and the view of its reader."""
 
     memory_ids: tuple[str, ...]
     body: str

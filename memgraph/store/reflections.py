@@ -1,4 +1,4 @@
-"""What a reflection is made of, and the reflections that there are.
+"""Read the material of a reflection, and stored reflections.
 
 Ids of reflections begin with ``ref_``: a range of the ids' own index finds the few among many.
 Text of one agent alone stays out of what is read here: a reflection is of no agent.

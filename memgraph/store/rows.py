@@ -162,7 +162,7 @@ def _fields_set(kind: type[Value]) -> set[str]:
 
 
 def built(kind: type[ValueT], fields: dict[str, Any]) -> ValueT:
-    """What ``model_construct`` makes of the complete fields, without its walk over them.
+    """Return what ``model_construct`` makes of the complete fields, without its walk over them.
 
     Args:
         fields: every field of the class, valid; the value keeps this very dictionary.

@@ -238,7 +238,9 @@ def _has_turn(view: View, session_id: Column) -> sa.Exists:
 
 
 class Consolidation(NamedTuple):
-    """How far a session was read. ``through_pk``: the key of the last turn read, 0: none."""
+    """The progress of consolidating a session. ``through_pk``: the key of the last turn read, 0:
+    none.
+    """
 
     session_id: str
     through: str | None

@@ -1,4 +1,4 @@
-"""What a function of the store works on: a snapshot that it reads, a transaction that it writes."""
+"""Snapshots to read, transactions to write: the first argument of every function of the store."""
 
 from __future__ import annotations
 

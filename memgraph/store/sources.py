@@ -1,4 +1,4 @@
-"""What came from a source, and what stands on that.
+"""Memories by source, and what depends on them.
 
 A source is known by one name: a path is a file, or a folder with all below it; a conversation is
 that of a source, or the session in which a turn was said. Every function works on a snapshot
@@ -195,7 +195,7 @@ def said_by(snapshot: Snapshot, named: Named, view: View) -> dict[str, list[str]
 
 
 class Totals(NamedTuple):
-    """How many visible memories a source gave, and when (milliseconds)."""
+    """The number of visible memories of a source, and their times in milliseconds."""
 
     memories: int
     active: int

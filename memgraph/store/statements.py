@@ -181,7 +181,9 @@ def ordered(first: Any, *joined: tuple[Any, Column]) -> Any:
 
 
 class Construct(FunctionElement[Any]):
-    """What each dialect renders its own way, see ``compiles`` in the engine's ``dialect``."""
+    """A construct that each dialect renders its own way, see ``compiles`` in the engine's
+    ``dialect``.
+    """
 
     inherit_cache = True
 

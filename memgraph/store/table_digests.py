@@ -86,7 +86,7 @@ class Watched(NamedTuple):
 
 
 class Digest(NamedTuple):
-    """How many rows, and the sum of their digests."""
+    """The digest of a table: the number of rows, and the sum of their digests."""
 
     rows: int = 0
     total: int = 0

@@ -1,4 +1,4 @@
-"""What the indexes of texts take in and are asked: words to store, expressions to search for.
+"""Words and expressions of the text index.
 
 FTS5 cuts text at blanks, so a CJK sentence would be one word. What ``search_terms`` makes of a
 text is stored beside it and indexed too: every two neighbouring CJK characters are a word.

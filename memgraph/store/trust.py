@@ -1,4 +1,4 @@
-"""Who is trusted how far, and what memories stand on: ``memgraph.rules.trust`` over SQL.
+"""Trust and support of memories: ``memgraph.rules.trust`` over SQL.
 
 Every function works on a snapshot or transaction that the caller holds.
 """
@@ -199,7 +199,7 @@ def further_of(
 
 @prepared
 def _add() -> sa.Insert:
-    """What was taken back may be said again. Of the own source there is a row only then."""
+    """Add a source, again if it was taken back. The own source has a row only then."""
     m, p = tables.memories.alias("m"), tables.supports.alias("p")
     own = sa.exists().where(p.c.memory_id == m.c.memory_id, p.c.source_id == m.c.source_id)
     chosen = sa.select(m.c.memory_id, value("source"), _AT).where(

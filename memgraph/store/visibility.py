@@ -36,7 +36,7 @@ _USE = ("access_count", "last_accessed_at")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a reader sees: who, at which time, and memories of which status then.
+    """The view of a reader: who, at which time, and memories of which status then.
 
     Attributes:
         as_of: milliseconds; None: as it is now. A memory stored later is not there; of one that

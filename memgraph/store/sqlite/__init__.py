@@ -95,7 +95,9 @@ class Connection(sqlite.Connection):  # type: ignore[misc]  # the driver has no 
 
 @cache
 def _vector_extension() -> str:
-    """Where sqlite-vec's library lies. Importing the package would load numpy to tell as much."""
+    """Return where sqlite-vec's library lies. Importing the package would load numpy to tell as
+    much.
+    """
     found = find_spec("sqlite_vec")
     if found is None or found.origin is None:
         raise SqliteUnsuitable("sqlite-vec is not installed; install memgraph anew", version="none")

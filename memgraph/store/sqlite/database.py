@@ -93,7 +93,7 @@ def _engine(connect: Callable[[], Any], begin: str, pool_size: int, overflow: in
 
 
 def file_identity(path: Path) -> tuple[int, int]:
-    """Which file a path leads to. Raises DatabaseMissing: none."""
+    """Return which file a path leads to. Raises DatabaseMissing: none."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -242,7 +242,7 @@ class SqliteDatabase:
 
     @contextmanager
     def _waiting_for_disk(self, connection: sa.Connection, durable: bool) -> Iterator[None]:
-        """Whether commits inside wait for the disk, if the setting says so."""
+        """Let commits inside wait for the disk, or not."""
         driver: Any = connection.connection.driver_connection
         if durable:
             yield

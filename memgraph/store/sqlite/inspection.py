@@ -1,4 +1,4 @@
-"""What SQLite tells of a file by itself, and what a file says of whatever schema it has."""
+"""Inspect a SQLite file of any schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How SQLite forgets what is deleted: bytes are overwritten, the WAL is cut, free space left out.
+"""Overwrite deleted bytes in SQLite: pages, the WAL, free space.
 
 Of itself it marks what is deleted as free, and leaves the bytes where they are.
 """

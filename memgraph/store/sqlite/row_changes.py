@@ -1,4 +1,4 @@
-"""What a transaction changed, row by row: triggers of its connection note it in a temporary table.
+"""Record the rows that a transaction changes, by triggers of its connection in a temporary table.
 
 They are temporary: the file does not hold them, so whoever writes it in another way leaves no trace
 there, and ``trusted_schema = OFF`` lets them call a function of this process. The table takes part

@@ -183,7 +183,7 @@ _ROWS = RowCache(_KEPT_BYTES)
 
 
 class Kept:
-    """What a process keeps of one database between searches.
+    """The data that a process keeps of one database between searches.
 
     Only what a committed snapshot says is put here: connections that write have none.
     """
@@ -269,7 +269,7 @@ class Tail:
 
 
 class Matches:
-    """What a snapshot holds of some terms.
+    """The matches of some terms in a snapshot.
 
     Attributes:
         documents: how many memories there are, erased ones counted too.

@@ -44,7 +44,7 @@ class Rows(NamedTuple):
 
 
 class Stamp(NamedTuple):
-    """What the vectors of a snapshot are determined by, within one database."""
+    """The stamp of a snapshot's vectors: equal stamps of one database mean equal vectors."""
 
     version: int
     model: str | None
@@ -244,7 +244,7 @@ class _Arrays:
 
 @dataclass(slots=True)
 class _Loading:
-    """What was read so far, from the snapshot of ``stamp`` on."""
+    """The rows read so far, from the snapshot of ``stamp`` on."""
 
     stamp: Stamp
     arrays: _Arrays
@@ -323,7 +323,7 @@ class VectorState:
 
     @property
     def _ranked(self) -> int:
-        """How many are ranked by their vectors."""
+        """Return how many are ranked by their vectors."""
         return RANKED + int(RANKED_SHARE * len(self.keys))
 
     def vectors(self, pks: Sequence[int]) -> NDArray[np.float32]:

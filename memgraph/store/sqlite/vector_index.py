@@ -195,7 +195,7 @@ class SqliteVectorIndex:
 
     @cached_property
     def _bounds(self) -> tuple[Stamp, int]:
-        """What the vectors of the snapshot are determined by, and the last key of theirs."""
+        """Return what the vectors of the snapshot are determined by, and the last key of theirs."""
         from memgraph.store.sqlite.vector_cache import Stamp
 
         [(*stamp, last_key)] = self._execute(_STAMP)
@@ -207,7 +207,7 @@ class SqliteVectorIndex:
 
     @property
     def _searched(self) -> dict[str, Any]:
-        """What ``_SEARCHED`` binds."""
+        """Return the values that ``_SEARCHED`` binds."""
         return {"model": self._stamp.model, "dimensions": self._stamp.dimensions}
 
     @property

@@ -1,4 +1,4 @@
-"""What the browser draws, as JSON."""
+"""Graphs for the browser, as JSON."""
 
 from __future__ import annotations
 
