@@ -169,6 +169,7 @@ def command(
         staged = _stage(paths or [], handle)
         found = (_watch if watch else _run_once)(line, handle, retry=retry)
         embedding = line.after_writing(handle)
+        zone = handle.paths.ingest
     totals = dict(sorted(Counter(each.outcome for each in found).items()))
     passed_over = [
         {"path": str(each.source), "reason": str(each.reason)}
@@ -188,7 +189,7 @@ def command(
         for each in passed_over:
             screen.line(f"not copied ({each['reason']}): {each['path']}", style="yellow")
         told = ", ".join(f"{count} {outcome}" for outcome, count in totals.items())
-        screen.line(told or "the drop zone is empty")
+        screen.line(told or f"the drop zone is empty: name files, or put them into {zone}")
 
     # One that was followed was told of its files as they came.
     return Report(data, show, None if watch else _refusal(found))

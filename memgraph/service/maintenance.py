@@ -17,7 +17,14 @@ from memgraph.audit.findings import Code, Progress, VerifyReport
 from memgraph.audit.journal import Head
 from memgraph.audit.redactions import Proofs
 from memgraph.clock import Clock, iso
-from memgraph.errors import Conflict, DatabaseCorrupt, InvalidInput, JournalBroken, StorageError
+from memgraph.errors import (
+    Conflict,
+    DatabaseCorrupt,
+    DatabaseForeign,
+    InvalidInput,
+    JournalBroken,
+    StorageError,
+)
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.service.erasing.signing import RedactionProofs, accept_redactions
 from memgraph.service.opened import Opened
@@ -243,7 +250,7 @@ def restore(
     clock: Clock,
     actor: str,
     reason: str,
-    rename: bool = False,
+    origin: str | None = None,
     accept_findings: bool = False,
     anchor_folder: str = "",
     key: bytes | None = None,
@@ -255,7 +262,7 @@ def restore(
     gets DatabaseReplaced at the next write.
 
     Args:
-        rename: accept the backup of another orchestrator; only when there is no database yet.
+        origin: accept the backup of this other orchestrator; only when there is no database yet.
         accept_findings: restore although the audit finds something; never damaged pages.
         anchor_folder: where anchors are kept; empty: beside the database.
         key: of a keyed journal.
@@ -271,21 +278,26 @@ def restore(
     with naming_full_disk(paths.memory), store.draft(paths.memory) as draft:
         digest = draft.take(file)
         with _refusing(file):
-            origin = draft.admit(of_any=rename, key=key)
-            with draft.inspect() as snapshot:
-                stamp = _stamp(snapshot)
-                anchored = None if stamp is None else Head(stamp["seq"], stamp["hash"])
-                proofs = RedactionProofs(paths)
-                report = checked_copy(
-                    snapshot, anchored, accept_findings, "the backup", proofs, key
-                )
+            found = draft.admit(of_any=True, key=key)
+        if found != (origin or paths.name):
+            raise DatabaseForeign(
+                f"{file} is a backup of {found!r}; to restore it as a new orchestrator: memgraph"
+                f" restore {found} FILE --as NAME",
+                path=str(file),
+                orchestrator=found,
+            )
+        with _refusing(file), draft.inspect() as snapshot:
+            stamp = _stamp(snapshot)
+            anchored = None if stamp is None else Head(stamp["seq"], stamp["hash"])
+            proofs = RedactionProofs(paths)
+            report = checked_copy(snapshot, anchored, accept_findings, "the backup", proofs, key)
         entry = {
             "reason": reason,
             "backup": {"sha256": digest, "stamp": stamp},
             "findings": dict(report.totals),
         }
-        if origin != paths.name:
-            entry["from_orchestrator"] = origin
+        if found != paths.name:
+            entry["from_orchestrator"] = found
         with store.locked():
             anchor_file = anchor.anchor_path(paths.database, anchor_folder)
             head, replaced = _swap(paths, draft, entry, clock.now_ms(), actor, anchor_file, key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import socket
@@ -261,6 +262,8 @@ def _listening(chosen: ServerSettings) -> Iterator[socket.socket]:
     # A name that cannot be resolved is no OSError.
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no name of a host"
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            why = "another program listens there; choose another port with --port, 0 for a free one"
         raise InvalidConfig(
             f"cannot listen at {chosen.host}:{chosen.port}: {why}",
             host=chosen.host,

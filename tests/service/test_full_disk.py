@@ -143,7 +143,7 @@ def test_what_makes_files_names_it_and_leaves_nothing_half_made(
             backup,
             reason="try",
             actor="user",
-            rename=True,
+            origin=NAME,
             clock=service.clock,
         ),
         send_a_copy,

@@ -322,7 +322,7 @@ def test_another_orchestrators_backup_becomes_a_new_one_and_replaces_none(
     with pytest.raises(DatabaseForeign):
         restore(other, file)
     assert not other.database.exists()
-    restore(other, file, rename=True)
+    restore(other, file, origin=NAME)
     with service.opened("orc-2") as again:
         assert maintenance.verify(again).ok
     assert {row[0] for row in rows(other.database, "SELECT orchestrator_id FROM memories")} == {
@@ -332,7 +332,7 @@ def test_another_orchestrators_backup_becomes_a_new_one_and_replaces_none(
     ((details,),) = rows(other.database, f"SELECT details {RESTORES}")
     assert json.loads(details)["from_orchestrator"] == NAME
     with pytest.raises(Conflict):
-        restore(other, file, rename=True)
+        restore(other, file, origin=NAME)
 
 
 def test_a_plain_copy_of_a_closed_database_can_be_restored(alive: Filled, tmp_path: Path) -> None:

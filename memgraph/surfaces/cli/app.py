@@ -51,19 +51,76 @@ NAMES: Final = {
 """The same for an error with only a ``name``, by the command or its first word."""
 
 
+REMEDIES: Final = {
+    "orchestrator.exists": "Choose another name, or continue with this one: --exist-ok",
+    "import.rejected": "It takes a file that memgraph export wrote, whole and unchanged",
+}
+"""What to do about an error whose message does not say it, by its code."""
+EXAMPLES: Final = {
+    "recall": 'memgraph recall ORC "your question"',
+    "remember": 'memgraph remember ORC "what to remember"',
+    "say": 'memgraph say ORC "what was said" --session-id monday',
+    "ingest": "memgraph ingest ORC notes/ --dry-run",
+    "key create": "memgraph key create desk --orchestrator ORC --permission read",
+    "restore": "memgraph restore ORC FILE",
+    "mcp": "memgraph mcp --orchestrator ORC",
+}
+"""What a command line looks like, by the command; for others --help says it."""
+_PROBLEMS: Final = {
+    "Field required": "is missing",
+    "String should have at least 1 character": "is empty",
+}
+
+
+def in_options(error: InvalidInput, command: str) -> str:
+    """Return the message of an invalid value with the names of the command's options."""
+    problems = error.details.get("problems")
+    if not problems:
+        return f"{error.message}. {_how(command)}"
+    options = _options(command)
+    shown = []
+    for each in problems[:5]:
+        field, problem = each["field"], each["problem"]
+        name = options.get(field, field)
+        problem = _PROBLEMS.get(problem, problem)
+        shown.append(problem if field == "(all)" else f"{name}: {problem}")
+    return f"{'; '.join(shown)}. {_how(command)}"
+
+
+def _how(command: str) -> str:
+    return f"Try: {EXAMPLES.get(command, ' '.join(f'{PROGRAM} {command} --help'.split()))}"
+
+
+def _options(command: str) -> dict[str, str]:
+    """Return the options and arguments of a command as they are typed, by their names."""
+    first, *rest = command.split()
+    found = load_command(first)
+    for name in rest:
+        if isinstance(found, TyperGroup):
+            found = found.commands[name]
+    names = {each.name or "": (max(each.opts, key=len), each) for each in found.params}
+    return {
+        name: typed if typed.startswith("-") else str(each.metavar or typed)
+        for name, (typed, each) in names.items()
+        if (each.metavar or typed) is not None
+    }
+
+
 def next_step(error: MemgraphError, command: str, orchestrator: str | None) -> str | None:
-    """Return a command line that lists the existing names; None: there is none.
+    """Return what may be done about an error: a command line, or a sentence; None: nothing known.
 
     Args:
         command: the one that failed, such as ``source show``.
         orchestrator: the one that it named.
     """
+    if error.code in REMEDIES:
+        return REMEDIES[error.code]
     if not isinstance(error, NotFound) or orchestrator is None:
         return None
     found = next((LISTS[each] for each in error.details if each in LISTS), None)
     if found is None and "name" in error.details:
         found = NAMES.get(command) or NAMES.get(command.partition(" ")[0])
-    return None if found is None else f"memgraph {found} {orchestrator}"
+    return None if found is None else f"Try: memgraph {found} {orchestrator}"
 
 
 PROGRAM = "memgraph"
@@ -242,7 +299,9 @@ def _refused(invocation: Invocation, error: MemgraphError) -> int:
     told = error.as_dict()
     step = next_step(error, invocation.command, invocation.named)
     if step is not None and not invocation.as_json:
-        told["message"] = f"{error.message}. Try: {step}"
+        told["message"] = f"{error.message}. {step}"
+    elif type(error) is InvalidInput and invocation.command and not invocation.as_json:
+        told["message"] = in_options(error, invocation.command)
     return invocation.refuse(told, code=_exit_code(error))
 
 
@@ -269,7 +328,7 @@ def _usage(invocation: Invocation, error: typer.TyperException) -> int:
         details = {"usage": context.get_usage().removeprefix("Usage: ")}
         if not invocation.as_json:
             end = "" if message.endswith((".", "?")) else "."
-            message = f"{message}{end} Try: {context.command_path} --help"
+            message = f"{message}{end} {_how(context.command_path.removeprefix(PROGRAM).strip())}"
     return invocation.refuse(
         {"code": USAGE_CODE, "message": message, "details": details}, code=_USAGE
     )

@@ -65,7 +65,7 @@ def call(
 
 
 def _refusal(told: dict[str, str]) -> ToolRefused:
-    return ToolRefused(told["message"], cause=told["code"])
+    return ToolRefused(f"{told['message']}; memgraph tools lists the tools", cause=told["code"])
 
 
 COMMANDS: dict[str, Any] = {

@@ -159,9 +159,10 @@ def restore(
     orchestrator: OrchestratorName,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file made by backup.")],
     reason: Annotated[str, value("TEXT", "Why, for the journal.")] = "restored a backup",
-    rename: Annotated[
-        bool, typer.Option("--rename", help="Take another orchestrator's backup, as a new one.")
-    ] = False,
+    new_name: Annotated[
+        str | None,
+        value("NAME", "Restore it as a new orchestrator of this name; ORC stays as it is.", "--as"),
+    ] = None,
     accept_findings: AcceptFindings = False,
 ) -> Report:
     """Restore a database from a backup; a damaged one is refused.
@@ -173,12 +174,12 @@ def restore(
     given = invocation(context)
     with given.service() as service:
         done = put_back(
-            service.paths(orchestrator),
+            service.paths(orchestrator if new_name is None else new_name),
             file,
             clock=service.clock,
             actor=given.actor or "user",
             reason=reason,
-            rename=rename,
+            origin=None if new_name is None else orchestrator,
             accept_findings=accept_findings,
             anchor_folder=service.settings(orchestrator).memory.audit.anchor_path,
             key=read_key(service.settings(orchestrator).memory.audit.key_file, service.root),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from memgraph.clock import iso
+from memgraph.clock import MS_PER_DAY, iso
 from memgraph.rules.lifecycle import contradiction_state
 from memgraph.surfaces.cli.screen import Screen
 from memgraph.surfaces.cli.text import counted, plain
@@ -33,8 +34,19 @@ def day(ms: int | None) -> str:
 
 
 def moment(ms: int | None) -> str:
-    """Return date and time to the second, UTC, or an empty text."""
-    return "" if ms is None else iso(ms)[:19].replace("T", " ")
+    """Return a time to the second in the zone of this machine, or an empty text.
+
+    Midnight UTC is what a mere date is stored as, and is shown as the date.
+    """
+    if ms is None:
+        return ""
+    if ms % MS_PER_DAY == 0:
+        return day(ms)
+    try:
+        local = datetime.fromtimestamp(ms // 1000, UTC).astimezone()
+    except (OverflowError, ValueError):  # at the ends of the calendar
+        return f"{iso(ms)[:19].replace('T', ' ')} UTC"
+    return local.strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def summary_of(memory: Memory) -> str:

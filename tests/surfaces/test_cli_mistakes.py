@@ -1,0 +1,127 @@
+"""The mistakes of a newcomer: each says what to do, in one line, and ends with 1 or 2."""
+
+from __future__ import annotations
+
+import io
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from server_processes import server_process
+
+from memgraph import MemoryService
+from memgraph.service.access.keys import KeyStore
+from memgraph.surfaces.cli import screen
+
+if TYPE_CHECKING:
+    from conftest import CommandLine
+else:
+    CommandLine = object
+
+MISTAKES = [
+    (["recal", "orc-1", "x"], 2, "Did you mean recall?"),
+    (["recall", "nobody", "x"], 1, "memgraph init nobody"),
+    (["recall", "orc-1"], 2, 'memgraph recall ORC "your question"'),
+    (["recall", "orc-1", "x", "--limt", "3"], 2, "No such option: --limt"),
+    (["recall", "orc-1", "x", "--as-of", "soon"], 2, "--as-of: not an ISO 8601 time, e.g. 2026-"),
+    (["remember", "orc-1"], 2, 'memgraph remember ORC "what to remember"'),
+    (["remember", "orc-1", ""], 2, "CONTENT: is empty"),
+    (["remember", "orc-1", "x", "--type", "Opinion"], 2, "'fact', 'preference', 'decision'"),
+    (["remember", "orc-1", "x", "--event-time", "yesterday"], 2, "--event-time: not an ISO 8601"),
+    (["remember", "orc-1", "x", "--importance", "900"], 2, "--importance: "),
+    (["say", "orc-1", "Hello."], 2, "--session-id: is missing"),
+    (["show", "orc-1", "fact_0"], 1, "memgraph list orc-1"),
+    (
+        ["resolve", "orc-1", "edge_0", "--winner", "x", "--reason", "y"],
+        1,
+        "memgraph contradictions",
+    ),
+    (["retract", "orc-1", "fact_0"], 2, "Missing option '--reason'"),
+    (["ingest", "orc-1", "no-such-file"], 2, "'no-such-file' does not exist"),
+    (["ingest", "orc-1", "--watch", "--dry-run"], 2, "leave --watch out"),
+    (["init", "orc-1"], 1, "--exist-ok"),
+    (["init", "my notes"], 2, "begins with a letter or a digit"),
+    (["restore", "orc-1", "no-such-file"], 1, "there is no file"),
+    (["import", "orc-2", "{notes}"], 1, "memgraph export wrote"),
+    (["entity", "orc-1", "Bob"], 1, "memgraph entities list orc-1"),
+    (["run", "nojob", "orc-1"], 2, "'enrichment', 'consolidation'"),
+    (["key", "create", "desk", "--orchestrator", "orc-1"], 2, "Choose from: read, write"),
+    (["graph", "orc-1", "-o", "x.bmp"], 2, "one of .svg, .png, .html"),
+    (["--server", "localhost:1", "list", "orc-1"], 2, "http://127.0.0.1:8420"),
+    (["--server", "http://127.0.0.1:9", "list", "orc-1"], 1, "is the server running?"),
+    (["call", "orc-1", "no_tool"], 1, "memgraph tools lists the tools"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "says"), MISTAKES, ids=lambda each: str(each)[:50])
+def test_a_mistake_is_answered_with_what_to_do(
+    cli: CommandLine, tmp_path: Path, arguments: list[str], code: int, says: str
+) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("We decided to dig.\n", encoding="utf-8")
+    ran = cli(*(each.format(notes=notes) if "{" in each else each for each in arguments))
+    assert ran.code == code
+    assert says in ran.err
+    assert ran.err.startswith("error[")
+    assert ran.err.count("\n") == 1
+
+
+def test_a_wrong_key_and_a_port_in_use_are_told_with_what_to_do(cli: CommandLine) -> None:
+    with MemoryService(cli.root, environ={}, background=False) as service:
+        grants = {"name": "desk", "orchestrators": ("orc-1",), "permissions": {"read"}}
+        KeyStore(service.root, service.clock).create(grants)
+    with server_process(cli.root, keyless=False) as server:
+        at = ("--server", server.url)
+        assert "name one with --key-file" in cli(*at, "list", "orc-1").err
+        wrong = cli(*at, "--key", "mgk_wrong", "list", "orc-1").err
+        assert "mistyped, revoked or has expired" in wrong
+        port = server.url.rpartition(":")[2]
+        assert "choose another port with --port" in cli("serve", "--port", port).err
+
+
+def test_a_backup_is_restored_under_another_name_when_that_is_asked_for(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    kept = cli.remember("The shop sells bread.")
+    file = str(tmp_path / "orc-1.backup")
+    assert cli("backup", "orc-1", file).code == 0
+    assert "memgraph restore orc-1 FILE --as NAME" in cli("restore", "orc-2", file).err
+    assert cli("restore", "orc-3", file, "--as", "orc-2").code == 1
+    assert cli.json("restore", "orc-1", file, "--as", "orc-2")["orchestrator"] == "orc-2"
+    assert cli.json("show", "orc-2", kept)["memories"][0]["content"] == "The shop sells bread."
+    assert cli("verify", "orc-2").out.splitlines()[-1].startswith("OK: ")
+    assert cli("restore", "orc-1", file, "--as", "orc-2").code == 1
+
+
+def test_times_are_shown_in_the_zone_of_this_machine(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = cli.remember("The oven is on.", "--event-time", "2026-07-01T10:00:00Z")
+    date = cli.remember("The fair opens.", "--event-time", "2026-07-01")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert "event time   2026-07-01 19:00:00 JST" in cli("show", "orc-1", moment).out
+        assert "event time   2026-07-01\n" in cli("show", "orc-1", date).out
+        told = cli.json("show", "orc-1", moment)["memories"][0]["event_time"]
+        assert told == "2026-07-01T10:00:00.000Z"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_progress_shows_its_rate_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = io.StringIO()
+    now = [100.0]
+    monkeypatch.setattr("sys.stderr", error)
+    monkeypatch.setattr(screen.time, "monotonic", lambda: now[0])
+    with screen.stages("ingesting", lines_every_s=5.0) as told:
+        for seconds, done in ((0.0, 0), (10.0, 5), (20.0, 400), (30.0, 1_000)):
+            now[0] = 100.0 + seconds
+            told("a.md", done, 1_000)
+    assert error.getvalue().splitlines() == [
+        "ingesting: 5 of 1000 (0.5/s, 33 min 10 s left), a.md",
+        "ingesting: 400 of 1000 (20/s, 30 s left), a.md",
+        "ingesting: 1000 of 1000 (33/s), a.md",
+    ]
