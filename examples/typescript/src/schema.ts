@@ -1573,7 +1573,7 @@ export interface components {
             message: string;
             subject: string | null;
         };
-        /** @description What was checked and found, as ``Orchestrator.verify`` reports it; ``summary``: in a line. */
+        /** @description The result of ``Orchestrator.verify``. ``summary``: in a line. */
         AuditReport: {
             checked: {
                 [key: string]: number;
@@ -1597,7 +1597,7 @@ export interface components {
             reason: string;
         };
         /**
-         * @description How memories are written into a prompt.
+         * @description The format of memories in a prompt.
          *
          *     ``fenced``: one JSON object a line between marks that no text can know. ``list``: one line each
          *     under ``[Relevant Memory]``. ``sections``: Markdown, ``## Relevant memory`` and ``## Weekly
@@ -1763,7 +1763,7 @@ export interface components {
             text: string;
         };
         /**
-         * @description What ``get_context`` hands out: text for a prompt, and the memories in it.
+         * @description The result of ``get_context``: text for a prompt, and the memories in it.
          *
          *     Attributes:
          *         text: empty where nothing is known.
@@ -1842,7 +1842,7 @@ export interface components {
             token_cost: number;
         };
         /**
-         * @description What a context is to hold. What is None is the profile's, else the settings'.
+         * @description A request for a context. None: the profile's value, else the settings'.
          *
          *     Attributes:
          *         query: what it is for: the message, or the step's prompt; empty: the most important.
@@ -1957,7 +1957,7 @@ export interface components {
             type?: components["schemas"]["MemoryType"];
             valid_until?: string | number | null;
         };
-        /** @description How many memories the asker sees, by kind, type and status. */
+        /** @description The numbers of visible memories, by kind, type and status. */
         Counts: {
             kind?: {
                 [key: string]: number;
@@ -1985,7 +1985,7 @@ export interface components {
             memory_id: string;
         };
         /**
-         * @description What happened after ``since`` until ``until``, as far as the reader may see; newest first.
+         * @description The changes after ``since`` until ``until``, as far as the reader may see; newest first.
          *
          *     Attributes:
          *         learnt: facts and reflections that were stored; turns are only counted, as ``said``.
@@ -2017,7 +2017,7 @@ export interface components {
             until: string;
         };
         /**
-         * @description How one memory fares in a replay.
+         * @description The difference of one memory in a replay.
          *
          *     Attributes:
          *         rank, rank_now: from 1; None: it is not among the items.
@@ -2253,7 +2253,7 @@ export interface components {
          */
         Erasable: "memory" | "entity" | "session" | "path" | "conversation" | "run" | "content";
         /**
-         * @description What a dry run tells of texts; nothing of it stands in the report of an erasure.
+         * @description The preview of a dry run; none of its texts are in the report of an erasure.
          *
          *     Attributes:
          *         note: that nothing was erased, and what erases it.
@@ -2276,7 +2276,7 @@ export interface components {
             waiting?: string[];
         };
         /**
-         * @description What an erasure did. It holds ids, numbers and digests, nothing of what was erased.
+         * @description The report of an erasure: ids, numbers and digests, nothing of what was erased.
          *
          *     Attributes:
          *         erasure_id: under which the journal tells of it.
@@ -2359,7 +2359,7 @@ export interface components {
             wal_truncated?: boolean;
         };
         /**
-         * @description What is to be erased, and why.
+         * @description A request to erase, with its reason.
          *
          *     Attributes:
          *         reason: journalled; it repeats nothing of the text.
@@ -2372,7 +2372,7 @@ export interface components {
             target: components["schemas"]["ErasureTarget"];
         };
         /**
-         * @description What is to be erased.
+         * @description The target of an erasure.
          *
          *     Attributes:
          *         value: an id; of an entity its id or a name; of content the SHA-256 of a file's bytes.
@@ -2401,7 +2401,7 @@ export interface components {
             memory: components["schemas"]["Memory"];
         };
         /**
-         * @description What will be retired until a moment if nobody uses it, the first to go first.
+         * @description The memories that expire until a moment unless they are used, the soonest first.
          *
          *     Attributes:
          *         at, until: the time of the report and its end.
@@ -2437,7 +2437,7 @@ export interface components {
             reason: string;
         };
         /**
-         * @description What became of one memory that was to be forgotten.
+         * @description The outcome of forgetting one memory.
          *
          *     ``code`` and ``message`` are those of the error for which it was not, else None.
          */
@@ -2519,7 +2519,7 @@ export interface components {
             last_recall_id: string | null;
         };
         /**
-         * @description Whether an orchestrator's memory works, as ``MemoryService.health`` tells it.
+         * @description The health of an orchestrator's memory, see ``MemoryService.health``.
          *
          *     Attributes:
          *         degraded: codes of work that does not get done; of one that is ready.
@@ -2623,7 +2623,7 @@ export interface components {
             runs: components["schemas"]["Reached"][];
         };
         /**
-         * @description What a memory reached, as far as the reader may see it.
+         * @description The influence of a memory, as far as the reader may see it.
          *
          *     Attributes:
          *         recalls: how many receipts name it, of the newest that are looked at.
@@ -2646,7 +2646,7 @@ export interface components {
             next_cursor: string | null;
         };
         /**
-         * @description What became of an uploaded or dropped file.
+         * @description The outcome of an uploaded or dropped file.
          *
          *     Attributes:
          *         status: ``waiting``: it lies in the drop zone, or is being read. ``held``: it was begun ten
@@ -2677,23 +2677,23 @@ export interface components {
             receipt_id?: string | null;
             warning?: string | null;
         };
-        /** @description When each job is due, and what ran, the latest first. */
+        /** @description The schedule of the jobs, and their runs, the latest first. */
         JobBoard: {
             plans: components["schemas"]["JobPlan"][];
             runs: components["schemas"]["JobRun"][];
         };
-        /** @description What a run did, or, of a rehearsal, what each session would give; the other is None. */
+        /** @description The result of a run or of a rehearsal; the other is None. */
         JobEnded: {
             runs?: components["schemas"]["JobRun"][] | null;
             sessions?: components["schemas"]["SessionReport"][] | null;
         };
         /**
-         * @description What keeps a memory in order by itself, each on a schedule of its own.
+         * @description A maintenance job, each on a schedule of its own.
          * @enum {string}
          */
         JobName: "enrichment" | "consolidation" | "decay" | "reflection" | "verification";
         /**
-         * @description When a job is next due, and whether a moment has passed for which it did not run.
+         * @description The plan of a job: when it is due, and whether it missed a moment.
          *
          *     ``overdue_since``: that moment. Both are None for a job without a schedule.
          */
@@ -2824,7 +2824,7 @@ export interface components {
             via_id: string;
         };
         /**
-         * @description What is measured, in the order in which it is told.
+         * @description A measure of an audit, in the order of the report.
          * @enum {string}
          */
         Measure: "duplicate" | "near_duplicate" | "contradiction" | "stale" | "unsourced" | "orphan" | "unembedded" | "echo";
@@ -2972,7 +2972,7 @@ export interface components {
             valid_until?: string | number | null;
         };
         /**
-         * @description How a memory came to be: a raw turn, something known, or a thought about what is known.
+         * @description The kind of a memory: a raw turn, a fact, or a reflection on facts.
          * @enum {string}
          */
         MemoryKind: "episode" | "fact" | "reflection";
@@ -3025,7 +3025,7 @@ export interface components {
             file: string;
         };
         /**
-         * @description What became of one item of a write, in the order of the items.
+         * @description The outcome of one item of a write, in the order of the items.
          *
          *     A ``duplicate`` has the id of the one that was there. ``code`` and ``message`` are those of the
          *     error for which the item was rejected. An edge that is stored, or was there, has the code
@@ -3061,7 +3061,7 @@ export interface components {
             updated_by?: string[] | null;
             updates?: string[] | null;
         };
-        /** @description What became of each item of a batch, in its order. */
+        /** @description The outcome of each item of a batch, in order. */
         Outcomes: {
             outcomes: components["schemas"]["Outcome"][];
         };
@@ -3209,7 +3209,7 @@ export interface components {
             receipts: number;
         };
         /**
-         * @description Whether the service can be used.
+         * @description The readiness of the service.
          *
          *     Attributes:
          *         status: ``unusable``: the root is gone or cannot be written, and nothing works.
@@ -3317,7 +3317,7 @@ export interface components {
             valid_at?: string | number | null;
         };
         /**
-         * @description What one reader was given. A field is None where it does not apply or is not known.
+         * @description A receipt of what one reader was given. None: it does not apply or is not known.
          *
          *     Attributes:
          *         receipt_id: begins with ``rcl_``.
@@ -3439,7 +3439,7 @@ export interface components {
             type: components["schemas"]["EntityType"];
         };
         /**
-         * @description What is known of a message before it is answered.
+         * @description The memories relevant to a message.
          *
          *     Attributes:
          *         bundle: the facts that fit it, best first, none of them from the conversation itself.
@@ -3451,7 +3451,7 @@ export interface components {
             reflection: components["schemas"]["Memory"] | null;
         };
         /**
-         * @description What became of a memory, and what it was found to repeat, update or contradict.
+         * @description The outcome of a write, and what the memory repeats, updates or contradicts.
          *
          *     ``reasons``: by id of each memory named here the evidence, in words. The lists are None where
          *     nothing was compared, or the key may not read.
@@ -3495,12 +3495,12 @@ export interface components {
             same: boolean;
             same_digest: boolean | null;
         };
-        /** @description What is to be asked once more. ``query``: where the receipt keeps its digest alone. */
+        /** @description A request to replay a receipt. ``query``: where the receipt keeps its digest alone. */
         ReplayRequest: {
             query?: string | null;
         };
         /**
-         * @description What a scan of the orchestrator's folder found of the erased strings.
+         * @description The result of scanning the orchestrator's folder for the erased strings.
          *
          *     Attributes:
          *         strings: how many strings were looked for; ``too_short`` say nothing of whose they are
@@ -3600,7 +3600,7 @@ export interface components {
             next_cursor: string | null;
         };
         /**
-         * @description What became of a session.
+         * @description The outcome of consolidating a session.
          *
          *     Attributes:
          *         state: ``consolidated``: all of its turns were read. ``unchanged``: they had been before.
@@ -3643,7 +3643,7 @@ export interface components {
             turns?: number;
         };
         /**
-         * @description How a token budget is divided; in proportion to one another, so they need not make 1.
+         * @description The shares of a token budget, in proportion to one another; they need not add up to 1.
          *
          *     Raises:
          *         pydantic.ValidationError: none is above 0, or one is outside 0..1.
@@ -3671,7 +3671,7 @@ export interface components {
             public_key: string;
             value: string;
         };
-        /** @description Where a memory came from. */
+        /** @description The source of a memory. */
         Source: {
             /** @default user */
             captured_by?: components["schemas"]["CapturedBy"];
@@ -3716,7 +3716,7 @@ export interface components {
             told: boolean;
         };
         /**
-         * @description What a memory was read from: lines of the file that is kept, or turns.
+         * @description The source lines of a memory: lines of the file that is kept, or turns.
          *
          *     Attributes:
          *         state: ``kept``: the file is the one that was read, by its digest. ``changed``: it is not,
@@ -3756,7 +3756,7 @@ export interface components {
             next_after?: string | null;
         };
         /**
-         * @description What was brought back with a source, or would be.
+         * @description The result of restoring a source, or its preview.
          *
          *     Each list is told up to ``MAX_TOLD``, the oldest memories first, and never names what the actor
          *     may not see; the numbers are whole.
@@ -3790,7 +3790,7 @@ export interface components {
             restored_items?: components["schemas"]["Restored"][];
         };
         /**
-         * @description What was taken back with a source, or would be.
+         * @description The result of retracting a source, or its preview.
          *
          *     Each list is told up to ``MAX_TOLD``, the oldest memories first, and never names what the actor
          *     may not see; the numbers are whole.
@@ -3879,7 +3879,7 @@ export interface components {
             next_after: string | null;
         };
         /**
-         * @description How one orchestrator stands.
+         * @description The state of one orchestrator.
          *
          *     Attributes:
          *         status: ``disabled``: its database cannot be used, or its memory is switched off.
@@ -3992,7 +3992,7 @@ export interface components {
             sources: components["schemas"]["StoredSource"][];
         };
         /**
-         * @description How a contradiction might be decided; a person decides it.
+         * @description A suggestion for a contradiction; a person decides it.
          *
          *     Attributes:
          *         winner_id: None: the evidence does not tell, or neither side can win.
@@ -4031,7 +4031,7 @@ export interface components {
             memory_id: string;
             summary: string;
         };
-        /** @description What is being worked on. ``metadata["project_id"]`` counts where ``project_id`` is None. */
+        /** @description The task at hand. ``metadata["project_id"]`` counts where ``project_id`` is None. */
         Task: {
             metadata?: {
                 [key: string]: unknown;
@@ -4040,18 +4040,18 @@ export interface components {
             task_id: string;
         };
         /**
-         * @description Where an item lives: a task is a session scope.
+         * @description The tier of an item: a task is a session scope.
          * @enum {string}
          */
         Tier: "task" | "project" | "global";
-        /** @description What a task, a project or everybody holds, the newest first; ``count`` is all of it. */
+        /** @description The items of a task, a project or the global tier, newest first; ``count`` is all of it. */
         TierPage: {
             count: number;
             items: components["schemas"]["HeldItem"][];
             scope_id: string | null;
             tier: components["schemas"]["Tier"];
         };
-        /** @description What a tier was given and took: ``share_tokens`` before what others left was handed on. */
+        /** @description The use of a tier: ``share_tokens`` is its share before what others left was handed on. */
         TierUse: {
             chosen: number;
             offered: number;
@@ -4113,7 +4113,7 @@ export interface components {
             supports: components["schemas"]["Support"][];
         };
         /**
-         * @description How far a source is trusted. A lower one replaces nothing that a higher one said.
+         * @description The trust in a source. A lower one replaces nothing that a higher one said.
          * @enum {string}
          */
         TrustTier: "low" | "standard" | "high";
@@ -4122,7 +4122,7 @@ export interface components {
             items: components["schemas"]["TrustedSource"][];
         };
         /**
-         * @description What an operator said of a source.
+         * @description The trust that an operator assigned to a source.
          *
          *     Attributes:
          *         name: a path (a file, or a folder with all below it), a conversation, a run, or the SHA-256
