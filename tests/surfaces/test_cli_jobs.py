@@ -34,7 +34,7 @@ def test_a_worker_prints_a_line_for_each_run(cli: CommandLine) -> None:
     told = cli("worker", "--once")
     assert told.code == 0
     *lines, last = told.out.splitlines()
-    assert [line.split()[2:5] for line in lines] == [
+    assert [line.split()[3:6] for line in lines] == [
         ["orc-1", "enrichment", "skipped"],
         ["orc-1", "consolidation", "done"],
         ["orc-1", "decay", "done"],
