@@ -44,8 +44,6 @@ from memgraph.model.jobs import JobRun, SessionReport
 from memgraph.model.remote import (
     MAX_BATCH,
     AuditReport,
-    IngestedFile,
-    IngestPage,
     JobEnded,
     Outcomes,
     PromotedId,
@@ -73,7 +71,7 @@ from memgraph.service.handle_context import ContextHandle, InjectingHandle, Sess
 from memgraph.service.handle_entities import EntitiesHandle
 from memgraph.service.handle_jobs import JobsHandle, MaintainingHandle
 from memgraph.service.handle_reading import ExpiringHandle, ReadingHandle
-from memgraph.service.handle_sources import ErasingHandle, SourcesHandle
+from memgraph.service.handle_sources import ErasingHandle, IngestingHandle, SourcesHandle
 from memgraph.service.handle_writing import WritingHandle
 
 T = TypeVar("T")
@@ -151,6 +149,8 @@ class OrchestratorWords(Place):
     restore_source = remote(SourcesHandle.restore_source)
     erase_target = remote(ErasingHandle.erase_target)
 
+    ingest_file = remote(IngestingHandle.ingest_file)
+    ingest_files = remote(IngestingHandle.ingest_files)
     jobs = remote(JobsHandle.jobs)
     job_plans = remote(JobsHandle.job_plans)
 
@@ -349,35 +349,6 @@ class OrchestratorWords(Place):
         call = self._look(f"/ingest/files/{segment(name, field='name')}", {}, value_of(Uploaded))
         # Named by its content: a second one is the first.
         return replace(call, method="PUT", body=content, content_type=BYTES, repeat=Repeat.SAFE)
-
-    @word
-    def ingest_file(self, sha256: str) -> Call[IngestedFile]:
-        """Return the record of a file, as far as the key may see it.
-
-        Args:
-            sha256: of its content, 64 hexadecimal digits.
-
-        Returns:
-            Its ``at`` is in milliseconds since the epoch, like every time of the library's values.
-
-        Raises:
-            NotFound: it was not dropped here, or is hidden from the key.
-        """
-        path = f"/ingest/files/{segment(sha256, field='sha256')}"
-        return self._get(path, value_of(IngestedFile))
-
-    @word
-    def ingest_files(self, *, limit: int = 50, after: str | None = None) -> Call[IngestPage]:
-        """Return processed files, latest first, that the key may see.
-
-        Args:
-            limit: 1..1,000.
-            after: ``next_cursor`` of the page before.
-
-        Raises:
-            InvalidInput: a limit out of range; ``after`` is no cursor.
-        """
-        return self._get("/ingest/files", value_of(IngestPage), limit=limit, cursor=after)
 
     def __repr__(self) -> str:
         return f"<memgraph {type(self).__name__} {self.name}>"

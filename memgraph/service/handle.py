@@ -5,12 +5,13 @@ The client imports handles for their operations: what they work with is imported
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
+from memgraph.model.access import Permission
 from memgraph.model.values import Change, MemoryInput, validated
 from memgraph.paths import SOURCE_FIELD
 from memgraph.rules.scope import Viewer, viewer_fields
@@ -55,7 +56,10 @@ class Handle:
 
     Args:
         teller: journals refusals; None: equal refusals are counted, see ``tell_denial``.
-        reads: False: it may only write, and learns nothing of what is stored.
+        permissions: those of the holder. Without ``read`` it learns nothing of what is
+            stored, without ``audit`` not what a memory reached.
+        whole: True when nothing in the orchestrator is hidden from the holder; None: True for a
+            host's own handle, False for a confined one.
     """
 
     def __init__(
@@ -66,14 +70,16 @@ class Handle:
         viewer: Viewer,
         actor: str,
         teller: Teller | None = None,
-        reads: bool = True,
+        permissions: Collection[Permission] = tuple(Permission),
+        whole: bool | None = None,
     ) -> None:
         self._service = service
         self.name = name
         self.viewer = viewer
         self.actor = actor
         self._teller = teller
-        self.reads = reads
+        self.permissions = frozenset(permissions)
+        self.whole = not viewer.confined if whole is None else whole
 
     @property
     def _view(self) -> View:

@@ -80,13 +80,7 @@ class AuditingHandle(Handle):
 class CasesHandle(Handle):
     """The part of ``Orchestrator`` for resolving contradictions."""
 
-    @operation(
-        Permission.READ,
-        "GET",
-        "/contradictions/{edge_id}",
-        tag="cases",
-        served=False,  # what is named depends on the key
-    )
+    @operation(Permission.READ, "GET", "/contradictions/{edge_id}", tag="cases")
     def case(
         self,
         edge_id: EdgeId,
@@ -96,10 +90,12 @@ class CasesHandle(Handle):
     ) -> Case:
         """Return a contradiction with both sides, the evidence for each, and possible decisions.
 
+        Which receipts, runs and conversations a side reached is named to a key that may audit;
+        others get their number.
+
         Args:
             as_of: the case as it was then; None: now.
-            names: which receipts, runs and conversations each side reached; False: only counts, for
-                callers who may not audit.
+            names: False: only their number.
 
         Raises:
             NotFound: no such contradiction, or one of its sides is not visible.
@@ -117,7 +113,7 @@ class CasesHandle(Handle):
                 trust=Trust.of(memory.trust),
                 viewer=self.viewer,
                 as_of=None if as_of is None else parse_time(as_of),
-                names=names,
+                names=names and Permission.AUDIT in self.permissions,
             )
 
     @operation(

@@ -18,6 +18,8 @@ from memgraph.model.erasing import (
     erasure_target,
 )
 from memgraph.model.operation import Limit, Sent, operation
+from memgraph.model.remote import IngestedFile, IngestPage
+from memgraph.model.remote import Limit as PageLimit
 from memgraph.model.sources import (
     SourceInfo,
     SourcePage,
@@ -27,14 +29,13 @@ from memgraph.model.sources import (
     TrustedList,
     TrustedSource,
 )
-from memgraph.model.values import Reason, validated
+from memgraph.model.values import Name, Reason, validated
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.rules.trust import Named, Trust, Trusted
 from memgraph.service.handle import Handle
 
 if TYPE_CHECKING:
     from memgraph.config import Settings
-    from memgraph.model.remote import IngestedFile, IngestPage
     from memgraph.model.sources import Document, DocumentOutcome
     from memgraph.service.extraction import Proposals
     from memgraph.service.manifests import FileReader
@@ -458,7 +459,11 @@ class IngestingHandle(Handle):
         found = self.ingest_file(sha256)
         return {"status": found.status, "manifest": found.manifest}
 
-    def ingest_file(self, sha256: str, *, everything: bool | None = None) -> IngestedFile:
+    @operation(Permission.READ, "GET", "/ingest/files/{sha256}", tag="ingest", id="get_file")
+    def ingest_file(
+        self,
+        sha256: Annotated[Name, Field(description="Of its content, 64 hexadecimal digits.")],
+    ) -> IngestedFile:
         """Return the record of a dropped or sent content, as far as this handle may see it.
 
         It is visible to a handle that sees every memory made from it, and to its sender; a content
@@ -466,17 +471,14 @@ class IngestingHandle(Handle):
 
         Args:
             sha256: of the content, 64 hexadecimal digits.
-            everything: True when nothing in the orchestrator is hidden from the holder of this
-                handle; None: True for a host's own handle, False for a confined one.
 
         Raises:
             NotFound: it was not dropped here, or is hidden from this handle.
         """
-        from memgraph.model.remote import IngestedFile
         from memgraph.service.intake import uploads
         from memgraph.service.manifests import no_file, seen_file
 
-        reader = self._file_reader(everything)
+        reader = self._file_reader()
         with self._service.opened(self.name) as opened:
             found = seen_file(opened, sha256, reader)
             if found is not None:
@@ -491,8 +493,14 @@ class IngestingHandle(Handle):
             raise no_file(sha256)
         return IngestedFile(sha256=sha256, status="waiting", at=None, manifest=None)
 
+    @operation(Permission.READ, "GET", "/ingest/files", tag="ingest", id="list_files")
     def ingest_files(
-        self, *, limit: int = 50, after: str | None = None, everything: bool | None = None
+        self,
+        *,
+        limit: PageLimit = 50,
+        after: Annotated[
+            str | None, Sent(Name, "cursor"), Field(description="`next_cursor` of the page before.")
+        ] = None,
     ) -> IngestPage:
         """Return processed files, dropped or sent, latest first; see ``ingest_file``.
 
@@ -506,13 +514,12 @@ class IngestingHandle(Handle):
         from memgraph.service.manifests import seen_files
 
         with self._service.opened(self.name) as opened:
-            return seen_files(opened, self._file_reader(everything), limit=limit, after=after)
+            return seen_files(opened, self._file_reader(), limit=limit, after=after)
 
-    def _file_reader(self, everything: bool | None) -> FileReader:
+    def _file_reader(self) -> FileReader:
         from memgraph.service.manifests import FileReader
 
-        sees_all = not self.viewer.confined if everything is None else everything
-        return FileReader(self._view, self.actor, sees_all)
+        return FileReader(self._view, self.actor, self.whole)
 
     def ingest_document(
         self,

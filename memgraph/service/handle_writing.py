@@ -401,7 +401,7 @@ class WritingHandle(Handle):
 
     def _readable(self, outcome: Outcome) -> Outcome:
         """Return an outcome without references to other memories, for callers who may not read."""
-        if self.reads:
+        if Permission.READ in self.permissions:
             return outcome
         hidden = ("updates", "updated_by", "contradicts", "reasons")
         return outcome.model_copy(update=dict.fromkeys(hidden))

@@ -379,9 +379,7 @@ def test_the_words_are_the_librarys_with_its_names_for_arguments() -> None:
         for each, parameter in remote.items():
             assert parameter.default == library[each].default, (name, each)
         left_out = library.keys() - remote.keys()
-        assert left_out <= {"progress", "stop", "extractor", "budget", "accept_findings"} | {
-            "everything"
-        }, name
+        assert left_out <= {"progress", "stop", "extractor", "budget", "accept_findings"}, name
         assert words[name].__doc__, name
 
 

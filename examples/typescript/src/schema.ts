@@ -302,8 +302,8 @@ export interface paths {
          * Case
          * @description Return a contradiction with both sides, the evidence for each, and possible decisions.
          *
-         *     Which receipts, runs and conversations a side reached is named to a key that may audit; others
-         *     get their number.
+         *     Which receipts, runs and conversations a side reached is named to a key that may audit;
+         *     others get their number.
          */
         get: operations["case"];
         put?: never;
@@ -748,8 +748,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Listed
-         * @description Return processed files, latest first, that the caller may see.
+         * List Files
+         * @description Return processed files, dropped or sent, latest first; see ``ingest_file``.
          */
         get: operations["list_files"];
         put?: never;
@@ -790,8 +790,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get
-         * @description Return the record of a file, for its sender and for keys that see all its memories.
+         * Get File
+         * @description Return the record of a dropped or sent content, as far as this handle may see it.
+         *
+         *     It is visible to a handle that sees every memory made from it, and to its sender; a content
+         *     without memories to its sender and to a handle that sees everything.
          */
         get: operations["get_file"];
         put?: never;

@@ -19,7 +19,7 @@ from memgraph.errors import (
 from memgraph.log import open_log
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.enums import Sensitivity
-from memgraph.rules.access import Refusal, grants, refusal, viewer_of
+from memgraph.rules.access import Refusal, grants, refusal, sees_whole, viewer_of
 from memgraph.service.access.keys import KeyStore, nobody
 from memgraph.service.denials import NOT_JOURNALLED, Denial, tell_each
 from memgraph.service.handle import Refused
@@ -164,7 +164,8 @@ class Gate:
             viewer=viewer,
             actor=principal.actor,
             teller=partial(self._tell_all, principal, handle.name),
-            reads=Permission.READ in principal.permissions,
+            permissions=principal.permissions,
+            whole=sees_whole(principal, viewer),
         )
 
     def miss(self, principal: Principal, orchestrator: str, *errors: MemgraphError) -> None:

@@ -12,7 +12,6 @@ from fastapi.datastructures import QueryParams
 from memgraph.errors import AccessDenied, RequestTimeout
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.model.values import validated
-from memgraph.rules import access
 from memgraph.service.access.gate import Gate
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.guarding import shown_key
@@ -53,11 +52,6 @@ async def untimed(request: Request) -> None:
 
 
 Asking = Annotated[Principal, Depends(asking_of)]
-
-
-def sees_whole(orc: Orchestrator, principal: Principal) -> bool:
-    """Return True when nothing is hidden from the principal, and its view is not narrowed."""
-    return access.sees_whole(principal, orc.viewer)
 
 
 def entering(permission: Permission) -> Callable[..., Awaitable[Orchestrator]]:
@@ -126,8 +120,8 @@ def undivided(what: str, *, field: str) -> Callable[..., Orchestrator]:
     nothing.
     """
 
-    def enter(orc: Admin, asking: Asking) -> Orchestrator:
-        if not sees_whole(orc, asking):
+    def enter(orc: Admin) -> Orchestrator:
+        if not orc.whole:
             raise AccessDenied(f"{what} takes a key from which nothing is hidden", field=field)
         return orc
 

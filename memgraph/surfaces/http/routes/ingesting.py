@@ -1,4 +1,4 @@
-"""Files that are turned into memories: uploads and their records."""
+"""Files that are turned into memories: uploads."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from http import HTTPStatus
 from typing import Annotated, Any, Final
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 
 from memgraph.errors import RequestTimeout
-from memgraph.model.remote import IngestedFile, IngestPage, Limit, Uploaded
+from memgraph.model.remote import Uploaded
 from memgraph.model.values import Name
 from memgraph.service.intake import draft
 from memgraph.surfaces.arriving import taken
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.entering import Asking, Reader, Writer, gate_of, sees_whole, untimed
+from memgraph.surfaces.http.entering import Writer, gate_of, untimed
 from memgraph.surfaces.http.envelope import answered
 from memgraph.surfaces.http.problems import problem
 
@@ -59,25 +59,3 @@ async def upload(
     if uploaded.known is None:
         service.intake.wake(orc.name)
     return answered(uploaded, status=202)
-
-
-@router.get("", operation_id="list_files", response_model=IngestPage)
-def listed(
-    orc: Reader,
-    asking: Asking,
-    limit: Annotated[Limit, Query()] = 50,
-    cursor: Annotated[Name | None, Query(description="`next_cursor` of the page before.")] = None,
-) -> Response:
-    """Return processed files, latest first, that the caller may see."""
-    everything = sees_whole(orc, asking)
-    return answered(orc.ingest_files(limit=limit, after=cursor, everything=everything))
-
-
-@router.get("/{sha256}", operation_id="get_file", response_model=IngestedFile)
-def get(
-    orc: Reader,
-    asking: Asking,
-    sha256: Annotated[Name, Path(description="Of its content, 64 hexadecimal digits.")],
-) -> Response:
-    """Return the record of a file, for its sender and for keys that see all its memories."""
-    return answered(orc.ingest_file(sha256, everything=sees_whole(orc, asking)))

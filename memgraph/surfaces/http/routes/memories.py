@@ -6,15 +6,13 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Body, Path, Query, Response
 
-from memgraph.model.access import Permission
 from memgraph.model.context import ContextPackage, ContextRequest, Task, Tier
 from memgraph.model.conversation import SessionPlace
-from memgraph.model.graph import Case
-from memgraph.model.operation import EdgeId, MemoryId
+from memgraph.model.operation import MemoryId
 from memgraph.model.remote import Limit, PromotedId, SessionPage
-from memgraph.model.values import MAX_NAME_CHARS, Millis, Name, Reason, Value
+from memgraph.model.values import MAX_NAME_CHARS, Name, Reason, Value
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.entering import Asking, Reader, Writer
+from memgraph.surfaces.http.entering import Reader, Writer
 from memgraph.surfaces.http.envelope import answered
 from memgraph.surfaces.http.operations import ROOT
 
@@ -67,23 +65,6 @@ def promote(
         reason=body.reason,
     )
     return answered(PromotedId(memory_id=promoted))
-
-
-@router.get("/contradictions/{edge_id}", operation_id="case", response_model=Case, tags=["cases"])
-def case(
-    orc: Reader,
-    principal: Asking,
-    edge_id: Annotated[EdgeId, Path()],
-    as_of: Annotated[Millis | None, Query(description="As it was at that time.")] = None,
-    names: Annotated[bool, Query(description="Name what each side reached.")] = True,
-) -> Response:
-    """Return a contradiction with both sides, the evidence for each, and possible decisions.
-
-    Which receipts, runs and conversations a side reached is named to a key that may audit; others
-    get their number.
-    """
-    told = names and Permission.AUDIT in principal.permissions
-    return answered(orc.case(edge_id, as_of=as_of, names=told))
 
 
 @router.post(

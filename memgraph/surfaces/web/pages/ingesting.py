@@ -11,7 +11,6 @@ from starlette.responses import JSONResponse, Response
 from memgraph.model.access import Permission
 from memgraph.model.remote import Uploaded
 from memgraph.model.values import Memory
-from memgraph.rules.access import sees_whole
 from memgraph.service.intake import Draft, draft
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.arriving import taken
@@ -26,9 +25,8 @@ ITEMS_SHOWN: Final = 200
 def files(visit: Visit) -> Response:
     """Show processed files, latest first, and the drop area for another."""
     orc = visit.enter()
-    everything = sees_whole(visit.principal, orc.viewer)
     after = visit.query("after") or None
-    page = orc.ingest_files(limit=FILES, after=after, everything=everything)
+    page = orc.ingest_files(limit=FILES, after=after)
     return visit.show(
         "ingest.html",
         page=page,
@@ -40,8 +38,7 @@ def files(visit: Visit) -> Response:
 def file(visit: Visit) -> Response:
     """Show the record of one file; the page's script refreshes one that waits."""
     orc = visit.enter()
-    everything = sees_whole(visit.principal, orc.viewer)
-    found = orc.ingest_file(visit.path("sha256"), everything=everything)
+    found = orc.ingest_file(visit.path("sha256"))
     manifest: dict[str, Any] = found.manifest or {}
     items = (manifest.get("items") or {}).get("memories") or []
     shown = items[:ITEMS_SHOWN]
@@ -67,8 +64,7 @@ def _memories(orc: Orchestrator, ids: Sequence[str]) -> dict[str, Memory]:
 def state(visit: Visit) -> Response:
     """Return the status of a file, for the script that watches it."""
     orc = visit.enter()
-    everything = sees_whole(visit.principal, orc.viewer)
-    found = orc.ingest_file(visit.path("sha256"), everything=everything)
+    found = orc.ingest_file(visit.path("sha256"))
     return JSONResponse({"status": found.status})
 
 
