@@ -339,7 +339,7 @@ def facts_of_entities(
 
 @prepared
 def _facts_by_key(view: View | None) -> sa.Select[Any]:
-    k = listed("pks", "k")
+    k = listed("pks", "k", numbers=True)
     return _facts_in(k, k.c.value, view)[1].order_by(k.c.key)
 
 

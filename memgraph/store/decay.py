@@ -13,7 +13,7 @@ from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.store import tables
 from memgraph.store.memories import set_statuses
 from memgraph.store.snapshot import JournalledTransaction, Snapshot
-from memgraph.store.statements import Column, among, greatest, listed, ordered, prepared, value
+from memgraph.store.statements import Column, among, greatest, members, ordered, prepared, value
 from memgraph.store.visibility import View
 
 REASON = "decayed"
@@ -126,7 +126,7 @@ def _by_decay(m: sa.FromClause) -> tuple[sa.FromClause, Column, tuple[Column, ..
 
 @prepared
 def _retired_since() -> sa.Select[Any]:
-    given, m = listed("used", "given"), tables.memories.alias("m")
+    given, m = members("used", "given"), tables.memories.alias("m")
     h, lasts, retired = _by_decay(m)
     joined = ordered(given, (m, m.c.memory_id == given.c.key)).join(h, lasts)
     found = sa.select(m.c.memory_id).select_from(joined)

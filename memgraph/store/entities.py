@@ -312,7 +312,7 @@ ENTITY_NAMES: Final = "entity_names"
 
 @prepared
 def _sayings() -> sa.Select[Any]:
-    f = listed("pks", "f")
+    f = listed("pks", "f", numbers=True)
     m, t = tables.memories.alias("m"), tables.memories.alias("t")
     d = tables.derivations.alias("d")
     speaker = sa.func.json_array(t.c.source_role, member(t.c.attributes, "told_as"))

@@ -525,7 +525,7 @@ def last_key(snapshot: Snapshot) -> int:
 
 @prepared
 def _of_keys() -> sa.Select[Any]:
-    f, m = listed("keys", "f"), tables.memories.alias("m")
+    f, m = listed("keys", "f", numbers=True), tables.memories.alias("m")
     found = _of_memories(m).select_from(ordered(f, (m, m.c.pk == f.c.value)))
     return found.order_by(f.c.key)
 

@@ -361,7 +361,7 @@ def by_filters(snapshot: Snapshot, narrowing: Narrowing, limit: int) -> list[Can
 
 @prepared
 def _candidates(narrowed: Narrowed, key: str) -> sa.Select[Any]:
-    f, m = listed("keys", "f"), tables.memories.alias("m")
+    f, m = listed("keys", "f", numbers=key == "pk"), tables.memories.alias("m")
     found = sa.select(*_candidate_columns(narrowed.view, m))
     return found.select_from(ordered(f, (m, m.c[key] == f.c.value))).where(narrowed.where(m))
 
@@ -382,7 +382,7 @@ def candidates_by_id(
 
 @prepared
 def _neighbours(narrowed: Narrowed) -> sa.Select[Any]:
-    f, m = listed("pks", "f"), tables.memories.alias("m")
+    f, m = listed("pks", "f", numbers=True), tables.memories.alias("m")
     o, n = tables.memories.alias("o"), tables.memories.alias("n")
     distance = value("distance")
     is_near = (n.c.session_id == o.c.session_id) & n.c.sequence.between(
@@ -406,7 +406,7 @@ def neighbours(
 
 @prepared
 def _items(narrowed: Narrowed) -> sa.Select[Any]:
-    f, m = listed("pks", "f"), tables.memories.alias("m")
+    f, m = listed("pks", "f", numbers=True), tables.memories.alias("m")
     s = tables.sources.alias("s")
     source = (s.c[name] for name in SOURCE_FIELDS)
     rows = ordered(f, (m, m.c.pk == f.c.value)).outerjoin(s, s.c.source_id == m.c.source_id)

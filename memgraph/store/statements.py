@@ -127,12 +127,35 @@ class JsonEach(GenericFunction[Any]):
     inherit_cache = True
 
 
-def listed(name: str, alias: str) -> Any:
+class JsonNumbers(JsonEach):
+    """The same where the elements are whole numbers."""
+
+    name = "json_numbers"
+    inherit_cache = True
+
+
+class JsonMembers(JsonEach):
+    """The members of a JSON object as rows: ``key`` and ``value``, which is a whole number."""
+
+    name = "json_members"
+    inherit_cache = True
+
+
+def listed(name: str, alias: str, *, numbers: bool = False) -> Any:
     """Return a table of the elements of a JSON array that is given as ``name``.
 
     Its columns are ``value`` and ``key``, which counts from 0.
+
+    Args:
+        numbers: whether the elements are whole numbers; else they are texts or arrays.
     """
-    return each(value(name), alias)
+    kind = JsonNumbers if numbers else JsonEach
+    return kind(value(name)).table_valued("value", "key", name=alias)
+
+
+def members(name: str, alias: str) -> Any:
+    """Return a table of the members of a JSON object of whole numbers that is given as ``name``."""
+    return JsonMembers(value(name)).table_valued("value", "key", name=alias)
 
 
 def each(array: Column, alias: str, key: str | None = None) -> Any:
@@ -147,7 +170,8 @@ def each(array: Column, alias: str, key: str | None = None) -> Any:
 
 def among(column: Column, name: str) -> Column:
     """Return whether a column's value is in a JSON array that is given as ``name``."""
-    return column.in_(sa.select(sa.column("value")).select_from(JsonEach(value(name))))
+    kind = JsonNumbers if isinstance(column.type, sa.Integer) else JsonEach
+    return column.in_(sa.select(sa.column("value")).select_from(kind(value(name))))
 
 
 def is_untrue(condition: Column) -> Column:
@@ -213,6 +237,14 @@ class Element(Construct):
     name = "element"
 
 
+class RawText(Construct):
+    name = "raw_text"
+
+
+class WholeNumber(Construct):
+    name = "whole_number"
+
+
 class LastNumber(Construct):
     name = "last_number"
 
@@ -251,6 +283,16 @@ def member(column: Column, key: str) -> Column:
 def element(array: Column, index: int) -> Column:
     """Return an element of a JSON array, counted from 0; see ``member``."""
     return Element(array, sa.literal(index), type_=array.type)
+
+
+def raw_text(column: Column) -> Column:
+    """Return a text as it is stored, as bytes where the engine may hold bytes that are none."""
+    return RawText(column, type_=column.type)
+
+
+def whole_number(text: Column) -> Column:
+    """Return the whole number that a value of JSON is."""
+    return WholeNumber(text, type_=sa.Integer())
 
 
 def replacing(table: sa.Table) -> sa.Insert:

@@ -9,8 +9,7 @@ from working import working
 
 from memgraph import MemoryService, Viewer
 from memgraph.service.embedding import MODEL_KEY
-from memgraph.store import metadata
-from memgraph.store.sqlite import vector_cache
+from memgraph.store import metadata, vector_cache
 
 PROJECTS, EACH = 8, 25
 WORDS = ("parser", "lexer", "tabs", "oven", "shop", "Lisbon", "ledger", "ferry")

@@ -23,7 +23,7 @@ from memgraph.service.rebuilding import Part
 from memgraph.store import embeddings
 from memgraph.store.entities import EntityName
 from memgraph.store.sqlite import provisioning
-from memgraph.store.sqlite.vector_cache import SqliteVectorCache
+from memgraph.store.vector_cache import LocalVectorCache
 
 
 @pytest.fixture
@@ -302,7 +302,7 @@ def test_a_killed_rebuild_is_finished_by_the_next_one(tmp_path: Path) -> None:
         assert drained.ready == 40 - before.states["ready"]
         assert maintenance.verify(opened).ok
         with opened.database.read() as connection:
-            held = SqliteVectorCache(10**6).hold()
+            held = LocalVectorCache(10**6).hold()
             found = embeddings.index(connection, held).visible(range(64))
             assert found is not None
             assert len(found) == 40

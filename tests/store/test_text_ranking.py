@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
-from memgraph.store import memories, text_index
+from memgraph.store import memories, postings, text_index, text_search
 from memgraph.store.engine import Database
 from memgraph.store.ports import TextIndex
+from memgraph.store.postings import PostingsIndex
 from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import postings, provisioning, text_search
-from memgraph.store.sqlite.postings import SqliteTextIndex
+from memgraph.store.sqlite import provisioning
 from memgraph.text.stemming import stem, words
 
 NOW = 1_767_225_600_000
@@ -29,7 +29,7 @@ WORDS = [
 PUBLIC, SECRET = Sensitivity.PUBLIC.value, Sensitivity.RESTRICTED.value
 
 
-@pytest.fixture(params=[SqliteTextIndex()], ids=["sqlite"])
+@pytest.fixture(params=[PostingsIndex()], ids=["sqlite"])
 def index(request: pytest.FixtureRequest) -> TextIndex:
     """Each implementation of the port."""
     found: TextIndex = request.param

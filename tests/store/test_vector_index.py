@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
-from memgraph.store import embeddings, memories, metadata
+from memgraph.store import embeddings, memories, metadata, vector_cache, vector_index
 from memgraph.store.engine import Database
 from memgraph.store.ports import FaultyVector, VectorFault, VectorIndex
 from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import provisioning, vector_cache, vector_index
-from memgraph.store.sqlite.vector_cache import Rows, SqliteHeldVectors, SqliteVectorCache, Stamp
+from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite.vector_index import SqliteVectorIndex
+from memgraph.store.vector_cache import LocalHeldVectors, LocalVectorCache, Rows, Stamp
 
 NOW = 1_767_225_600_000
 MODEL = "m"
@@ -45,7 +46,7 @@ def small(tmp_path: Path) -> Iterator[Database]:
 
 @pytest.fixture(params=["kept", "rows"])
 def index(request: pytest.FixtureRequest) -> Opener:
-    held = SqliteVectorCache(10**8).hold() if request.param == "kept" else None
+    held = LocalVectorCache(10**8).hold() if request.param == "kept" else None
     return lambda connection: embeddings.index(connection, held)
 
 
@@ -265,7 +266,7 @@ def test_vectors_of_another_model_or_size_are_not_searched(small: Database, inde
 
 
 def test_visible_keys(small: Database) -> None:
-    held = SqliteVectorCache(10**6).hold()
+    held = LocalVectorCache(10**6).hold()
     with small.write() as connection:
         fill(connection, 3)
         fill(connection, 2, first=4, sensitivity=Sensitivity.INTERNAL)
@@ -338,7 +339,7 @@ def test_many_are_nominated_by_their_signs(
 ) -> None:
     monkeypatch.setattr(vector_cache, "RANKED", 200)
     monkeypatch.setattr(vector_cache, "_PART", 500)
-    held = SqliteVectorCache(10**7).hold()
+    held = LocalVectorCache(10**7).hold()
     with database.write() as connection:
         stored = fill(connection, 3_000)
         for pk in range(5, 3_000, 5):
@@ -376,16 +377,16 @@ def test_very_many_equal_vectors_are_not_all_ranked(
         pks = list(range(101, 1_001))
         embeddings.index(connection).add(pks, np.repeat(stored[:1], len(pks), axis=0), MODEL)
     with small.read() as connection:
-        held = SqliteVectorCache(10**7).hold()
+        held = LocalVectorCache(10**7).hold()
         found = embeddings.index(connection, held).search(stored[0], 50, visibilities=[OPEN])
     assert found == [1, *range(101, 150)]
     assert ranked[0] <= 230
 
 
 def test_only_what_changed_is_read(small: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = SqliteVectorCache(10**7).hold()
+    held = LocalVectorCache(10**7).hold()
     read: list[tuple[int, int]] = []
-    reading = vector_index.SqliteVectorIndex._read
+    reading = SqliteVectorIndex._read
 
     def noted(self: Any, first: int, last: int) -> Rows:
         read.append((first, last))
@@ -398,7 +399,7 @@ def test_only_what_changed_is_read(small: Database, monkeypatch: pytest.MonkeyPa
         assert found is not None
         return sorted(found.tolist())
 
-    monkeypatch.setattr(vector_index.SqliteVectorIndex, "_read", noted)
+    monkeypatch.setattr(SqliteVectorIndex, "_read", noted)
     with small.write() as connection:
         fill(connection, 50)
     assert visible() == list(range(1, 51))
@@ -423,7 +424,7 @@ def test_only_what_changed_is_read(small: Database, monkeypatch: pytest.MonkeyPa
 
 def test_large_changes_are_read_in_pieces(small: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_index, "_BYTES_AT_ONCE", 10 * 20)
-    held = SqliteVectorCache(10**7).hold()
+    held = LocalVectorCache(10**7).hold()
     with small.write() as connection:
         stored = fill(connection, 60)
     for first in (61, 200):
@@ -440,7 +441,7 @@ def test_large_changes_are_read_in_pieces(small: Database, monkeypatch: pytest.M
 
 
 def test_old_changes_are_forgotten_and_then_all_is_read(small: Database) -> None:
-    held = SqliteVectorCache(10**7).hold()
+    held = LocalVectorCache(10**7).hold()
     with small.write() as connection:
         stored = fill(connection, 2)
     with small.read() as connection:
@@ -457,7 +458,7 @@ def test_old_changes_are_forgotten_and_then_all_is_read(small: Database) -> None
 
 
 def test_a_reader_of_an_earlier_snapshot_finds_what_was_there(small: Database) -> None:
-    held = SqliteVectorCache(10**7).hold()
+    held = LocalVectorCache(10**7).hold()
     with small.write() as connection:
         stored = fill(connection, 5)
     with small.read() as earlier, small.read() as other:
@@ -470,13 +471,13 @@ def test_a_reader_of_an_earlier_snapshot_finds_what_was_there(small: Database) -
         with small.read() as later:
             opened = embeddings.index(later, held)
             assert sorted(opened.search(stored[0], 9, visibilities=[OPEN])) == [2, 3, 4, 5, 6]
-        for kept in (held, SqliteVectorCache(10**7).hold(), None):
+        for kept in (held, LocalVectorCache(10**7).hold(), None):
             opened = embeddings.index(earlier, kept)
             assert sorted(opened.search(stored[0], 9, visibilities=[OPEN])) == [1, 2, 3, 4, 5]
             assert opened.vectors([1]).any()
             assert not opened.vectors([6]).any()
         # What has only just begun to keep anything is ahead of a reader as well.
-        late = SqliteVectorCache(10**7).hold()
+        late = LocalVectorCache(10**7).hold()
         with small.read() as later:
             embeddings.index(later, late).search(stored[0], 1, visibilities=[OPEN])
         opened = embeddings.index(earlier, late)
@@ -498,7 +499,7 @@ CHANGES = st.lists(
 def test_a_copy_says_what_the_rows_say(
     tmp_path_factory: pytest.TempPathFactory, changes: list[Change], looked: set[int]
 ) -> None:
-    held = SqliteVectorCache(10**7).hold()
+    held = LocalVectorCache(10**7).hold()
     database = made(tmp_path_factory.mktemp("copy"), 20)
     given = unit_vectors(31, 20)
     try:
@@ -530,7 +531,7 @@ def embedded(database: Database) -> int:
         ).scalar_one()
 
 
-def agree(database: Database, held: SqliteHeldVectors, queries: Floats) -> int:
+def agree(database: Database, held: LocalHeldVectors, queries: Floats) -> int:
     """Compare what a copy finds with what the rows say; return how many vectors were found."""
     with database.read() as connection:
         kept, rows = embeddings.index(connection, held), embeddings.index(connection)
@@ -554,7 +555,7 @@ def rows_of(pks: Sequence[int]) -> Rows:
 
 
 def test_reading_goes_on_where_it_was_interrupted() -> None:
-    held = SqliteVectorCache(10**6).hold()
+    held = LocalVectorCache(10**6).hold()
     asked: list[int] = []
 
     def read(after: int) -> tuple[Rows, int]:
@@ -582,16 +583,16 @@ def test_vectors_are_there_where_a_search_ran_out_of_time(
 
     with small.write() as connection:
         stored = fill(connection, 3)
-    monkeypatch.setattr(vector_index.SqliteVectorIndex, "_read", interrupted)
+    monkeypatch.setattr(SqliteVectorIndex, "_read", interrupted)
     with small.read() as connection:
-        opened = embeddings.index(connection, SqliteVectorCache(10**6).hold())
+        opened = embeddings.index(connection, LocalVectorCache(10**6).hold())
         with pytest.raises(TimeoutError):
             opened.search(stored[0], 1, visibilities=[OPEN])
         assert np.allclose(opened.vectors([2]), stored[[1]], atol=1e-6)
 
 
 def test_too_many_are_not_kept(small: Database) -> None:
-    cache = SqliteVectorCache(100)
+    cache = LocalVectorCache(100)
     with small.write() as connection:
         stored = fill(connection, 5)
     with small.read() as connection:
@@ -603,10 +604,10 @@ def test_too_many_are_not_kept(small: Database) -> None:
 
 def test_the_longest_unused_give_way() -> None:
     size = 40 * (4 + 8 + 16)
-    cache = SqliteVectorCache(2 * size)
+    cache = LocalVectorCache(2 * size)
     one, two, three = (cache.hold() for _ in range(3))
 
-    def state(held: SqliteHeldVectors) -> list[int]:
+    def state(held: LocalHeldVectors) -> list[int]:
         read: list[int] = []
 
         def reading(after: int) -> tuple[Rows, int]:

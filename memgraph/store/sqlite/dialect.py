@@ -14,12 +14,17 @@ from memgraph.store.statements import (
     Construct,
     Element,
     Greatest,
+    JsonEach,
+    JsonMembers,
+    JsonNumbers,
     LastNumber,
     Least,
     Member,
     OrderedJoin,
     Place,
+    RawText,
     Unindexed,
+    WholeNumber,
 )
 from memgraph.store.text_index import PhraseMatches
 
@@ -50,7 +55,7 @@ class _Dialect(SQLiteDialect_pysqlite):
 DIALECT: Final = _Dialect(paramstyle="named", dbapi=driver)
 
 
-def _arguments(construct: Construct, compiler: Any, options: Any) -> list[str]:
+def _arguments(construct: Construct | JsonEach, compiler: Any, options: Any) -> list[str]:
     return [compiler.process(each, **options) for each in construct.clauses]
 
 
@@ -89,6 +94,25 @@ def _member(construct: Member, compiler: Any, **options: Any) -> str:
 def _element(construct: Element, compiler: Any, **options: Any) -> str:
     array, index = _arguments(construct, compiler, options)
     return f"({array} ->> {index})"
+
+
+@compiles(JsonNumbers, "sqlite")
+@compiles(JsonMembers, "sqlite")
+def _json_each(construct: JsonEach, compiler: Any, **options: Any) -> str:
+    [array] = _arguments(construct, compiler, options)
+    return f"json_each({array})"
+
+
+@compiles(RawText, "sqlite")
+def _raw_text(construct: RawText, compiler: Any, **options: Any) -> str:
+    [column] = _arguments(construct, compiler, options)
+    return f"CAST({column} AS BLOB)"
+
+
+@compiles(WholeNumber, "sqlite")
+def _whole_number(construct: WholeNumber, compiler: Any, **options: Any) -> str:
+    [text] = _arguments(construct, compiler, options)
+    return text
 
 
 @compiles(LastNumber, "sqlite")

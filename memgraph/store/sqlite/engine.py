@@ -13,14 +13,14 @@ from memgraph.errors import StorageError
 from memgraph.store import sqlite
 from memgraph.store.engine import ConstraintViolated, DeadlinePassed, Engine, RowChange
 from memgraph.store.ports import HeldVectors, VectorCache, VectorIndex
+from memgraph.store.postings import PostingsIndex
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite import inspection, overwriting, row_changes
 from memgraph.store.sqlite.dialect import DIALECT
 from memgraph.store.sqlite.full_text import SqlitePhraseIndex
-from memgraph.store.sqlite.postings import SqliteTextIndex
 
 if TYPE_CHECKING:
-    from memgraph.store.sqlite.vector_cache import SqliteHeldVectors
+    from memgraph.store.vector_cache import LocalHeldVectors
 
 # A look at the clock every some 100 µs.
 _STEPS_BETWEEN_LOOKS = 20_000
@@ -30,7 +30,7 @@ class SqliteEngine:
     """The functions of this package as a ``memgraph.store.engine.Engine``."""
 
     dialect = DIALECT
-    texts = SqliteTextIndex()
+    texts = PostingsIndex()
     phrases = SqlitePhraseIndex()
     translated_errors = staticmethod(sqlite.translated_errors)
     thorough = staticmethod(overwriting.thorough)
@@ -42,12 +42,12 @@ class SqliteEngine:
         # With it comes numpy, which most commands do without.
         from memgraph.store.sqlite.vector_index import SqliteVectorIndex
 
-        return SqliteVectorIndex(snapshot, cast("SqliteHeldVectors | None", held))
+        return SqliteVectorIndex(snapshot, cast("LocalHeldVectors | None", held))
 
     def vector_cache(self, capacity: int) -> VectorCache:
-        from memgraph.store.sqlite.vector_cache import SqliteVectorCache
+        from memgraph.store.vector_cache import LocalVectorCache
 
-        return SqliteVectorCache(capacity)
+        return LocalVectorCache(capacity)
 
     @contextmanager
     def deadline(self, snapshot: Snapshot, ms: int) -> Iterator[None]:

@@ -27,11 +27,11 @@ from memgraph.errors import (
     OrchestratorExists,
     StorageError,
 )
-from memgraph.store import journal, metadata, open_files, sqlite
+from memgraph.store import journal, metadata, open_files, postings, sqlite
 from memgraph.store.engine import Upgraded
 from memgraph.store.files import FileLock, fsync
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.sqlite import copies, inspection, postings
+from memgraph.store.sqlite import copies, inspection
 from memgraph.store.sqlite.database import SqliteDatabase, file_identity
 from memgraph.store.sqlite.engine import ENGINE
 

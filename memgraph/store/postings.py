@@ -24,7 +24,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
-from memgraph.store.snapshot import Snapshot, Transaction, driver
+import sqlalchemy as sa
+
+from memgraph.store import tables
+from memgraph.store.snapshot import Insert, Snapshot, Transaction
+from memgraph.store.statements import Column, prepared, raw_text, value
+from memgraph.store.text_tables import changes
+from memgraph.store.text_tables import postings as rows
+from memgraph.store.text_tables import segments as heads
 from memgraph.text.stemming import stem, words
 
 if TYPE_CHECKING:
@@ -45,20 +52,37 @@ _MOST_COUNT, _MOST_LENGTH = 255, 65_535
 _PAGE = 512
 BYTES_A_POSTING = 3
 
-# As bytes: one damaged text keeps nobody from finding the others.
-_FIELDS = (
-    "m.pk, CAST(m.content AS BLOB), m.source_role, m.tags, m.search_terms, m.scope, m.scope_id,"
-    " m.sensitivity"
-)
-TEXTS = f"SELECT {_FIELDS} FROM memories m WHERE m.pk BETWEEN ? AND ? ORDER BY m.pk"
-CHANGED_TEXTS = (
-    f"SELECT c.pk, c.seq, {_FIELDS} FROM text_changes c"
-    " LEFT JOIN memories m ON m.pk = c.pk ORDER BY c.pk"
-)
-_STRAY = "segment NOT IN (SELECT segment FROM text_segments)"
-_SEGMENTS = (
-    "SELECT segment, stamp, first_pk, length(lengths) / 2 FROM text_segments ORDER BY first_pk"
-)
+
+def _fields(m: sa.FromClause) -> tuple[Column, ...]:
+    text = (raw_text(m.c.content), m.c.source_role, m.c.tags, m.c.search_terms)
+    return m.c.pk, *text, m.c.scope, m.c.scope_id, m.c.sensitivity
+
+
+@prepared
+def texts() -> sa.Select[Any]:
+    """Select what `document` takes of the memories with keys from ``first`` to ``last``."""
+    m = tables.memories
+    between = m.c.pk.between(value("first"), value("last"))
+    return sa.select(*_fields(m)).where(between).order_by(m.c.pk)
+
+
+@prepared
+def changed_texts() -> sa.Select[Any]:
+    """Select the key and the number of each change, and what `document` takes; NULL: it is gone."""
+    c, m = changes.alias("c"), tables.memories.alias("m")
+    found = sa.select(c.c.pk, c.c.seq, *_fields(m))
+    return found.select_from(c.outerjoin(m, m.c.pk == c.c.pk)).order_by(c.c.pk)
+
+
+def _is_stray() -> Column:
+    return rows.c.segment.not_in(sa.select(heads.c.segment))
+
+
+@prepared
+def _segments() -> sa.Select[Any]:
+    h = heads.c
+    span = sa.func.length(h.lengths).op("/")(2)
+    return sa.select(h.segment, h.stamp, h.first_pk, span).order_by(h.first_pk)
 
 
 class Document(NamedTuple):
@@ -130,9 +154,9 @@ def mark_of(scope: str, scope_id: str | None, sensitivity: str) -> int:
 
 
 def document(row: Sequence[Any]) -> Document:
-    """Return the words of a row of `TEXTS`."""
+    """Return the words of a row of `texts`."""
     pk, content, speaker, tags, search_terms, scope, scope_id, sensitivity = row[:8]
-    text = bytes(content).decode("utf-8", "replace")
+    text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
     if tags != "[]":
         text = f"{text}\n{tags}"
     if search_terms is not None:
@@ -157,28 +181,27 @@ def packed(offsets: array[int], counts: bytes | bytearray) -> bytes:
 
 def segments(snapshot: Snapshot) -> list[Segment]:
     """Return all segments in the order of their keys."""
-    return [Segment._make(row) for row in driver(snapshot).execute(_SEGMENTS)]
+    return [Segment._make(row) for row in _segments().rows(snapshot)]
 
 
 def draft(snapshot: Snapshot, first: int, last: int) -> Draft:
     """Return the segment of all memories with keys from ``first`` to ``last``."""
-    execute = driver(snapshot).execute
-    [(seen,)] = execute("SELECT coalesce(max(seq), 0) FROM text_changes")
+    seen = _last_change().scalar(snapshot)
     known = segments(snapshot)
     span = last - first + 1
     if not 0 < span <= LARGEST:
         raise ValueError(f"a segment covers 1 to {LARGEST} keys, not {span}")
     lengths, marks = array("H", bytes(2 * span)), array("I", bytes(4 * span))
-    rows: dict[str, tuple[array[int], bytearray]] = {}
+    held: dict[str, tuple[array[int], bytearray]] = {}
     documents = tokens = 0
-    for each in _documents(execute(TEXTS, (first, last))):
+    for each in _documents(texts().cursor(snapshot, first=first, last=last)):
         offset = each.pk - first
         lengths[offset], marks[offset] = each.length, each.mark
         documents, tokens = documents + 1, tokens + each.length
         for term, count in each.terms.items():
-            row = rows.get(term)
+            row = held.get(term)
             if row is None:
-                row = rows[term] = (array("H"), bytearray())
+                row = held[term] = (array("H"), bytearray())
             row[0].append(offset)
             row[1].append(count if count < _MOST_COUNT else _MOST_COUNT)
     if sys.byteorder == "big":
@@ -190,7 +213,7 @@ def draft(snapshot: Snapshot, first: int, last: int) -> Draft:
         marks.tobytes(),
         documents,
         tokens,
-        [(term, packed(*rows[term])) for term in sorted(rows)],
+        [(term, packed(*held[term])) for term in sorted(held)],
         tuple(each for each in known if each.first <= last and each.last >= first),
         known[-1].last if known else 0,
         seen,
@@ -202,39 +225,71 @@ def _documents(cursor: Any) -> Iterator[Document]:
         yield from map(document, page)
 
 
+@prepared
+def _last_change() -> sa.Select[Any]:
+    return sa.select(sa.func.coalesce(sa.func.max(changes.c.seq), 0))
+
+
+@prepared
+def _remove_rows() -> sa.Delete:
+    return sa.delete(rows).where(rows.c.segment == value("segment"))
+
+
+@prepared
+def _remove_head() -> sa.Delete:
+    return sa.delete(heads).where(heads.c.segment == value("segment"))
+
+
+@prepared
+def _add_head() -> sa.Insert:
+    names = ("first_pk", "documents", "tokens", "lengths", "marks")
+    made = {"stamp": sa.literal(0)} | {name: value(name) for name in names}
+    return sa.insert(heads).values(made).returning(heads.c.segment)
+
+
+_add_rows = Insert("text_postings", ("segment", "term", "postings"))
+
+
+@prepared
+def _forget_changes() -> sa.Delete:
+    c = changes.c
+    between = c.pk.between(value("first"), value("last"))
+    return sa.delete(changes).where(between, c.seq <= value("seen"))
+
+
 def commit(transaction: Transaction, made: Draft) -> bool:
     """Put a draft in the place of the segments it was made of; False: these are others by now."""
-    execute = driver(transaction).execute
     known = segments(transaction)
     held = tuple(each for each in known if each.first <= made.last and each.last >= made.first)
     covered = known[-1].last if known else 0
     if held != made.replaced or covered != made.covered or _changed_since(transaction, made):
         return False
     for each in held:
-        execute("DELETE FROM text_postings WHERE segment = ?", (each.segment,))
-        execute("DELETE FROM text_segments WHERE segment = ?", (each.segment,))
-    segment = execute(
-        "INSERT INTO text_segments (stamp, first_pk, documents, tokens, lengths, marks)"
-        " VALUES (0, ?, ?, ?, ?, ?)",
-        (made.first, made.documents, made.tokens, made.lengths, made.marks),
-    ).lastrowid
-    driver(transaction).executemany(
-        "INSERT INTO text_postings (segment, term, postings) VALUES (?, ?, ?)",
-        [(segment, *row) for row in made.rows],
+        _remove_rows().write(transaction, segment=each.segment)
+        _remove_head().write(transaction, segment=each.segment)
+    [segment] = _add_head().column(
+        transaction,
+        first_pk=made.first,
+        documents=made.documents,
+        tokens=made.tokens,
+        lengths=made.lengths,
+        marks=made.marks,
     )
-    execute(
-        "DELETE FROM text_changes WHERE pk BETWEEN ? AND ? AND seq <= ?",
-        (made.first, made.last, made.seen),
-    )
+    _add_rows(transaction, [(segment, *row) for row in made.rows])
+    _forget_changes().write(transaction, first=made.first, last=made.last, seen=made.seen)
     return True
 
 
+@prepared
+def _changes_since() -> sa.Select[Any]:
+    c = changes.c
+    between = c.pk.between(value("first"), value("last"))
+    return sa.select(c.pk).where(c.seq > value("seen"), between).limit(1)
+
+
 def _changed_since(snapshot: Snapshot, made: Draft) -> bool:
-    [(found,)] = driver(snapshot).execute(
-        "SELECT EXISTS (SELECT 1 FROM text_changes WHERE seq > ? AND pk BETWEEN ? AND ?)",
-        (made.seen, made.first, made.last),
-    )
-    return bool(found)
+    values = {"seen": made.seen, "first": made.first, "last": made.last}
+    return _changes_since().row(snapshot, values) is not None
 
 
 def due(snapshot: Snapshot) -> Draft | None:
@@ -244,12 +299,21 @@ def due(snapshot: Snapshot) -> Draft | None:
     return None if keys is None else draft(snapshot, *keys)
 
 
+@prepared
+def _keys_behind() -> sa.Select[Any]:
+    m = tables.memories
+    first = sa.select(sa.func.min(m.c.pk)).where(m.c.pk > value("covered"))
+    return sa.select(first.scalar_subquery(), sa.select(sa.func.max(m.c.pk)).scalar_subquery())
+
+
+@prepared
+def _changed_keys() -> sa.Select[Any]:
+    return sa.select(changes.c.pk).where(changes.c.pk <= value("last"))
+
+
 def _tail(snapshot: Snapshot, known: Sequence[Segment], least: int) -> tuple[int, int] | None:
     covered = known[-1].last if known else 0
-    [(first, last)] = driver(snapshot).execute(
-        "SELECT (SELECT min(pk) FROM memories WHERE pk > ?), (SELECT max(pk) FROM memories)",
-        (covered,),
-    )
+    first, last = _keys_behind().row(snapshot, covered=covered)
     if first is None or last - first + 1 < least:
         return None
     return first, min(last, first + MIDDLE - 1)
@@ -273,12 +337,7 @@ def _changed(snapshot: Snapshot, known: Sequence[Segment]) -> tuple[int, int] | 
     """Return the keys of the segment with the most changes, where there are many."""
     if not known:
         return None
-    changed = [
-        pk
-        for (pk,) in driver(snapshot).execute(
-            "SELECT pk FROM text_changes WHERE pk <= ?", (known[-1].last,)
-        )
-    ]
+    changed = _changed_keys().column(snapshot, last=known[-1].last)
     if len(changed) < MOST_CHANGES:
         return None
     counts = Counter(each for pk in changed for each in known if each.first <= pk <= each.last)
@@ -297,6 +356,38 @@ def add(transaction: Transaction, first: int, last: int) -> None:
         commit(transaction, draft(transaction, *keys))
 
 
+@prepared
+def _rows_of() -> sa.Select[Any]:
+    found = sa.select(rows.c.term, rows.c.postings).where(rows.c.segment == value("segment"))
+    return found.order_by(rows.c.term)
+
+
+@prepared
+def _rewrite_row() -> sa.Update:
+    its = (rows.c.segment == value("segment_"), rows.c.term == value("term_"))
+    return sa.update(rows).where(*its).values(postings=value("left"))
+
+
+@prepared
+def _remove_row() -> sa.Delete:
+    its = (rows.c.segment == value("segment"), rows.c.term == value("term"))
+    return sa.delete(rows).where(*its)
+
+
+@prepared
+def _head() -> sa.Select[Any]:
+    h = heads.c
+    found = sa.select(h.documents, h.tokens, h.lengths, h.marks)
+    return found.where(h.segment == value("segment"))
+
+
+@prepared
+def _shorten() -> sa.Update:
+    shorter = {"lengths": value("new_lengths"), "tokens": value("new_tokens")}
+    changed = sa.update(heads).where(heads.c.segment == value("its"))
+    return changed.values(shorter | {"stamp": heads.c.stamp + 1})
+
+
 def remove(transaction: Transaction, pks: Iterable[int]) -> None:
     """Take memories out of the segments, so that no row holds a posting of theirs.
 
@@ -311,36 +402,28 @@ def remove(transaction: Transaction, pks: Iterable[int]) -> None:
             continue
         gone = np.zeros(LARGEST, dtype=np.bool_)
         gone[offsets] = True
-        execute = driver(transaction).execute
-        rows = execute(
-            "SELECT term, postings FROM text_postings WHERE segment = ?", (each.segment,)
-        ).fetchall()
-        counts = np.array([len(row) // BYTES_A_POSTING for _, row in rows], dtype=np.int64)
-        joined = b"".join(row[: len(row) // BYTES_A_POSTING * 2] for _, row in rows)
+        held = _rows_of().rows(transaction, segment=each.segment)
+        counts = np.array([len(row) // BYTES_A_POSTING for _, row in held], dtype=np.int64)
+        joined = b"".join(row[: len(row) // BYTES_A_POSTING * 2] for _, row in held)
         hits = np.flatnonzero(gone[np.frombuffer(joined, dtype="<u2")])
         places = np.unique(np.searchsorted(np.cumsum(counts), hits, side="right"))
-        for term, row in (rows[place] for place in places.tolist()):
+        for term, row in (held[place] for place in places.tolist()):
             count = len(row) // BYTES_A_POSTING
             kept = np.frombuffer(row, dtype="<u2", count=count)
             stays = ~gone[kept]
             left = kept[stays].tobytes() + bytes(
                 np.frombuffer(row, dtype=np.uint8, offset=2 * count)[stays]
             )
-            key = (each.segment, term)
             if left:
-                execute(
-                    "UPDATE text_postings SET postings = ? WHERE segment = ? AND term = ?",
-                    (left, *key),
-                )
+                _rewrite_row().write(transaction, segment_=each.segment, term_=term, left=left)
             else:
-                execute("DELETE FROM text_postings WHERE segment = ? AND term = ?", key)
-        [(blob,)] = execute("SELECT lengths FROM text_segments WHERE segment = ?", each[:1])
+                _remove_row().write(transaction, segment=each.segment, term=term)
+        _, _, blob, _ = _head().row(transaction, segment=each.segment)
         lengths = np.frombuffer(blob, dtype="<u2").copy()
         lengths[offsets] = 0
-        execute(
-            "UPDATE text_segments SET lengths = ?, tokens = ?, stamp = stamp + 1 WHERE segment = ?",
-            (lengths.tobytes(), int(lengths.sum(dtype=np.int64)), each.segment),
-        )
+        tokens = int(lengths.sum(dtype=np.int64))
+        shorter = {"new_lengths": lengths.tobytes(), "new_tokens": tokens}
+        _shorten().write(transaction, shorter, its=each.segment)
 
 
 def merge(database: Database, stop: Callable[[], bool] = lambda: False) -> None:
@@ -355,13 +438,23 @@ def merge(database: Database, stop: Callable[[], bool] = lambda: False) -> None:
         time.sleep(GIVE_WAY_S)
 
 
+@prepared
+def _remove_strays() -> sa.Delete:
+    return sa.delete(rows).where(_is_stray())
+
+
+@prepared
+def _remove_all(table: str) -> sa.Delete:
+    return sa.delete(rows if table == "rows" else heads)
+
+
 def rebuild(database: Database) -> None:
     """Write every segment anew and take away what belongs to none."""
     with database.write(durable=False) as transaction:
-        driver(transaction).execute(f"DELETE FROM text_postings WHERE {_STRAY}")
+        _remove_strays().write(transaction)
         if _overlap(segments(transaction)):
-            driver(transaction).execute("DELETE FROM text_postings")
-            driver(transaction).execute("DELETE FROM text_segments")
+            _remove_all("rows").write(transaction)
+            _remove_all("heads").write(transaction)
     with database.read() as snapshot:
         known = segments(snapshot)
     for each in known:
@@ -377,40 +470,42 @@ def _overlap(known: Sequence[Segment]) -> bool:
     return any(one.last >= other.first for one, other in pairwise(known))
 
 
+@prepared
+def _stray() -> sa.Select[Any]:
+    return sa.select(rows.c.segment).where(_is_stray()).limit(1)
+
+
+@prepared
+def _all_changed() -> sa.Select[Any]:
+    return sa.select(changes.c.pk)
+
+
 def check(snapshot: Snapshot) -> bool:
     """Return whether the segments agree with the memories, word for word."""
-    execute = driver(snapshot).execute
     known = segments(snapshot)
     if _overlap(known):
         return False
-    [(strays,)] = execute(f"SELECT EXISTS (SELECT 1 FROM text_postings WHERE {_STRAY})")
-    changed = {pk for (pk,) in execute("SELECT pk FROM text_changes")}
-    return not strays and all(_agrees(snapshot, each, changed) for each in known)
+    changed = set(_all_changed().column(snapshot))
+    has_strays = _stray().row(snapshot) is not None
+    return not has_strays and all(_agrees(snapshot, each, changed) for each in known)
 
 
 def _agrees(snapshot: Snapshot, segment: Segment, changed: set[int]) -> bool:
     expected = draft(snapshot, segment.first, segment.last)
-    rows = driver(snapshot).execute(
-        "SELECT term, postings FROM text_postings WHERE segment = ? ORDER BY term",
-        (segment.segment,),
-    )
-    stored = rows.fetchall()
-    [facts] = driver(snapshot).execute(
-        "SELECT documents, tokens, lengths, marks FROM text_segments WHERE segment = ?",
-        (segment.segment,),
-    )
+    stored = _rows_of().rows(snapshot, segment=segment.segment)
+    facts = _head().row(snapshot, segment=segment.segment)
     offsets = {pk - segment.first for pk in changed if segment.first <= pk <= segment.last}
     if offsets:
         return _without(stored, offsets) == _without(expected.rows, offsets)
-    told = (expected.documents, expected.tokens, expected.lengths, expected.marks)
-    return stored == expected.rows and tuple(facts) == told
+    known = (expected.documents, expected.tokens, expected.lengths, expected.marks)
+    return stored == expected.rows and tuple(facts) == known
 
 
 def _without(
-    rows: Iterable[tuple[str, bytes]], offsets: set[int]
+    listed: Iterable[tuple[str, bytes]], offsets: set[int]
 ) -> dict[str, list[tuple[int, int]]]:
     found: dict[str, list[tuple[int, int]]] = {}
-    for term, row in rows:
+    for term, row in listed:
         count = len(row) // BYTES_A_POSTING
         places = memoryview(row[: 2 * count]).cast("H")
         pairs = [
@@ -421,7 +516,7 @@ def _without(
     return found
 
 
-class SqliteTextIndex:
+class PostingsIndex:
     """The functions of this module, and those of ``text_search``, as a ``ports.TextIndex``."""
 
     add = staticmethod(add)
@@ -433,6 +528,6 @@ class SqliteTextIndex:
 
     def search(self, snapshot: Snapshot, terms: Collection[str]) -> TextMatches:
         """Return what the snapshot of a connection holds of some stems."""
-        from memgraph.store.sqlite import text_search
+        from memgraph.store import text_search
 
         return text_search.find(snapshot, terms)

@@ -20,10 +20,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import sqlalchemy as sa
 
-from memgraph.store.snapshot import Snapshot, driver
-from memgraph.store.sqlite import postings
-from memgraph.store.sqlite.postings import BYTES_A_POSTING, Document
+from memgraph.store import postings, tables
+from memgraph.store.postings import BYTES_A_POSTING, Document
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.statements import element, listed, ordered, prepared, whole_number
+from memgraph.store.text_tables import changes
+from memgraph.store.text_tables import postings as rows
+from memgraph.store.text_tables import segments as heads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,23 +42,37 @@ _WORTH_PRUNING = 2_000
 _LEEWAY = 1.1
 _OVERHEAD = 200
 
-_STATE = (
-    "SELECT NULL, (SELECT count(*) FROM text_changes),"
-    " (SELECT coalesce(max(seq), 0) FROM text_changes), (SELECT coalesce(max(pk), 0)"
-    " FROM memories), NULL, NULL UNION ALL"
-    " SELECT segment, stamp, first_pk, length(lengths) / 2, documents, tokens FROM text_segments"
-)
 _KEPT_BYTES = 64 << 20
 _Key = tuple[object, int, int, "str | None"]
 
-_FACTS = (
-    "SELECT s.segment, s.lengths, s.marks FROM json_each(?) f"
-    " CROSS JOIN text_segments s ON s.segment = f.value"
-)
-_POSTINGS = (
-    "SELECT p.segment, p.term, p.postings FROM json_each(?) f"
-    " CROSS JOIN text_postings p ON p.segment = f.value ->> 0 AND p.term = f.value ->> 1"
-)
+
+@prepared
+def _state() -> sa.CompoundSelect[Any]:
+    m, h, c, none = tables.memories, heads.c, changes.c, sa.null()
+    counted = (
+        sa.select(sa.func.count()).select_from(changes),
+        sa.select(sa.func.coalesce(sa.func.max(c.seq), 0)),
+        sa.select(sa.func.coalesce(sa.func.max(m.c.pk), 0)),
+    )
+    numbers = [each.scalar_subquery() for each in counted]
+    span = sa.func.length(h.lengths).op("/")(2)
+    columns = (h.segment, h.stamp, h.first_pk, span, h.documents, h.tokens)
+    return sa.union_all(sa.select(none, *numbers, none, none), sa.select(*columns))
+
+
+@prepared
+def _heads_among() -> sa.Select[Any]:
+    f, s = listed("segments", "f", numbers=True), heads.alias("s")
+    found = sa.select(s.c.segment, s.c.lengths, s.c.marks)
+    return found.select_from(ordered(f, (s, s.c.segment == f.c.value)))
+
+
+@prepared
+def _rows_among() -> sa.Select[Any]:
+    f, p = listed("pairs", "f"), rows.alias("p")
+    segment = whole_number(element(f.c.value, 0))
+    its = (p.c.segment == segment) & (p.c.term == element(f.c.value, 1))
+    return sa.select(p.c.segment, p.c.term, p.c.postings).select_from(ordered(f, (p, its)))
 
 
 class Postings:
@@ -230,7 +249,8 @@ class Tail:
         """Return those up to a key, with the postings of some terms."""
         with self._lock:
             if through > self._through:
-                for row in driver(snapshot).execute(postings.TEXTS, (self._through + 1, through)):
+                since = {"first": self._through + 1, "last": through}
+                for row in postings.texts().cursor(snapshot, since):
                     self._add(postings.document(row))
                 self._through = through
             pks = np.array(self._pks, dtype=np.int64)
@@ -423,7 +443,7 @@ def _top(
 def find(snapshot: Snapshot, terms: Collection[str]) -> Matches:
     """Return what the snapshot of a connection holds of some stems."""
     kept = _kept(snapshot)
-    [state, *known] = driver(snapshot).execute(_STATE).fetchall()
+    [state, *known] = _state().rows(snapshot)
     _, changes, seq, newest, _, _ = state
     covered = max((first + span - 1 for _, _, first, span, _, _ in known), default=0)
     parts = _segments(snapshot, known, terms, kept)
@@ -435,7 +455,7 @@ def find(snapshot: Snapshot, terms: Collection[str]) -> Matches:
 
 def _kept(snapshot: Snapshot) -> Kept | None:
     """Return what is kept for the database of a connection that reads; None: it may write."""
-    shared: dict[str, Any] | None = driver(snapshot).shared
+    shared: dict[str, Any] | None = snapshot.driver.shared
     if shared is None:
         return None
     if "text" not in shared:
@@ -458,19 +478,19 @@ def _segments(
         for segment, stamp in stamps.items()
         for term in (None, *terms)
     }
-    rows = {} if kept is None else kept.rows.get(keys)
-    lacking = [each for key, each in keys.items() if key not in rows]
+    found = {} if kept is None else kept.rows.get(keys)
+    lacking = [each for key, each in keys.items() if key not in found]
     if lacking:
         read = _read(snapshot, lacking)
         fresh = {(owner, each[0], stamps[each[0]], each[1]): row for each, row in read.items()}
-        rows |= {key: row for key, (row, _) in fresh.items()}
+        found |= {key: row for key, (row, _) in fresh.items()}
         if kept is not None:
             kept.rows.put(fresh)
     parts = []
     for segment, stamp, first, _, documents, tokens in known:
-        facts: _Facts = rows[(owner, segment, stamp, None)]
-        found = {term: rows[(owner, segment, stamp, term)] for term in terms}
-        parts.append(_Part(first, None, *facts, documents, tokens, found))
+        facts: _Facts = found[(owner, segment, stamp, None)]
+        its = {term: found[(owner, segment, stamp, term)] for term in terms}
+        parts.append(_Part(first, None, *facts, documents, tokens, its))
     return parts
 
 
@@ -481,7 +501,7 @@ def _read(
     found: dict[tuple[int, str | None], tuple[Any, int]] = dict.fromkeys(lacking, (_NONE, 0))
     segments = [segment for segment, term in lacking if term is None]
     if segments:
-        for segment, lengths, marks in driver(snapshot).execute(_FACTS, (json.dumps(segments),)):
+        for segment, lengths, marks in _heads_among().rows(snapshot, segments=json.dumps(segments)):
             facts = _Facts(
                 np.frombuffer(lengths, dtype="<u2").astype(np.float32),
                 *_kinds(np.frombuffer(marks, dtype="<u4")),
@@ -489,7 +509,7 @@ def _read(
             found[segment, None] = (facts, 3 * len(lengths))
     pairs = [each for each in lacking if each[1] is not None]
     if pairs:
-        for segment, term, row in driver(snapshot).execute(_POSTINGS, (json.dumps(pairs),)):
+        for segment, term, row in _rows_among().rows(snapshot, pairs=json.dumps(pairs)):
             count = len(row) // BYTES_A_POSTING
             offsets = np.frombuffer(row, dtype="<u2", count=count)
             counts = np.frombuffer(row, dtype=np.uint8, offset=2 * count)
@@ -524,13 +544,13 @@ def _changed(
     changed = None if kept is None else kept.changed
     if changed is None or changed.state != state:
         known = {} if changed is None else changed.documents
-        rows = driver(snapshot).execute(postings.CHANGED_TEXTS).fetchall()
+        texts = postings.changed_texts().rows(snapshot)
         documents = {
             (row[0], row[1]): known.get((row[0], row[1])) or postings.document(row[2:])
-            for row in rows
+            for row in texts
             if row[2] is not None
         }
-        pks = np.array([row[0] for row in rows], dtype=np.int64)
+        pks = np.array([row[0] for row in texts], dtype=np.int64)
         changed = Changed(state, pks, documents)
         if kept is not None:
             kept.changed = changed

@@ -51,7 +51,7 @@ class Stamp(NamedTuple):
     dimensions: int
 
 
-class SqliteVectorCache:
+class LocalVectorCache:
     """Room for the vectors of many orchestrators; the longest unused give way.
 
     Args:
@@ -61,9 +61,9 @@ class SqliteVectorCache:
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._used: OrderedDict[SqliteHeldVectors, int] = OrderedDict()
+        self._used: OrderedDict[LocalHeldVectors, int] = OrderedDict()
 
-    def make_room(self, held: SqliteHeldVectors, size: int) -> bool:
+    def make_room(self, held: LocalHeldVectors, size: int) -> bool:
         """Record how many bytes one orchestrator's vectors take; False: too many to keep."""
         with self._lock:
             self._used.pop(held, None)
@@ -83,19 +83,19 @@ class SqliteVectorCache:
         with self._lock:
             return sum(self._used.values())
 
-    def hold(self) -> SqliteHeldVectors:
+    def hold(self) -> LocalHeldVectors:
         """Return an empty place for one orchestrator's vectors."""
-        return SqliteHeldVectors(self)
+        return LocalHeldVectors(self)
 
-    def forget(self, held: SqliteHeldVectors) -> None:
+    def forget(self, held: LocalHeldVectors) -> None:
         with self._lock:
             self._used.pop(held, None)
 
 
-class SqliteHeldVectors:
+class LocalHeldVectors:
     """The vectors of one orchestrator in the states of the last snapshots. Thread-safe."""
 
-    def __init__(self, cache: SqliteVectorCache) -> None:
+    def __init__(self, cache: LocalVectorCache) -> None:
         self._cache = cache
         self._lock = threading.Lock()
         self.clear()
@@ -340,7 +340,7 @@ class VectorState:
         """Return the state after some changes; None: it has to be read anew.
 
         Args:
-            changes: as of ``SqliteHeldVectors.state``.
+            changes: as of ``LocalHeldVectors.state``.
         """
         if changes is None:
             return None

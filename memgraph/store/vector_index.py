@@ -1,0 +1,351 @@
+"""The vector index of an engine: rows of ``memory_embeddings``, eight bits a number.
+
+A process that recalls keeps a copy in memory (``vector_cache``) and follows what changes by
+``memory_vector_changes``. Without a copy the engine compares every row.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
+
+from memgraph.model.enums import EmbeddingState
+from memgraph.store import metadata, tables
+from memgraph.store.embeddings import damaged, quantized, visibility
+from memgraph.store.ports import FaultyVector, VectorFault
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.statements import Column, among, listed, ordered, prepared, value
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memgraph.store.vector_cache import LocalHeldVectors, Rows, Stamp, VectorState
+
+# Of older versions a process reads all vectors anew; so many runs of keys have a version each.
+VERSIONS_KEPT: Final = 1_024
+MOST_RUNS: Final = 256
+_BATCH: Final = 5_000
+_LAST_KEY: Final = 2**63 - 1
+# What one statement reads: 4,096 vectors of 256 numbers.
+_BYTES_AT_ONCE: Final = 4_096 * 256
+
+
+@prepared
+def _stamp() -> sa.Select[Any]:
+    known, v, e = tables.metadata, tables.vector_changes, tables.embeddings
+
+    def kept(key: str) -> sa.ScalarSelect[Any]:
+        return sa.select(known.c.value).where(known.c.key == key).scalar_subquery()
+
+    return sa.select(
+        sa.select(sa.func.coalesce(sa.func.max(v.c.version), 0)).scalar_subquery(),
+        kept("embedding_model"),
+        sa.cast(kept("embedding_dimensions"), sa.Integer),
+        sa.select(sa.func.coalesce(sa.func.max(e.c.memory_pk), 0)).scalar_subquery(),
+    )
+
+
+@prepared
+def _add() -> sa.Insert:
+    names = ("vector", "model", "dimensions", "visibility")
+    made = {name: value(name) for name in ("memory_pk", *names)}
+    row = insert(tables.embeddings).values(made | {"state": EmbeddingState.READY})
+    again = {name: row.excluded[name] for name in (*names, "state")} | {"error_code": sa.null()}
+    return row.on_conflict_do_update(index_elements=["memory_pk"], set_=again)
+
+
+@prepared
+def _remove() -> sa.Update:
+    e = tables.embeddings
+    nothing = dict.fromkeys(("vector", "model", "dimensions", "error_code"), sa.null())
+    anew = {"state": EmbeddingState.PENDING, "visibility": -1, "next_attempt_at": 0, "attempts": 0}
+    return sa.update(e).where(among(e.c.memory_pk, "pks")).values(nothing | anew)
+
+
+def _facts(m: sa.FromClause) -> tuple[Column, ...]:
+    return m.c.scope, m.c.scope_id, m.c.status, m.c.sensitivity
+
+
+@prepared
+def _facts_of(key: str) -> sa.Select[Any]:
+    m = tables.memories
+    return sa.select(m.c.pk, *_facts(m)).where(among(m.c[key], "keys"))
+
+
+def _ready(e: sa.FromClause, m: sa.FromClause, *columns: Column) -> sa.Select[Any]:
+    found = sa.select(*columns).select_from(e.join(m, m.c.pk == e.c.memory_pk))
+    return found.where(e.c.state == EmbeddingState.READY).order_by(e.c.memory_pk)
+
+
+@prepared
+def _visibilities() -> sa.Select[Any]:
+    e, m = tables.embeddings.alias("e"), tables.memories.alias("m")
+    found = _ready(e, m, e.c.memory_pk, e.c.visibility, *_facts(m))
+    return found.where(e.c.memory_pk > value("after")).limit(value("limit"))
+
+
+@prepared
+def _checked() -> sa.Select[Any]:
+    e, m = tables.embeddings.alias("e"), tables.memories.alias("m")
+    told = (e.c.memory_pk, m.c.memory_id, e.c.vector, e.c.dimensions, e.c.visibility)
+    return _ready(e, m, *told, *_facts(m))
+
+
+@prepared
+def _place() -> sa.Update:
+    e = tables.embeddings
+    its = (e.c.memory_pk == value("pk"), e.c.state == EmbeddingState.READY)
+    return sa.update(e).where(*its).values(visibility=value("mark"))
+
+
+@prepared
+def _add_change() -> sa.Insert:
+    names = ("first_pk", "last_pk")
+    return sa.insert(tables.vector_changes).values({name: value(name) for name in names})
+
+
+@prepared
+def _forget_changes() -> sa.Delete:
+    v = tables.vector_changes
+    newest = sa.select(sa.func.max(v.c.version)).scalar_subquery()
+    return sa.delete(v).where(v.c.version <= newest - VERSIONS_KEPT)
+
+
+@prepared
+def _changes() -> sa.Select[Any]:
+    v = tables.vector_changes.c
+    found = sa.select(v.first_pk, v.last_pk, v.version).where(v.version > value("version"))
+    return found.order_by(v.version)
+
+
+def is_searched(e: sa.FromClause) -> Column:
+    """Return the condition on vectors that are searched."""
+    dimensions = value("dimensions")
+    return sa.and_(
+        e.c.state == EmbeddingState.READY,
+        e.c.model.is_not_distinct_from(value("model")),
+        e.c.dimensions == dimensions,
+        sa.func.length(e.c.vector) == dimensions,
+    )
+
+
+@prepared
+def _vectors() -> sa.Select[Any]:
+    f, e = listed("pks", "f", numbers=True), tables.embeddings.alias("e")
+    found = sa.select(f.c.key, e.c.vector)
+    its = e.c.memory_pk == f.c.value
+    return found.select_from(ordered(f, (e, its))).where(is_searched(e))
+
+
+@prepared
+def _searched_count() -> sa.Select[Any]:
+    e = tables.embeddings
+    return sa.select(sa.func.count()).select_from(e).where(is_searched(e))
+
+
+class RowVectorIndex(ABC):
+    """See ``ports.VectorIndex``. An engine's own reads many rows at once and compares them.
+
+    Args:
+        held: what the process keeps of this database; None: nothing.
+    """
+
+    def __init__(self, snapshot: Snapshot, held: LocalHeldVectors | None = None) -> None:
+        self._snapshot = snapshot
+        self._held = held
+
+    @property
+    def _transaction(self) -> Transaction:
+        """What is written to, by the methods that write."""
+        return cast("Transaction", self._snapshot)
+
+    @property
+    def dimensions(self) -> int:
+        return self._stamp.dimensions
+
+    def add(self, pks: Sequence[int], vectors: NDArray[np.float32], model: str) -> None:
+        visibilities = self._visibilities(pks)
+        codes = quantized(vectors)
+        _add().write_all(
+            self._transaction,
+            [
+                {
+                    "memory_pk": pk,
+                    "vector": row.tobytes(),
+                    "model": model,
+                    "dimensions": vectors.shape[1],
+                    "visibility": visibilities[pk],
+                }
+                for pk, row in zip(pks, codes, strict=True)
+            ],
+        )
+        self._note(pks)
+
+    def remove(self, pks: Sequence[int]) -> int:
+        changed = _remove().write(self._transaction, pks=json.dumps(list(pks)))
+        self._note(pks)
+        return changed
+
+    def refresh(self, memory_ids: Sequence[str]) -> None:
+        rows = _facts_of("memory_id").rows(self._snapshot, keys=json.dumps(list(memory_ids)))
+        self._place([(visibility(*facts), pk) for pk, *facts in rows])
+
+    def search(
+        self,
+        query: NDArray[np.float32],
+        limit: int,
+        *,
+        visibilities: Collection[int],
+        among: Collection[int] | None = None,
+    ) -> list[int]:
+        if self._state is not None:
+            return self._state.nearest(query, limit, visibilities, among)
+        return self._nearest_of_rows(query, limit, visibilities, among)
+
+    def visible(self, visibilities: Collection[int]) -> NDArray[np.int64] | None:
+        return None if self._state is None else self._state.visible(visibilities)
+
+    def vectors(self, pks: Sequence[int]) -> NDArray[np.float32]:
+        import numpy as np
+
+        # A few rows are read sooner than a copy is made, also where that was interrupted.
+        state: VectorState | None = self.__dict__.get("_state")
+        if state is not None:
+            return state.vectors(pks)
+        found = np.zeros((len(pks), self.dimensions), np.float32)
+        rows = _vectors().rows(self._snapshot, self._searched, pks=json.dumps(list(pks)))
+        if rows:
+            codes = np.frombuffer(b"".join(vector for _, vector in rows), np.int8)
+            numbers = codes.reshape(len(rows), -1).astype(np.float32)
+            norms = np.sqrt(np.vecdot(numbers, numbers))
+            found[[place for place, _ in rows]] = numbers / np.maximum(norms, 1.0)[:, None]
+        return found
+
+    def rebuild(self, dimensions: int | None = None) -> int:
+        if dimensions is not None:
+            metadata.put(self._transaction, "embedding_dimensions", str(dimensions))
+        after = -1
+        while rows := _visibilities().rows(self._snapshot, after=after, limit=_BATCH):
+            right = [(visibility(*facts), pk, known) for pk, known, *facts in rows]
+            self._place([(mark, pk) for mark, pk, known in right if mark != known])
+            after = rows[-1][0]
+        # Whoever keeps a copy reads it anew, whatever was wrong with the rows.
+        self._note_ranges([(0, _LAST_KEY)])
+        return int(_searched_count().scalar(self._snapshot, self._searched))
+
+    def check(self) -> Iterator[FaultyVector]:
+        source = _checked().cursor(self._snapshot)
+        while rows := source.fetchmany(_BATCH):
+            bad = set(damaged([(row[2], row[3]) for row in rows]))
+            for place, (pk, memory_id, _, _, known, *facts) in enumerate(rows):
+                if place in bad:
+                    yield FaultyVector(pk, memory_id, VectorFault.DAMAGED)
+                elif not _fits(facts, known):
+                    yield FaultyVector(pk, memory_id, VectorFault.VISIBILITY)
+
+    @cached_property
+    def _bounds(self) -> tuple[Stamp, int]:
+        """What the vectors of the snapshot are determined by, and the last key of theirs."""
+        from memgraph.store.vector_cache import Stamp
+
+        *stamp, last_key = _stamp().row(self._snapshot)
+        return Stamp(*stamp), int(last_key)
+
+    @property
+    def _stamp(self) -> Stamp:
+        return self._bounds[0]
+
+    @property
+    def _searched(self) -> dict[str, Any]:
+        """What ``is_searched`` binds."""
+        return {"model": self._stamp.model, "dimensions": self._stamp.dimensions}
+
+    @property
+    def _keys_at_once(self) -> int:
+        return max(_BYTES_AT_ONCE // self.dimensions, 1)
+
+    @cached_property
+    def _state(self) -> VectorState | None:
+        if self._held is None:
+            return None
+        return self._held.state(*self._bounds, self._read_after, self._changed_since)
+
+    def _read_after(self, key: int) -> tuple[Rows, int]:
+        last = key + self._keys_at_once
+        return self._read(key + 1, last), last
+
+    def _changed_since(self, version: int) -> Iterator[tuple[int, int, Rows]] | None:
+        changes = _changes().rows(self._snapshot, version=version)
+        if not changes or changes[0][2] != version + 1:
+            return None
+        ranges = dict.fromkeys((first, last) for first, last, _ in changes)
+        if sum(last - first for first, last in ranges) > self._bounds[1]:
+            return None
+        step = self._keys_at_once
+        pieces = (
+            (start, min(start + step - 1, last))
+            for first, last in ranges
+            for start in range(first, last + 1, step)
+        )
+        return ((first, last, self._read(first, last)) for first, last in pieces)
+
+    @abstractmethod
+    def _read(self, first: int, last: int) -> Rows:
+        """Return the searched vectors with keys from ``first`` to ``last``."""
+
+    @abstractmethod
+    def _nearest_of_rows(
+        self,
+        query: NDArray[np.float32],
+        limit: int,
+        visibilities: Collection[int],
+        among: Collection[int] | None,
+    ) -> list[int]:
+        """Search without a copy; see ``search``."""
+
+    def _visibilities(self, pks: Sequence[int]) -> dict[int, int]:
+        rows = _facts_of("pk").rows(self._snapshot, keys=json.dumps(list(pks)))
+        return {pk: visibility(*facts) for pk, *facts in rows}
+
+    def _place(self, rows: Sequence[tuple[int, int]]) -> None:
+        """Set the visibility of memories, rows of (visibility, pk)."""
+        _place().write_all(self._transaction, [{"mark": mark, "pk": pk} for mark, pk in rows])
+        self._note([pk for _, pk in rows])
+
+    def _note(self, pks: Sequence[int]) -> None:
+        """Record which keys changed, for those who keep a copy."""
+        if not pks:
+            return
+        self._note_ranges(_runs(pks))
+
+    def _note_ranges(self, ranges: Sequence[tuple[int, int]]) -> None:
+        _add_change().write_all(
+            self._transaction, [{"first_pk": first, "last_pk": last} for first, last in ranges]
+        )
+        _forget_changes().write(self._transaction)
+        for name in ("_bounds", "_state"):
+            self.__dict__.pop(name, None)
+
+
+def _runs(pks: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the first and last of every run of consecutive keys; of very many all as one."""
+    ordered = sorted(set(pks))
+    starts = [at for at in range(len(ordered)) if not at or ordered[at] != ordered[at - 1] + 1]
+    if len(starts) > MOST_RUNS:
+        return [(ordered[0], ordered[-1])]
+    ends = [*starts[1:], len(ordered)]
+    return [(ordered[at], ordered[end - 1]) for at, end in zip(starts, ends, strict=True)]
+
+
+def _fits(facts: Sequence[Any], known: Any) -> bool:
+    try:
+        return bool(visibility(*facts) == known)
+    except KeyError:  # a status or a sensitivity that there is not
+        return False
