@@ -16,6 +16,7 @@ from hypothesis import settings
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
+from tests.postgres_servers import drop_schemas, postgres_database
 
 # A machine that is busy with something else is no reason to fail.
 settings.register_profile("memgraph", deadline=None)
@@ -23,6 +24,7 @@ settings.load_profile("memgraph")
 
 ROOT = Path(__file__).resolve().parent.parent
 IN_MEMORY = Path("/dev/shm")
+ENGINES = ["sqlite", "postgresql"]
 ROOM = 2 * 2**30
 """Bytes that must be free; what a test has stored goes when it has passed."""
 
@@ -65,11 +67,51 @@ def clock() -> FixedClock:
     return FixedClock()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--engine", choices=ENGINES, help="Run every test of a service on this engine alone."
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what is marked ``engines`` on each of them."""
+    chosen = metafunc.config.getoption("--engine")
+    is_of_all = metafunc.definition.get_closest_marker("engines") is not None
+    if "storage_url" in metafunc.fixturenames and (is_of_all or chosen):
+        engines = [chosen] if chosen else ENGINES
+        metafunc.parametrize("storage_url", engines, indirect=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a database of its own: of a server that is started, or of the one that
+    ``MEMGRAPH_TEST_POSTGRES_URL`` names.
+    """
+    with postgres_database(tmp_path_factory.mktemp("postgres")) as url:
+        yield url
+
+
 @pytest.fixture
-def service(tmp_path: Path, clock: FixedClock) -> Iterator[MemoryService]:
+def storage_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """What ``memory.storage.url`` is: empty, or that of a database without any schema of ours."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        yield ""
+        return
+    url: str = request.getfixturevalue("postgres_url")
+    yield url
+    drop_schemas(url)
+
+
+@pytest.fixture
+def service(tmp_path: Path, clock: FixedClock, storage_url: str) -> Iterator[MemoryService]:
     """Repeatable: fixed time, counted ids, no environment, nothing in the background."""
     with MemoryService(
-        tmp_path / "root", clock=clock, ids=CountingIds(), environ={}, background=False
+        tmp_path / "root",
+        config={"memory.storage.url": storage_url},
+        clock=clock,
+        ids=CountingIds(),
+        environ={},
+        background=False,
     ) as made:
         yield made
 

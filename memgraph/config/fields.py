@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -37,6 +37,17 @@ def _api_base(url: str) -> str:
         raise ValueError("an http or https address, or empty")
     if parts.username is not None or parts.password is not None:
         raise ValueError("an address without user and password; a key belongs into a variable")
+    return url
+
+
+def _server_url(url: str) -> str:
+    if not url:
+        return url
+    parts = urlsplit(url)
+    if parts.scheme not in {"postgresql", "postgresql+psycopg"}:
+        raise ValueError("an address like postgresql+psycopg://user@host/database, or empty")
+    if parts.password is not None or "password" in parse_qs(parts.query):
+        raise ValueError("an address without a password; give that by PGPASSFILE or PGPASSWORD")
     return url
 
 
@@ -103,6 +114,7 @@ def no_crossing(crosses: bool) -> bool:
 
 Factor = Annotated[float, Field(ge=0.0, le=1.0)]
 LegWeight = Annotated[float, Field(ge=0.0, le=100.0)]
+ServerUrl = Annotated[str, AfterValidator(_server_url)]
 ApiBase = Annotated[str, AfterValidator(_api_base)]
 VariableName = Annotated[str, AfterValidator(_variable)]
 Cron = Annotated[str, AfterValidator(_cron)]

@@ -21,6 +21,7 @@ from memgraph.errors import InvalidConfig, UnknownConfigKey, without_kind
 from memgraph.paths import OrchestratorPaths, global_config_file
 
 ENVIRONMENT_PREFIX = "MEMGRAPH_"
+SHORT_VARIABLES = {f"{ENVIRONMENT_PREFIX}STORAGE_URL": "MEMORY__STORAGE__URL"}
 DEFAULT_ORIGIN = "default"
 CODE_ORIGIN = "code"
 
@@ -143,7 +144,7 @@ def _flat(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
     layer = {}
     for variable in sorted(environ):
-        path = variable.removeprefix(ENVIRONMENT_PREFIX)
+        path = SHORT_VARIABLES.get(variable) or variable.removeprefix(ENVIRONMENT_PREFIX)
         # Others may own MEMGRAPH_PORT and the like; what is meant for us is nested or begins so.
         if path == variable or not ("__" in path or path.startswith("MEMORY")):
             continue

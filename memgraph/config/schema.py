@@ -18,6 +18,7 @@ from memgraph.config.fields import (
     Group,
     LegWeight,
     ModelGroup,
+    ServerUrl,
     VariableName,
     embedding_provider,
     model_provider,
@@ -239,6 +240,12 @@ class ScopeSettings(Group):
 
 
 class StorageSettings(Group):
+    url: ServerUrl = Field(
+        default="",
+        description="PostgreSQL server that keeps the orchestrator, as"
+        " `postgresql+psycopg://user@host/database`, without a password; empty: a file of SQLite."
+        " Also `MEMGRAPH_STORAGE_URL`.",
+    )
     synchronous: Literal["FULL", "NORMAL"] = Field(
         default="FULL", description="`NORMAL` is faster and may lose the last writes on power loss."
     )

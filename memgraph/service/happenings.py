@@ -17,12 +17,13 @@ from memgraph.clock import iso
 from memgraph.errors import InvalidInput
 from memgraph.model.events import ContradictionFound
 from memgraph.model.values import MAX_NAME_CHARS, Value
-from memgraph.paths import Stamp, stamp_of
+from memgraph.paths import Stamp
 from memgraph.service.handle import Handle
 from memgraph.service.outward import below
 from memgraph.service.seen_runs import as_seen
 from memgraph.store import edges
 from memgraph.store import jobs as jobs_rows
+from memgraph.store.engine import store_of
 
 if TYPE_CHECKING:
     from memgraph.store.snapshot import Snapshot
@@ -96,14 +97,15 @@ class Lookout(Handle):
         Raises:
             StorageError: the database cannot be read.
         """
-        stamp = self._stamp_of_files()
-        if stamp == self._stamp and not thoroughly:
+        stamp = self._stamp_of_store()
+        if stamp is not None and stamp == self._stamp and not thoroughly:
             return ()
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             found = [*self._contradictions(snapshot), *self._runs(snapshot)]
         # A full page says that there may be more, and what was written a moment ago may be on its
         # way to the disk, and not to be read yet: the next look does not wait for a change.
-        self._stamp = None if len(found) >= PAGE or _is_fresh(stamp) else stamp
+        is_last = stamp is not None and len(found) < PAGE and not _is_fresh(stamp)
+        self._stamp = stamp if is_last else None
         return found
 
     def _begin_now(self, snapshot: Snapshot) -> None:
@@ -144,9 +146,9 @@ class Lookout(Handle):
     def _happening(self, topic: str, data: dict[str, Any]) -> Happening:
         return Happening.model_construct(topic=topic, position=self.position, data=data)
 
-    def _stamp_of_files(self) -> Stamp:
-        database = self._service.paths(self.name).database
-        return stamp_of(database, database.with_name(f"{database.name}-wal"))
+    def _stamp_of_store(self) -> Stamp | None:
+        url = self._service.settings(self.name).memory.storage.url
+        return store_of(self._service.paths(self.name), url).stamp()
 
 
 def _read(position: str) -> tuple[str | None, str]:

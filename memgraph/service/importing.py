@@ -107,6 +107,7 @@ def import_new(
     actor: str,
     anchor_folder: str = "",
     key: bytes | None = None,
+    url: str = "",
     progress: Callable[[int], None] = lambda _lines: None,
 ) -> ImportReport:
     """Create an orchestrator from an export. When the export is rejected, nothing is created.
@@ -115,12 +116,13 @@ def import_new(
         dimensions: of vectors to be made, when the export has none.
         anchor_folder: where anchors are kept; empty: beside the database.
         key: of a keyed journal.
+        url: of the server that it is to be kept on; empty: it becomes a file.
 
     Raises:
         ImportRejected: with ``details["reason"]`` and the ``line``.
         OrchestratorExists: there is a database already.
     """
-    store = store_of(paths)
+    store = store_of(paths, url)
     store.require_free()
     paths.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     with naming_full_disk(paths.root), store.draft(paths.root) as draft:

@@ -188,13 +188,15 @@ def backup(
     )
 
 
-def upgrade(paths: OrchestratorPaths, clock: Clock, *, key: bytes | None = None) -> UpgradeReport:
+def upgrade(
+    paths: OrchestratorPaths, clock: Clock, *, key: bytes | None = None, url: str = ""
+) -> UpgradeReport:
     """Bring the schema of an orchestrator to this version, after a backup beside it.
 
     Raises:
         SchemaTooNew, StorageError: it cannot be upgraded and is unchanged.
     """
-    store = store_of(paths)
+    store = store_of(paths, url)
     kept: list[Path] = []
 
     def keep() -> None:
@@ -254,6 +256,7 @@ def restore(
     accept_findings: bool = False,
     anchor_folder: str = "",
     key: bytes | None = None,
+    url: str = "",
 ) -> RestoreReport:
     """Replace an orchestrator's database by a backup. Close the orchestrator first.
 
@@ -266,15 +269,17 @@ def restore(
         accept_findings: restore although the audit finds something; never damaged pages.
         anchor_folder: where anchors are kept; empty: beside the database.
         key: of a keyed journal.
+        url: of the server that it is kept on; empty: it is a file.
 
     Raises:
+        EngineLacking: a server cannot do it.
         DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaTooNew,
         JournalBroken: why the backup is refused; nothing was changed.
     """
     file = file.expanduser().absolute()
     with naming_full_disk(paths.root):
         paths.make_folders()
-    store = store_of(paths)
+    store = store_of(paths, url)
     with naming_full_disk(paths.memory), store.draft(paths.memory) as draft:
         digest = draft.take(file)
         with _refusing(file):
@@ -300,7 +305,9 @@ def restore(
             entry["from_orchestrator"] = found
         with store.locked():
             anchor_file = anchor.anchor_path(paths.database, anchor_folder)
-            head, replaced = _swap(paths, draft, entry, clock.now_ms(), actor, anchor_file, key)
+            head, replaced = _swap(
+                paths, store, draft, entry, clock.now_ms(), actor, anchor_file, key
+            )
     return RestoreReport(
         orchestrator=paths.name,
         backup=file,
@@ -337,6 +344,7 @@ def _stamp(snapshot: Snapshot) -> dict[str, Any] | None:
 
 def _swap(
     paths: OrchestratorPaths,
+    store: Store,
     draft: Store,
     told: dict[str, Any],
     at: int,
@@ -345,7 +353,6 @@ def _swap(
     key: bytes | None,
 ) -> tuple[Head, Path | None]:
     """Journal the restore in the draft and move it into place, while nobody writes."""
-    store = store_of(paths)
     if "from_orchestrator" in told and store.exists():
         raise Conflict(
             "a backup of another orchestrator can only become a new one; this one has a database",

@@ -233,7 +233,8 @@ class MemoryService:
         with naming_full_disk(paths.root):
             paths.make_folders()
             dimensions = self._dimensions(settings)
-            store_of(paths).create(dimensions=dimensions, now_ms=self.clock.now_ms())
+            store = store_of(paths, settings.memory.storage.url)
+            store.create(dimensions=dimensions, now_ms=self.clock.now_ms())
             anchors = settings.memory.audit.anchor_path
             anchor.write(anchor.anchor_path(paths.database, anchors), Head(0, ""))
 
@@ -284,7 +285,8 @@ class MemoryService:
         """
         from memgraph.store.engine import store_of
 
-        return store_of(self._existing(name)).session(self.settings(name).memory.storage)
+        chosen = self.settings(name).memory.storage
+        return store_of(self._existing(name), chosen.url).session(chosen)
 
     def import_lines(
         self,
@@ -306,9 +308,10 @@ class MemoryService:
         """
         from memgraph.audit.journal import read_key
         from memgraph.service.importing import import_into, import_new
+        from memgraph.store.engine import store_of
 
-        paths = self.paths(name)
-        if paths.database.exists():
+        paths, url = self.paths(name), self.settings(name).memory.storage.url
+        if store_of(paths, url).exists():
             with self.opened(name) as opened:
                 return import_into(opened, source, actor=actor, progress=progress)
         return import_new(
@@ -319,6 +322,7 @@ class MemoryService:
             actor=actor,
             anchor_folder=self.settings(name).memory.audit.anchor_path,
             key=read_key(self.settings(name).memory.audit.key_file, self.root),
+            url=url,
             progress=progress,
         )
 
@@ -410,7 +414,8 @@ class MemoryService:
             raise MemoryDisabled(f"memory is switched off for {name!r}: memory.enabled = false")
         paths = self._existing(name)
         reranker = self._reranking(settings)
-        database = store_of(paths).open(settings.memory.storage)
+        chosen = settings.memory.storage
+        database = store_of(paths, chosen.url).open(chosen)
         try:
             opened = Opened(
                 paths=paths,

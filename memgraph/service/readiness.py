@@ -23,7 +23,7 @@ from memgraph.model.jobs import LastJob, Ready, Standing
 from memgraph.paths import Stamp, global_config_file, stamp_of
 from memgraph.service.outward import outward
 from memgraph.store import embeddings, jobs
-from memgraph.store.engine import store_of
+from memgraph.store.engine import Store, store_of
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
@@ -83,6 +83,7 @@ class Readiness:
         self._service = service
         self._found: dict[str, _Found] = {}
         # Kept, because to make a thousand paths takes longer than to look at the files.
+        self._stores: dict[str, Store] = {}
         self._files: dict[str, tuple[Path, ...]] = {}
         self._lock = threading.Lock()
         self._looked_at: float | None = None
@@ -117,7 +118,9 @@ class Readiness:
     def _bring_up_to_date(self) -> None:
         names = self._service.orchestrators()
         for gone in set(self._found) - set(names):
-            del self._found[gone], self._files[gone]
+            del self._found[gone]
+            for held in (self._stores, self._files):
+                held.pop(gone, None)
         changed, stale = [], []
         now = self._service.clock.now_ms()
         for name in names:
@@ -178,7 +181,7 @@ class Readiness:
         if not chosen.enabled:
             raise MemoryDisabled("memory is switched off: memory.enabled = false")
         paths = self._service.paths(name)
-        database = store_of(paths).open(chosen.storage)
+        database = store_of(paths, chosen.storage.url).open(chosen.storage)
         try:
             anchored = anchor.read_state(
                 anchor.anchor_path(paths.database, chosen.audit.anchor_path)
@@ -202,14 +205,15 @@ class Readiness:
 
     def _stamp(self, name: str) -> Stamp | None:
         """Return its files' stamp; None: they cannot be read, which must not affect the others."""
-        if name not in self._files:
-            paths = self._service.paths(name)
-            wal = paths.database.with_name(f"{paths.database.name}-wal")
-            settings = (global_config_file(self._service.root), paths.config_file)
-            self._files[name] = (paths.database, wal, *settings)
         try:
-            return stamp_of(*self._files[name])
-        except OSError:
+            if name not in self._stores:
+                paths = self._service.paths(name)
+                url = self._service.settings(name).memory.storage.url
+                self._stores[name] = store_of(paths, url)
+                self._files[name] = (global_config_file(self._service.root), paths.config_file)
+            held = self._stores[name].stamp()
+            return None if held is None else held + stamp_of(*self._files[name])
+        except (OSError, MemgraphError):
             return None
 
 

@@ -280,7 +280,7 @@ def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause,
         view: None: all are seen.
     """
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
-    agent_id, before = value("agent_id"), value("before")
+    agent_id, before = value("agent_id", sa.Text()), value("before", sa.Integer())
     own = m.c.agent_id.is_not_distinct_from(agent_id)
     found = sa.select(
         *(m.c.pk, m.c.memory_id, m.c.content, m.c.type, m.c.confidence, m.c.decay_rate),
@@ -311,7 +311,8 @@ def _facts_by_text(view: View | None) -> sa.Select[Any]:
 
 def facts_by_text(snapshot: Snapshot, match: str, beside: Beside, limit: int) -> list[ComparedFact]:
     """Return facts that fulfil an FTS5 expression, best bm25 first."""
-    rows = _facts_by_text(beside.shape).rows(snapshot, beside.params, match=match, most=limit)
+    asked = snapshot.engine.phrases.expression(match)
+    rows = _facts_by_text(beside.shape).rows(snapshot, beside.params, match=asked, most=limit)
     return [ComparedFact._make(row) for row in rows]
 
 

@@ -16,6 +16,7 @@ from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
+    as_read,
     greatest,
     least,
     ordered,
@@ -71,9 +72,10 @@ def _holding_all() -> tuple[sa.FromClause, sa.FromClause]:
     return m, ordered(f, (m, m.c.pk == f.c.pk))
 
 
-def _match(terms: Sequence[str]) -> str:
+def _match(snapshot: Snapshot, terms: Sequence[str]) -> str:
     # A term holds letters and digits alone, so it cannot end its quotes.
-    return "{content search_terms} : (" + " AND ".join(f'"{term}"' for term in terms) + ")"
+    words = " AND ".join(f'"{term}"' for term in terms)
+    return snapshot.engine.phrases.expression(f"{{content search_terms}} : ({words})")
 
 
 class EarlierText(NamedTuple):
@@ -90,8 +92,11 @@ def _earlier_texts(view: View) -> sa.Select[Any]:
     texts = sa.select(
         m.c.content, _recalled(m).label("recalled"), _stood(view, m).label("stood")
     ).select_from(joined)
+    texts = texts.add_columns(m.c.pk)
     known = texts.where(m.c.created_at < value("at")).subquery("known")
-    return sa.select(known).where(known.c.recalled | known.c.stood).limit(_MOST_TEXTS)
+    found = sa.select(known.c.content, known.c.recalled, known.c.stood)
+    found = found.where(known.c.recalled | known.c.stood).order_by(as_read(known.c.pk).desc())
+    return found.limit(_MOST_TEXTS)
 
 
 def earlier_texts(
@@ -104,7 +109,7 @@ def earlier_texts(
         view: which standing memories count; what was recalled was seen by someone.
     """
     rows = _earlier_texts(view.shape).rows(
-        snapshot, view.params, match=_match(terms), at=at, since=since
+        snapshot, view.params, match=_match(snapshot, terms), at=at, since=since
     )
     return [EarlierText(content, bool(recalled), bool(stood)) for content, recalled, stood in rows]
 
@@ -133,7 +138,8 @@ def _standing_texts(view: View) -> sa.Select[Any]:
         m.c.status == MemoryStatus.ACTIVE,
         m.c.valid_until.is_(None) | (m.c.valid_until > value("at")),
     )
-    return texts.select_from(joined).where(*in_force, view.where(m)).limit(_MOST_TEXTS)
+    found = texts.select_from(joined).where(*in_force, view.where(m))
+    return found.order_by(as_read(m.c.pk).desc()).limit(_MOST_TEXTS)
 
 
 def standing_texts(
@@ -146,7 +152,7 @@ def standing_texts(
         since: from when on a recall counts.
     """
     rows = _standing_texts(view.shape).rows(
-        snapshot, view.params, match=_match(terms), at=at, since=since
+        snapshot, view.params, match=_match(snapshot, terms), at=at, since=since
     )
     return [StandingText._make(row) for row in rows]
 

@@ -442,10 +442,11 @@ def contradictions(
         oldest_first=sought.oldest_first,
         is_next=after is not None,
     )
+    words = " AND ".join(f"({saying([each])})" for each in sought.words)
     rows = _contradictions(view.shape, page).rows(
         snapshot,
         view.params,
-        words=" AND ".join(f"({saying([each])})" for each in sought.words),
+        words=snapshot.engine.phrases.expression(words),
         memory_id=sought.memory_id,
         after_time=after_time,
         after_id=after_id,

@@ -12,13 +12,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from memgraph.errors import InvalidConfig
+
 if TYPE_CHECKING:
     import sqlalchemy as sa
     from sqlmodel import Session
 
     from memgraph.config.schema import StorageSettings
     from memgraph.errors import StorageError
-    from memgraph.paths import OrchestratorPaths
+    from memgraph.paths import OrchestratorPaths, Stamp
     from memgraph.store.ports import HeldVectors, PhraseIndex, TextIndex, VectorCache, VectorIndex
     from memgraph.store.snapshot import Snapshot, Transaction
 
@@ -74,6 +76,10 @@ class Engine(Protocol):
     @property
     def dialect(self) -> sa.Dialect:
         """SQLAlchemy's dialect with the constructs of ``statements``; values are named."""
+
+    @property
+    def placeholder(self) -> str:
+        """What stands for a value by its place in the engine's own SQL."""
 
     @property
     def texts(self) -> TextIndex:
@@ -228,6 +234,9 @@ class Store(Protocol):
     def files(self) -> tuple[Path, ...]:
         """Return the files below the orchestrator's folder that it consists of, there or not."""
 
+    def stamp(self) -> Stamp | None:
+        """Return what changes with every write, without asking it; None: only it can say."""
+
     def exists(self) -> bool:
         """Return whether there is anything in its place."""
 
@@ -353,8 +362,27 @@ class Store(Protocol):
         """
 
 
-def store_of(paths: OrchestratorPaths) -> Store:
-    """Return the store of an orchestrator; nothing is opened."""
+def store_of(paths: OrchestratorPaths, url: str = "") -> Store:
+    """Return the store of an orchestrator; nothing is opened.
+
+    Args:
+        url: ``memory.storage.url``; empty: it is a file.
+
+    Raises:
+        InvalidConfig: there is a file, and a server is named.
+        ExtraMissing: the extra of the server's engine is not installed.
+    """
+    if url:
+        if paths.database.exists():
+            raise InvalidConfig(
+                f"memory.storage.url names a server, but {paths.name} lies in a file; empty the"
+                " setting for it",
+                field="memory.storage.url",
+            )
+        from memgraph.store.postgres import checked_url
+        from memgraph.store.postgres.stores import PostgresStore
+
+        return PostgresStore(checked_url(url), paths.name)
     from memgraph.store.sqlite.stores import SqliteStore
 
     return SqliteStore(paths.database, paths.name)

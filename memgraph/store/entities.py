@@ -657,7 +657,8 @@ def contents_saying(
     As they are asked for: what it finds may be written otherwise.
     """
     statement = _contents_saying(view.shape)
-    found = statement.cursor(snapshot, view.params, entity_pk=pk, match=saying(names))
+    asked = snapshot.engine.phrases.expression(saying(names))
+    found = statement.cursor(snapshot, view.params, entity_pk=pk, match=asked)
     return (str(content) for (content,) in found)
 
 

@@ -176,7 +176,8 @@ def naming(snapshot: Snapshot, found: Entity) -> list[int]:
     pks = set(_linked().column(snapshot, pks=json.dumps(found.pks)))
     for name in found.names:
         if any(each.isalnum() for each in name):
-            pks.update(_saying().column(snapshot, words=saying([name])))
+            asked = snapshot.engine.phrases.expression(saying([name]))
+            pks.update(_saying().column(snapshot, words=asked))
     return standing_among(snapshot, sorted(pks))
 
 

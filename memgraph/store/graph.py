@@ -233,7 +233,7 @@ def _linked(direction: Direction, view: View, types: Types, derivations: bool) -
         near, far = "memory_id", "derived_from_id"
         if direction is Direction.IN:
             near, far = far, near
-        of_none = (sa.null(), sa.literal(1.0), m.c.created_at, sa.literal(""), sa.literal(0))
+        of_none = (sa.null(), sa.literal(1.0), m.c.created_at, sa.literal(""), sa.false())
         is_step = sa.and_(d.c[near] == f.c.value, view.derived_where(d))
         grounds = ordered(f, (d, is_step), (m, m.c.memory_id == d.c[far]))
         leg = sa.select(d.c[near], d.c[far], *of_none).select_from(grounds)

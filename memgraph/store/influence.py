@@ -23,6 +23,7 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     Column,
     among,
+    as_read,
     each,
     is_untrue,
     listed,
@@ -96,7 +97,9 @@ def _naming() -> sa.Select[Any]:
         .cte("in_order")
     )
     heads = sa.select(*_head(r)).where(r.c.created_at <= value("until"))
-    return heads.select_from(ordered(in_order, (r, r.c.recall_id == in_order.c.recall_id)))
+    joined = ordered(in_order, (r, r.c.recall_id == in_order.c.recall_id))
+    newest = (as_read(r.c.created_at).desc(), as_read(r.c.recall_id).desc())
+    return heads.select_from(joined).order_by(*newest)
 
 
 def naming(

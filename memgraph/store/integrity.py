@@ -10,7 +10,17 @@ from memgraph.model.enums import EdgeType, EmbeddingState
 from memgraph.store import tables
 from memgraph.store.rows import SOURCE_FIELDS
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.statements import Column, each, element, greatest, member, prepared, unindexed
+from memgraph.store.statements import (
+    Column,
+    each,
+    element,
+    greatest,
+    member,
+    of_first,
+    of_last,
+    prepared,
+    unindexed,
+)
 
 Table = sa.FromClause
 
@@ -106,7 +116,8 @@ def moved() -> sa.Select[Any]:
         .where(a.c.action == "reopen", sa.func.json_valid(a.c.details), nameless),
     ).subquery("told")
     confirmed = sa.func.count().filter(told.c.action == "confirm")
-    last = (told.c.memory_id, told.c.action, told.c.details, sa.func.max(told.c.seq))
+    said = (of_last(each, told.c.seq) for each in (told.c.action, told.c.details))
+    last = (told.c.memory_id, *said, sa.func.max(told.c.seq))
     return sa.select(*last, confirmed).group_by(told.c.memory_id)
 
 
@@ -287,11 +298,15 @@ def edges() -> sa.Select[Any]:
     """
     e, log = tables.edges.alias("e"), tables.audit_log
     edge_id = _told_edge(log).label("edge_id")
-    first = (edge_id, log.c.subject, log.c.details, sa.func.count().label("entries"))
+    said = (of_first(each, log.c.seq).label(each.name) for each in (log.c.subject, log.c.details))
+    first = (edge_id, *said, sa.func.count().label("entries"))
     told = sa.select(*first, sa.func.min(log.c.seq)).where(log.c.action == "relate")
     t = told.group_by(edge_id).cte("told").prefix_with("MATERIALIZED")
-    last = (edge_id, log.c.action, log.c.at, log.c.details, sa.func.max(log.c.seq))
-    decided = sa.select(*last).where(log.c.action.in_(["resolve", "dismiss", "reopen"]))
+    columns = (log.c.action, log.c.at, log.c.details)
+    last = (edge_id, *(of_last(each, log.c.seq).label(each.name) for each in columns))
+    decided = sa.select(*last, sa.func.max(log.c.seq)).where(
+        log.c.action.in_(["resolve", "dismiss", "reopen"])
+    )
     d = decided.group_by(edge_id).cte("decided").prefix_with("MATERIALIZED")
     joined = e.outerjoin(t, t.c.edge_id == e.c.edge_id).outerjoin(d, d.c.edge_id == e.c.edge_id)
     found = sa.select(

@@ -306,7 +306,7 @@ def by_key(snapshot: Snapshot, keys: Sequence[int]) -> list[Memory]:
 @prepared
 def _prolong() -> sa.Update:
     m, at = tables.memories, value("at")
-    ttl = member(m.c.attributes, "ttl")
+    ttl = member(m.c.attributes, "ttl", sa.Integer())
     expires = (m.c.status == MemoryStatus.ACTIVE, ttl.is_not(None), m.c.valid_until > at)
     prolonged = sa.update(m).values(valid_until=at.op("+")(ttl))
     return prolonged.where(among(m.c.memory_id, "ids"), *expires)

@@ -32,6 +32,7 @@ from memgraph.store.statements import (
     holds_all,
     listed,
     member,
+    of_first,
     ordered,
     prepared,
     unindexed,
@@ -300,7 +301,7 @@ def set_status(
             history.memory_id == memory_id, history.status != MemoryStatus.ACTIVE
         )
         end = sa.case((end.in_(ends), sa.null()), else_=end)
-        accessed = sa.func.max(sa.func.coalesce(accessed, at), at)
+        accessed = greatest(sa.func.coalesce(accessed, at), sa.literal(at))
     else:
         end = sa.func.coalesce(end, at)
     update(
@@ -323,7 +324,8 @@ def update(transaction: Transaction, memory_id: str, **values: Any) -> None:
     if "attributes" in values:
         values["attributes"] = json_text(values["attributes"])
     if "updated_at" in values:
-        values["updated_at"] = sa.func.max(tables.memories.c.updated_at, values["updated_at"])
+        then = sa.literal(values["updated_at"])
+        values["updated_at"] = greatest(tables.memories.c.updated_at, then)
     transaction.execute(
         sa.update(tables.memories).where(tables.memories.c.memory_id == memory_id).values(**values)
     )
@@ -514,9 +516,13 @@ def _has_none_kept(m: sa.FromClause) -> Column:
 def _keep_lost() -> sa.Insert:
     e, m = tables.edges, tables.memories.alias("m")
     loser = member(e.c.resolution, "loser_id").label("loser_id")
-    prior = member(e.c.resolution, "loser_prior_confidence").label("confidence")
+    prior = member(e.c.resolution, "loser_prior_confidence", sa.Float())
     lost = (
-        sa.select(loser, sa.func.min(e.c.resolved_at).label("at"), prior)
+        sa.select(
+            loser,
+            sa.func.min(e.c.resolved_at).label("at"),
+            of_first(prior, e.c.resolved_at).label("confidence"),
+        )
         .where(e.c.edge_type == EdgeType.CONTRADICTS, e.c.resolved_at.is_not(None))
         .group_by(loser)
         .subquery("lost")

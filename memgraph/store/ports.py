@@ -156,6 +156,9 @@ class PhraseIndex(Protocol):
     It follows every change of a memory's text in the transaction of the change.
     """
 
+    def expression(self, match: str) -> str:
+        """Return an expression of ``text_index.matching`` as the engine is asked it."""
+
     def frequencies(self, snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
         """Return in how many memories each stem stands; one that stands in none is left out."""
 

@@ -34,6 +34,7 @@ from memgraph.store.statements import (
     Column,
     Statement,
     among,
+    as_read,
     holds_all,
     listed,
     member,
@@ -328,7 +329,7 @@ def _by_entities(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
     link = tables.links.alias("l")
     weight = sa.func.sum(sa.literal(1.0) / sa.func.log2(2 + named.c.mention_count))
     naming = (
-        sa.select(link.c.memory_pk.label("pk"))
+        sa.select(link.c.memory_pk.label("pk"), weight.label("weight"))
         .select_from(ordered(named, (link, link.c.entity_pk == named.c.pk)))
         .where(named.c.mention_count <= value("most_mentions"))
         .group_by(link.c.memory_pk)
@@ -339,7 +340,8 @@ def _by_entities(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     found = sa.select(*_candidate_columns(narrowed.view, m))
     found = found.select_from(ordered(naming, (m, m.c.pk == naming.c.pk)))
-    return found.where(narrowed.where(m)).limit(limit)
+    order = (as_read(naming.c.weight).desc(), as_read(naming.c.pk).desc())
+    return found.where(narrowed.where(m)).order_by(*order).limit(limit)
 
 
 @prepared

@@ -605,7 +605,8 @@ def hidden_matches(snapshot: Snapshot, match: str, narrowing: Narrowing) -> dict
     """
     anyones = Narrowing(_Anyones(narrowing.view.viewer), narrowing.request, narrowing.at)
     statement = _hidden_matches(anyones.shape)
-    values = anyones.params | {"match": match, "met_at": narrowing.at}
+    asked = snapshot.engine.phrases.expression(match)
+    values = anyones.params | {"match": asked, "met_at": narrowing.at}
     values |= {"most_met": MOST_MET, "most_hidden": MOST_HIDDEN}
     found: dict[str, list[str]] = {"scope": [], "clearance": []}
     for memory_id, *facts in statement.rows(snapshot, values):

@@ -133,23 +133,31 @@ class Insert:
         or_ignore: bool = False,
         values: str | None = None,
     ) -> None:
-        verb = "INSERT OR IGNORE" if or_ignore else "INSERT"
-        self._head = f"{verb} INTO {table} ({', '.join(columns)}) VALUES "
+        self._head = f"INSERT INTO {table} ({', '.join(columns)}) VALUES "
         self._row = values or f"({', '.join('?' * len(columns))})"
-        most = max(min(_MOST_ROWS, _MOST_VALUES // self._row.count("?")), 1)
-        # Three statements at most: the driver keeps them prepared.
-        self._statements = [
-            (size, self._head + ", ".join([self._row] * size))
-            for size in sorted({most, min(_SOME_ROWS, most), 1}, reverse=True)
-        ]
+        self._tail = " ON CONFLICT DO NOTHING" if or_ignore else ""
+        self._most = max(min(_MOST_ROWS, _MOST_VALUES // self._row.count("?")), 1)
+        self._by_placeholder: dict[str, list[tuple[int, str]]] = {}
 
     def __call__(self, snapshot: Snapshot, rows: Sequence[Sequence[Any]]) -> None:
         if not rows:
             return
         execute = driver(snapshot).execute
+        placeholder = snapshot.engine.placeholder
+        statements = self._by_placeholder.get(placeholder) or self._made(placeholder)
         done = 0
-        for size, statement in self._statements:
+        for size, statement in statements:
             while len(rows) - done >= size:
                 values = rows[done] if size == 1 else chain.from_iterable(rows[done : done + size])
                 execute(statement, tuple(values))
                 done += size
+
+    def _made(self, placeholder: str) -> list[tuple[int, str]]:
+        # Three statements at most: the driver keeps them prepared.
+        row = self._row.replace("?", placeholder)
+        found = [
+            (size, self._head + ", ".join([row] * size) + self._tail)
+            for size in sorted({self._most, min(_SOME_ROWS, self._most), 1}, reverse=True)
+        ]
+        self._by_placeholder[placeholder] = found
+        return found

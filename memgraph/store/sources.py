@@ -515,7 +515,7 @@ def _lost_with(view: View) -> sa.Select[Any]:
     )
     its = (p.c.memory_id == m.c.memory_id) & (p.c.source_id == f.c.value)
     found = sa.select(
-        m.c.memory_id,
+        sa.func.min(m.c.memory_id),
         a.c.details,
         sa.func.json_group_array(p.c.source_id),
         sa.func.max(p.c.source_id == m.c.source_id),

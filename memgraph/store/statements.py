@@ -115,9 +115,13 @@ def prepared(build: Callable[P, sa.ClauseElement]) -> Callable[P, Statement]:
     return kept  # type: ignore[return-value]  # a cache has no parameters of its own
 
 
-def value(name: str) -> Column:
-    """Return the place of a value that is given when the statement is executed."""
-    return sa.bindparam(name)
+def value(name: str, type_: Any = None) -> Column:
+    """Return the place of a value that is given when the statement is executed.
+
+    Args:
+        type_: what it is, where the statement asks whether it is NULL; None: that shows.
+    """
+    return sa.bindparam(name, type_=type_)
 
 
 class JsonEach(GenericFunction[Any]):
@@ -209,7 +213,9 @@ class Construct(FunctionElement[Any]):
     ``dialect``.
     """
 
-    inherit_cache = True
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.inherit_cache = True
 
     def __init__(self, *columns: Column, type_: Any = None) -> None:
         super().__init__(*columns)
@@ -235,6 +241,18 @@ class Member(Construct):
 
 class Element(Construct):
     name = "element"
+
+
+class OfFirst(Construct):
+    name = "of_first"
+
+
+class OfLast(Construct):
+    name = "of_last"
+
+
+class AsRead(Construct):
+    name = "as_read"
 
 
 class RawText(Construct):
@@ -270,14 +288,35 @@ def least(*columns: Column) -> Column:
     return Least(*columns, type_=columns[0].type)
 
 
+def of_first(column: Column, by: Column) -> Column:
+    """Return the value in the row of a group where ``by`` is least; select that least value, too,
+    and no other extreme."""
+    return OfFirst(column, by, type_=column.type)
+
+
+def of_last(column: Column, by: Column) -> Column:
+    """Return the value in the row of a group where ``by`` is greatest; see ``of_first``."""
+    return OfLast(column, by, type_=column.type)
+
+
+def as_read(column: Column) -> Column:
+    """Return what to order by, for an engine that does not read in the order of a join."""
+    return AsRead(column, type_=column.type)
+
+
 def place_of(table: sa.FromClause) -> Column:
     """Return the place of a row in the order in which a table's rows were stored."""
     return Place("place", sa.Integer, _selectable=table)
 
 
-def member(column: Column, key: str) -> Column:
-    """Return a member of a JSON object, as text or number; NULL where there is none."""
-    return Member(column, sa.literal(key), type_=column.type)
+def member(column: Column, key: str, type_: Any = None) -> Column:
+    """Return a member of a JSON object; NULL where there is none.
+
+    Args:
+        key: its name; ``one.two`` is a member of a member.
+        type_: what it is; None: a text.
+    """
+    return Member(column, sa.literal(key), type_=column.type if type_ is None else type_)
 
 
 def element(array: Column, index: int) -> Column:
@@ -304,4 +343,5 @@ def replacing(table: sa.Table) -> sa.Insert:
 
 def last_number(table: sa.Table) -> sa.Select[Any]:
     """Select the highest key that a table's rows ever had, also removed ones; NULL: it had none."""
-    return sa.select(LastNumber(sa.literal(table.name, sa.Text()), type_=sa.Integer()))
+    names = (sa.literal(each.name, sa.Text()) for each in (table, *table.primary_key))
+    return sa.select(LastNumber(*names, type_=sa.Integer()))

@@ -223,7 +223,8 @@ def _gained() -> sa.Select[Any]:
     a, p = tables.audit_log.alias("a"), tables.supports.alias("p")
     its = (p.c.memory_id == a.c.subject) & (p.c.source_id == member(a.c.details, "source_id"))
     found = sa.select(
-        member(a.c.details, "confidence.before"), member(a.c.details, "confidence.after")
+        member(a.c.details, "confidence.before", sa.Float()),
+        member(a.c.details, "confidence.after", sa.Float()),
     )
     found = found.select_from(a.join(p, its)).where(
         a.c.subject == value("memory_id"),

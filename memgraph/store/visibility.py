@@ -232,7 +232,9 @@ class View:
             return held
         # The stamp of enriching is no change of a memory, and leaves no revision.
         stamps = sa.func.json_remove(held, "$.enriched_at", "$.enriched_names")
-        return sa.case((member(m.c.attributes, "enriched_at") > AS_OF, stamps), else_=held)
+        return sa.case(
+            (member(m.c.attributes, "enriched_at", sa.Integer()) > AS_OF, stamps), else_=held
+        )
 
     def memory_columns(self, m: Table) -> list[Column]:
         """Return ``MEMORY_FIELDS`` as they are, or were; they bind ``params``."""
@@ -321,7 +323,7 @@ def _is_use(r: Table) -> tuple[Column, ...]:
     return (
         r.c.created_at < AS_OF,
         member(r.c.request, "as_of").is_(None),
-        sa.or_(r.c.purpose.is_distinct_from("bulletin"), member(r.c.request, "used")),
+        sa.or_(r.c.purpose.is_distinct_from("bulletin"), member(r.c.request, "used", sa.Boolean())),
     )
 
 

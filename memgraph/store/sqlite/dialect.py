@@ -11,6 +11,7 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.ext.compiler import compiles
 
 from memgraph.store.statements import (
+    AsRead,
     Construct,
     Element,
     Greatest,
@@ -20,6 +21,8 @@ from memgraph.store.statements import (
     LastNumber,
     Least,
     Member,
+    OfFirst,
+    OfLast,
     OrderedJoin,
     Place,
     RawText,
@@ -103,6 +106,19 @@ def _json_each(construct: JsonEach, compiler: Any, **options: Any) -> str:
     return f"json_each({array})"
 
 
+@compiles(OfFirst, "sqlite")
+@compiles(OfLast, "sqlite")
+def _of_extreme(construct: OfFirst | OfLast, compiler: Any, **options: Any) -> str:
+    # Beside min() or max() a column is that of its row: https://sqlite.org/lang_select.html, 2.5.
+    column, _ = _arguments(construct, compiler, options)
+    return column
+
+
+@compiles(AsRead, "sqlite")
+def _as_read(construct: AsRead, compiler: Any, **options: Any) -> str:  # noqa: ARG001
+    return "NULL"
+
+
 @compiles(RawText, "sqlite")
 def _raw_text(construct: RawText, compiler: Any, **options: Any) -> str:
     [column] = _arguments(construct, compiler, options)
@@ -117,7 +133,7 @@ def _whole_number(construct: WholeNumber, compiler: Any, **options: Any) -> str:
 
 @compiles(LastNumber, "sqlite")
 def _last_number(construct: LastNumber, compiler: Any, **options: Any) -> str:
-    [name] = _arguments(construct, compiler, options)
+    name, _ = _arguments(construct, compiler, options)
     return f"(SELECT seq FROM sqlite_sequence WHERE name = {name})"
 
 

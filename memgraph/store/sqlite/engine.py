@@ -30,6 +30,7 @@ class SqliteEngine:
     """The functions of this package as a ``memgraph.store.engine.Engine``."""
 
     dialect = DIALECT
+    placeholder = "?"
     texts = PostingsIndex()
     phrases = SqlitePhraseIndex()
     translated_errors = staticmethod(sqlite.translated_errors)

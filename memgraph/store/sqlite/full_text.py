@@ -74,6 +74,10 @@ def _command(transaction: Transaction, name: str, argument: int) -> None:
 class SqlitePhraseIndex:
     """The functions of this module as a ``ports.PhraseIndex``."""
 
+    def expression(self, match: str) -> str:
+        """Return the expression: it is FTS5's."""
+        return match
+
     frequencies = staticmethod(frequencies)
     merge = staticmethod(merge)
     rebuild = staticmethod(rebuild)

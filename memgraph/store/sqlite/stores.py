@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from memgraph.errors import DatabaseForeign
+from memgraph.paths import Stamp, stamp_of
 from memgraph.store.engine import Store, Upgraded
 from memgraph.store.files import draft_beside, publish
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -40,6 +41,9 @@ class SqliteStore:
     def files(self) -> tuple[Path, ...]:
         beside = (self.path.with_name(f"{self.path.name}{suffix}") for suffix in ("-wal", "-shm"))
         return self.path, *beside
+
+    def stamp(self) -> Stamp | None:
+        return stamp_of(self.path, self.path.with_name(f"{self.path.name}-wal"))
 
     def exists(self) -> bool:
         return os.path.lexists(self.path)

@@ -183,6 +183,7 @@ def restore(
             accept_findings=accept_findings,
             anchor_folder=service.settings(orchestrator).memory.audit.anchor_path,
             key=read_key(service.settings(orchestrator).memory.audit.key_file, service.root),
+            url=service.settings(orchestrator).memory.storage.url,
         )
 
     def show(screen: Screen) -> None:
@@ -222,6 +223,7 @@ def db_upgrade(
                         service.paths(name),
                         service.clock,
                         key=read_key(service.settings(name).memory.audit.key_file, service.root),
+                        url=service.settings(name).memory.storage.url,
                     ).as_dict()
                 except MemgraphError as error:
                     if not everyone:

@@ -1,0 +1,218 @@
+"""The PostgreSQL driver: one way to connect, one door through which its errors leave.
+
+psycopg is an extra. Nothing outside of this package loads it, or SQLAlchemy's dialect for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from memgraph.errors import (
+    Conflict,
+    DatabaseBusy,
+    DatabaseCorrupt,
+    DatabaseFull,
+    DatabaseUnreachable,
+    ExtraMissing,
+    InvalidConfig,
+    InvalidInput,
+    StorageError,
+)
+from memgraph.store.engine import Constraint
+
+try:
+    import psycopg
+    from psycopg.adapt import Loader
+    from psycopg.types.numeric import Int8Dumper
+    from psycopg.types.string import TextLoader
+except ModuleNotFoundError:
+    raise ExtraMissing.of("PostgreSQL needs psycopg", extra="postgres") from None
+
+MOST_NAME_BYTES: Final = 63
+MINIMUM_VERSION: Final = 160_000
+CONNECT_TIMEOUT_S: Final = 10
+_PREFIX: Final = "memgraph_"
+
+_CONSTRAINTS: Final = {
+    "23505": Constraint.UNIQUE,
+    "23503": Constraint.FOREIGN_KEY,
+    "23514": Constraint.CHECK,
+    "23502": Constraint.NOT_NULL,
+}
+_BY_STATE: Final[dict[str, tuple[type[StorageError], str]]] = {
+    "55P03": (DatabaseBusy, "another process holds the database; try again"),
+    "40001": (DatabaseBusy, "another transaction was in the way; try again"),
+    "40P01": (DatabaseBusy, "another transaction was in the way; try again"),
+    "57014": (DatabaseBusy, "the server ended the statement; try again"),
+    "53100": (DatabaseFull, "the server's disk is full; nothing was written"),
+    "53300": (DatabaseBusy, "the server has no connection left; try again"),
+    "XX001": (DatabaseCorrupt, "the server's data are damaged; restore a backup"),
+    "XX002": (DatabaseCorrupt, "an index of the server is damaged; run REINDEX"),
+}
+_BY_CLASS: Final[dict[str, tuple[type[StorageError], str]]] = {
+    "08": (DatabaseUnreachable, "the connection to the server broke; try again"),
+    "28": (DatabaseUnreachable, "the server refuses the login"),
+    "3D": (DatabaseUnreachable, "the server has no such database"),
+    "53": (DatabaseBusy, "the server lacks resources; try again"),
+    "57": (DatabaseUnreachable, "the server is shutting down or starting; try again"),
+}
+
+
+class _WholeNumber(Loader):
+    """Truth as 0 or 1, as SQLite has it."""
+
+    def load(self, data: Any) -> int:
+        return int(bytes(data) == b"t")
+
+
+class _Number(Loader):
+    """A sum as a number of Python's: none of ours needs more digits."""
+
+    def load(self, data: Any) -> int | float:
+        text = bytes(data).decode()
+        return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+class Connection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection without implicit transactions.
+
+    Attributes:
+        found: the last row that the beginning of its transaction gave.
+        shared: what the readers of a database keep together, by index; None: this one may write.
+        is_watching: whether it has the table in which triggers note what a transaction changes.
+    """
+
+    shared: dict[str, Any] | None = None
+    found: tuple[Any, ...] | None = None
+    is_watching = False
+
+    def executemany(self, statement: str, values: Iterable[Any]) -> None:
+        """Execute a statement once for each mapping or row of values."""
+        with self.cursor() as cursor:
+            cursor.executemany(statement, values)  # type: ignore[arg-type]
+
+
+def checked_url(text: str) -> sa.URL:
+    """Return the address of a server's database.
+
+    Raises:
+        InvalidConfig: it is none, or holds a password; it is not repeated.
+    """
+    try:
+        url = sa.make_url(text)
+    except ArgumentError:
+        url = None
+    if url is None or url.drivername not in ("postgresql", "postgresql+psycopg"):
+        raise InvalidConfig(
+            "memory.storage.url is no address like postgresql+psycopg://user@host:5432/name",
+            field="memory.storage.url",
+        )
+    if url.password is not None or "password" in url.query:
+        raise InvalidConfig(
+            "memory.storage.url holds a password; give it by PGPASSWORD or PGPASSFILE",
+            field="memory.storage.url",
+        )
+    return url
+
+
+def schema_of(orchestrator_id: str) -> str:
+    """Return the name of an orchestrator's schema."""
+    name = _PREFIX + orchestrator_id
+    if len(name) <= MOST_NAME_BYTES:
+        return name
+    digest = hashlib.sha256(orchestrator_id.encode()).hexdigest()[:12]
+    return f"{name[: MOST_NAME_BYTES - len(digest) - 1]}~{digest}"
+
+
+def quoted(name: str) -> str:
+    """Return a name as an identifier of SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Return a text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def lock_key(schema: str) -> int:
+    """Return the key of the advisory lock that the writers of a schema take."""
+    digest = hashlib.blake2b(schema.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def connect(url: sa.URL) -> Connection:
+    """Return a connection; whoever uses it begins a transaction that names the schema."""
+    options = {name: str(value) for name, value in url.query.items() if isinstance(value, str)}
+    given = {
+        "host": url.host,
+        "port": None if url.port is None else str(url.port),
+        "dbname": url.database,
+        "user": url.username,
+        "connect_timeout": str(CONNECT_TIMEOUT_S),
+        "application_name": "memgraph",
+        "client_encoding": "utf8",
+    } | options
+    connection = Connection.connect(
+        autocommit=True,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    adapters = connection.adapters
+    adapters.register_dumper(int, Int8Dumper)
+    adapters.register_loader("bool", _WholeNumber)
+    adapters.register_loader("numeric", _Number)
+    adapters.register_loader("jsonb", TextLoader)
+    if connection.info.server_version < MINIMUM_VERSION:
+        version = connection.info.server_version // 10_000
+        connection.close()
+        raise StorageError(
+            f"PostgreSQL {version} is too old; 16 or newer is needed", version=str(version)
+        )
+    return connection
+
+
+def translate(error: Exception) -> Exception:
+    """Return our own error for a driver's. The driver's text is not repeated: it may hold data."""
+    if isinstance(error, PoolTimeoutError):
+        return DatabaseBusy("too many connections at once; try again")
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    state = getattr(cause, "sqlstate", None) or ""
+    name = state or type(cause).__name__
+    diagnostic = getattr(cause, "diag", None)
+    constraint = str(getattr(diagnostic, "constraint_name", None) or "")
+    if state == "23505":
+        return Conflict(f"already there: {constraint}", constraint=constraint)
+    if state in _CONSTRAINTS:
+        return InvalidInput(f"the database refuses it: {constraint}", constraint=constraint)
+    if state == "22003":
+        return InvalidInput("a number is too large to store")
+    if state in ("22021", "22P05") or isinstance(cause, UnicodeEncodeError):
+        return InvalidInput("a text holds a character that PostgreSQL cannot store")
+    if isinstance(cause, psycopg.DataError) and not state:
+        return InvalidInput("a text holds a NUL, which PostgreSQL cannot store")
+    if known := _BY_STATE.get(state) or _BY_CLASS.get(state[:2]):
+        kind, message = known
+        return kind(f"{message} ({name})", sqlstate=name)
+    if not state and isinstance(cause, psycopg.OperationalError):
+        return DatabaseUnreachable("the server cannot be reached; try again")
+    return StorageError(f"the database failed ({name})", sqlstate=name)
+
+
+def violated(error: psycopg.Error) -> Constraint | None:
+    """Return which kind of constraint a row violates; None: the server does not say so."""
+    return _CONSTRAINTS.get(error.sqlstate or "")
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Everything the driver raises inside leaves as an error of memgraph.errors."""
+    try:
+        yield
+    except (DBAPIError, PoolTimeoutError, psycopg.Error, UnicodeError) as error:
+        raise translate(error) from error

@@ -1,0 +1,286 @@
+"""An open schema: one writer at a time, readers beside it, over the connections of its server.
+
+Writers take a lock of this process, then the advisory lock of the schema, which ends with the
+transaction: so the writers of all processes stand in one queue. Readers see one snapshot from
+begin to end. A connection belongs to no schema: each transaction names it first.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg
+import sqlalchemy as sa
+from sqlalchemy.pool import QueuePool
+
+from memgraph.errors import DatabaseMissing, DatabaseReplaced, EngineLacking, MemoryDisabled
+from memgraph.store import journal, postgres, table_digests
+from memgraph.store.postgres import phrases, row_changes
+from memgraph.store.postgres.dialect import Dialect
+from memgraph.store.postgres.engine import ENGINE
+from memgraph.store.snapshot import Snapshot, Transaction
+
+if TYPE_CHECKING:
+    from memgraph.store.engine import Store
+
+CONNECTIONS: Final = 4
+MORE_CONNECTIONS: Final = 28
+POOL_TIMEOUT_S: Final = 60
+
+
+class Server:
+    """The connections of this process to one database of a server, shared by all its schemas."""
+
+    def __init__(self, url: sa.URL) -> None:
+        self.url = url
+        self.users = 0
+        dialect = Dialect()
+        pool = QueuePool(
+            lambda: postgres.connect(url),  # type: ignore[arg-type]
+            dialect=dialect,
+            pool_size=CONNECTIONS,
+            max_overflow=MORE_CONNECTIONS,
+            timeout=POOL_TIMEOUT_S,
+        )
+        self._engine = sa.Engine(pool, dialect, url)
+        self._is_known = False
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def begun(
+        self, begin: str, shared: dict[str, Any] | None = None, *, watched: bool = False
+    ) -> Iterator[sa.Connection]:
+        """Begin a transaction with some statements; it ends with the block.
+
+        A connection that broke while nobody used it is replaced by another.
+
+        Args:
+            shared: what the readers of the schema keep together; None: for a writer.
+            watched: whether its changes are noted.
+        """
+        connection = self._connected(begin, watched)
+        try:
+            raw: Any = connection.connection.driver_connection
+            raw.shared = shared
+            with connection.begin():
+                yield connection
+        finally:
+            connection.close()
+
+    def _connected(self, begin: str, watched: bool) -> sa.Connection:
+        tries = CONNECTIONS + MORE_CONNECTIONS + 1
+        while True:
+            tries -= 1
+            connection = self._engine.connect()
+            raw: Any = connection.connection.driver_connection
+            try:
+                self._know(connection)
+                if watched and not raw.is_watching:
+                    raw.execute(row_changes.MAKE)
+                    raw.is_watching = True
+                cursor = raw.execute(begin)
+                while cursor.nextset():
+                    pass
+                raw.found = cursor.fetchone() if cursor.description else None
+            except BaseException as error:
+                is_broken = raw.closed
+                if is_broken:
+                    connection.invalidate()
+                connection.close()
+                if not (is_broken and tries and isinstance(error, psycopg.Error)):
+                    raise
+            else:
+                return connection
+
+    def _know(self, connection: sa.Connection) -> None:
+        # What ``create_engine`` would ask a server about itself at its first connection.
+        if not self._is_known:
+            with self._lock:
+                if not self._is_known:
+                    self._engine.dialect.initialize(connection)
+                    connection.rollback()
+                    self._is_known = True
+
+    def close(self) -> None:
+        """Close every connection that nobody uses."""
+        self._engine.pool.dispose()
+
+
+_SERVERS: dict[tuple[int, sa.URL], Server] = {}
+_SERVERS_LOCK = threading.Lock()
+
+
+def take_server(url: sa.URL) -> Server:
+    """Return the server of a database; whoever takes it gives it back."""
+    # A process that was forked makes connections of its own.
+    key = os.getpid(), url
+    with _SERVERS_LOCK:
+        if key not in _SERVERS:
+            _SERVERS[key] = Server(url)
+        _SERVERS[key].users += 1
+        return _SERVERS[key]
+
+
+def give_back(server: Server) -> None:
+    """Close the connections of a server that nobody uses any more."""
+    with _SERVERS_LOCK:
+        server.users -= 1
+        if not server.users:
+            _SERVERS.pop((os.getpid(), server.url), None)
+            server.close()
+
+
+@contextmanager
+def using(url: sa.URL) -> Iterator[Server]:
+    """Take a server for the time of a block."""
+    server = take_server(url)
+    try:
+        yield server
+    finally:
+        give_back(server)
+
+
+def reading(schema: str) -> str:
+    """Return what begins a snapshot."""
+    return (
+        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
+        f" SET LOCAL search_path TO {postgres.quoted(schema)}; {_found(schema)}"
+    )
+
+
+def writing(schema: str, *, wait_ms: int, durable: bool = True) -> str:
+    """Return what begins a transaction of the only writer.
+
+    Each statement sees what was committed before it: a snapshot from before the lock would be old.
+    """
+    return (
+        f"BEGIN; SET LOCAL search_path TO {postgres.quoted(schema)};"
+        f" SET LOCAL lock_timeout = {max(wait_ms, 1)};"
+        f" SET LOCAL synchronous_commit = {'on' if durable else 'off'};"
+        f" SELECT pg_advisory_xact_lock({postgres.lock_key(schema)}); {_found(schema)}"
+    )
+
+
+def _found(schema: str) -> str:
+    """Return what asks which schema is there; see ``Connection.found``."""
+    return f"SELECT oid FROM pg_namespace WHERE nspname = {postgres.literal(schema)}"
+
+
+class PostgresDatabase:
+    """The schema of one orchestrator, opened; see ``engine.Database``."""
+
+    def __init__(
+        self,
+        url: sa.URL,
+        orchestrator_id: str,
+        *,
+        identity: int,
+        durable: bool,
+        busy_timeout_ms: int,
+    ) -> None:
+        self.orchestrator_id = orchestrator_id
+        self.engine = ENGINE
+        self.schema = postgres.schema_of(orchestrator_id)
+        self._server = take_server(url)
+        self._identity = identity
+        self._durable = durable
+        self._wait_ms = busy_timeout_ms
+        self._shared: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+        self.commits = 0
+        self.is_full = False
+        self.journal_key: bytes | None = None
+
+    @property
+    def store(self) -> Store:
+        from memgraph.store.postgres.stores import PostgresStore
+
+        return PostgresStore(self._server.url, self.orchestrator_id)
+
+    @contextmanager
+    def read(self) -> Iterator[Snapshot]:
+        self._require_open()
+        with (
+            postgres.translated_errors(),
+            self._server.begun(reading(self.schema), self._shared) as connection,
+        ):
+            self._require_same(connection)
+            yield Snapshot(connection, ENGINE)
+
+    @contextmanager
+    def write(
+        self, after_commit: Callable[[], None] | None = None, *, durable: bool = True
+    ) -> Iterator[Transaction]:
+        self._require_open()
+        begin = writing(self.schema, wait_ms=self._wait_ms, durable=durable and self._durable)
+        with self._lock, postgres.translated_errors():
+            with self._server.begun(begin, watched=True) as connection:
+                self._require_same(connection)
+                transaction = Transaction(connection, ENGINE)
+                yield transaction
+                phrases.follow(transaction)
+                state = table_digests.keep(transaction)
+                if state is not None:
+                    journal.append_seal(transaction, state, key=self.journal_key)
+            self.commits += 1
+            if after_commit is not None:
+                after_commit()
+
+    def require_same_store(self) -> None:
+        """Do nothing: every transaction begins with the question."""
+
+    def fold(self, *, after: int | None = None) -> None:
+        """Do nothing: the server does by itself what SQLite leaves for later."""
+
+    def cut(self, *, wait_ms: int) -> bool:  # noqa: ARG002
+        raise EngineLacking(
+            "PostgreSQL's log cannot be cut from here: what is erased stays in it, and in replicas"
+            " and backups, until the server recycles it"
+        )
+
+    def rewrite(self) -> None:
+        raise EngineLacking("writing the tables anew (VACUUM FULL) is the server's business")
+
+    def sizes(self) -> dict[str, int]:
+        statement = (
+            "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class"
+            " WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
+        )
+        with self.read() as snapshot:
+            [(size,)] = snapshot.driver.execute(statement)
+        return {self.schema: int(size)}
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            give_back(self._server)
+
+    def _require_same(self, connection: sa.Connection) -> None:
+        if identity_of(connection, self.schema) != self._identity:
+            raise DatabaseReplaced(
+                f"{self.schema} is not the schema that was opened; close the orchestrator and"
+                " reopen it"
+            )
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise MemoryDisabled("the orchestrator was closed")
+
+
+def identity_of(connection: sa.Connection, schema: str) -> int:
+    """Return the number of the schema that a transaction found when it began.
+
+    Raises:
+        DatabaseMissing: it found none.
+    """
+    raw: Any = connection.connection.driver_connection
+    if raw.found is None:
+        raise DatabaseMissing(
+            f"the server has no schema {schema}; run: memgraph init", schema=schema
+        )
+    return int(raw.found[0])

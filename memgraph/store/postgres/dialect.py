@@ -1,0 +1,441 @@
+"""PostgreSQL's dialect: how it renders what ``memgraph.store.statements`` leaves to an engine.
+
+Truth is a number in Python, texts are compared byte for byte, whole numbers have 64 bits: what a
+statement returns is what it returns of SQLite.
+"""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any, Final
+
+import psycopg
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql.base import PGTypeCompiler
+from sqlalchemy.dialects.postgresql.psycopg import PGCompiler_psycopg, PGDialect_psycopg
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql import operators
+
+from memgraph.store.statements import (
+    AsRead,
+    Construct,
+    Element,
+    Greatest,
+    JsonEach,
+    JsonMembers,
+    JsonNumbers,
+    LastNumber,
+    Least,
+    Member,
+    OfFirst,
+    OfLast,
+    OrderedJoin,
+    Place,
+    RawText,
+    Unindexed,
+    WholeNumber,
+)
+from memgraph.store.text_index import PhraseMatches
+
+PLACE: Final = "place"
+"""The column that counts the rows of a table without a number."""
+# What ``json_type`` of SQLite calls them.
+_TYPE_OF: Final = (
+    "CASE jsonb_typeof({0}) WHEN 'string' THEN 'text' WHEN 'number' THEN"
+    " CASE WHEN {0}::text ~ '[.eE]' THEN 'real' ELSE 'integer' END"
+    " WHEN 'boolean' THEN {0}::text ELSE jsonb_typeof({0}) END"
+)
+
+_SIGNS: Final = {operators.eq: "=", operators.is_distinct_from: "IS DISTINCT FROM"}
+
+
+def extracted(found: str) -> str:
+    """Return a value of JSON, given as jsonb, as the text of what SQLite makes of it."""
+    return (
+        f"(CASE {found} WHEN CAST('true' AS jsonb) THEN '1' WHEN CAST('false' AS jsonb) THEN '0'"
+        f" ELSE {found} #>> '{{}}' END)"
+    )
+
+
+class _Types(PGTypeCompiler):
+    def visit_INTEGER(self, type_: Any, **_: Any) -> str:  # noqa: ARG002, N802
+        return "BIGINT"
+
+    def visit_VARCHAR(self, type_: Any, **_: Any) -> str:  # noqa: ARG002, N802
+        return "TEXT"
+
+    def visit_FLOAT(self, type_: Any, **_: Any) -> str:  # noqa: ARG002, N802
+        return "DOUBLE PRECISION"
+
+
+class _Compiler(PGCompiler_psycopg):
+    def _listed(self, clauses: Any, options: Any) -> list[str]:
+        return [self.process(each, **options) for each in clauses]
+
+    def _on_conflict_target(self, clause: Any, **options: Any) -> Any:
+        # The statements use SQLite's class: it names no constraint.
+        target = SimpleNamespace(
+            constraint_target=None,
+            inferred_target_elements=clause.inferred_target_elements,
+            inferred_target_whereclause=clause.inferred_target_whereclause,
+        )
+        return super()._on_conflict_target(target, **options)  # type: ignore[no-untyped-call]
+
+    def visit_instr_func(self, function: Any, **options: Any) -> str:
+        return f"strpos({', '.join(self._listed(function.clauses, options))})"
+
+    def visit_substr_func(self, function: Any, **options: Any) -> str:
+        text, start, *_ = function.clauses
+        first = getattr(start, "value", None)
+        if isinstance(first, int) and first < 0:
+            return f"right({self.process(text, **options)}, {-first})"
+        given = self._listed(function.clauses, options)
+        return f"substr({', '.join([given[0], *(f'CAST({n} AS INTEGER)' for n in given[1:])])})"
+
+    def visit_log2_func(self, function: Any, **options: Any) -> str:
+        [number] = self._listed(function.clauses, options)
+        return f"(ln(CAST({number} AS DOUBLE PRECISION)) / ln(CAST(2 AS DOUBLE PRECISION)))"
+
+    def visit_sum_func(self, function: Any, **options: Any) -> str:
+        [summed] = function.clauses
+        text = self.process(summed, **options)
+        is_truth = isinstance(summed.type, sa.Boolean)
+        return f"sum(CAST({text} AS INTEGER))" if is_truth else f"sum({text})"
+
+    def visit_max_func(self, function: Any, **options: Any) -> str:
+        [held] = function.clauses
+        text = self.process(held, **options)
+        return f"bool_or({text})" if isinstance(held.type, sa.Boolean) else f"max({text})"
+
+    def visit_json_func(self, function: Any, **options: Any) -> str:
+        [text] = self._listed(function.clauses, options)
+        return f"CAST({text} AS jsonb)"
+
+    def visit_json_valid_func(self, function: Any, **options: Any) -> str:
+        [text] = self._listed(function.clauses, options)
+        return f"({text} IS JSON)"
+
+    def visit_json_array_func(self, function: Any, **options: Any) -> str:
+        return f"jsonb_build_array({', '.join(self._listed(function.clauses, options))})"
+
+    def visit_json_object_func(self, function: Any, **options: Any) -> str:
+        # A parameter alone has no type.
+        given = (
+            f"CAST({self.process(each, **options)} AS text)"
+            if isinstance(each, sa.BindParameter) and isinstance(each.type, sa.types.NullType)
+            else self.process(each, **options)
+            for each in function.clauses
+        )
+        return f"jsonb_build_object({', '.join(given)})"
+
+    def visit_json_group_array_func(self, function: Any, **options: Any) -> str:
+        [value] = self._listed(function.clauses, options)
+        return f"coalesce(jsonb_agg({value}), '[]')"
+
+    def visit_json_group_object_func(self, function: Any, **options: Any) -> str:
+        key, value = self._listed(function.clauses, options)
+        return f"coalesce(jsonb_object_agg({key}, {value}), '{{}}')"
+
+    def visit_json_extract_func(self, function: Any, **options: Any) -> str:
+        document, path = function.clauses
+        return extracted(self._found(document, path, options))
+
+    def visit_json_type_func(self, function: Any, **options: Any) -> str:
+        document, path = function.clauses
+        return f"({_TYPE_OF.format(self._found(document, path, options))})"
+
+    def visit_json_remove_func(self, function: Any, **options: Any) -> str:
+        document, *paths = function.clauses
+        gone = "".join(f" - '{each.value.removeprefix('$.')}'" for each in paths)
+        return f"CAST(CAST({self.process(document, **options)} AS jsonb){gone} AS text)"
+
+    def visit_json_set_func(self, function: Any, **options: Any) -> str:
+        document, path, value = function.clauses
+        steps = ",".join(path.value.removeprefix("$.").split("."))
+        texts = self.process(document, **options), self.process(value, **options)
+        return (
+            f"CAST(jsonb_set(CAST({texts[0]} AS jsonb), '{{{steps}}}', CAST({texts[1]} AS jsonb))"
+            " AS text)"
+        )
+
+    def visit_json_patch_func(self, function: Any, **options: Any) -> str:
+        # Of a patch without objects in it; null takes a member away.
+        document, patch = self._listed(function.clauses, options)
+        keys = f"ARRAY(SELECT jsonb_object_keys(CAST({patch} AS jsonb)))"
+        rest = f"CAST({document} AS jsonb) - {keys}"
+        return f"CAST(({rest}) || jsonb_strip_nulls(CAST({patch} AS jsonb)) AS text)"
+
+    def _found(self, document: Any, path: Any, options: Any) -> str:
+        """Return a member as jsonb, by a path that is a literal or a value like ``$.one.two``."""
+        steps = getattr(path, "value", None)
+        if steps is None:
+            given = self.process(path, **options)
+            where = f"string_to_array(substr(CAST({given} AS text), 3), '.')"
+        else:
+            where = "'{" + ",".join(steps.removeprefix("$.").split(".")) + "}'"
+        return f"(CAST({self.process(document, **options)} AS jsonb) #> {where})"
+
+    def visit_collation(self, element: Any, **options: Any) -> str:
+        return (
+            '"C"' if element.collation == "NOCASE" else super().visit_collation(element, **options)  # type: ignore[no-untyped-call]
+        )
+
+    def visit_binary(self, binary: Any, *rest: Any, **options: Any) -> Any:
+        if binary.operator in (operators.eq, operators.ne) and (
+            _is_caseless(binary.left) or _is_caseless(binary.right)
+        ):
+            sign = "=" if binary.operator is operators.eq else "<>"
+            left, right = (self._folded(each, options) for each in (binary.left, binary.right))
+            return f"{left} {sign} {right}"
+        number = getattr(binary.right, "value", None)
+        if getattr(binary.left, "name", None) == "json_extract" and isinstance(number, int):
+            # A value of JSON is a text here.
+            left = self.process(binary.left, **options)
+            return f"{left} {_SIGNS[binary.operator]} '{number}'"
+        return super().visit_binary(binary, *rest, **options)  # type: ignore[no-untyped-call]
+
+    def _folded(self, column: Any, options: Any) -> str:
+        plain = column.left if _is_caseless(column) else column
+        # Of the letters of ASCII alone, as SQLite does.
+        return f'lower({self.process(plain, **options)} COLLATE "C")'
+
+    def visit_cte(self, cte: Any, *rest: Any, **options: Any) -> Any:
+        if cte.recursive:
+            self._recursive = {**getattr(self, "_recursive", {}), id(cte.element): cte.name}
+        return super().visit_cte(cte, *rest, **options)  # type: ignore[no-untyped-call]
+
+    def visit_compound_select(self, cs: Any, *rest: Any, **options: Any) -> Any:
+        text: str = super().visit_compound_select(cs, *rest, **options)  # type: ignore[no-untyped-call]
+        name = getattr(self, "_recursive", {}).get(id(cs))
+        if name is None or len(cs.selects) == 2:
+            return text
+        # It may refer to itself once: the further legs read what that one reference gives.
+        first, *legs = re.split(r"\s+UNION\s+", text)
+        further = " UNION ".join(re.sub(rf"\b{name}\b", "found_last", leg) for leg in legs)
+        return f"{first} UNION (WITH found_last AS (SELECT * FROM {name}) {further})"
+
+    def visit_select(self, select_stmt: Any, *rest: Any, **options: Any) -> Any:
+        if not self.stack:
+            select_stmt = in_order(select_stmt)
+        return super().visit_select(select_stmt, *rest, **options)  # type: ignore[no-untyped-call]
+
+    def limit_clause(self, select: Any, **options: Any) -> str:
+        text: str = super().limit_clause(select, **options)  # type: ignore[no-untyped-call]
+        limit = select._limit_clause
+        if getattr(limit, "value", None) == -1:
+            return text.replace("LIMIT -1", "")
+        if isinstance(limit, sa.BindParameter) and limit.required:
+            # -1: no limit.
+            bound = self.process(limit, **options)
+            text = text.replace(f"LIMIT {bound}", f"LIMIT nullif({bound}, -1)")
+        return text
+
+
+class _PreparedCompiler(_Compiler):
+    def visit_bindparam(self, bindparam: Any, *rest: Any, **options: Any) -> Any:
+        # A ``value`` has none yet: it is required.
+        if not bindparam.required:
+            options["literal_binds"] = True
+        return super().visit_bindparam(bindparam, *rest, **options)  # type: ignore[no-untyped-call]
+
+
+class Dialect(PGDialect_psycopg):
+    """PostgreSQL's dialect for connections that begin their transactions themselves."""
+
+    statement_compiler = _Compiler
+    type_compiler_cls = _Types
+    supports_statement_cache = True
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(dbapi=psycopg, **options)  # type: ignore[no-untyped-call]
+        self._backslash_escapes = False
+
+
+class _Prepared(Dialect):
+    statement_compiler = _PreparedCompiler
+    supports_statement_cache = True
+
+
+DIALECT: Final = _Prepared()
+
+
+def in_order(select: sa.Select[Any]) -> sa.Select[Any]:
+    """Return a statement with the order in which SQLite reads a join that begins with a list."""
+    if select._order_by_clauses or select._group_by_clauses or select._distinct:
+        return select
+    if len(select._from_obj) != 1:
+        return select
+    tables: list[Any] = []
+    join: Any = select._from_obj[0]
+    while isinstance(join, sa.sql.selectable.Join):
+        tables.insert(0, join.right)
+        join = join.left
+    if not isinstance(getattr(join, "element", None), JsonEach) or not tables:
+        return select
+    places = [
+        Place("place", sa.Integer, _selectable=each)
+        for each in tables
+        if isinstance(getattr(each, "element", each), sa.Table)
+    ]
+    return select.order_by(join.c.key, *places)
+
+
+def _is_caseless(column: Any) -> bool:
+    right = getattr(column, "right", None)
+    return getattr(right, "collation", None) == "NOCASE"
+
+
+def _arguments(construct: Construct | JsonEach, compiler: Any, options: Any) -> list[str]:
+    return [compiler.process(each, **options) for each in construct.clauses]
+
+
+@compiles(JsonEach, "postgresql")
+def _json_each(construct: JsonEach, compiler: Any, **options: Any) -> str:
+    return _elements(construct, compiler, options, 'e.value COLLATE "C"')
+
+
+@compiles(JsonNumbers, "postgresql")
+def _json_numbers(construct: JsonNumbers, compiler: Any, **options: Any) -> str:
+    return _elements(construct, compiler, options, "CAST(e.value AS BIGINT)")
+
+
+def _elements(construct: JsonEach, compiler: Any, options: Any, value: str) -> str:
+    array, *path = construct.clauses
+    document = f"CAST({compiler.process(array, **options)} AS json)"
+    if path:
+        [step] = path
+        document = f"({document} -> '{step.name.strip(chr(39)).removeprefix('$.')}')"
+    if not isinstance(array, sa.BindParameter):
+        document = (
+            f"CASE json_typeof({document}) WHEN 'array' THEN {document}"
+            f" WHEN 'object' THEN '[]' ELSE json_build_array({document}) END"
+        )
+    return (
+        f"LATERAL (SELECT {value} AS value, e.place - 1 AS key"
+        f" FROM json_array_elements_text({document}) WITH ORDINALITY AS e(value, place))"
+    )
+
+
+@compiles(JsonMembers, "postgresql")
+def _json_members(construct: JsonMembers, compiler: Any, **options: Any) -> str:
+    [document] = _arguments(construct, compiler, options)
+    return (
+        'LATERAL (SELECT e.key COLLATE "C" AS key, CAST(e.value AS BIGINT) AS value'
+        f" FROM json_each_text(CAST({document} AS json)) AS e(key, value))"
+    )
+
+
+@compiles(OrderedJoin, "postgresql")
+def _join(join: OrderedJoin, compiler: Any, **options: Any) -> str:
+    inner = options | {"asfrom": True, "from_linter": None}
+    left = join.left._compiler_dispatch(compiler, **inner)
+    right = join.right._compiler_dispatch(compiler, **inner)
+    return f"{left} JOIN {right} ON {compiler.process(join.onclause)}"
+
+
+@compiles(Unindexed, "postgresql")
+def _unindexed(construct: Unindexed, compiler: Any, **options: Any) -> str:
+    [column] = _arguments(construct, compiler, options)
+    return column
+
+
+@compiles(Greatest, "postgresql")
+def _greatest(construct: Greatest, compiler: Any, **options: Any) -> str:
+    return _extreme("greatest", _arguments(construct, compiler, options))
+
+
+@compiles(Least, "postgresql")
+def _least(construct: Least, compiler: Any, **options: Any) -> str:
+    return _extreme("least", _arguments(construct, compiler, options))
+
+
+def _extreme(name: str, values: list[str]) -> str:
+    # Of itself it passes NULL over.
+    whole = " AND ".join(f"{each} IS NOT NULL" for each in values)
+    return f"CASE WHEN {whole} THEN {name}({', '.join(values)}) END"
+
+
+@compiles(Member, "postgresql")
+def _member(construct: Member, compiler: Any, **options: Any) -> str:
+    column, key = construct.clauses
+    document = f"CAST({compiler.process(column, **options)} AS jsonb)"
+    steps = key.value.split(".")
+    found = f"({document} #>> '{{{','.join(steps)}}}')"
+    if isinstance(construct.type, sa.Boolean):
+        return f"CAST({found} AS BOOLEAN)"
+    if isinstance(construct.type, sa.Float):
+        return f"CAST({found} AS DOUBLE PRECISION)"
+    if isinstance(construct.type, sa.Integer):
+        return f"CAST({found} AS BIGINT)"
+    return f'{found} COLLATE "C"'
+
+
+@compiles(Element, "postgresql")
+def _element(construct: Element, compiler: Any, **options: Any) -> str:
+    array, index = construct.clauses
+    return f'(CAST({compiler.process(array, **options)} AS json) ->> {index.value}) COLLATE "C"'
+
+
+@compiles(OfFirst, "postgresql")
+def _of_first(construct: OfFirst, compiler: Any, **options: Any) -> str:
+    column, by = _arguments(construct, compiler, options)
+    return f"(array_agg({column} ORDER BY {by}))[1]"
+
+
+@compiles(OfLast, "postgresql")
+def _of_last(construct: OfLast, compiler: Any, **options: Any) -> str:
+    column, by = _arguments(construct, compiler, options)
+    return f"(array_agg({column} ORDER BY {by} DESC))[1]"
+
+
+@compiles(AsRead, "postgresql")
+def _as_read(construct: AsRead, compiler: Any, **options: Any) -> str:
+    [column] = _arguments(construct, compiler, options)
+    return column
+
+
+@compiles(RawText, "postgresql")
+def _raw_text(construct: RawText, compiler: Any, **options: Any) -> str:
+    [column] = _arguments(construct, compiler, options)
+    return column
+
+
+@compiles(WholeNumber, "postgresql")
+def _whole_number(construct: WholeNumber, compiler: Any, **options: Any) -> str:
+    [text] = _arguments(construct, compiler, options)
+    return f"CAST({text} AS BIGINT)"
+
+
+@compiles(LastNumber, "postgresql")
+def _last_number(construct: LastNumber, compiler: Any, **options: Any) -> str:  # noqa: ARG001
+    table, key = (each.value for each in construct.clauses)
+    held = f"(SELECT max({key}) FROM {table})"
+    removed = f"(SELECT n.number FROM last_numbers AS n WHERE n.name = '{table}')"
+    return f"greatest({held}, {removed})"
+
+
+@compiles(PhraseMatches, "postgresql")
+def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> str:
+    [match] = (compiler.process(each, **options) for each in construct.clauses)
+    query = f"CAST({match} AS tsquery)"
+    return (
+        f"(SELECT w.pk, -ts_rank(w.words, {query}) AS rank FROM memory_words AS w"
+        f" WHERE w.words @@ {query})"
+    )
+
+
+@compiles(Place, "postgresql")
+def _place(place: Place, compiler: Any, **options: Any) -> str:
+    table: Any = place.table
+    base = getattr(table, "element", table)
+    number = numbered(base)
+    column = sa.column(PLACE if number is None else number.name, sa.Integer, _selectable=table)
+    return str(compiler.process(column, **options))
+
+
+def numbered(table: sa.Table) -> sa.Column[Any] | None:
+    """Return the column in which a table's rows are counted; None: it has none."""
+    keys = list(table.primary_key)
+    is_one = len(keys) == 1 and isinstance(keys[0].type, sa.Integer) and not keys[0].foreign_keys
+    return keys[0] if is_one else None

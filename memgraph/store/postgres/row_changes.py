@@ -1,0 +1,112 @@
+"""What a transaction changed, row by row: triggers note it in a table of the session.
+
+Whoever writes in another way has no such table, so that the triggers note nothing, and ``verify``
+finds the difference. The rows come to Python as JSON: their digests are those of SQLite's rows.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from memgraph.store import table_digests
+from memgraph.store.engine import RowChange
+from memgraph.store.table_digests import Watched
+
+TABLE: Final = "pg_temp.row_changes"
+MAKE: Final = (
+    "CREATE TEMP TABLE IF NOT EXISTS row_changes (name text, sign int, held json)"
+    " ON COMMIT DELETE ROWS"
+)
+_TAKE: Final = f"DELETE FROM {TABLE} RETURNING name, sign, held::text"
+_EVENTS: Final = {
+    "insert": (("came", 1),),
+    "delete": (("went", -1),),
+    "update": (("went", -1), ("came", 1)),
+}
+
+
+@cache
+def watched() -> tuple[Watched, ...]:
+    """Return what is counted, by the columns of the models."""
+    from memgraph.model.tables import metadata
+
+    def columns(table: str) -> tuple[str, ...]:
+        return tuple(each.name for each in metadata.tables[table].columns)
+
+    return tuple(table_digests.watched(columns))
+
+
+def triggers() -> dict[str, str]:
+    """Return the bodies of the functions that note changes, by the names of their triggers."""
+    return {
+        f"watch_{each.name}_{event}": _body(each, event) for each in watched() for event in _EVENTS
+    }
+
+
+def statements() -> list[str]:
+    """Return the DDL of the triggers and their functions."""
+    made = []
+    for each in watched():
+        for event in _EVENTS:
+            name = f"watch_{each.name}_{event}"
+            seen = {"went": "OLD TABLE AS went", "came": "NEW TABLE AS came"}
+            referencing = " ".join(seen[rows] for rows, _ in _EVENTS[event])
+            made += [
+                f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS"
+                f" $body${_body(each, event)}$body$",
+                f"CREATE TRIGGER {name} AFTER {event.upper()} ON {each.table}"
+                f" REFERENCING {referencing} FOR EACH STATEMENT EXECUTE FUNCTION {name}()",
+            ]
+    return made
+
+
+def _body(each: Watched, event: str) -> str:
+    columns = ", ".join(each.columns)
+    of_rows = {}
+    for rows, sign in _EVENTS[event]:
+        other = "came" if rows == "went" else "went"
+        # Of a row that stayed as it was in these columns nothing is noted.
+        without = f" EXCEPT ALL SELECT {columns} FROM {other}" if event == "update" else ""
+        of_rows[rows] = (
+            f"INSERT INTO {TABLE} SELECT '{each.name}', {sign}, json_build_array({columns})"
+            f" FROM (SELECT {columns} FROM {rows}{without}) AS changed;"
+        )
+    noted = " ".join(of_rows.values())
+    return f"BEGIN IF to_regclass('{TABLE}') IS NOT NULL THEN {noted} END IF; RETURN NULL; END"
+
+
+@cache
+def _floats(name: str) -> frozenset[int]:
+    from memgraph.model.tables import metadata
+
+    [each] = [found for found in watched() if found.name == name]
+    columns = metadata.tables[each.table].c
+    return frozenset(
+        at for at, column in enumerate(each.columns) if isinstance(columns[column].type, sa.Float)
+    )
+
+
+def take(connection: Any) -> list[RowChange]:
+    """Return what was noted in this transaction since it was asked last; empty: nothing watches."""
+    if not connection.is_watching:
+        return []
+    return [
+        (name, sign, table_digests.row_digest(name, *_values(name, json.loads(held))))
+        for name, sign, held in connection.execute(_TAKE)
+    ]
+
+
+def _values(name: str, held: list[Any]) -> list[Any]:
+    floats = _floats(name)
+    return [
+        float(value)
+        if at in floats and value is not None
+        else int(value)
+        if isinstance(value, bool)
+        else value
+        for at, value in enumerate(held)
+    ]

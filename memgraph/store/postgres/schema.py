@@ -1,0 +1,241 @@
+"""The schema of one orchestrator: the tables of the models, and what stands beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from memgraph.store import text_tables
+from memgraph.store.postgres import row_changes
+from memgraph.store.postgres.dialect import DIALECT, PLACE, extracted, numbered
+
+_TEXT_INDEX: Final = (
+    "content source_role tags search_terms",
+    "content source_role tags search_terms scope scope_id sensitivity",
+)
+_WORDS: Final = (
+    "CREATE TABLE memory_words (pk BIGINT PRIMARY KEY, words tsvector NOT NULL)",
+    "CREATE INDEX ix_memory_words_words ON memory_words USING gin (words)",
+    "CREATE TABLE memory_words_due (pk BIGINT PRIMARY KEY)",
+    "CREATE TABLE last_numbers (name text PRIMARY KEY, number BIGINT NOT NULL)",
+    "CREATE TABLE alembic_version (version_num text PRIMARY KEY)",
+)
+
+
+def _differs(names: str) -> str:
+    return " OR ".join(f"OLD.{each} IS DISTINCT FROM NEW.{each}" for each in names.split())
+
+
+_STAMPS: Final = "'enriched_at' - 'enriched_names'"
+_BODIES: Final[dict[str, tuple[str, str]]] = {
+    "memory_revisions_keep": (
+        "AFTER UPDATE OF importance, confidence, decay_rate, valid_until, tags, attributes",
+        "BEGIN IF OLD.importance IS DISTINCT FROM NEW.importance"
+        " OR OLD.confidence IS DISTINCT FROM NEW.confidence"
+        " OR OLD.decay_rate IS DISTINCT FROM NEW.decay_rate"
+        " OR OLD.tags IS DISTINCT FROM NEW.tags"
+        " OR (OLD.valid_until IS DISTINCT FROM NEW.valid_until"
+        " AND NOT (OLD.updated_at = NEW.updated_at"
+        " AND coalesce(OLD.valid_until < NEW.valid_until, false)))"
+        " OR (OLD.attributes IS DISTINCT FROM NEW.attributes"
+        f" AND OLD.attributes::jsonb - {_STAMPS} IS DISTINCT FROM NEW.attributes::jsonb"
+        f" - {_STAMPS}) THEN"
+        " INSERT INTO memory_revisions (memory_id, until, importance, confidence, decay_rate,"
+        " valid_until, tags, attributes) VALUES (OLD.memory_id, NEW.updated_at, OLD.importance,"
+        " OLD.confidence, OLD.decay_rate, OLD.valid_until, OLD.tags, OLD.attributes);"
+        " END IF; RETURN NULL; END",
+    ),
+    "text_changes_update": (
+        f"AFTER UPDATE OF {', '.join(_TEXT_INDEX[1].split())}",
+        f"BEGIN IF {_differs(_TEXT_INDEX[1])} THEN"
+        " DELETE FROM text_changes WHERE pk = NEW.pk;"
+        " INSERT INTO text_changes (pk) VALUES (NEW.pk);"
+        " END IF; RETURN NULL; END",
+    ),
+    "text_changes_delete": (
+        "AFTER DELETE",
+        "BEGIN DELETE FROM text_changes WHERE pk = OLD.pk;"
+        " INSERT INTO text_changes (pk) VALUES (OLD.pk); RETURN NULL; END",
+    ),
+    "memory_words_insert": (
+        "AFTER INSERT",
+        "BEGIN INSERT INTO memory_words_due VALUES (NEW.pk) ON CONFLICT DO NOTHING;"
+        " RETURN NULL; END",
+    ),
+    "memory_words_update": (
+        f"AFTER UPDATE OF {', '.join(_TEXT_INDEX[0].split())}",
+        f"BEGIN IF {_differs(_TEXT_INDEX[0])} THEN"
+        " INSERT INTO memory_words_due VALUES (NEW.pk) ON CONFLICT DO NOTHING;"
+        " END IF; RETURN NULL; END",
+    ),
+    "memory_words_delete": (
+        "AFTER DELETE",
+        "BEGIN INSERT INTO memory_words_due VALUES (OLD.pk) ON CONFLICT DO NOTHING;"
+        " RETURN NULL; END",
+    ),
+}
+
+
+@cache
+def tables() -> tuple[sa.Table, ...]:
+    """Return all tables that statements know, those that others refer to first."""
+    from memgraph.model.tables import metadata
+
+    return (*metadata.sorted_tables, *text_tables.SCHEMA.sorted_tables)
+
+
+def _is_counted_for_ever(table: sa.Table) -> bool:
+    return bool(table.dialect_options["sqlite"]["autoincrement"])
+
+
+def statements(head: str) -> Iterator[str]:
+    """Yield the DDL of a schema that is at a revision; names are those of the search path."""
+    for table in tables():
+        yield _table(table)
+        yield from (_index(each) for each in sorted(table.indexes, key=lambda one: str(one.name)))
+    yield from _WORDS
+    yield f"INSERT INTO alembic_version VALUES ('{head}')"
+    for name, (event, body) in _BODIES.items():
+        yield from _trigger(name, "memories", event, body)
+    for name, (table_name, body) in _numbers().items():
+        yield from _trigger(name, table_name, "AFTER DELETE", body)
+    yield from row_changes.statements()
+
+
+def _trigger(name: str, table: str, event: str, body: str) -> Iterator[str]:
+    yield (f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $body${body}$body$")
+    yield f"CREATE TRIGGER {name} {event} ON {table} FOR EACH ROW EXECUTE FUNCTION {name}()"
+
+
+@cache
+def _numbers() -> dict[str, tuple[str, str]]:
+    """Return the triggers that keep the last number of tables that never give one twice."""
+    found = {}
+    for table in tables():
+        if _is_counted_for_ever(table):
+            [key] = table.primary_key
+            found[f"{table.name}_number"] = (
+                table.name,
+                f"BEGIN INSERT INTO last_numbers VALUES ('{table.name}', OLD.{key.name})"
+                " ON CONFLICT (name) DO UPDATE SET"
+                " number = greatest(last_numbers.number, excluded.number); RETURN NULL; END",
+            )
+    return found
+
+
+def _table(table: sa.Table) -> str:
+    parts = [_column(table, each) for each in table.columns]
+    if has_place(table):
+        parts.append(f"{PLACE} BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE")
+    compiler = DIALECT.ddl_compiler(DIALECT, None)  # type: ignore[arg-type]
+    for each in sorted(table.constraints, key=lambda one: str(one.name)):
+        text = compiler.process(each)
+        if text:
+            parts.append(re.sub(r"json_valid\((\w+)\)", r"(\1 IS JSON)", text))
+    return f"CREATE TABLE {table.name} ({', '.join(parts)})"
+
+
+def has_place(table: sa.Table) -> bool:
+    """Return whether a table's rows are counted in a column that the models do not have."""
+    return numbered(table) is None
+
+
+def _column(table: sa.Table, column: sa.Column[Any]) -> str:
+    parts = [f'"{column.name}"', type_of(column)]
+    if isinstance(column.type, sa.String):
+        parts.append('COLLATE "C"')
+    if column is numbered(table):
+        parts.append("GENERATED BY DEFAULT AS IDENTITY")
+    given: Any = column.server_default
+    if given is not None:
+        number = str(given.arg)
+        is_truth = isinstance(column.type, sa.Boolean)
+        is_text = isinstance(column.type, sa.String)
+        value = f"'{number}'" if is_truth or is_text else number
+        parts.append(f"DEFAULT {value}")
+    if not column.nullable:
+        parts.append("NOT NULL")
+    return " ".join(parts)
+
+
+def type_of(column: sa.Column[Any]) -> str:
+    """Return the name of a column's type."""
+    return str(column.type.compile(dialect=DIALECT)).lower()
+
+
+def _index(index: sa.Index) -> str:
+    columns = ", ".join(f'"{each.name}"' for each in index.columns)
+    unique = "UNIQUE " if index.unique else ""
+    where = index.dialect_options["sqlite"]["where"]
+    text = "" if where is None else f" WHERE {_condition(str(where))}"
+    return f"CREATE {unique}INDEX {index.name} ON {_named(index).name} ({columns}){text}"
+
+
+def _named(index: sa.Index) -> sa.Table:
+    table = index.table
+    assert table is not None
+    return table
+
+
+def _condition(text: str) -> str:
+    done = re.compile(r"json_extract\((\w+), '\$\.(\w+)'\) IS NOT (\d)")
+
+    def compared(found: re.Match[str]) -> str:
+        column, name, number = found.groups()
+        held = extracted(f"(CAST({column} AS jsonb) #> '{{{name}}}')")
+        return f"{held} IS DISTINCT FROM '{number}'"
+
+    return done.sub(compared, text.replace("instr(", "strpos("))
+
+
+def expected() -> dict[str, str]:
+    """Return what ``described`` says of a new schema."""
+    found = {}
+    for table in tables():
+        columns = [f"{each.name} {type_of(each)}" for each in table.columns]
+        if has_place(table):
+            columns.append(f"{PLACE} bigint")
+        found[f"table {table.name}"] = ", ".join(columns)
+        found |= {f"index {each.name}": table.name for each in table.indexes}
+    found |= {
+        "table memory_words": "pk bigint, words tsvector",
+        "table memory_words_due": "pk bigint",
+        "table last_numbers": "name text, number bigint",
+        "index ix_memory_words_words": "memory_words",
+    }
+    bodies = {name: body for name, (_, body) in (_BODIES | _numbers()).items()}
+    return found | {
+        f"trigger {name}": body for name, body in (bodies | row_changes.triggers()).items()
+    }
+
+
+_DESCRIBED: Final = """
+    SELECT 'table ' || c.relname,
+        string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)
+    FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+        AND a.attnum > 0 AND NOT a.attisdropped AND c.relname <> 'alembic_version'
+    GROUP BY c.relname
+    UNION ALL
+    SELECT 'index ' || i.relname, t.relname
+    FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid
+        JOIN pg_class AS t ON t.oid = x.indrelid
+    WHERE i.relnamespace = current_schema()::regnamespace AND i.relname LIKE 'ix%'
+    UNION ALL
+    SELECT 'trigger ' || t.tgname, p.prosrc
+    FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
+        JOIN pg_class AS c ON c.oid = t.tgrelid
+    WHERE c.relnamespace = current_schema()::regnamespace AND NOT t.tgisinternal
+        AND t.tgenabled <> 'D'
+"""
+
+
+def described(connection: Any) -> dict[str, str]:
+    """Return the columns of each table, the table of each index and the body of each trigger."""
+    return {
+        str(name): str(text) for name, text in connection.execute(_DESCRIBED.replace("%%", "%"))
+    }

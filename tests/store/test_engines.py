@@ -1,0 +1,474 @@
+"""One suite for every engine: what the ports promise, and the same answers as those of SQLite."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from memgraph import errors
+from memgraph.config.schema import StorageSettings
+from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
+from memgraph.paths import OrchestratorPaths
+from memgraph.store import embeddings, memories, metadata, table_digests, tables, text_index
+from memgraph.store.engine import (
+    Constraint,
+    ConstraintViolated,
+    Database,
+    DeadlinePassed,
+    store_of,
+)
+from memgraph.store.rows import MEMORY_FIELDS
+from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.statements import Statement, last_number, value
+from memgraph.store.vector_cache import LocalVectorCache
+from memgraph.text.stemming import stem
+
+NOW = 1_767_225_600_000
+MODEL = "m"
+OPEN = embeddings.visibility("global", None, "active", "Public")
+WORDS = [
+    *("anchor", "barges", "cranes", "docking", "eel", "ferry", "gulls", "harbour", "island"),
+    *("jetty", "keel", "lanterns", "mooring", "nets", "oars", "pier", "quay", "ropes", "sailing"),
+    *("tide", "unloading", "vessels", "wharf", "yacht", "naïve", "Über", "東京都"),
+]
+Make = Callable[..., Database]
+
+
+@pytest.fixture
+def make(tmp_path: Path, storage_url: str) -> Iterator[Make]:
+    """Make and open a database of the engine; closed at the end."""
+    opened = []
+
+    def made(name: str = "orc", *, url: str = storage_url, **settings: Any) -> Database:
+        store = store_of(OrchestratorPaths(tmp_path, name), url)
+        if not store.exists():
+            store.create(dimensions=8, now_ms=NOW)
+        database = store.open(StorageSettings(**settings))
+        opened.append(database)
+        with database.write() as transaction:
+            metadata.put(transaction, "embedding_model", MODEL)
+            source = {"source_id": "src_1", "source_type": "manual", "captured_by": "user"}
+            if not transaction.scalar(sa.select(tables.sources.c.source_id)):
+                transaction.execute(sa.insert(tables.sources).values(**source))
+        return database
+
+    yield made
+    for database in opened:
+        database.close()
+
+
+@pytest.fixture
+def database(make: Make) -> Database:
+    return make()
+
+
+def row(pk: int, content: str = "text", **values: Any) -> dict[str, Any]:
+    return (
+        dict.fromkeys((*MEMORY_FIELDS, "search_terms"))
+        | {
+            "pk": pk,
+            "memory_id": f"fact_{pk:05d}",
+            "orchestrator_id": "orc",
+            "kind": "fact",
+            "type": "Fact",
+            "content": content,
+            "summary": "",
+            "importance": 50,
+            "confidence": 0.1 * (pk % 10),
+            "status": MemoryStatus.ACTIVE.value,
+            "sensitivity": Sensitivity.PUBLIC.value,
+            "scope": Scope.GLOBAL.value,
+            "created_at": NOW,
+            "updated_at": NOW,
+            "access_count": 0,
+            "decay_rate": 0.0,
+            "tags": '["berth"]' if pk % 7 == 0 else "[]",
+            "attributes": "{}",
+            "content_hash": str(pk),
+            "token_cost": 1,
+            "source_id": "src_1",
+            "source_role": "Mira Holt" if pk % 3 == 0 else None,
+            "search_terms": text_index.search_terms(content),
+        }
+        | values
+    )
+
+
+def fill(database: Database, first: int, last: int) -> None:
+    chance = random.Random(first)
+    rows = [
+        row(pk, " ".join(chance.choices(WORDS, k=chance.randint(1, 12))))
+        for pk in range(first, last + 1)
+    ]
+    with database.write() as transaction:
+        memories.insert(transaction, rows)
+        transaction.engine.texts.add(transaction, first, last)
+        embeddings.enqueue(transaction, [each["pk"] for each in rows])
+
+
+def change(transaction: Transaction, pk: int, **values: Any) -> None:
+    transaction.execute(sa.update(tables.memories).where(tables.memories.c.pk == pk), values)
+
+
+def count(snapshot: Snapshot, table: sa.Table) -> int:
+    return int(snapshot.scalar(sa.select(sa.func.count()).select_from(table)))
+
+
+# What a database promises.
+
+
+@pytest.mark.engines
+def test_a_transaction_is_all_or_nothing(database: Database) -> None:
+    def fail() -> None:
+        with database.write() as transaction:
+            metadata.put(transaction, "a", "1")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    with database.write() as transaction:
+        metadata.put(transaction, "b", "2")
+        assert metadata.get(transaction, "b") == "2"
+    with database.read() as snapshot:
+        assert (metadata.get(snapshot, "a"), metadata.get(snapshot, "b")) == (None, "2")
+
+
+@pytest.mark.engines
+def test_a_snapshot_stands_still(database: Database) -> None:
+    with database.read() as snapshot:
+        before = metadata.get(snapshot, "a")
+        with database.write() as transaction:
+            metadata.put(transaction, "a", "1")
+        assert metadata.get(snapshot, "a") == before is None
+    with database.read() as snapshot:
+        assert metadata.get(snapshot, "a") == "1"
+
+
+@pytest.mark.engines
+def test_writers_of_two_openings_take_turns(make: Make) -> None:
+    databases = [make(), make()]
+
+    def work(database: Database) -> None:
+        for _ in range(20):
+            with database.write() as transaction:
+                counted = int(metadata.get(transaction, "counted") or 0)
+                metadata.put(transaction, "counted", str(counted + 1))
+
+    threads = [threading.Thread(target=work, args=(each,)) for each in databases for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with databases[0].read() as snapshot:
+        assert metadata.get(snapshot, "counted") == "80"
+    assert sum(each.commits for each in databases) == 82
+
+
+@pytest.mark.engines
+def test_who_waits_too_long_is_told(make: Make) -> None:
+    one, other = make(), make(busy_timeout_ms=50)
+    with one.write(), pytest.raises(errors.DatabaseBusy), other.write():
+        pass
+    with other.write() as transaction:
+        metadata.put(transaction, "a", "1")
+
+
+@pytest.mark.engines
+def test_what_violates_a_constraint_leaves_the_transaction(database: Database) -> None:
+    statement = Statement(sa.insert(tables.metadata).values(key=value("key"), value=value("value")))
+    text = statement.text(database.engine)
+    with database.write() as transaction:
+        with pytest.raises(ConstraintViolated) as caught:
+            database.engine.insert_each(transaction, text, [{"key": "a", "value": "1"}] * 2)
+        assert caught.value.constraint is Constraint.UNIQUE
+        database.engine.insert_each(transaction, text, [{"key": "b", "value": "2"}])
+    with database.read() as snapshot:
+        assert (metadata.get(snapshot, "a"), metadata.get(snapshot, "b")) == (None, "2")
+
+
+@pytest.mark.engines
+def test_errors_are_of_ours(database: Database) -> None:
+    with pytest.raises(errors.Conflict), database.write() as transaction:
+        memories.insert(transaction, [row(1), row(1)])
+    with pytest.raises(errors.InvalidInput), database.write() as transaction:
+        memories.insert(transaction, [row(1, confidence=2.0)])
+    with pytest.raises(errors.InvalidInput), database.write() as transaction:
+        memories.insert(transaction, [row(1, source_id="src_2")])
+    with pytest.raises(errors.InvalidInput), database.write() as transaction:
+        memories.insert(transaction, [row(2**70)])
+    with pytest.raises(errors.InvalidInput), database.write() as transaction:
+        memories.insert(transaction, [row(1, "\ud800")])
+    with pytest.raises(errors.StorageError) as caught, database.read() as snapshot:
+        snapshot.execute(sa.select(sa.column("x")).select_from(sa.table("no_such_table")))
+    assert database.engine.is_schema_fault(caught.value)
+
+
+@pytest.mark.engines
+def test_a_deadline_interrupts_and_the_snapshot_stays(database: Database) -> None:
+    with database.write() as transaction:
+        memories.insert(transaction, [row(pk) for pk in range(1, 1_001)])
+    a, b, c = (tables.memories.alias(name) for name in "abc")
+    slow = sa.select(sa.func.count()).select_from(
+        a.join(b, a.c.content == b.c.content).join(c, b.c.content == c.c.content)
+    )
+    with database.read() as snapshot:
+        begun = time.monotonic()
+        with pytest.raises(DeadlinePassed), database.engine.deadline(snapshot, 50):
+            Statement(slow).rows(snapshot)
+        assert time.monotonic() - begun < 5
+        assert count(snapshot, tables.memories) == 1_000
+        with database.engine.deadline(snapshot, 5_000):
+            assert count(snapshot, tables.sources) == 1
+
+
+@pytest.mark.engines
+def test_a_number_is_never_given_twice(database: Database) -> None:
+    e = tables.events
+    statement = Statement(last_number(e))
+    with database.write() as transaction:
+        assert statement.scalar(transaction) is None
+        given = [
+            transaction.execute(
+                sa.insert(e).values(at=1, topic="t", payload="{}").returning(e.c.seq)
+            ).scalar_one()
+            for _ in range(3)
+        ]
+        assert statement.scalar(transaction) == given[-1]
+        transaction.execute(sa.delete(e))
+    with database.read() as snapshot:
+        assert statement.scalar(snapshot) == given[-1]
+    with database.write() as transaction:
+        further = sa.insert(e).values(at=1, topic="t", payload="{}").returning(e.c.seq)
+        assert transaction.execute(further).scalar_one() > given[-1]
+
+
+@pytest.mark.engines
+def test_the_schema_is_as_it_is_expected(database: Database) -> None:
+    with database.read() as snapshot:
+        assert database.engine.schema(snapshot) == database.engine.expected_schema()
+        assert database.engine.damage(snapshot) == []
+        assert list(database.engine.dangling(snapshot)) == []
+
+
+@pytest.mark.engines
+def test_what_is_there_is_not_made_again(make: Make, tmp_path: Path, storage_url: str) -> None:
+    store = make().store
+    assert store.exists()
+    with pytest.raises(errors.OrchestratorExists):
+        store.create(dimensions=8, now_ms=NOW)
+    with pytest.raises(errors.OrchestratorExists):
+        store.require_free()
+    other = store_of(OrchestratorPaths(tmp_path, "other"), storage_url)
+    assert not other.exists()
+    with pytest.raises(errors.DatabaseMissing):
+        other.open(StorageSettings())
+
+
+@pytest.mark.engines
+def test_what_is_closed_stays_closed(make: Make) -> None:
+    database = make()
+    database.close()
+    with pytest.raises(errors.MemoryDisabled), database.read():
+        pass
+
+
+@pytest.mark.engines
+def test_a_session_reads_the_classes(make: Make) -> None:
+    from memgraph.model.tables import MemoryRow
+
+    database = make()
+    fill(database, 1, 3)
+    with database.store.session(StorageSettings()) as session:
+        held = session.scalars(sa.select(MemoryRow).order_by(MemoryRow.pk)).all()  # type: ignore[arg-type]
+        assert [each.memory_id for each in held] == ["fact_00001", "fact_00002", "fact_00003"]
+        assert held[0].source.source_id == "src_1"
+
+
+@pytest.mark.engines
+def test_vectors_with_a_copy_and_without(database: Database) -> None:
+    fill(database, 1, 60)
+    chance = np.random.default_rng(7)
+    vectors = chance.normal(size=(60, 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    with database.write() as transaction:
+        embeddings.index(transaction).add(list(range(1, 61)), vectors, MODEL)
+        change(transaction, 5, status="retracted")
+        embeddings.index(transaction).refresh(["fact_00005"])
+        embeddings.index(transaction).remove([6])
+    held = LocalVectorCache(10**6).hold()
+    for _ in range(2):
+        with database.read() as snapshot:
+            kept, rows = embeddings.index(snapshot, held), embeddings.index(snapshot)
+            assert kept.dimensions == 8
+            for query in vectors[:10]:
+                found = kept.search(query, 12, visibilities=[OPEN])
+                assert found == rows.search(query, 12, visibilities=[OPEN])
+                assert not {5, 6} & set(found)
+                few = rows.search(query, 12, visibilities=[OPEN], among=[1, 2, 5])
+                assert sorted(few) == [1, 2]
+            assert np.allclose(kept.vectors([2, 6]), rows.vectors([2, 6]), atol=1e-6)
+            assert list(rows.check()) == []
+        with database.write() as transaction:
+            embeddings.index(transaction).add([6], vectors[:1], MODEL)
+            embeddings.index(transaction).remove([6])
+
+
+# The same answers as those of SQLite.
+
+
+@pytest.fixture
+def twins(make: Make, postgres_url: str) -> tuple[Database, Database]:
+    """A database of each engine; what is done to one is done to the other."""
+    return make("one", url=""), make("other", url=postgres_url)
+
+
+@pytest.fixture(autouse=True)
+def _no_schemas(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    if "postgres_url" in request.fixturenames:
+        from tests.postgres_servers import drop_schemas
+
+        drop_schemas(request.getfixturevalue("postgres_url"))
+
+
+def both(databases: tuple[Database, ...], ask: Callable[[Transaction], Any]) -> Any:
+    """Return what both answer, which is the same."""
+    answers = []
+    for database in databases:
+        with database.write() as transaction:
+            answers.append(ask(transaction))
+    assert answers[0] == answers[1]
+    return answers[0]
+
+
+def test_both_rank_texts_alike(twins: tuple[Database, Database]) -> None:
+    def asked(words: tuple[str, ...]) -> Callable[[Transaction], Any]:
+        def ask(transaction: Transaction) -> Any:
+            stems = [stem(word.lower()) for word in words]
+            matches = transaction.engine.texts.search(transaction, stems)
+            marks = frozenset([transaction.engine.texts.mark("global", None, "Public")])
+            return matches.documents, dict(matches.frequencies), matches.best(stems, 15, marks)
+
+        return ask
+
+    found = 0
+    for step in range(4):
+        for database in twins:
+            fill(database, 1 + 600 * step, 600 * (step + 1))
+            with database.write() as transaction:
+                change(transaction, 3 + step, tags='["zephyr"]')
+                change(transaction, 9 + step, content="Gulls over the harbour.")
+            database.engine.texts.merge(database)
+        for words in itertools.combinations([*WORDS[:6], "zephyr"], 2):
+            found += len(both(twins, asked(words))[2])
+    assert found > 500
+    assert both(twins, lambda transaction: transaction.engine.texts.check(transaction))
+
+
+def test_both_find_the_same_phrases(twins: tuple[Database, Database]) -> None:
+    for database in twins:
+        fill(database, 1, 400)
+        with database.write() as transaction:
+            change(transaction, 7, content="An eel's \"keel\" is not naive; the O'Hara_case.")
+            change(transaction, 8, source_role="Harbour Master", tags='["quay side"]')
+            transaction.execute(
+                sa.delete(tables.embeddings).where(tables.embeddings.c.memory_pk == 9)
+            )
+            transaction.execute(sa.delete(tables.memories).where(tables.memories.c.pk == 9))
+
+    def pks(expression: str) -> Callable[[Transaction], list[int]]:
+        def ask(transaction: Transaction) -> list[int]:
+            match = transaction.engine.phrases.expression(expression)
+            found = Statement(text_index.matching("match"))
+            return sorted(found.column(transaction, match=match))
+
+        return ask
+
+    expressions = [
+        '"anchor"',
+        '"anchors" AND "gull"',
+        '"anchor barge" OR "pier quay"',
+        'content : "harbour"',
+        '{content search_terms} : ("eel" AND "keel")',
+        '(content : "naive") AND (content : "case")',
+        '"mira holt"',
+        '"harbour master"',
+        'content : "master"',
+        '"quay side"',
+        'search_terms : "東京 京都"',
+        text_index.saying(["Mira Holt", "東京都", "O'Hara"]),
+        '"nothing of it"',
+    ]
+    found = [both(twins, pks(expression)) for expression in expressions]
+    assert sum(map(bool, found)) >= len(expressions) - 4
+    stems = [stem(word.lower()) for word in WORDS]
+    counted = both(twins, lambda each: each.engine.phrases.frequencies(each, [*stems, "nowhere"]))
+    assert counted
+    assert both(twins, lambda each: each.engine.phrases.check(each))
+
+
+def test_both_count_what_changed(twins: tuple[Database, Database]) -> None:
+    def counted(transaction: Transaction) -> Any:
+        table_digests.keep(transaction)
+        d = tables.table_digests.c
+        rows = transaction.execute(sa.select(d.name, d.rows).order_by(d.name))
+        return [tuple(each) for each in rows]
+
+    def digests(transaction: Transaction) -> Any:
+        found = {}
+        for name in table_digests.SEALED:
+            table = tables.memories.metadata.tables[name]
+            rows = transaction.execute(sa.select(*sorted(table.c, key=lambda one: one.name)))
+            found[name] = sorted(table_digests.row_digest(name, *each) for each in rows)
+        return found
+
+    for database in twins:
+        fill(database, 1, 30)
+        with database.write() as transaction:
+            change(transaction, 3, confidence=1.0, importance=7, updated_at=NOW + 1)
+            change(transaction, 4, access_count=3, last_accessed_at=NOW)
+            row_of = {"memory_id": "fact_00001", "status": "active", "since": NOW, "actor": "a"}
+            transaction.execute(sa.insert(tables.statuses).values(**row_of))
+    assert dict(both(twins, counted))["memory_revisions"] == 1
+    assert len(both(twins, digests)["memories"]) == 30
+    assert both(twins, lambda each: list(table_digests.differing(each))) == []
+    for database in twins:
+        with database.write() as transaction:
+            # As whoever writes beside us: nothing is noted.
+            change(transaction, 3, importance=8)
+            database.engine.row_changes(transaction)
+    found = both(twins, lambda each: [name for name, *_ in table_digests.differing(each)])
+    assert found == ["memories", "memory_revisions"]
+
+
+def test_both_keep_the_same_values_of_the_past(twins: tuple[Database, Database]) -> None:
+    def kept(transaction: Transaction) -> Any:
+        r = tables.revisions.c
+        columns = (r.memory_id, r.until, r.confidence, r.valid_until, r.tags, r.attributes)
+        rows = transaction.execute(sa.select(*columns).order_by(r.revision_id))
+        return [tuple(each) for each in rows]
+
+    changes: list[dict[str, Any]] = [
+        {"attributes": '{"enriched_at": 5}'},
+        {"attributes": '{"enriched_at": 6, "a": 1}', "updated_at": NOW + 1},
+        {"valid_until": NOW + 9},
+        {"valid_until": NOW + 10},
+        {"valid_until": NOW + 8, "updated_at": NOW + 2},
+        {"summary": "s"},
+        {"tags": '["x"]', "updated_at": NOW + 3},
+    ]
+    for database in twins:
+        fill(database, 1, 2)
+        for values in changes:
+            with database.write() as transaction:
+                change(transaction, 1, **values)
+    assert len(both(twins, kept)) == 4
