@@ -76,10 +76,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run what is marked ``engines`` on each of them."""
     chosen = metafunc.config.getoption("--engine")
-    is_of_all = metafunc.definition.get_closest_marker("engines") is not None
-    if "storage_url" in metafunc.fixturenames and (is_of_all or chosen):
-        engines = [chosen] if chosen else ENGINES
-        metafunc.parametrize("storage_url", engines, indirect=True)
+    has = metafunc.definition.get_closest_marker
+    if "storage_url" not in metafunc.fixturenames or has("sqlite"):
+        return
+    if chosen or has("engines"):
+        metafunc.parametrize("storage_url", [chosen] if chosen else ENGINES, indirect=True)
 
 
 @pytest.fixture(scope="session")

@@ -100,7 +100,8 @@ def test_recall_and_health_do_not_load_what_only_writers_need(tmp_path: Path) ->
         f"with MemoryService({str(tmp_path)!r}, environ={{}}, background=False) as service:\n"
         "    assert service.orchestrator('o').recall('gate').items\n"
         "    assert service.health('o')['status'] == 'ready'\n"
-        "    heavy = ('alembic', 'litellm', 'networkx', 'sqlalchemy.dialects.postgresql')\n"
+        "    heavy = ('alembic', 'litellm', 'networkx', 'psycopg',\n"
+        "        'sqlalchemy.dialects.postgresql')\n"
         "    print([m for m in heavy if m in sys.modules])"
     )
     done = subprocess.run(

@@ -198,6 +198,9 @@ class Database(Protocol):
     def require_same_store(self) -> None:
         """Raise DatabaseMissing, DatabaseReplaced: what was opened is not there any more."""
 
+    def require_overwriting(self) -> None:
+        """Raise EngineLacking: what is deleted cannot be removed from its storage."""
+
     def fold(self, *, after: int | None = None) -> None:
         """Do what the engine leaves for later, beside readers and a writer.
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from working import put
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.graph.hidden import HIDDEN
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Sensitivity
+
+pytestmark = pytest.mark.engines
 
 
 def test_a_corrected_decision_tells_its_whole_story(orc: Orchestrator, clock: FixedClock) -> None:

@@ -20,6 +20,8 @@ from tests.console_worlds import NAME, shop
 
 MOST_STATEMENTS = 9
 
+pytestmark = pytest.mark.engines
+
 
 def remember(orc: Orchestrator, *contents: str, **fields: Any) -> list[str]:
     found = [orc.remember(content, **fields) for content in contents]
@@ -351,6 +353,7 @@ def test_without_the_provider_words_are_searched(
         assert codes(memory.recall("kettle")) == []
 
 
+@pytest.mark.sqlite
 def test_a_leg_that_takes_too_long_is_given_up(
     orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,6 +402,7 @@ def test_a_small_store_answers_what_fits_and_nothing_else(orc: Orchestrator) -> 
     assert orc.recall("Who won the football match?", min_relevance=0.25).ids == ()
 
 
+@pytest.mark.sqlite
 def test_a_recall_takes_few_statements(service: MemoryService, orc: Orchestrator) -> None:
     say(
         orc,

@@ -15,10 +15,13 @@ from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, IllegalTransition, InvalidInput, NotFound
 from memgraph.model.enums import MemoryKind, Sensitivity
 
+pytestmark = pytest.mark.engines
+
 
 def rows(service: MemoryService, name: str, statement: str, *values: Any) -> list[Any]:
     with service.opened(name) as opened, opened.database.read() as connection:
-        return [tuple(row) for row in connection.exec_driver_sql(statement, values)]
+        text = statement.replace("?", connection.engine.placeholder)
+        return [tuple(row) for row in connection.exec_driver_sql(text, values)]
 
 
 def actions(service: MemoryService, name: str = "orc-1") -> list[str]:
@@ -42,6 +45,7 @@ def test_a_memory_comes_back_as_it_was_given(orc: Orchestrator) -> None:
     assert json.loads(memory.model_dump_json())["event_time"] == "2026-01-02T03:04:05.000Z"
 
 
+@pytest.mark.sqlite
 def test_one_transaction_holds_the_row_and_all_that_hangs_on_it(
     orc: Orchestrator, service: MemoryService
 ) -> None:
@@ -80,6 +84,7 @@ def test_turns_repeat_one_another_and_stay_apart(orc: Orchestrator) -> None:
     assert [orc.get(str(each)).sequence for each in (*ids, later)] == [0, 1, 2, 3]
 
 
+@pytest.mark.sqlite
 def test_a_turn_is_saved_in_its_place_and_embedded_later(
     orc: Orchestrator, service: MemoryService
 ) -> None:
@@ -391,6 +396,7 @@ def test_orchestrators_do_not_see_one_another(service: MemoryService) -> None:
         two.relate(two.remember("yours"), "RelatedTo", stored)
 
 
+@pytest.mark.sqlite
 def test_stats_count_what_is_there(orc: Orchestrator) -> None:
     one, two = orc.remember("a"), orc.remember("b")
     orc.relate(one, "RelatedTo", two)

@@ -417,19 +417,15 @@ def test_both_find_the_same_phrases(twins: tuple[Database, Database]) -> None:
 
 
 def test_both_count_what_changed(twins: tuple[Database, Database]) -> None:
+    def columns(transaction: Transaction) -> Any:
+        names = {*table_digests.SEALED, *table_digests.COUNTED}
+        return {name: transaction.engine.columns(transaction, name) for name in names}
+
     def counted(transaction: Transaction) -> Any:
         table_digests.keep(transaction)
         d = tables.table_digests.c
-        rows = transaction.execute(sa.select(d.name, d.rows).order_by(d.name))
+        rows = transaction.execute(sa.select(d.name, d.rows, d.digest).order_by(d.name))
         return [tuple(each) for each in rows]
-
-    def digests(transaction: Transaction) -> Any:
-        found = {}
-        for name in table_digests.SEALED:
-            table = tables.memories.metadata.tables[name]
-            rows = transaction.execute(sa.select(*sorted(table.c, key=lambda one: one.name)))
-            found[name] = sorted(table_digests.row_digest(name, *each) for each in rows)
-        return found
 
     for database in twins:
         fill(database, 1, 30)
@@ -438,8 +434,8 @@ def test_both_count_what_changed(twins: tuple[Database, Database]) -> None:
             change(transaction, 4, access_count=3, last_accessed_at=NOW)
             row_of = {"memory_id": "fact_00001", "status": "active", "since": NOW, "actor": "a"}
             transaction.execute(sa.insert(tables.statuses).values(**row_of))
-    assert dict(both(twins, counted))["memory_revisions"] == 1
-    assert len(both(twins, digests)["memories"]) == 30
+    assert len(both(twins, columns)) > 20
+    assert {name: rows for name, rows, _ in both(twins, counted)}["memory_revisions"] == 1
     assert both(twins, lambda each: list(table_digests.differing(each))) == []
     for database in twins:
         with database.write() as transaction:

@@ -110,9 +110,11 @@ def erase(
             target faster than it is planned.
         StorageError: the database failed; run it again.
         ExtraMissing: the report could not be signed; nothing is erased.
+        EngineLacking: the engine cannot remove what is deleted; nothing is erased.
     """
     if not dry_run:
         load_ed25519()
+        opened.database.require_overwriting()
     with FileLock(opened.paths.memory / LOCK_NAME).held():
         if not dry_run:
             for file in unfinished(opened.paths):

@@ -96,7 +96,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     def executemany(self, statement: str, values: Iterable[Any]) -> None:
         """Execute a statement once for each mapping or row of values."""
         with self.cursor() as cursor:
-            cursor.executemany(statement, values)  # type: ignore[arg-type]
+            cursor.executemany(statement, values)
 
 
 def checked_url(text: str) -> sa.URL:
@@ -149,20 +149,17 @@ def lock_key(schema: str) -> int:
 
 def connect(url: sa.URL) -> Connection:
     """Return a connection; whoever uses it begins a transaction that names the schema."""
-    options = {name: str(value) for name, value in url.query.items() if isinstance(value, str)}
-    given = {
+    given: dict[str, Any] = {
         "host": url.host,
-        "port": None if url.port is None else str(url.port),
+        "port": url.port,
         "dbname": url.database,
         "user": url.username,
-        "connect_timeout": str(CONNECT_TIMEOUT_S),
+        "connect_timeout": CONNECT_TIMEOUT_S,
         "application_name": "memgraph",
         "client_encoding": "utf8",
-    } | options
-    connection = Connection.connect(
-        autocommit=True,
-        **{name: value for name, value in given.items() if value is not None},
-    )
+    }
+    given.update(url.query)
+    connection = Connection.connect(autocommit=True, **given)
     adapters = connection.adapters
     adapters.register_dumper(int, Int8Dumper)
     adapters.register_loader("bool", _WholeNumber)

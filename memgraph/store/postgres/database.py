@@ -234,17 +234,21 @@ class PostgresDatabase:
     def require_same_store(self) -> None:
         """Do nothing: every transaction begins with the question."""
 
+    def require_overwriting(self) -> None:
+        raise EngineLacking(
+            "what is erased from PostgreSQL stays in its dead rows, its log, replicas and backups:"
+            " erasing there is not supported yet"
+        )
+
     def fold(self, *, after: int | None = None) -> None:
         """Do nothing: the server does by itself what SQLite leaves for later."""
 
     def cut(self, *, wait_ms: int) -> bool:  # noqa: ARG002
-        raise EngineLacking(
-            "PostgreSQL's log cannot be cut from here: what is erased stays in it, and in replicas"
-            " and backups, until the server recycles it"
-        )
+        self.require_overwriting()
+        return False
 
     def rewrite(self) -> None:
-        raise EngineLacking("writing the tables anew (VACUUM FULL) is the server's business")
+        self.require_overwriting()
 
     def sizes(self) -> dict[str, int]:
         statement = (

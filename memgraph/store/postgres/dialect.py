@@ -203,7 +203,7 @@ class _Compiler(PGCompiler_psycopg):
     def visit_cte(self, cte: Any, *rest: Any, **options: Any) -> Any:
         if cte.recursive:
             self._recursive = {**getattr(self, "_recursive", {}), id(cte.element): cte.name}
-        return super().visit_cte(cte, *rest, **options)  # type: ignore[no-untyped-call]
+        return super().visit_cte(cte, *rest, **options)
 
     def visit_compound_select(self, cs: Any, *rest: Any, **options: Any) -> Any:
         text: str = super().visit_compound_select(cs, *rest, **options)  # type: ignore[no-untyped-call]

@@ -90,9 +90,7 @@ class PostgresEngine:
         return row_changes.take(transaction.driver)
 
     def columns(self, snapshot: Snapshot, table: str) -> tuple[str, ...]:  # noqa: ARG002
-        from memgraph.model.tables import metadata
-
-        return tuple(each.name for each in metadata.tables[table].columns)
+        return row_changes.columns_of(table)
 
     def damage(self, snapshot: Snapshot) -> list[Damage]:  # noqa: ARG002
         return []

@@ -29,15 +29,24 @@ _EVENTS: Final = {
 }
 
 
+# Migrations put them behind the columns that were there. The digest of a row depends on the order,
+# and what is moved from one engine to the other is sealed by it.
+_ADDED: Final = {"memories": ("item_id",), "sessions": ("completed_at", "consolidated_through")}
+
+
+def columns_of(table: str) -> tuple[str, ...]:
+    """Return the names of a table's columns in the order in which SQLite has them."""
+    from memgraph.model.tables import metadata
+
+    added = _ADDED.get(table, ())
+    names = (each.name for each in metadata.tables[table].columns)
+    return (*(name for name in names if name not in added), *added)
+
+
 @cache
 def watched() -> tuple[Watched, ...]:
     """Return what is counted, by the columns of the models."""
-    from memgraph.model.tables import metadata
-
-    def columns(table: str) -> tuple[str, ...]:
-        return tuple(each.name for each in metadata.tables[table].columns)
-
-    return tuple(table_digests.watched(columns))
+    return tuple(table_digests.watched(columns_of))
 
 
 def triggers() -> dict[str, str]:

@@ -128,7 +128,7 @@ def _numbers() -> dict[str, tuple[str, str]]:
 
 
 def _table(table: sa.Table) -> str:
-    parts = [_column(table, each) for each in table.columns]
+    parts = [_column(table, each) for each in _in_order(table)]
     if has_place(table):
         parts.append(f"{PLACE} BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE")
     compiler = DIALECT.ddl_compiler(DIALECT, None)  # type: ignore[arg-type]
@@ -137,6 +137,12 @@ def _table(table: sa.Table) -> str:
         if text:
             parts.append(re.sub(r"json_valid\((\w+)\)", r"(\1 IS JSON)", text))
     return f"CREATE TABLE {table.name} ({', '.join(parts)})"
+
+
+def _in_order(table: sa.Table) -> list[sa.Column[Any]]:
+    if table.metadata is text_tables.SCHEMA:
+        return list(table.columns)
+    return [table.c[name] for name in row_changes.columns_of(table.name)]
 
 
 def has_place(table: sa.Table) -> bool:
@@ -196,7 +202,7 @@ def expected() -> dict[str, str]:
     """Return what ``described`` says of a new schema."""
     found = {}
     for table in tables():
-        columns = [f"{each.name} {type_of(each)}" for each in table.columns]
+        columns = [f"{each.name} {type_of(each)}" for each in _in_order(table)]
         if has_place(table):
             columns.append(f"{PLACE} bigint")
         found[f"table {table.name}"] = ", ".join(columns)

@@ -271,6 +271,9 @@ class SqliteDatabase:
                 # Whoever changed ``temp_store`` dropped what watches it.
                 row_changes.watch(raw)
 
+    def require_overwriting(self) -> None:
+        """Do nothing: SQLite can; see ``cut`` and ``rewrite``."""
+
     def fold(self, *, after: int | None = None) -> None:
         """Fold the WAL into the file every so many commits, beside readers and a writer.
 
