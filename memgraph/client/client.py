@@ -11,7 +11,7 @@ import httpx
 
 from memgraph.client.calls import Call, Read, Repeat, body, orchestrator_path, part_of, value_of
 from memgraph.client.exchange import Rules
-from memgraph.client.operations import Awaiting, Blocking, word
+from memgraph.client.operations import Awaiting, Blocking, method
 from memgraph.client.orchestrator import AsyncRemoteOrchestrator, RemoteOrchestrator
 from memgraph.client.sending import AwaitedSender, BlockingSender, Server, server_of
 from memgraph.model.access import Narrowing
@@ -33,15 +33,15 @@ class Options(TypedDict, total=False):
     clearance: Sensitivity | str
 
 
-class ServerWords:
+class ServerMethods:
     """The methods for the server itself."""
 
-    @word
+    @method
     def orchestrators(self) -> Call[list[str]]:
         """Return the names of the orchestrators that the key may use, sorted."""
         return Call("GET", "/v1/orchestrators", _NAMES)
 
-    @word
+    @method
     def create(self, name: str) -> Call[None]:
         """Create a new orchestrator; requires the permission admin.
 
@@ -58,7 +58,7 @@ class ServerWords:
             repeat=Repeat.NEVER,
         )
 
-    @word
+    @method
     def health(self, name: str) -> Call[dict[str, Any]]:
         """Return the state of an orchestrator's memory; see ``MemoryService.health``.
 
@@ -68,7 +68,7 @@ class ServerWords:
         return Call("GET", orchestrator_path(name), _health)
 
 
-class Client(ServerWords, Blocking):
+class Client(ServerMethods, Blocking):
     """A blocking client of a server. Thread-safe; close it, or use it as a context manager.
 
     Args:
@@ -136,7 +136,7 @@ class Client(ServerWords, Blocking):
         return _shown(self, self._server)
 
 
-class AsyncClient(ServerWords, Awaiting):
+class AsyncClient(ServerMethods, Awaiting):
     """An asynchronous client of a server, with the arguments of ``Client``."""
 
     def __init__(

@@ -105,10 +105,10 @@ class NoAnswer:
 
 
 Step: TypeAlias = Send | Pause | Work
-Course: TypeAlias = Generator[Step, Any, T]
+Steps: TypeAlias = Generator[Step, Any, T]
 
 
-def exchange(call: Call[T], rules: Rules) -> Course[T]:
+def exchange(call: Call[T], rules: Rules) -> Steps[T]:
     """Carry out one call.
 
     Raises:

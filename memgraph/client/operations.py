@@ -21,7 +21,7 @@ from memgraph.client.calls import (
     typed,
     value_of,
 )
-from memgraph.client.exchange import Course, Rules, Work, exchange
+from memgraph.client.exchange import Rules, Steps, Work, exchange
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Narrowing
 from memgraph.model.operation import Operation, Parameter, operation_of
@@ -36,7 +36,7 @@ class Sender(Protocol):
 
     rules: Rules
 
-    def run(self, course: Course[T]) -> T: ...
+    def run(self, steps: Steps[T]) -> T: ...
 
 
 class AsyncSender(Protocol):
@@ -44,25 +44,25 @@ class AsyncSender(Protocol):
 
     rules: Rules
 
-    async def run(self, course: Course[T]) -> T: ...
+    async def run(self, steps: Steps[T]) -> T: ...
 
 
-class Speaker:
+class Caller:
     """A caller of methods, over either kind of sender."""
 
     _rules: Rules
 
-    def _ask(self, call: Call[T]) -> Course[T]:
+    def _ask(self, call: Call[T]) -> Steps[T]:
         """Make one call of a method that takes several: ``answer = yield from self._ask(call)``."""
         return exchange(call, self._rules)
 
-    def _aside(self, work: Callable[[], T]) -> Course[T]:
+    def _aside(self, work: Callable[[], T]) -> Steps[T]:
         """Run local work that takes time, such as reading a file, outside the event loop."""
         done: T = yield Work(work)
         return done
 
 
-class Blocking(Speaker):
+class Blocking(Caller):
     """A caller whose methods wait for the answer."""
 
     def __init__(self, sender: Sender) -> None:
@@ -70,7 +70,7 @@ class Blocking(Speaker):
         self._rules = sender.rules
 
 
-class Awaiting(Speaker):
+class Awaiting(Caller):
     """A caller whose methods are coroutines."""
 
     def __init__(self, sender: AsyncSender) -> None:
@@ -78,7 +78,7 @@ class Awaiting(Speaker):
         self._rules = sender.rules
 
 
-class Place(Speaker):
+class Place(Caller):
     """The target of a handle's methods: an orchestrator and a narrowing."""
 
     name: str
@@ -115,76 +115,71 @@ def _named(names: Sequence[str] | None) -> Sequence[str] | None:
     return ("",) if names is not None and not names else names
 
 
-class Word(Generic[P, T]):
+class Method(Generic[P, T]):
     """A method that is described by the call it makes, or by a sequence of calls."""
 
-    def __init__(self, describe: Callable[Concatenate[Any, P], Call[T] | Course[T]]) -> None:
+    def __init__(self, describe: Callable[Concatenate[Any, P], Call[T] | Steps[T]]) -> None:
         self._describe = describe
         self.__doc__ = describe.__doc__
         self.__wrapped__ = describe
 
     @overload
-    def __get__(self, speaker: None, owner: type) -> Self: ...
+    def __get__(self, caller: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, speaker: Blocking, owner: type) -> Callable[P, T]: ...
+    def __get__(self, caller: Blocking, owner: type) -> Callable[P, T]: ...
     @overload
-    def __get__(self, speaker: Awaiting, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    def __get__(self, speaker: Any, owner: type) -> Any:
-        if speaker is None:
+    def __get__(self, caller: Awaiting, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, caller: Any, owner: type) -> Any:
+        if caller is None:
             return self
         describe = self._describe
-        if isinstance(speaker, Blocking):
+        if isinstance(caller, Blocking):
 
             @wraps(describe)
-            def said(*args: P.args, **kwargs: P.kwargs) -> T:
-                return speaker._sender.run(_course(describe(speaker, *args, **kwargs), speaker))
+            def blocking(*args: P.args, **kwargs: P.kwargs) -> T:
+                return caller._sender.run(_steps(describe(caller, *args, **kwargs), caller))
 
-            return said
+            return blocking
 
         @wraps(describe)
         async def awaited(*args: P.args, **kwargs: P.kwargs) -> T:
-            answer: T = await speaker._sender.run(
-                _course(describe(speaker, *args, **kwargs), speaker)
-            )
+            answer: T = await caller._sender.run(_steps(describe(caller, *args, **kwargs), caller))
             return answer
 
         return awaited
 
 
-def word(describe: Callable[Concatenate[Any, P], Call[T]]) -> Word[P, T]:
-    """Make a method from a function that returns one call."""
-    return Word(describe)
-
-
-def course(describe: Callable[Concatenate[Any, P], Generator[Any, Any, T]]) -> Word[P, T]:
-    """Make a method from a generator of several calls."""
-    return Word(describe)
+def method(
+    describe: Callable[Concatenate[Any, P], Call[T] | Generator[Any, Any, T]],
+) -> Method[P, T]:
+    """Make a method from a function that returns one call, or from a generator of several."""
+    return Method(describe)
 
 
 def like(
-    method: Callable[Concatenate[Any, P], T],
-) -> Callable[[Callable[..., Call[T] | Course[T]]], Word[P, T]]:
+    library: Callable[Concatenate[Any, P], T],
+) -> Callable[[Callable[..., Call[T] | Steps[T]]], Method[P, T]]:
     """Make a method with the signature and the docstring of the library's."""
 
-    def make(describe: Callable[..., Call[T] | Course[T]]) -> Word[P, T]:
-        return Word(wraps(method)(describe))
+    def make(describe: Callable[..., Call[T] | Steps[T]]) -> Method[P, T]:
+        return Method(wraps(library)(describe))
 
     return make
 
 
-def _course(described: Call[T] | Course[T], speaker: Speaker) -> Course[T]:
-    return speaker._ask(described) if isinstance(described, Call) else described
+def _steps(described: Call[T] | Steps[T], caller: Caller) -> Steps[T]:
+    return caller._ask(described) if isinstance(described, Call) else described
 
 
-def remote(method: Callable[Concatenate[Any, P], T]) -> Word[P, T]:
+def remote(library: Callable[Concatenate[Any, P], T]) -> Method[P, T]:
     """Return the method of the client that asks a server for an operation.
 
     It has the parameters, the result, the errors and the docstring of the library's method.
     """
-    declared = operation_of(method)
+    declared = operation_of(library)
     read = cache(lambda: _reader(declared))
 
-    @wraps(method)
+    @wraps(library)
     def describe(place: Place, *args: Any, **kwargs: Any) -> Call[T]:
         bound = declared.signature.bind(place, *args, **kwargs)
         bound.apply_defaults()
@@ -219,7 +214,7 @@ def remote(method: Callable[Concatenate[Any, P], T]) -> Word[P, T]:
             accepts=None if declared.sent is None else JSON,
         )
 
-    return Word(describe)  # type: ignore[arg-type]  # its parameters are the method's
+    return Method(describe)  # type: ignore[arg-type]  # its parameters are the method's
 
 
 def _sent(each: Parameter, value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar, Unpack
 
 from memgraph.audit.findings import Code, Finding, VerifyReport
 from memgraph.client.calls import Call, Read, Repeat, nothing, part_of, segment, value_of
-from memgraph.client.exchange import Course, error_of
+from memgraph.client.exchange import Steps, error_of
 from memgraph.client.files import (
     BackedUp,
     Exported,
@@ -26,11 +26,10 @@ from memgraph.client.operations import (
     Blocking,
     Place,
     Sender,
-    course,
     like,
+    method,
     plain,
     remote,
-    word,
 )
 from memgraph.clock import iso, parse_time
 from memgraph.context.assembling import ConfirmationCallback, confirmed
@@ -85,7 +84,7 @@ MAX_BYTES: Final = 2_000_000
 Item = MemoryInput | Mapping[str, Any]
 
 
-class OrchestratorWords(Place):
+class OrchestratorMethods(Place):
     """All remote methods of an orchestrator."""
 
     remember = remote(WritingHandle.remember)
@@ -155,11 +154,11 @@ class OrchestratorWords(Place):
     job_plans = remote(JobsHandle.job_plans)
 
     @like(WritingHandle.remember_many)
-    def remember_many(self, items: Iterable[Item]) -> Course[list[Outcome]]:
+    def remember_many(self, items: Iterable[Item]) -> Steps[list[Outcome]]:
         return _store_all(self, "/memories/batch", MemoryInput, items)
 
     @like(WritingHandle.save_episodes)
-    def save_episodes(self, batch: Iterable[Item]) -> Course[list[Outcome]]:
+    def save_episodes(self, batch: Iterable[Item]) -> Steps[list[Outcome]]:
         return _store_all(self, "/episodes/batch", EpisodeInput, batch)
 
     @like(ContextHandle.promote)
@@ -170,7 +169,7 @@ class OrchestratorWords(Place):
         scope_id: str | None = None,
         confirmation_callback: ConfirmationCallback | None = None,
         reason: str = "",
-    ) -> Course[str | None]:
+    ) -> Steps[str | None]:
         # The person is asked on this side, in a thread where the handle is asynchronous.
         path = f"/memories/{segment(memory_id)}"
         fields = {"to": str(to), "scope_id": scope_id, "reason": reason}
@@ -184,7 +183,7 @@ class OrchestratorWords(Place):
         answer = yield from self._aside(lambda: confirmed(confirmation_callback, question))
         return (yield from self._promoted(path, {**fields, "confirmed": answer}))
 
-    def _promoted(self, path: str, fields: Mapping[str, Any]) -> Course[str | None]:
+    def _promoted(self, path: str, fields: Mapping[str, Any]) -> Steps[str | None]:
         call = self._write(f"{path}/promote", fields, value_of(PromotedId))
         answer = yield from self._ask(call)
         return answer.memory_id
@@ -223,7 +222,7 @@ class OrchestratorWords(Place):
         call = self._write("/erase", plain(fields), value_of(ErasureReport))
         return replace(call, slow=True)
 
-    @word
+    @method
     def stats(self) -> Call[dict[str, Any]]:
         """Return counts over everything stored, sizes on disk, and the state of the embeddings.
 
@@ -234,7 +233,7 @@ class OrchestratorWords(Place):
         """
         return self._get("/status", part_of(Status, _stored))
 
-    @word
+    @method
     def run(
         self, job: JobName | str, *, session_id: str | None = None, now: Moment | None = None
     ) -> Call[JobRun]:
@@ -249,12 +248,12 @@ class OrchestratorWords(Place):
         """
         return self._run(job, _last, session_id=session_id, now=_time(now))
 
-    @word
+    @method
     def maintain(self, *, now: Moment | None = None) -> Call[Sequence[JobRun]]:
         """Run consolidation, decay and reflection in turn; stop at one that fails."""
         return self._run("consolidate", _runs, now=_time(now))
 
-    @word
+    @method
     def consolidate(
         self, session_id: str | None = None, *, dry_run: bool = False
     ) -> Call[Sequence[SessionReport]]:
@@ -282,10 +281,10 @@ class OrchestratorWords(Place):
         del progress  # it stays on this side
         return replace(self._look("/verify", {}, _verified), slow=True)
 
-    @course
+    @method
     def export(
         self, target: str | Path, *, force: bool = False, with_vectors: bool = False
-    ) -> Course[Exported]:
+    ) -> Steps[Exported]:
         """Write all data of the orchestrator to a file, atomically.
 
         Requires a key with all permissions from which nothing is hidden; the handle's narrowing is
@@ -313,8 +312,8 @@ class OrchestratorWords(Place):
             yield from self._ask(call)
             return (yield from self._aside(lambda: exported(durable(file), self.name, path)))
 
-    @course
-    def backup(self, target: str | Path, *, force: bool = False) -> Course[BackedUp]:
+    @method
+    def backup(self, target: str | Path, *, force: bool = False) -> Steps[BackedUp]:
         """Write a checked copy of the database into one file; permissions as for ``export``.
 
         Args:
@@ -332,7 +331,7 @@ class OrchestratorWords(Place):
             yield from self._ask(call)
             return (yield from self._aside(lambda: backed_up(durable(file), self.name, path)))
 
-    @word
+    @method
     def upload(self, name: str, content: bytes) -> Call[Uploaded]:
         """Send a file; it is turned into memories in the background, within the key's bounds.
 
@@ -354,7 +353,7 @@ class OrchestratorWords(Place):
         return f"<memgraph {type(self).__name__} {self.name}>"
 
 
-class RemoteOrchestrator(OrchestratorWords, Blocking):
+class RemoteOrchestrator(OrchestratorMethods, Blocking):
     """The memory of one orchestrator, on a server. Made by ``Client.orchestrator``.
 
     Attributes:
@@ -367,7 +366,7 @@ class RemoteOrchestrator(OrchestratorWords, Blocking):
         self._set_place(name, narrowing)
 
 
-class AsyncRemoteOrchestrator(OrchestratorWords, Awaiting):
+class AsyncRemoteOrchestrator(OrchestratorMethods, Awaiting):
     """The same, asynchronous. Made by ``AsyncClient.orchestrator``."""
 
     def __init__(self, sender: AsyncSender, name: str, narrowing: Narrowing) -> None:
@@ -422,7 +421,7 @@ def _verified(answer: bytes) -> VerifyReport:
 
 def _store_all(
     place: Place, path: str, kind: type[MemoryInput], items: Iterable[Item]
-) -> Course[list[Outcome]]:
+) -> Steps[list[Outcome]]:
     """Store items batch by batch; an invalid one is rejected by itself, and not sent."""
     outcomes: list[Outcome] = []
     for batch in batches(_checked(kind, each) for each in items):

@@ -16,12 +16,12 @@ from anyio.to_thread import run_sync
 from memgraph.client.exchange import (
     PROBLEM,
     Answer,
-    Course,
     NoAnswer,
     Pause,
     Rules,
     Send,
     Step,
+    Steps,
     Work,
     media_type,
 )
@@ -113,17 +113,17 @@ class BlockingSender:
         self.pause: Callable[[float], None] = time.sleep
         self._http = httpx.Client(**server.options(key), transport=transport)
 
-    def run(self, course: Course[T]) -> T:
+    def run(self, steps: Steps[T]) -> T:
         """Return the result of a request sequence."""
         came: Any = None
         try:
             while True:
-                came = self._do(course.send(came))
+                came = self._do(steps.send(came))
         except StopIteration as end:
             answer: T = end.value
             return answer
         finally:
-            course.close()
+            steps.close()
 
     def close(self) -> None:
         self._http.close()
@@ -162,17 +162,17 @@ class AwaitedSender:
         self.pause: Callable[[float], Coroutine[Any, Any, None]] = anyio.sleep
         self._http = httpx.AsyncClient(**server.options(key), transport=transport)
 
-    async def run(self, course: Course[T]) -> T:
+    async def run(self, steps: Steps[T]) -> T:
         """Return the result of a request sequence."""
         came: Any = None
         try:
             while True:
-                came = await self._do(course.send(came))
+                came = await self._do(steps.send(came))
         except StopIteration as end:
             answer: T = end.value
             return answer
         finally:
-            course.close()
+            steps.close()
 
     async def close(self) -> None:
         await self._http.aclose()

@@ -1,4 +1,4 @@
-"""The library and both clients: the same words, values and errors."""
+"""The library and both clients: the same methods, values and errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from serving_worlds import Served
 from memgraph import Orchestrator
 from memgraph.audit.findings import VerifyReport
 from memgraph.client import Client, RemoteOrchestrator
-from memgraph.client.operations import Word
+from memgraph.client.operations import Method
 from memgraph.clock import parse_time
 from memgraph.errors import (
     AccessDenied,
@@ -362,25 +362,25 @@ def test_a_view_of_no_project_is_not_that_of_all(served: Served, name: str) -> N
             client.orchestrator(name, project_ids=()).remember("Elsewhere.", **web)
 
 
-def test_the_words_are_the_librarys_with_its_names_for_arguments() -> None:
-    words = {
-        name: word
+def test_the_methods_are_the_librarys_with_its_names_for_arguments() -> None:
+    methods = {
+        name: each
         for kind in RemoteOrchestrator.__mro__
-        for name, word in vars(kind).items()
-        if isinstance(word, Word)
+        for name, each in vars(kind).items()
+        if isinstance(each, Method)
     }
-    assert len(words) > 40
-    own = {name for name in words if not hasattr(Orchestrator, name)}
+    assert len(methods) > 40
+    own = {name for name in methods if not hasattr(Orchestrator, name)}
     assert own == {"upload"}
-    for name in words.keys() - own:
+    for name in methods.keys() - own:
         library = inspect.signature(getattr(Orchestrator, name)).parameters
-        remote = inspect.signature(words[name].__wrapped__).parameters
+        remote = inspect.signature(methods[name].__wrapped__).parameters
         assert list(remote) == [each for each in library if each in remote], name
         for each, parameter in remote.items():
             assert parameter.default == library[each].default, (name, each)
         left_out = library.keys() - remote.keys()
         assert left_out <= {"progress", "stop", "extractor", "budget", "accept_findings"}, name
-        assert words[name].__doc__, name
+        assert methods[name].__doc__, name
 
 
 def test_a_file_is_sent_once_and_looked_after(served: Served, name: str, secret: str) -> None:
