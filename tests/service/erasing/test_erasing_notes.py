@@ -96,6 +96,7 @@ WRITTEN = {
     "retract_source": "reason",
     "restore_source": "reason",
     "recall": "query",
+    "recall_shown": "query",
     "get_context": "prompt",
     "relevant": "prompt",
 }
@@ -236,4 +237,5 @@ def written(orc: Orchestrator, say: Callable[[str], str]) -> None:
     orc.recall(f"{say('a query that finds')} in a memory stands")
     orc.get_context(f"{say('a prompt that finds')} in a memory stands")
     orc.relevant(f"{say('another prompt')} in a memory stands")
+    orc.recall_shown(lambda bundle: len(bundle.items), say("a question of an agent"))
     orc.bulletin()
