@@ -5,13 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from typing import Any
 
 from memgraph.model.context import ContextRequest
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
 from memgraph.model.turns import StepContext, TurnContext, TurnWarning
-from memgraph.model.values import validated
+from memgraph.model.values import Moment, validated
 from memgraph.service.turns.base import Host
 from memgraph.service.turns.capturing import Place, once, place_of, refused, unfit
 from memgraph.service.turns.diagnosing import Diagnosing
@@ -79,7 +78,7 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
         orchestrator: str | None = None,
         from_agent: bool = False,
         sensitivity: Sensitivity = Sensitivity.INTERNAL,
-        event_time: Any = None,
+        event_time: Moment | None = None,
         request: ContextRequest | None = None,
         deadline_ms: int | None = None,
     ) -> TurnContext:
