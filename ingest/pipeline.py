@@ -236,7 +236,7 @@ class IngestPipeline:
     def _run(self) -> IngestReport:
         settings = self._store.settings.memory.ingest
         if not settings.enabled:
-            raise MemoryDisabled("ingestion is switched off: memory.ingest.enabled = false")
+            raise MemoryDisabled("ingestion is disabled: memory.ingest.enabled = false")
         for own in (CLAIMS, *sorted(OWN_FOLDERS)):
             with suppress(Vanished), open_directory(os.fspath(self.zone / own)):
                 pass  # it is no link: what is moved there lies there

@@ -84,7 +84,7 @@ def preview(
         IngestRejected: the drop zone is a link.
     """
     if not store.settings.memory.ingest.enabled:
-        raise MemoryDisabled("ingestion is switched off: memory.ingest.enabled = false")
+        raise MemoryDisabled("ingestion is disabled: memory.ingest.enabled = false")
     looked = _Preview(store, retry=retry)
     passed_over: list[Chosen] = []
     found: list[FilePreview] = []

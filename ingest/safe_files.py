@@ -165,7 +165,7 @@ def _check_shape(status: os.stat_result, max_bytes: int) -> None:
         raise Vanished
     if status.st_nlink > 1:
         raise refuse(
-            Reason.HARD_LINK, "the file has a second name elsewhere", links=status.st_nlink
+            Reason.HARD_LINK, "the file has another hard link elsewhere", links=status.st_nlink
         )
     if status.st_size > max_bytes:
         raise refuse(

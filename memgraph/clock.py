@@ -56,7 +56,7 @@ def parse_time(text: str | int | datetime) -> int:
         InvalidInput: not a time, or outside the years 0001 to 9999.
     """
     if isinstance(text, bool):
-        raise InvalidInput("a time is ISO 8601 text or milliseconds, not a truth value")
+        raise InvalidInput("a time must be ISO 8601 text or milliseconds, not a boolean")
     if isinstance(text, int):
         ms = text
     else:
@@ -69,5 +69,5 @@ def parse_time(text: str | int | datetime) -> int:
         delta = moment - datetime(1970, 1, 1, tzinfo=UTC)
         ms = (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
     if not MIN_MS <= ms <= MAX_MS:
-        raise InvalidInput("a time lies between the years 0001 and 9999", value=ms)
+        raise InvalidInput("a time must be between the years 0001 and 9999", value=ms)
     return ms

@@ -84,11 +84,11 @@ def runtime_root(
         return user_data_path("memgraph", appauthor=False)
     text = os.fspath(chosen)
     if not text or "\0" in text:
-        raise InvalidInput("the runtime root is a path, not an empty text")
+        raise InvalidInput("the runtime root must be a path, not an empty text")
     try:
         return Path(text).expanduser().absolute()
     except RuntimeError as error:
-        raise InvalidInput("the runtime root names a home that does not exist") from error
+        raise InvalidInput("the runtime root is in a home folder that does not exist") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ def canonical_source(
     inside = any(real.is_relative_to(_real(root)) for root in allowed_roots)
     if not inside or real.is_relative_to(_real(own.root)) or _of_an_orchestrator(real):
         raise AccessDenied(
-            "this source lies outside of the folders that may be read", field=SOURCE_FIELD
+            "this source is outside the folders that may be read", field=SOURCE_FIELD
         )
     return real
 
@@ -250,7 +250,7 @@ def naming_full_disk(folder: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _FULL:
             raise
-        raise DatabaseFull("the disk is full; nothing is half done", path=str(folder)) from error
+        raise DatabaseFull("the disk is full; nothing was changed", path=str(folder)) from error
     except StorageError as error:
         told = error.details
         failed = str(told.get("sqlite", "")).startswith("SQLITE_IOERR") and _free(folder) < _ROOM
@@ -272,7 +272,7 @@ def take_free_name(draft: Path, target: Path) -> None:
     Raises:
         Conflict: the file exists.
     """
-    taken = Conflict(f"there is a file already: {target}", path=str(target))
+    taken = Conflict(f"the file already exists: {target}", path=str(target))
     try:
         # A link cannot replace what another process put there meanwhile, a rename would.
         target.hardlink_to(draft)
@@ -288,7 +288,7 @@ def take_free_name(draft: Path, target: Path) -> None:
 def _real(path: str | os.PathLike[str]) -> Path:
     text = os.fspath(path)
     if not Path(text).is_absolute():
-        raise AccessDenied("a source is named by its absolute path", field=SOURCE_FIELD)
+        raise AccessDenied("name a source by its absolute path", field=SOURCE_FIELD)
     try:
         # strict=False: a missing file gets the same answer as an existing one outside.
         return Path(os.path.realpath(text))

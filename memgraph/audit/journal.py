@@ -45,13 +45,15 @@ def read_key(chosen: str, root: Path) -> bytes | None:
         return None
     path = Path(chosen).expanduser()
     if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-        raise InvalidConfig(f"{path} lies in the root whose journals it is to seal", path=str(path))
+        raise InvalidConfig(
+            f"{path} must not lie in the root whose journals it seals", path=str(path)
+        )
     try:
         key = own_bytes(path).strip()
     except OSError as error:
         raise InvalidConfig(f"{path} cannot be read as a key", path=str(path)) from error
     if len(key) < LEAST_KEY:
-        raise InvalidConfig(f"{path} holds less than {LEAST_KEY} bytes", path=str(path))
+        raise InvalidConfig(f"{path} must hold at least {LEAST_KEY} bytes", path=str(path))
     return key
 
 

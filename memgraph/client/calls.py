@@ -78,7 +78,7 @@ def segment(text: str, *, field: str = "id") -> str:
         NotFound: an impossible name: it is empty, no text, or contains a slash.
     """
     if not isinstance(text, str) or not text or "/" in text or not _storable(text):
-        raise NotFound(f"nothing has this {field}", field=field)
+        raise NotFound(f"no record has this {field}", field=field)
     # A dot by itself would be taken for a step in the path.
     return quote(text, safe="").replace(".", "%2E")
 
@@ -88,7 +88,7 @@ def orchestrator_path(name: str) -> str:
     try:
         return f"/v1/orchestrators/{segment(name, field='orchestrator')}"
     except NotFound:
-        raise OrchestratorMissing("no orchestrator can be called so") from None
+        raise OrchestratorMissing("this is not a valid name of an orchestrator") from None
 
 
 def body(fields: Mapping[str, Any] | Value) -> bytes:
@@ -102,7 +102,7 @@ def body(fields: Mapping[str, Any] | Value) -> bytes:
     try:
         return json.dumps(fields, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except (TypeError, ValueError, RecursionError):
-        raise InvalidInput("a field holds what is not plain JSON, or a lone surrogate") from None
+        raise InvalidInput("a field is not plain JSON, or a lone surrogate") from None
 
 
 def value_of(kind: type[ValueT]) -> Read[ValueT]:

@@ -54,7 +54,7 @@ class Rules:
 
     def __post_init__(self) -> None:
         if not isinstance(self.retries, int) or self.retries < 0:
-            raise InvalidInput("retries is a whole number, 0 or more", field="retries")
+            raise InvalidInput("retries must be a whole number, 0 or more", field="retries")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def whole(target: Path, *, force: bool) -> Iterator[BufferedRandom]:
     if target.is_dir():
         raise InvalidInput(f"{target} is a folder; name a file")
     if os.path.lexists(target) and not force:
-        raise Conflict(f"there is a file already: {target}", path=str(target))
+        raise Conflict(f"the file already exists: {target}", path=str(target))
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     draft = Path(name)
     try:
@@ -102,7 +102,7 @@ def exported(file: BufferedRandom, name: str, path: Path) -> Exported:
         kind, last = _kind(line), line
         counts[kind] = counts.get(kind, 0) + 1
     if kind != "end" or json.loads(last).get("sha256") != records.hexdigest():
-        raise RemoteAnswerInvalid("what came is not a whole export", orchestrator=name)
+        raise RemoteAnswerInvalid("the received export is incomplete", orchestrator=name)
     for frame in ("header", "end"):
         counts.pop(frame, None)
     return Exported(name, path, counts, digest.hexdigest())
@@ -112,7 +112,7 @@ def backed_up(file: BufferedRandom, name: str, path: Path) -> BackedUp:
     """Check a backup. Raises RemoteAnswerInvalid: it is no database."""
     file.seek(0)
     if file.read(len(_SQLITE)) != _SQLITE:
-        raise RemoteAnswerInvalid("what came is not a database", orchestrator=name)
+        raise RemoteAnswerInvalid("the response is not a database", orchestrator=name)
     file.seek(0)
     digest = hashlib.file_digest(file, "sha256")
     return BackedUp(name, path, file.tell(), digest.hexdigest())
@@ -126,5 +126,5 @@ def _kind(line: bytes) -> str:
         found = None
     kind = found.get("record") if isinstance(found, dict) else None
     if not isinstance(kind, str):
-        raise RemoteAnswerInvalid("what came is not an export")
+        raise RemoteAnswerInvalid("the response is not an export")
     return kind

@@ -247,5 +247,5 @@ def plain(fields: Mapping[str, Any]) -> dict[str, Any]:
     try:
         found: dict[str, Any] = to_jsonable_python(given)
     except (PydanticSerializationError, ValueError, RecursionError):
-        raise InvalidInput("a field holds what is not plain JSON") from None
+        raise InvalidInput("a field is not plain JSON") from None
     return found

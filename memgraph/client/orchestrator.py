@@ -344,7 +344,7 @@ class OrchestratorMethods(Place):
             RequestTooLarge: it exceeds the limit of ``memory.ingest``.
         """
         if not isinstance(content, bytes):
-            raise InvalidInput("the content of a file is bytes", field="content")
+            raise InvalidInput("the content of a file must be bytes", field="content")
         call = self._look(f"/ingest/files/{segment(name, field='name')}", {}, value_of(Uploaded))
         # Named by its content: a second one is the first.
         return replace(call, method="PUT", body=content, content_type=BYTES, repeat=Repeat.SAFE)
@@ -412,7 +412,9 @@ def _verified(answer: bytes) -> VerifyReport:
             for each in told.findings
         ]
     except ValueError:
-        raise RemoteAnswerInvalid("the server found what this client cannot name") from None
+        raise RemoteAnswerInvalid(
+            "the server reported a finding that this client does not know"
+        ) from None
     return VerifyReport(findings, Counter(told.totals), told.checked, told.last_at)
 
 
@@ -430,7 +432,9 @@ def _store_all(
         if sent:
             stored = yield from place._ask(place._write(path, {"items": sent}, _OUTCOMES))
         if len(stored) != len(sent):
-            raise RemoteAnswerInvalid("the server told of another number of items than it got")
+            raise RemoteAnswerInvalid(
+                "the server reported a different number of items than it received"
+            )
         waiting = iter(stored)
         outcomes += [each if isinstance(each, Outcome) else next(waiting) for each in batch]
     return outcomes

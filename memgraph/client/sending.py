@@ -81,17 +81,17 @@ def server_of(
     if parsed.query or parsed.fragment or not 0 < (parsed.port or 1) < 65_536:
         raise InvalidInput(_ADDRESS, field="url")
     if key is not None and not _is_word(key):
-        raise InvalidInput("a key is one word of printable ASCII", field="key")
+        raise InvalidInput("a key must be one word of printable ASCII", field="key")
     elsewhere = parsed.scheme == "http" and parsed.host not in LOOPBACK
     if key is not None and elsewhere and not plain_http:
         raise InvalidInput(
-            "a key is not sent to another machine unencrypted: use https, or plain_http",
+            "a key must not be sent to another machine unencrypted: use https, or plain_http",
             field="url",
             option="plain_http",
         )
     if not 0 < timeout_s <= MAX_TIMEOUT_S:
         raise InvalidInput(
-            f"timeout_s is above 0 and at most {MAX_TIMEOUT_S:,.0f}", field="timeout_s"
+            f"timeout_s must be above 0 and at most {MAX_TIMEOUT_S:,.0f}", field="timeout_s"
         )
     return Server(parsed, timeout_s, verify)
 

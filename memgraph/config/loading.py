@@ -179,7 +179,7 @@ def _refuse_global_only(layer: Mapping[str, _Given]) -> None:
     for name, given in layer.items():
         if keys()[name].global_only:
             raise InvalidConfig(
-                f"{name} in {given.origin} holds for the whole process: set it globally",
+                f"{name} in {given.origin} applies to the whole process: set it globally",
                 key=name,
                 origin=given.origin,
             )

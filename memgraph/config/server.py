@@ -34,7 +34,7 @@ _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+?)\.?(?::[0-9]{0,5})?"
 def _networks(texts: tuple[str, ...]) -> tuple[str, ...]:
     for each in texts:
         if ip_network(each).prefixlen == 0:
-            raise ValueError(f"{each} is everybody: name the proxies alone")
+            raise ValueError(f"{each} matches every address: list only the proxies")
     return texts
 
 

@@ -385,12 +385,13 @@ def confirmed(callback: ConfirmationCallback | None, question: str) -> bool:
         ConfirmationMissing: nobody can be asked, the callback failed, or its answer is neither.
     """
     if callback is None:
-        raise ConfirmationMissing("it takes a person's consent: give a confirmation_callback")
+        raise ConfirmationMissing("a person must consent: pass a confirmation_callback")
     try:
         answer = callback(question)
     except Exception as error:
         raise ConfirmationMissing(
-            "nobody could be asked: the confirmation_callback failed", error=type(error).__name__
+            "consent could not be asked for: the confirmation_callback failed",
+            error=type(error).__name__,
         ) from error
     if answer is not True and answer is not False:
         raise ConfirmationMissing(

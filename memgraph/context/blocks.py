@@ -56,7 +56,7 @@ def render(
     if format not in tuple(BlockFormat):
         raise InvalidInput(f"a format is one of: {', '.join(BlockFormat)}", field="format")
     if not _MARK.fullmatch(mark):
-        raise InvalidInput(f"a mark is {MARK_DIGITS} hexadecimal digits", field="mark")
+        raise InvalidInput(f"a mark must be {MARK_DIGITS} hexadecimal digits", field="mark")
     if not lines and insight is None:
         return ""
     last = () if insight is None else (insight,)

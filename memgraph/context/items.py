@@ -153,11 +153,11 @@ def checked(item: ContextItem) -> ContextItem:
             store's item, which belongs to no tier, or see ``memory_input_of``.
     """
     if not isinstance(item, ContextItem):
-        raise InvalidInput("a backend takes a ContextItem", field="item")
+        raise InvalidInput("a backend takes ContextItems only", field="item")
     if _is_deep(item.payload, MAX_DEPTH):
         raise InvalidInput(f"payload: nested over {MAX_DEPTH} deep", field="payload")
     if is_item(item.context_item_id, item.tags):
-        raise InvalidInput("this is what a key-value store's items are called", field="tags")
+        raise InvalidInput("this name is reserved for items of a key-value store", field="tags")
     copy = validated(ContextItem, item.model_dump(warnings=False))
     memory_input_of(copy, Tier.GLOBAL, None)
     return copy

@@ -57,4 +57,4 @@ def _json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput("an output is a text or plain JSON", field="output") from error
+        raise InvalidInput("an output must be text or plain JSON", field="output") from error

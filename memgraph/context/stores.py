@@ -79,7 +79,7 @@ class Store:
     def _statement(text: str) -> str:
         """Return the text. Raises InvalidInput: it is empty."""
         if not isinstance(text, str) or not text.strip():
-            raise InvalidInput("a text that says something is needed", field="text")
+            raise InvalidInput("a non-blank text is needed", field="text")
         return text
 
     def _all(self, filters: Mapping[str, Any]) -> list[ContextItem]:
@@ -290,7 +290,7 @@ class GlobalMemoryStore(Store):
         if require_confirmation and not self._consent(question):
             return None
         if self.backend.get(context_item_id) != old:
-            raise Conflict("it was changed meanwhile", context_item_id=context_item_id)
+            raise Conflict("it was changed in the meantime", context_item_id=context_item_id)
         self.backend.add(item)
         return item
 
@@ -356,11 +356,13 @@ def failure_fields(failure: FailureSignature) -> tuple[str, dict[str, Any]]:
     if isinstance(code, Enum):
         code = code.value
     if isinstance(code, bool) or not isinstance(code, str | int) or code == "":
-        raise InvalidInput("a failure has a code", field="failure.code")
+        raise InvalidInput("a failure needs a code", field="failure.code")
     try:
         plain: dict[str, Any] = to_jsonable_python(told, inf_nan_mode="strings")
     except (PydanticSerializationError, ValueError, RecursionError) as error:
-        raise InvalidInput("a failure holds what JSON cannot", field="failure") from error
+        raise InvalidInput(
+            "a failure contains a value that JSON cannot represent", field="failure"
+        ) from error
     return str(code), plain
 
 
@@ -372,7 +374,7 @@ def _fields(failure: FailureSignature) -> dict[str, Any]:
     if is_dataclass(failure) and not isinstance(failure, type):
         return asdict(failure)
     raise InvalidInput(
-        "a failure is a mapping, a pydantic model or a dataclass with a code", field="failure"
+        "a failure must be a mapping, a pydantic model or a dataclass with a code", field="failure"
     )
 
 
@@ -397,7 +399,7 @@ class ProjectMemoryStore(Store):
         ids: IdSource | None = None,
     ) -> None:
         if max_items < 1:
-            raise InvalidInput("max_items is 1 or more", field="max_items")
+            raise InvalidInput("max_items must be 1 or more", field="max_items")
         super().__init__(backend, clock=clock, ids=ids)
         self.project_id = project_id
         self.max_items = max_items
@@ -470,5 +472,5 @@ class ProjectMemoryStore(Store):
 
 def _tags(tags: Iterable[str]) -> list[str]:
     if isinstance(tags, str):
-        raise InvalidInput("tags is a list of texts", field="tags")
+        raise InvalidInput("tags must be a list of texts", field="tags")
     return list(tags)

@@ -67,11 +67,14 @@ def list_contradictions(
         StorageError: the database cannot be read.
     """
     if not 1 <= limit <= MAX_PAGE:
-        raise InvalidInput(f"limit lies between 1 and {MAX_PAGE}", field="limit", value=limit)
+        raise InvalidInput(f"limit must be between 1 and {MAX_PAGE}", field="limit", value=limit)
     if state not in ("open", "resolved"):
-        raise InvalidInput("a contradiction is open or resolved", field="state")
+        raise InvalidInput("state must be open or resolved", field="state")
     if dismissed is not None and state == "open":
-        raise InvalidInput("what is open was not dismissed yet", field="dismissed")
+        raise InvalidInput(
+            "an open contradiction is not dismissed: leave dismissed out, or ask for resolved ones",
+            field="dismissed",
+        )
     sought = _sought(text, memory_id, dismissed, oldest_first)
     view = View(viewer, as_of)
     with database.read() as snapshot:

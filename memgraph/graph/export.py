@@ -126,7 +126,7 @@ def export(graph: Subgraph, form: str) -> str:
     write = FORMATS.get(form)
     if write is None:
         known = ", ".join(FORMATS)
-        raise InvalidInput(f"no such format; there are: {known}", field="format")
+        raise InvalidInput(f"unknown format; use one of:  {known}", field="format")
     return write(graph)
 
 

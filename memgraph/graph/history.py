@@ -49,9 +49,9 @@ def diff(
         StorageError: the database cannot be read.
     """
     if not 1 <= limit <= MAX_LIMIT:
-        raise InvalidInput(f"limit lies between 1 and {MAX_LIMIT}", field="limit", value=limit)
+        raise InvalidInput(f"limit must be between 1 and {MAX_LIMIT}", field="limit", value=limit)
     if until < since:
-        raise InvalidInput("the second time lies before the first", field="until")
+        raise InvalidInput("the second time is before the first", field="until")
     with database.read() as snapshot:
         return _Comparing(snapshot, View(viewer), Interval(since, until), limit).made()
 

@@ -142,7 +142,7 @@ def grounds_of_run(
         if not hand_outs and not sources_rows.is_seen(snapshot, run, walk.view):
             name = workflow_run_id[:80]
             raise NotFound(
-                f"no run {name!r}: nothing was handed out to it, and nothing comes from it",
+                f"no run {name!r}: no receipt and no memory belongs to it",
                 workflow_run_id=name,
             )
         links = walk.from_(_given(hand_outs), Direction.OUT)
@@ -313,4 +313,4 @@ def _sorted(sources: Iterable[StoredSource]) -> tuple[StoredSource, ...]:
 
 def _require_range(max_nodes: int) -> None:
     if not isinstance(max_nodes, int) or not 1 <= max_nodes <= MOST_NODES:
-        raise InvalidInput(f"max_nodes lies between 1 and {MOST_NODES:,}", field="max_nodes")
+        raise InvalidInput(f"max_nodes must be between 1 and {MOST_NODES:,}", field="max_nodes")

@@ -82,7 +82,7 @@ def list_stale(
         StorageError: the database cannot be read.
     """
     if not 1 <= limit <= MAX_PAGE:
-        raise InvalidInput(f"limit lies between 1 and {MAX_PAGE}", field="limit", value=limit)
+        raise InvalidInput(f"limit must be between 1 and {MAX_PAGE}", field="limit", value=limit)
     place = None if after is None else _place(after)
     view = View(viewer, as_of)
     with database.read() as snapshot:
@@ -101,7 +101,7 @@ def list_stale(
 def _place(after: str) -> Place:
     told = _PLACE.fullmatch(after)
     if told is None:
-        raise InvalidInput("after is the next_after of a page", field="after")
+        raise InvalidInput("after must be the next_after of a page", field="after")
     return Place(int(told[1]), told[2], told[3])
 
 

@@ -129,7 +129,7 @@ def subgraph_in(
 
 def _require(name: str, value: int, most: int) -> None:
     if not 1 <= value <= most:
-        raise InvalidInput(f"{name} lies between 1 and {most}", field=name, value=value)
+        raise InvalidInput(f"{name} must be between 1 and {most}", field=name, value=value)
 
 
 def _strength(step: Step) -> tuple[float, int, str]:

@@ -47,7 +47,7 @@ class SessionPlace(Value):
         told, _, session_id = cursor.partition(".")
         # So many digits are beyond any time, and within what a database takes.
         if not (told.isascii() and told.isdigit() and len(told) <= 16 and session_id):
-            raise InvalidInput("this is no next_cursor of a page", field="cursor")
+            raise InvalidInput("this is not the next_cursor of a page", field="cursor")
         return cls.model_construct(session_id=session_id, last_seen_at=int(told))
 
 

@@ -60,7 +60,7 @@ def erasure_target(
     named = [(kind, value) for kind, value in given.items() if value is not None]
     if len(named) != 1:
         names = ", ".join(each.value for each in Erasable)
-        raise InvalidInput(f"an erasure names one thing by one of: {names}")
+        raise InvalidInput(f"name the target of an erasure by exactly one of: {names}")
     [(kind, value)] = named
     return validated(ErasureTarget, {"kind": kind, "value": value})
 

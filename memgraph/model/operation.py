@@ -166,7 +166,7 @@ class Operation:
         answer: what is sent for the result; None: the result.
         status: of a successful answer with a body.
         tagged: the answer has an ETag.
-        whole: what it is, if it takes a key from which nothing is hidden, such as ``an erasure``.
+        whole: what it is, if it needs a key that may see everything, such as ``an erasure``.
         slow: the server may work on it for minutes.
         served: False: its address is served by another operation, or by a route written by hand.
     """
@@ -340,7 +340,7 @@ def operation_of(function: Callable[..., Any]) -> Operation:
     """Return the declaration of a method. Raises InvalidInput: it is none."""
     found = getattr(function, _ATTRIBUTE, None)
     if not isinstance(found, Operation):
-        raise InvalidInput(f"{getattr(function, '__name__', function)!r} is no operation")
+        raise InvalidInput(f"{getattr(function, '__name__', function)!r} is not an operation")
     return found
 
 

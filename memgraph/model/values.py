@@ -252,7 +252,7 @@ class EdgeInput(Value):
     @model_validator(mode="after")
     def _not_itself(self) -> EdgeInput:
         if self.from_id == self.to_id:
-            raise ValueError("to_id: an edge joins two different memories")
+            raise ValueError("to_id: an edge must join two different memories")
         return self
 
 
@@ -292,7 +292,7 @@ class Memory(Value):
 
     @property
     def shown_status(self) -> ShownStatus:
-        """The status that people read; nothing but an erasure takes the text."""
+        """The status that people read; nothing but an erasure covers the text."""
         return ShownStatus(self.status) if self.content else ShownStatus.ERASED
 
 

@@ -46,18 +46,20 @@ def check_grants(principal: Principal, *, now_ms: int) -> None:
     for field in ("orchestrators", "project_ids", "session_ids"):
         names: tuple[str, ...] = getattr(principal, field)
         if ANY in names and len(names) > 1:
-            raise InvalidInput(f"{field}: {ANY} stands alone: it means all of them", field=field)
+            raise InvalidInput(
+                f"{field}: {ANY} must be the only entry: it means all of them", field=field
+            )
         if len(set(names)) < len(names):
-            raise InvalidInput(f"{field}: a name stands there twice", field=field)
+            raise InvalidInput(f"{field}: a name is given twice", field=field)
     if not principal.orchestrators:
-        raise InvalidInput("orchestrators: a key is for one at least", field="orchestrators")
+        raise InvalidInput("orchestrators: a key needs at least one", field="orchestrators")
     for name in principal.orchestrators:
         if name != ANY:
             check_orchestrator_name(name)
     if not principal.permissions:
-        raise InvalidInput("permissions: a key has one at least", field="permissions")
+        raise InvalidInput("permissions: a key needs at least one", field="permissions")
     if principal.expires_at is not None and principal.expires_at <= now_ms:
-        raise InvalidInput("expires_at: that time is over", field="expires_at")
+        raise InvalidInput("expires_at: the time is in the past", field="expires_at")
 
 
 def span_ms(text: str) -> int:
@@ -68,7 +70,7 @@ def span_ms(text: str) -> int:
     """
     found = _DURATION.fullmatch(text)
     if found is None:
-        raise InvalidInput("a span of time is a number and d, h or m, such as 90d")
+        raise InvalidInput("a duration is a number followed by d, h or m, such as 90d")
     return int(found[1]) * _UNITS_MS[found[2]]
 
 
@@ -85,7 +87,7 @@ def moment_ms(text: str, *, now_ms: int) -> int:
             raise InvalidInput(f"{error.message}; or a span from now: 90d, 12h, 30m") from error
     moment = now_ms + span_ms(text)
     if moment > MAX_MS:
-        raise InvalidInput("a time lies between the years 0001 and 9999")
+        raise InvalidInput("a time must be between the years 0001 and 9999")
     return moment
 
 
@@ -142,7 +144,7 @@ def _ids(granted: tuple[str, ...], asked: tuple[str, ...] | None) -> frozenset[s
 
 def _named(field: str, asked: tuple[str, ...] | None) -> tuple[str, ...] | None:
     if asked is not None and ANY in asked:
-        raise AccessDenied("a request names its projects and sessions one by one", field=field)
+        raise AccessDenied("a request must list its projects and sessions one by one", field=field)
     return asked
 
 

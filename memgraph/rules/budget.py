@@ -133,9 +133,9 @@ def divided(budget: int, weights: Mapping[Tier, float]) -> dict[Tier, int]:
         InvalidInput: a budget below 0, or a weight that is negative or not finite.
     """
     if budget < 0:
-        raise InvalidInput("a token budget is not negative", budget=budget)
+        raise InvalidInput("a token budget must not be negative", budget=budget)
     if any(not (math.isfinite(each) and each >= 0.0) for each in weights.values()):
-        raise InvalidInput("a share is a finite number, and not negative")
+        raise InvalidInput("a share must be a finite number, 0 or more")
     # Whole numbers in the same proportion: floats may add up to more than there is.
     ratios = {
         tier: float(weights[tier]).as_integer_ratio()

@@ -103,7 +103,7 @@ def parts_of(entry: Entry) -> list[Part]:
         InvalidInput: the record is no JSON, or nobody said the text.
     """
     if entry.text and entry.speaker is None:
-        raise InvalidInput("a text has a speaker", field="speaker")
+        raise InvalidInput("a text needs a speaker", field="speaker")
     exact = _cut(entry.text)
     if not entry.text or (not _UNSTORABLE.search(entry.text) and all(map(str.strip, exact))):
         kept = [entry.record]
@@ -151,7 +151,9 @@ def _json(value: Any) -> str:
         # Plain ASCII: what no column can hold (NUL, half a pair) is written with a backslash.
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput("an entry of a conversation is plain JSON", field="record") from error
+        raise InvalidInput(
+            "an entry of a conversation must be plain JSON", field="record"
+        ) from error
 
 
 def _chunks(text: str) -> list[str]:

@@ -117,7 +117,7 @@ def parse(filters: Mapping[str, Any]) -> tuple[Term, ...]:
             than 64 conditions; ``details["field"]`` names the field.
     """
     if not isinstance(filters, Mapping):
-        raise InvalidInput("filters is a mapping of fields to what is wanted", field="filters")
+        raise InvalidInput("filters must be a mapping of fields to wanted values", field="filters")
     terms: list[Term] = []
     for name, wanted in filters.items():
         field, path = _field(name)
@@ -136,7 +136,7 @@ def parse_order(order_by: str) -> Order:
     """
     if not isinstance(order_by, str) or order_by.removeprefix("-") not in ORDER_FIELDS:
         raise InvalidInput(
-            f"order_by is one of {', '.join(ORDER_FIELDS)}, a - before it turns it round",
+            f"order_by is one of {', '.join(ORDER_FIELDS)}; a leading - reverses the order",
             field="order_by",
         )
     return Order(order_by.removeprefix("-"), not order_by.startswith("-"))
@@ -145,7 +145,7 @@ def parse_order(order_by: str) -> Order:
 def parse_limit(limit: int) -> int:
     """Raises InvalidInput: not a whole number of 1 to 1,000,000."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
-        raise InvalidInput(f"limit is a whole number of 1 to {MAX_LIMIT:,}", field="limit")
+        raise InvalidInput(f"limit must be a whole number from 1 to {MAX_LIMIT:,}", field="limit")
     return limit
 
 

@@ -126,9 +126,9 @@ class ResolutionRecord:
                 supersedes_added=bool(stored["supersedes_added"]),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInput("this edge holds no readable resolution") from error
+            raise InvalidInput("the resolution of this edge cannot be read") from error
         if not 0.0 <= record.loser_prior_confidence <= 1.0:
-            raise InvalidInput("the resolution's confidence lies outside 0..1")
+            raise InvalidInput("the resolution's confidence must be between 0 and 1")
         return record
 
 
@@ -411,7 +411,7 @@ def excess(count: int, max_items: int) -> int:
         InvalidInput: ``max_items`` is below 1.
     """
     if max_items < 1:
-        raise InvalidInput("max_items is 1 or more", field="max_items")
+        raise InvalidInput("max_items must be 1 or more", field="max_items")
     too_many = count - max_items
     return max(too_many, count // SHARE) if too_many > 0 else 0
 

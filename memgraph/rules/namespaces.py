@@ -43,7 +43,7 @@ def checked(namespace: Sequence[str]) -> Namespace:
     for label in namespace:
         if not isinstance(label, str) or not label or "." in label:
             raise InvalidInput(
-                "a label of a namespace is text without dots, and not empty", field="namespace"
+                "a label of a namespace must be non-empty text without dots", field="namespace"
             )
     if len(namespace) > MAX_LABELS:
         raise InvalidInput(f"a namespace has at most {MAX_LABELS} labels", field="namespace")
@@ -126,7 +126,7 @@ def value_text(value: Mapping[str, Any]) -> str:
 def plain_text(value: Mapping[str, Any]) -> str:
     """A value as JSON. Raises InvalidInput: it would not come back as it is."""
     if not isinstance(value, Mapping):
-        raise InvalidInput("a value is a JSON object", field="value")
+        raise InvalidInput("a value must be a JSON object", field="value")
     _check(value, 0)
     try:
         text = json.dumps(dict(value), ensure_ascii=False, default=_as_dict)
@@ -162,14 +162,14 @@ def _check(value: Any, depth: int) -> None:
             raise InvalidInput("a number of a value is not finite", field="value")
         return
     if depth == MAX_DEPTH:
-        raise InvalidInput(f"a value is deeper than {MAX_DEPTH}", field="value")
+        raise InvalidInput(f"a value must not be nested deeper than {MAX_DEPTH}", field="value")
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            raise InvalidInput("a key of a value is no text", field="value")
+            raise InvalidInput("the keys of a value must be text", field="value")
         for each in value.values():
             _check(each, depth + 1)
     elif isinstance(value, list | tuple):
         for each in value:
             _check(each, depth + 1)
     else:
-        raise InvalidInput(f"a {type(value).__name__} is no JSON", field="value")
+        raise InvalidInput(f"a {type(value).__name__} is not JSON", field="value")

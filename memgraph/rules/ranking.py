@@ -104,11 +104,13 @@ def reciprocal_rank_fusion(
         InvalidInput: k below 1, or a weight that is negative or not finite.
     """
     if k < 1:
-        raise InvalidInput("k of the rank fusion is at least 1", k=k)
+        raise InvalidInput("k of the rank fusion must be at least 1", k=k)
     weights = weights or {}
     for name, weight in weights.items():
         if not (math.isfinite(weight) and weight >= 0):
-            raise InvalidInput(f"the weight of leg {name!r} is a finite number >= 0", leg=name)
+            raise InvalidInput(
+                f"the weight of leg {name!r} must be a finite number, 0 or more", leg=name
+            )
     ranks: dict[Id, dict[str, int]] = {}
     scores: dict[Id, float] = {}
     # By name, so that the terms of a sum are added in one order.

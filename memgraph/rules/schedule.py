@@ -128,7 +128,9 @@ def limits_of(given: Iterable[str]) -> dict[Measure, float]:
             raise InvalidInput(f"{name} has two limits", field="fail_on")
         rate = float(match["rate"] or 0.0) / (100.0 if match["percent"] else 1.0)
         if rate > 1.0:
-            raise InvalidInput(f"{name}: a rate lies between 0 and 1, or 0% and 100%", field=name)
+            raise InvalidInput(
+                f"{name}: a rate must be between 0 and 1, or 0% and 100%", field=name
+            )
         found[name] = rate
     others = found.pop(ALL, None)
     rest = {} if others is None else dict.fromkeys(Measure, others)

@@ -72,7 +72,7 @@ class Viewer:
         if self.agent_id is not None:
             _ids((self.agent_id,), "agent_id")
         if not self.shared and self.agent_id is None:
-            raise InvalidInput("a viewer who sees one agent's memories alone names the agent")
+            raise InvalidInput("a viewer limited to one agent's memories must name the agent")
 
     def scope_ids(self, scope: Scope) -> frozenset[str]:
         """The ids granted for a scope; empty for global, which needs none."""
@@ -91,7 +91,7 @@ def _ids(given: object, name: str) -> frozenset[str]:
     found: set[str] = set()
     for each in _collection(given, name):
         if not isinstance(each, str) or not each:
-            raise InvalidInput(f"an id of a viewer's {name} is a text, not empty", field=name)
+            raise InvalidInput(f"an id in a viewer's {name} must be non-empty text", field=name)
         found.add(each)
     return frozenset(found)
 

@@ -44,7 +44,7 @@ def _is_comparison(condition: Any) -> bool:
 
 def _check_all(conditions: Iterable[Any], depth: int) -> None:
     if depth > MAX_DEPTH:
-        raise InvalidInput(f"a filter is deeper than {MAX_DEPTH}", field="filter")
+        raise InvalidInput(f"a filter must not be nested deeper than {MAX_DEPTH}", field="filter")
     for each in conditions:
         _check_condition(each, depth)
 

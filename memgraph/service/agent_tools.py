@@ -291,7 +291,7 @@ def _read_call(call: Any) -> tuple[str, str, Any]:
     function = part(call, "function")
     call_id = part(call, "id")
     if function is None or not isinstance(call_id, str):
-        raise InvalidInput("a tool call has an id and a function", field="calls")
+        raise InvalidInput("a tool call needs an id and a function", field="calls")
     return call_id, part(function, "name") or "", part(function, "arguments")
 
 
@@ -335,7 +335,7 @@ def _as_text(given: str | Mapping[str, Any] | None) -> str:
     try:
         return json.dumps(dict(given), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput("arguments are no plain JSON") from error
+        raise InvalidInput("arguments are not plain JSON") from error
 
 
 def schema_of(kind: type[BaseModel]) -> dict[str, Any]:
@@ -392,7 +392,7 @@ def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) ->
     ]
     if scope is None:
         if len(narrow) > 1:
-            raise InvalidInput("several places are open: the host has to say which", field="scope")
+            raise InvalidInput("several scopes are open: the host has to choose one", field="scope")
         found, scope_id = narrow[0] if narrow else (Scope.GLOBAL, None)
         return Place(found, scope_id, viewer.agent_id)
     try:
@@ -400,10 +400,10 @@ def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) ->
     except ValueError:
         raise InvalidInput(f"a scope is one of {', '.join(Scope)}", field="scope") from None
     if (found is Scope.GLOBAL) != (scope_id is None):
-        raise InvalidInput("a project or session has an id, global has none", field="scope_id")
+        raise InvalidInput("a project or session needs an id; global has none", field="scope_id")
     seen = found in viewer.scopes if scope_id is None else (found, scope_id) in narrow
     if not seen:
-        raise AccessDenied("this place is not open to the handle", field="scope")
+        raise AccessDenied("this scope is not open to the handle", field="scope")
     return Place(found, scope_id, viewer.agent_id)
 
 
@@ -417,7 +417,7 @@ def require_no_wider(place: Place, repeated: Iterable[StandingText]) -> None:
         elsewhere = each.scope != Scope.GLOBAL and (each.scope, each.scope_id) != place[:2]
         if elsewhere or each.agent_id not in (None, place.agent_id):
             raise AccessDenied(
-                "it repeats what is kept elsewhere for fewer readers: say only what is new",
+                "it repeats a memory with fewer readers: state only what is new",
                 memory_id=each.memory_id,
             )
 
@@ -441,7 +441,7 @@ def require_correctable(snapshot: Snapshot, memory_id: str, view: View) -> Memor
     memory = _fact(snapshot, memory_id, view)
     if memory.type is MemoryType.IDENTITY or is_protected(_standing(snapshot, memory)):
         raise AccessDenied(
-            "a person told or confirmed it, and only a person corrects it; remember the new"
+            "a person stated or confirmed it, so only a person can correct it; remember the new"
             " statement instead",
             memory_id=memory_id,
         )
@@ -459,7 +459,7 @@ def require_replaceable(snapshot: Snapshot, new_id: str, old_id: str, view: View
     old = require_correctable(snapshot, old_id, view)
     new = _fact(snapshot, new_id, view)
     if new.status is not MemoryStatus.ACTIVE:
-        raise Conflict("what replaces a fact is in force itself", memory_id=new_id)
+        raise Conflict("a superseded or retracted memory cannot replace a fact", memory_id=new_id)
     same_place = (new.scope, new.scope_id) == (old.scope, old.scope_id)
     if (
         not (same_place or new.scope is Scope.GLOBAL)
@@ -467,7 +467,7 @@ def require_replaceable(snapshot: Snapshot, new_id: str, old_id: str, view: View
         or new.sensitivity.level > old.sensitivity.level
     ):
         raise AccessDenied(
-            "some who see what is replaced would not see what replaces it", memory_id=old_id
+            "some readers of the replaced memory could not see its replacement", memory_id=old_id
         )
 
 
@@ -485,7 +485,7 @@ def require_confirmable(snapshot: Snapshot, memory_id: str, view: View) -> None:
     speakers = echoes.speakers(snapshot, memory_id)
     if by_a_model or (speakers and all(is_agent(each) for each in speakers)):
         raise AccessDenied(
-            "only a model or an agent said it: only a person confirms it", memory_id=memory_id
+            "only a model or an agent stated it; a person must confirm it", memory_id=memory_id
         )
 
 

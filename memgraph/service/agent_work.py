@@ -143,7 +143,7 @@ def memory_consolidate(handle: Orchestrator) -> dict[str, Any]:
         Conflict: it ran within ``PAUSE_MS``, whoever requested it.
     """
     if handle.maintained_since(PAUSE_MS):
-        raise Conflict("it ran a short while ago")
+        raise Conflict("it ran a short time ago")
     runs = handle.maintain()
     return {
         "runs": [

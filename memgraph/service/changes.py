@@ -118,7 +118,7 @@ def restore(
     replaced = bool(edges.still_replaced(transaction, [memory_id]))
     if memory.status is MemoryStatus.SUPERSEDED and not replaced:
         if lost := [edge.edge_id for edge, _ in _lost(transaction, memory_id)]:
-            raise Conflict(f"it lost a contradiction: reopen {lost[0]}", edge_ids=lost)
+            raise Conflict(f"it lost a contradiction; reopen it first: {lost[0]}", edge_ids=lost)
         status = next_status(memory.status, Action.REACTIVATE)
     else:
         status = next_status(memory.status, Action.RESTORE)
@@ -183,7 +183,7 @@ def resolve(
     """
     if winner_id not in (edge.from_id, edge.to_id):
         raise Conflict(
-            "the winner is one of the two memories that contradict each other:"
+            "the winner must be one of the two contradicting memories:"
             f" {edge.from_id} or {edge.to_id}",
             winner=winner_id,
             sides=[edge.from_id, edge.to_id],

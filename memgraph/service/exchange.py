@@ -135,7 +135,7 @@ def _records(snapshot: Snapshot, with_vectors: bool) -> Iterator[bytes]:
                 yield record.write(row)
             except ValueError as error:
                 raise DatabaseCorrupt(
-                    f"a stored {record.name} cannot be written down; run: memgraph verify",
+                    f"a stored {record.name} cannot be exported; run: memgraph verify",
                     what=record.name,
                     id=row[0],
                 ) from error

@@ -111,7 +111,7 @@ def write_vault(contents: Contents, folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True)
     except FileExistsError:
-        raise Conflict(f"{folder} exists; name a folder that does not", path=str(folder)) from None
+        raise Conflict(f"{folder} already exists; name a new folder", path=str(folder)) from None
     links: dict[str, list[str]] = defaultdict(list)
     for edge in contents.edges:
         first, last = edge["from_memory_id"], edge["to_memory_id"]
@@ -173,7 +173,7 @@ def write_as(form: str, lines: Iterable[bytes], target: Path, *, force: bool = F
     write = FORMATS.get(form)
     if write is None:
         known = ", ".join(FORMATS)
-        raise InvalidInput(f"no such format; there are: {known}", field="format")
+        raise InvalidInput(f"unknown format; use one of:  {known}", field="format")
     contents = read_contents(lines)
     if write is write_vault:
         write(contents, target)

@@ -173,7 +173,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             AccessDenied: a person stated or confirmed it, or it is an Identity: a person corrects
                 those; or the new text repeats what is kept elsewhere for fewer readers.
             InvalidInput: it is no fact.
-            Conflict: it is retracted, or the new text is the old one.
+            Conflict: it is retracted, or the new text equals the old one.
         """
         old = self.get(memory_id)
         memory_id = old.memory_id
@@ -200,7 +200,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             with opened.transaction(self.actor) as transaction:
                 old = require_correctable(transaction, memory_id, self._view)
                 if prepared.content_hash == old.content_hash:
-                    raise Conflict("the new text is the old one", memory_id=memory_id)
+                    raise Conflict("the new text equals the old one", memory_id=memory_id)
                 require_no_wider(Place(old.scope, old.scope_id, old.agent_id), others)
                 written = opened.writer.store(transaction, [prepared], [link], view=self._view)
                 if written.errors:

@@ -329,7 +329,7 @@ class InfluenceHandle(Handle):
             opened.receipts.flush()
             if workflow_run_id is not None and memory_id is None:
                 if not is_id(workflow_run_id):
-                    raise InvalidInput("the id of a run is a text", field="workflow_run_id")
+                    raise InvalidInput("the id of a run must be text", field="workflow_run_id")
                 found = grounds_of_run(
                     opened.database, workflow_run_id, max_nodes=max_nodes, viewer=self.viewer
                 )
@@ -338,7 +338,7 @@ class InfluenceHandle(Handle):
                     opened.database, memory_id, max_nodes=max_nodes, viewer=self.viewer
                 )
             else:
-                raise InvalidInput("name a memory or a run, one of them", field="memory_id")
+                raise InvalidInput("name either a memory or a run", field="memory_id")
             return with_lines(opened, self._view, found, most=lines)
 
     @operation(Permission.AUDIT, "GET", "/memories/{memory_id}/lines", tag="auditing")

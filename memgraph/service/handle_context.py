@@ -184,7 +184,9 @@ class ContextHandle(WritingHandle):
 
     def _require_open(self, opened: Opened, tier: Tier, scope_id: str | None) -> None:
         if (tier is Tier.GLOBAL) != (scope_id is None) or not isinstance(scope_id, str | None):
-            raise InvalidInput("a task or a project has a name, global has none", field=tier.value)
+            raise InvalidInput(
+                "a task or a project needs a name; global has none", field=tier.value
+            )
         granted = scope_id is None or scope_id in self.viewer.scope_ids(tier.scope)
         if tier.scope in self.viewer.scopes and granted:
             return
@@ -306,7 +308,7 @@ class SessionsHandle(WritingHandle):
         from memgraph.model.conversation import AgentTurn, UserTurn
 
         if not isinstance(turn, UserTurn | AgentTurn):
-            raise InvalidInput("what can be published: a UserTurn or an AgentTurn")
+            raise InvalidInput("only a UserTurn or an AgentTurn can be published")
         return self._remember(turn, live=True).memory_id or ""
 
     def sessions(

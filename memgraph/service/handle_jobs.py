@@ -60,7 +60,7 @@ class JobsHandle(Handle):
         from memgraph.store import jobs
 
         if not 1 <= limit <= MAX_RUNS:
-            raise InvalidInput(f"limit is 1 to {MAX_RUNS}", field="limit")
+            raise InvalidInput(f"limit must be from 1 to {MAX_RUNS}", field="limit")
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return [as_seen(snapshot, self._view, each) for each in jobs.latest(snapshot, limit)]
 
@@ -112,7 +112,7 @@ class JobsHandle(Handle):
         elif wanted is JobName.CONSOLIDATION:
             asked = jobs.of_session(session_id, actor=self.actor)
         else:
-            raise InvalidInput("only a consolidation is of one session", field="session_id")
+            raise InvalidInput("only a consolidation takes a session", field="session_id")
         return self._run(asked, now, progress, stop)
 
     def maintain(

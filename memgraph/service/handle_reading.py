@@ -206,7 +206,7 @@ class ReadingHandle(Handle):
         from memgraph.store.visibility import STANDING
 
         if isinstance(ids, str):
-            raise InvalidInput("ids is a list of memory ids", field="ids")
+            raise InvalidInput("ids must be a list of memory ids", field="ids")
         ids = self._whole_ids(ids)
         with self._service.opened(self.name) as opened:
             return subgraph(

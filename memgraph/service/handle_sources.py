@@ -223,7 +223,7 @@ class SourcesHandle(Handle):
         with self._write() as (_, transaction):
             told_of = sources.told_of(transaction, named)
             if told_of is None or not self._may_tell_of(transaction, named, told_of):
-                raise NotFound("nothing was said of this source", name=named.name[:80])
+                raise NotFound("no trust is assigned to this source", name=named.name[:80])
             trust_rows.untell(transaction, named)
             told = {"kind": named.kind.value, "name": named.name, "reason": because}
             transaction.tell([Entry("distrust", None, told)])
@@ -322,7 +322,7 @@ class SourcesHandle(Handle):
         }
         chosen = [(kind, name) for kind, name in given.items() if name is not None]
         if len(chosen) != 1:
-            raise InvalidInput("name one source: a path, a conversation, a run or a content")
+            raise InvalidInput("name one source: a path, a conversation, a run or a content hash")
         return self._named(*chosen[0])
 
     def _may_tell_of(self, snapshot: Snapshot, named: Named, told: TrustedSource | None) -> bool:
@@ -383,7 +383,7 @@ class ErasingHandle(Handle):
         Raises:
             InvalidInput: not exactly one target, no reason, or one that repeats what is erased.
             NotFound: no such target.
-            Conflict: it is erased already, or a name may mean several entities.
+            Conflict: it is already erased, or a name may mean several entities.
             StorageError: the database failed; running it again continues.
         """
         target = erasure_target(

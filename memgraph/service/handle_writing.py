@@ -286,7 +286,7 @@ class WritingHandle(Handle):
 
         Raises:
             NotFound: no such memory.
-            Conflict: it is retracted, or the new text is the old one.
+            Conflict: it is retracted, or the new text equals the old one.
         """
         from memgraph.service import reading
         from memgraph.service.writing import identity_of
@@ -298,7 +298,7 @@ class WritingHandle(Handle):
             kept = {name: getattr(old, name) for name in _KEPT_BY_A_CORRECTION}
             given = validated(MemoryInput, {**kept, **fields, "key": "new", "content": content})
             if identity_of(content_hash(content), given) == identity_of(old.content_hash, old):
-                raise Conflict("the new text is the old one", memory_id=memory_id)
+                raise Conflict("the new text equals the old one", memory_id=memory_id)
             link = EdgeInput(
                 from_id="#new", to_id=memory_id, edge_type=EdgeType.UPDATES, reason=because
             )

@@ -204,7 +204,7 @@ class Answers:
 
 def _require_same(claim: Claim, request_sha256: str) -> None:
     if request_sha256 != claim.request_sha256:
-        raise KeyReused("this Idempotency-Key was given with another request; take a new one")
+        raise KeyReused("this Idempotency-Key was used for another request; use a new one")
 
 
 def _digest(*parts: bytes) -> str:

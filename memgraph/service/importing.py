@@ -193,7 +193,7 @@ class Loader:
     def _require_empty(self) -> None:
         for table in ("memories", "audit_log", "ingest_files"):
             if integrity.count(self.transaction, table):
-                raise Conflict("an import needs an orchestrator that holds nothing yet")
+                raise Conflict("an import needs an empty orchestrator")
 
     def _read(self, source: BinaryIO) -> tuple[dict[str, Any], str]:
         lines = self._lines(source)
@@ -352,7 +352,7 @@ class Loader:
         if not report.ok:
             told = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
             raise ImportRejected(
-                f"what the export says does not fit its journal: {told} (audit)",
+                f"the export does not match its journal: {told} (audit)",
                 reason="audit",
                 findings=dict(report.totals),
             )

@@ -61,7 +61,9 @@ def uploads() -> Uploads:
 
     for each in entry_points(group=ENTRY_POINTS, name=ENTRY_POINT):
         return cast(Uploads, each.load())
-    raise MemoryDisabled(f"no package reads files: none has the entry point {ENTRY_POINTS}")
+    raise MemoryDisabled(
+        f"no installed package reads files: none has the entry point {ENTRY_POINTS}"
+    )
 
 
 def sender_of(handle: Orchestrator) -> dict[str, Any]:
@@ -81,7 +83,7 @@ def viewer_of_sender(sender: Mapping[str, Any]) -> tuple[Viewer, str]:
         actor = validated(Change, {"actor": sender["actor"]}).actor
         return Viewer(**sender["viewer"]), actor
     except (KeyError, TypeError) as error:
-        raise InvalidInput("this is no sender of a file", field="sender") from error
+        raise InvalidInput("this is not a sender of files", field="sender") from error
 
 
 def draft(handle: Orchestrator, name: str) -> Draft:
@@ -92,7 +94,7 @@ def draft(handle: Orchestrator, name: str) -> Draft:
         InvalidInput: a file name that is not accepted.
     """
     if not handle.settings.memory.ingest.enabled:
-        raise MemoryDisabled("ingestion is switched off: memory.ingest.enabled = false")
+        raise MemoryDisabled("ingestion is disabled: memory.ingest.enabled = false")
     return uploads().draft(handle, name, sender_of(handle))
 
 

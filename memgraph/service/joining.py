@@ -150,7 +150,7 @@ class Joiner:
         """
         from_id, to_id = written.resolve(link.from_id), written.resolve(link.to_id)
         if from_id == to_id:
-            raise InvalidInput("an edge joins two different memories", memory_id=from_id)
+            raise InvalidInput("an edge must join two different memories", memory_id=from_id)
         memories.require(transaction, [from_id, to_id], self.view)
         known = edges.find(transaction, from_id, to_id, link.edge_type)
         # What amended a part may replace the rest later; the reverse is not taken back.
@@ -270,7 +270,7 @@ class Joiner:
         # Links may come in any order, so a replaced memory may replace another; not in a circle,
         # where none would stay active.
         if new.status is MemoryStatus.SUPERSEDED and edges.replaces(transaction, old_id, new_id):
-            raise Conflict("the memory that is to be replaced replaces the newer one itself")
+            raise Conflict("the memory to be replaced already replaces the newer one")
         change = plan_supersession(new, old).change
         if change is None or change.status is None:
             return

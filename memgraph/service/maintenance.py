@@ -214,11 +214,11 @@ def _require_free_target(opened: Opened, target: Path, force: bool) -> None:
     if target.is_dir():
         raise InvalidInput(f"{target} is a folder; name a file for the backup")
     if os.path.lexists(target) and not force:
-        raise Conflict(f"there is a file already: {target}", path=str(target))
+        raise Conflict(f"the file already exists: {target}", path=str(target))
     # With force a backup could replace the very database that it is made of, or another's.
     folder = Path(os.path.realpath(target.parent))
     if folder.name == "memory" and folder.is_relative_to(os.path.realpath(opened.paths.root)):
-        raise InvalidInput("a backup does not go into the memory folder of an orchestrator")
+        raise InvalidInput("a backup must not be written into an orchestrator's memory folder")
 
 
 def _sound_anchor(path: Path) -> Head | None:
@@ -339,7 +339,7 @@ def _stamp(snapshot: Snapshot) -> dict[str, Any] | None:
         stamp = json.loads(text)
         return {"at": str(stamp["at"]), "seq": int(stamp["seq"]), "hash": str(stamp["hash"])}
     except (ValueError, TypeError, KeyError) as error:
-        raise DatabaseCorrupt("the stamp of the backup cannot be read") from error
+        raise DatabaseCorrupt("the metadata of the backup cannot be read") from error
 
 
 def _swap(

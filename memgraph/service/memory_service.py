@@ -87,7 +87,7 @@ class Copies:
         """
         if not self._free.acquire(blocking=False):
             raise RateLimited(
-                "too many copies are being sent; try again soon", retry_after_s=RETRY_AFTER_S
+                "too many copies are being sent; try again later", retry_after_s=RETRY_AFTER_S
             )
         try:
             with self._made(write) as file:
@@ -411,7 +411,7 @@ class MemoryService:
 
         settings = self.settings(name)
         if not settings.memory.enabled:
-            raise MemoryDisabled(f"memory is switched off for {name!r}: memory.enabled = false")
+            raise MemoryDisabled(f"memory is disabled for {name!r}: memory.enabled = false")
         paths = self._existing(name)
         reranker = self._reranking(settings)
         chosen = settings.memory.storage

@@ -108,7 +108,9 @@ class Pool:
     def _acquire(self, name: str) -> Opened:
         if os.getpid() != self._pid:
             # Connections and locks are the parent's; SQLite would damage the file through them.
-            raise MemoryDisabled("this service was made before a fork; make one in this process")
+            raise MemoryDisabled(
+                "this service was created before a fork; create one in this process"
+            )
         found = self._in_service(name)
         if found is not None:
             return found

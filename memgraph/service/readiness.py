@@ -179,7 +179,7 @@ class Readiness:
         """Return the state of a closed one, opened outside the pool, which would close another."""
         chosen = self._service.settings(name).memory
         if not chosen.enabled:
-            raise MemoryDisabled("memory is switched off: memory.enabled = false")
+            raise MemoryDisabled("memory is disabled: memory.enabled = false")
         paths = self._service.paths(name)
         database = store_of(paths, chosen.storage.url).open(chosen.storage)
         try:

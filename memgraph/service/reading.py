@@ -61,7 +61,7 @@ def listing(
         NotFound: ``before`` is no memory that the viewer sees, of whatever status.
     """
     if not 1 <= limit <= MAX_PAGE:
-        raise InvalidInput(f"limit lies between 1 and {MAX_PAGE}", limit=limit)
+        raise InvalidInput(f"limit must be between 1 and {MAX_PAGE}", limit=limit)
     chosen = Filter(
         types=members(MemoryType, types),
         kinds=members(MemoryKind, kinds),

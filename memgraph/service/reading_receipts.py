@@ -49,8 +49,8 @@ def stored(opened: Opened, view: View, receipt_id: str) -> Stored:
         if found is not None and _listed(snapshot, view, found.receipt):
             return found
     raise NotFound(
-        f"no receipt {receipt_id[:80]!r}; one of a task or a project is there only for a handle"
-        " that sees these",
+        f"no receipt {receipt_id[:80]!r}; a receipt of a task or a project needs a handle"
+        " that sees it",
         receipt_id=receipt_id[:80],
     )
 
@@ -187,10 +187,10 @@ def _check_id(given: object, field: str) -> None:
 
 def _check_page(limit: object, before: object, prefix: str) -> None:
     if not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
-        raise InvalidInput(f"limit lies between 1 and {MAX_PAGE}", limit=limit)
+        raise InvalidInput(f"limit must be between 1 and {MAX_PAGE}", limit=limit)
     if before is None:
         return
     _check_id(before, "before")
     # Checked by its form only, so that hidden ones are not disclosed.
     if not re.fullmatch(rf"{prefix}[0-9A-Z]{{26}}", str(before)):
-        raise InvalidInput("before is the last id of the page before", field="before")
+        raise InvalidInput("before must be the last id of the previous page", field="before")

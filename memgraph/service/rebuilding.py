@@ -77,7 +77,9 @@ def rebuild(
     """
     known = [part.value for part in Part]
     if not parts or any(part not in known for part in parts):
-        raise InvalidInput(f"what can be rebuilt: {', '.join(known)}", given=[*map(str, parts)])
+        raise InvalidInput(
+            f"one of these can be rebuilt: {', '.join(known)}", given=[*map(str, parts)]
+        )
     told: dict[str, int] = {}
     for part in Part:
         if part in parts:
@@ -124,7 +126,7 @@ def embeddings_rebuild(
     """
     provider = opened.embedding
     if provider is None:
-        raise MemoryDisabled("there is nothing to embed with: memory.embedding.provider = none")
+        raise MemoryDisabled("no embedding model is configured: memory.embedding.provider = none")
     with opened.database.read() as snapshot:
         mismatch = model_mismatch(snapshot, provider)
     if mismatch is not None:

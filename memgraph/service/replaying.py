@@ -60,12 +60,12 @@ def asker_of(receipt: Receipt, reader: Viewer) -> Viewer:
         AccessDenied: the reader sees less.
     """
     if not receipt.viewer:
-        raise InvalidInput("the receipt does not say what its asker could see", field="receipt_id")
+        raise InvalidInput("the receipt does not record the reader's view", field="receipt_id")
     asker = viewer_of(receipt.viewer)
     if not covers(reader, asker):
         raise AccessDenied(
-            "what was asked may be asked again by who sees all that the asker saw: name the"
-            " project, the session, the clearance",
+            "a replay needs a view of everything that the original reader saw: name the project,"
+            " the session, the clearance",
             field="viewer",
         )
     return asker
@@ -81,15 +81,15 @@ def query_of(receipt: Receipt, given: str | None) -> str:
     text = receipt.query if given is None else given
     if digest is None:
         if given:
-            raise InvalidInput("nothing was asked in words", field="query")
+            raise InvalidInput("the request had no query", field="query")
         return ""
     if hashlib.sha256(text.encode(errors="replace")).hexdigest() == digest:
         return text
     if given is not None:
-        raise InvalidInput("that is not what was asked: its digest is another", field="query")
-    raise InvalidInput(
-        "what was asked is kept as a digest alone: name it with query=", field="query"
-    )
+        raise InvalidInput(
+            "the query differs from the original: the digests do not match", field="query"
+        )
+    raise InvalidInput("only a digest of the query is kept: pass it as query=", field="query")
 
 
 def replayed(opened: Opened, receipt: Receipt, reader: Viewer, query: str | None) -> Replay:
@@ -148,7 +148,7 @@ def _again(opened: Opened, receipt: Receipt, reader: Viewer, query: str) -> Agai
         return _issued(opened, receipt, asker)
     if "bulletin" in receipt.asked:
         return _shown(opened, receipt, reader, query)
-    raise InvalidInput(f"a receipt of {purpose} cannot be asked again", field="receipt_id")
+    raise InvalidInput(f"a receipt of {purpose} cannot be replayed", field="receipt_id")
 
 
 def _given(opened: Opened, receipt: Receipt) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ def _context_of(opened: Opened, receipt: Receipt) -> Receipt | None:
         found = receipts.read(snapshot, receipt_id)
     if found is None:
         raise InvalidInput(
-            f"the receipt of its context, {receipt_id}, is kept no longer", field="receipt_id"
+            f"the receipt of its context, {receipt_id}, is no longer kept", field="receipt_id"
         )
     return found.receipt
 
@@ -225,7 +225,7 @@ def _shown(opened: Opened, receipt: Receipt, reader: Viewer, query: str) -> Agai
 def _package(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> ContextPackage:
     asked = receipt.asked
     if "plan" not in asked:
-        raise InvalidInput("the receipt does not say how its context was laid out")
+        raise InvalidInput("the receipt does not record the layout of its context")
     fields = _fields(ContextRequest, asked)
     request = validated(ContextRequest, {**fields, "query": query})
     task = None

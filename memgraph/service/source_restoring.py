@@ -47,7 +47,7 @@ def plan(snapshot: Snapshot, named: Named, view: View) -> Plan:
     back = sources.taken_back(snapshot, named, view)
     losses = sources.lost_with(snapshot, named, view)
     if not back and not losses:
-        raise NotFound("nothing is taken back with this source", name=named.name[:80])
+        raise NotFound("nothing is retracted with this source", name=named.name[:80])
     others = sources.taken_with_others(snapshot, {each.memory_id for each in losses})
     others = {one: other for one, other in others.items() if one not in back}
     back += others

@@ -40,7 +40,7 @@ def kind_of(kind: SourceName | str) -> SourceName:
         return SourceName(kind)
     except ValueError:
         told = ", ".join(SourceName)
-        raise InvalidInput(f"a source is named by one of: {told}", field="kind") from None
+        raise InvalidInput(f"name a source by one of: {told}", field="kind") from None
 
 
 def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> Named:
@@ -54,11 +54,13 @@ def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> Nam
     """
     kind = kind_of(kind)
     if not is_id(name) or not name.strip() or "\0" in name:
-        raise InvalidInput("the name of a source is a text that is not empty", field=kind.value)
+        raise InvalidInput("the name of a source must be non-empty text", field=kind.value)
     if kind is SourceName.PATH:
         return Named(kind, _stored_path(paths, name))
     if kind is SourceName.CONTENT and not _SHA256.fullmatch(name):
-        raise InvalidInput("a content is named by its SHA-256, 64 digits", field=kind.value)
+        raise InvalidInput(
+            "a content is identified by its SHA-256, 64 hexadecimal digits", field=kind.value
+        )
     return Named(kind, name)
 
 
@@ -142,7 +144,7 @@ def told_of(snapshot: Snapshot, named: Named) -> TrustedSource | None:
 def _place(after: str, kinds: tuple[SourceName, ...]) -> Named:
     kind, _, name = after.partition(":")
     if kind not in {each.value for each in kinds} or not name:
-        raise InvalidInput("this is no next_after of a page", field="after")
+        raise InvalidInput("this is not the next_after of a page", field="after")
     return Named(SourceName(kind), name)
 
 
@@ -190,7 +192,7 @@ def with_lines(opened: Opened, view: View, found: Grounds, *, most: int) -> Grou
         InvalidInput: ``most`` lies outside of 0..1,000.
     """
     if not isinstance(most, int) or not 0 <= most <= MAX_OF_GROUNDS:
-        raise InvalidInput(f"lines lies between 0 and {MAX_OF_GROUNDS:,}", field="lines")
+        raise InvalidInput(f"lines must be between 0 and {MAX_OF_GROUNDS:,}", field="lines")
     if not most:
         return found
     links = [each.memory_id for each in found.links]

@@ -54,7 +54,7 @@ def store_health(
         InvalidInput: an invalid limit, or ``examples`` outside 0..100.
     """
     if not 0 <= examples <= MAX_EXAMPLES:
-        raise InvalidInput(f"examples lies between 0 and {MAX_EXAMPLES}", field="examples")
+        raise InvalidInput(f"examples must be between 0 and {MAX_EXAMPLES}", field="examples")
     limits = limits_of(fail_on)
     # What was handed out a moment ago counts, too.
     opened.receipts.flush()

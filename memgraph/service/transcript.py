@@ -61,7 +61,7 @@ class Transcript(Handle):
 
     Raises:
         InvalidInput: naming the argument that is invalid.
-        AccessDenied: the handle would not see what it stores.
+        AccessDenied: the handle could not see what it stores.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ class Transcript(Handle):
     def _deny(self, reason: Reason) -> NoReturn:
         with self._service.opened(self.name) as opened:
             opened.log.warning(AccessDenied.code, actor=self.actor, reason=reason.value)
-        raise AccessDenied("the handle would not see what it stores", reason=reason.value)
+        raise AccessDenied("the handle could not see what it stores", reason=reason.value)
 
 
 def _held(parts: Sequence[Memory]) -> Held:

@@ -38,7 +38,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     """The keys as JSON; none when there is no file.
 
     Raises:
-        InvalidConfig: it is no file of keys, or others than its owner may read or write it.
+        InvalidConfig: it is not a key file, or others than its owner may read or write it.
     """
     try:
         found = json.loads(own_bytes(path))
@@ -47,7 +47,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidConfig(f"{path} cannot be read as keys", path=str(path)) from error
     if not isinstance(found, dict) or found.get("version") != VERSION:
-        raise InvalidConfig(f"{path} is of another version", path=str(path))
+        raise InvalidConfig(f"{path} has another version", path=str(path))
     keys = found.get("keys")
     if not isinstance(keys, list) or not all(isinstance(each, dict) for each in keys):
         raise InvalidConfig(f"{path} holds no keys", path=str(path))
@@ -67,10 +67,10 @@ def own_bytes(path: Path) -> bytes:
     with os.fdopen(os.open(path, flags), "rb") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
-            raise InvalidConfig(f"{path} is no file of keys", path=str(path))
+            raise InvalidConfig(f"{path} is not a key file", path=str(path))
         if found.st_uid != os.geteuid():
             raise InvalidConfig(
-                f"{path} belongs to somebody else than the user of this process", path=str(path)
+                f"{path} does not belong to the user of this process", path=str(path)
             )
         if found.st_mode & OTHERS:
             raise InvalidConfig(

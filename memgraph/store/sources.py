@@ -40,7 +40,7 @@ def _is_named(s: sa.FromClause, kind: SourceName, name: Column) -> Column:
     own = s.c[_COLUMN[kind]]
     if kind is not SourceName.PATH:
         return own == name
-    # "/" is followed by "0": below a folder is what lies between the two.
+    # "/" is followed by "0": below a folder is what must be between the two.
     folder = sa.func.rtrim(name, "/", type_=sa.Text)
     below = (own >= folder.concat("/")) & (own < folder.concat("0"))
     return (own == name) | below

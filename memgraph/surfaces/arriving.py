@@ -44,7 +44,7 @@ async def _arrived(request: Request, draft: Draft, timeout_s: float) -> None:
     except TimeoutError:
         raise RequestTimeout("the file did not arrive in time", limit_s=timeout_s) from None
     except ClientDisconnect:
-        raise RequestRefused("the file did not arrive as a whole") from None
+        raise RequestRefused("the file did not arrive completely") from None
 
 
 async def _pieces(request: Request) -> AsyncIterator[bytes]:

@@ -143,20 +143,21 @@ def _gate(service: MemoryService, chosen: ServerSettings) -> Gate:
     keys = KeyStore(service.root, service.clock)
     if chosen.allow_without_key and chosen.trusted_proxies:
         raise InvalidConfig(
-            "to answer without a key is for this machine alone, and behind a proxy all seem to be"
-            " on it: leave memory.server.allow_without_key or memory.server.trusted_proxies out",
+            "answering without a key is allowed on this machine only, and behind a proxy every"
+            " request seems to come from it: leave memory.server.allow_without_key or"
+            " memory.server.trusted_proxies out",
             host=chosen.host,
         )
     if chosen.host not in LOOPBACK:
         if chosen.allow_without_key:
             raise InvalidConfig(
-                "to answer without a key is for a loopback address alone: leave "
+                "answering without a key is allowed on a loopback address only: leave "
                 "memory.server.allow_without_key out",
                 host=chosen.host,
             )
         if not keys.has_any or not chosen.allowed_hosts:
             raise InvalidConfig(
-                "an address that others reach takes a key (memgraph key create) and "
+                "an address that others can reach needs a key (memgraph key create) and "
                 "memory.server.allowed_hosts",
                 host=chosen.host,
             )

@@ -81,7 +81,7 @@ def test_who_sees_what_is_replaced_sees_what_replaces_it(
     if allowed:
         agent.propose_relation(ends[0], "Updates", ends[1])
     else:
-        with pytest.raises(AccessDenied, match="would not see"):
+        with pytest.raises(AccessDenied, match="could not see"):
             agent.propose_relation(ends[0], "Updates", ends[1])
     assert agent.get(ends[1]).status.value == ("superseded" if allowed else "active")
     # To say that they contradict one another hides nothing from anybody.

@@ -209,7 +209,7 @@ def test_a_correction_that_cannot_be_leaves_nothing(
     orc: Orchestrator, service: MemoryService
 ) -> None:
     old = orc.remember("Standup is at nine.")
-    with pytest.raises(Conflict, match="the new text is the old one"):
+    with pytest.raises(Conflict, match="the new text equals the old one"):
         orc.correct(old, "Standup is  at nine.", reason="moved")
     orc.retract(old, reason="wrong")
     with pytest.raises(IllegalTransition):

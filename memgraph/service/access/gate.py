@@ -75,7 +75,7 @@ class Refusals:
             return
         wait_s = -(-(WINDOW_MS - since) // 1_000)
         raise RateLimited(
-            f"too many requests of this key were refused; wait {wait_s} s", retry_after_s=wait_s
+            f"too many requests with this key were refused; wait {wait_s} s", retry_after_s=wait_s
         )
 
 

@@ -66,7 +66,9 @@ class KeyStore:
             return [validated(ApiKey, each) for each in found]
         except InvalidInput as error:
             # The original message would quote the file.
-            raise InvalidConfig(f"{self.path} holds what is no key", path=str(self.path)) from error
+            raise InvalidConfig(
+                f"{self.path} holds an entry that is not a key", path=str(self.path)
+            ) from error
 
     def revoke(self, key_id: str) -> ApiKey:
         """Revoke a key at once; a revoked key stays revoked. Raises NotFound, InvalidConfig."""
@@ -91,13 +93,13 @@ class KeyStore:
             InvalidConfig: the keys cannot be read.
         """
         if overlap_ms < 0:
-            raise InvalidInput("an overlap is 0 or more", field="overlap_ms")
+            raise InvalidInput("an overlap must be 0 or more", field="overlap_ms")
         with self._changing(key_id) as keys:
             place = _place(keys, key_id)
             old, now = keys[place], self._clock.now_ms()
             if old.state(now) != "valid":
                 raise Conflict(
-                    "a key that was revoked or has expired is not rotated; create a new one",
+                    "a revoked or expired key cannot be rotated; create a new one",
                     key_id=key_id,
                 )
             fields = old.principal.model_dump(exclude={"key_id"})
@@ -120,9 +122,7 @@ class KeyStore:
         with self._changing(key_id) as keys:
             place = _place(keys, key_id)
             if keys[place].state(self._clock.now_ms()) == "valid":
-                raise Conflict(
-                    "a key that is valid is not forgotten; revoke it first", key_id=key_id
-                )
+                raise Conflict("a valid key cannot be forgotten; revoke it first", key_id=key_id)
             return keys.pop(place)
 
     def find(self, secret: str | None) -> Principal:

@@ -76,7 +76,9 @@ class DatabaseBackend(Handle):
         facts = ScopeFacts(tier.scope, scope_id, self._sensitivity, self._agent_id)
         verdict = visible(self.viewer, facts)
         if (tier is Tier.GLOBAL) != (scope_id is None):
-            raise InvalidInput("a task or a project has a name, global has none", field=tier.value)
+            raise InvalidInput(
+                "a task or a project needs a name; global has none", field=tier.value
+            )
         if not verdict.allowed:
             error = AccessDenied(
                 f"this {tier.value} is not open to the handle",
@@ -232,7 +234,9 @@ class DatabaseBackend(Handle):
             each.content_hash == prepared.content_hash and each.memory_id not in mine
             for each in known
         ):
-            raise Conflict("it is kept as a more trusted source has it", field="payload")
+            raise Conflict(
+                "a more trusted source states it otherwise, and is kept", field="payload"
+            )
         # A more trusted item with this id exists already.
         if any(mine <= {each.memory_id} and equal(item_of(each), kept) for each in known):
             return

@@ -280,7 +280,7 @@ class MemoryEntity(Handle):
             known = sorted(calls)
             raise InvalidInput(f"a method is one of: {', '.join(known)}", field="method")
         if payload is not None and not isinstance(payload, Mapping):
-            raise InvalidInput("a payload is a JSON object", field="payload")
+            raise InvalidInput("a payload must be a JSON object", field="payload")
         found = calls[method](dict(payload or {}))
         if isinstance(found, BaseModel):
             return found.model_dump(mode="json", by_alias=camel_case)
@@ -397,7 +397,7 @@ class MemoryEntity(Handle):
         if asked is None or self.project_id in (None, asked):
             return asked or self.project_id
         tell_denial(opened, actor=self.actor, field="project", asked=asked)
-        raise AccessDenied("the entity works in another project", field="projectId")
+        raise AccessDenied("the entity belongs to another project", field="projectId")
 
 
 def _kinds(tier: MemoryTier | None) -> tuple[MemoryKind, ...]:

@@ -54,7 +54,7 @@ class NamespaceHandle(Handle):
 
     Raises:
         InvalidInput: an invalid field; a scope without its id, or global with one.
-        AccessDenied: the handle would not see what it stores.
+        AccessDenied: the handle could not see what it stores.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class NamespaceHandle(Handle):
             InvalidInput: an invalid prefix, filter or number.
         """
         if limit < 0 or offset < 0:
-            raise InvalidInput("limit and offset are 0 or more", field="limit")
+            raise InvalidInput("limit and offset must be 0 or more", field="limit")
         value_filters.check(wanted or {})
         most = offset + limit
         with self._service.opened(self.name) as opened:
@@ -194,7 +194,7 @@ class NamespaceHandle(Handle):
     def _deny(self, reason: Reason) -> NoReturn:
         with self._service.opened(self.name) as opened:
             opened.log.warning("access.denied", actor=self.actor, reason=reason.value)
-        raise AccessDenied("the handle would not see what it stores", reason=reason.value)
+        raise AccessDenied("the handle could not see what it stores", reason=reason.value)
 
     def _answers(self, opened: Opened, prefix: Namespace, query: str, top_n: int) -> Bundle | None:
         """Return what recall finds below a prefix; None: there is no query."""
@@ -343,7 +343,7 @@ def input_of(put: ItemPut, fields: Mapping[str, Any]) -> MemoryInput:
         attributes["value"], text, searched = rules.plain_text(value), said, True
     if put.ttl is not None:
         if not 0 < put.ttl <= MAX_TTL:
-            raise InvalidInput("a time to live is over 0, up to 100 years", field="ttl")
+            raise InvalidInput("a time to live must be above 0, up to 100 years", field="ttl")
         attributes["ttl"] = put.ttl
     own = {
         "content": text,
@@ -419,7 +419,7 @@ def write_all(
     if written.errors:
         raise written.errors[0]
     if any(each.outcome != "stored" for each in written.memories):
-        raise Conflict("another memory bears the name of an item and says the same")
+        raise Conflict("another memory with the same text has the item's name")
     transaction.tell(written.entries)
 
 

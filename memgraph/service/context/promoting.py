@@ -60,9 +60,9 @@ def target_of(to: Tier | str, scope_id: str | None) -> Target:
     except ValueError:
         tier = Tier.TASK
     if tier is Tier.TASK:
-        raise InvalidInput("a memory is promoted to 'project' or 'global'", field="to")
+        raise InvalidInput("a memory can be promoted to 'project' or 'global'", field="to")
     if (tier is Tier.GLOBAL) != (scope_id is None):
-        raise InvalidInput("a project has an id, global has none", field="scope_id")
+        raise InvalidInput("a project needs an id; global has none", field="scope_id")
     return Target(tier, scope_id)
 
 
@@ -98,7 +98,7 @@ def promote(
         if written.errors:
             raise written.errors[0]
         if written.memories[0].outcome != "stored":
-            raise Conflict("there is an item of its text and of its name that it did not become")
+            raise Conflict("another item has its text and its name")
         transaction.tell(written.entries)
         return _finished(
             opened,
@@ -140,11 +140,11 @@ def _promotable(snapshot: Snapshot, memory_id: str, target: Target, view: View, 
     memory = memories.get(snapshot, memory_id, view)
     if memory.kind is not MemoryKind.FACT:
         raise InvalidInput(
-            f"only facts are promoted; this is a {memory.kind.value}, a record of its own place",
+            f"only facts can be promoted; this is a {memory.kind.value}",
             memory_id=memory_id,
         )
     if is_item(memory.item_id, memory.tags):
-        raise InvalidInput("an item of a key-value store is in no tier", memory_id=memory_id)
+        raise InvalidInput("an item of a key-value store has no tier", memory_id=memory_id)
     if memory.scope is not _NARROWER[target.tier]:
         raise Conflict(
             "a task's memory is promoted to a project, and a project's to global, a step at a"
@@ -153,11 +153,11 @@ def _promotable(snapshot: Snapshot, memory_id: str, target: Target, view: View, 
         )
     if memory.status is not MemoryStatus.ACTIVE:
         raise Conflict(
-            f"only an active memory is promoted; this one is {memory.status.value}",
+            f"only an active memory can be promoted; this one is {memory.status.value}",
             memory_id=memory_id,
         )
     if memory.valid_until is not None and memory.valid_until <= at:
-        raise Conflict("it was valid for a time that is over", memory_id=memory_id)
+        raise Conflict("it is no longer valid", memory_id=memory_id)
     return memory
 
 
@@ -171,7 +171,7 @@ def _promoted(snapshot: Snapshot, memory_id: str, target: Target) -> str | None:
     for wanted in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
         one = next((each for each, status in found if status is wanted), None)
         if one is not None and wanted is MemoryStatus.SUPERSEDED:
-            raise Conflict("what it was promoted to was replaced since", memory_id=one)
+            raise Conflict("its promoted copy has been replaced since", memory_id=one)
         if one is not None:
             return one
     return None

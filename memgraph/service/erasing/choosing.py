@@ -38,7 +38,7 @@ def make_plan(
 
     Raises:
         NotFound: no such target.
-        Conflict: it is erased already, or a name may mean several entities.
+        Conflict: it is already erased, or a name may mean several entities.
         InvalidInput: the reason repeats what is to be erased, or it is more than can be erased at
             once.
     """
@@ -55,7 +55,7 @@ def make_plan(
     note_snapshots(opened, plan)
     _close(snapshot, plan, pks)
     if len(plan.pks) > MAX_MEMORIES:
-        raise InvalidInput(f"an erasure takes {MAX_MEMORIES:,} memories at most")
+        raise InvalidInput(f"an erasure covers {MAX_MEMORIES:,} memories at most")
     alone = queries.named_only_by(snapshot, plan.pks)
     own = Entity("", (), ()) if entity is None else entity
     plan.entity_pks = sorted({*alone.pks, *own.pks})
@@ -78,7 +78,7 @@ def make_plan(
     look_again(snapshot, plan)
     plan.vectors = [each.hex() for each in _windows(queries.vectors_of(snapshot, plan.pks))]
     if plan.scrub(reason) != reason:
-        raise InvalidInput("the reason repeats what is to be erased; say it in other words")
+        raise InvalidInput("the reason repeats the text to be erased; use other words")
     return plan
 
 
@@ -126,7 +126,7 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity
     earlier = queries.erased_before(snapshot, target.kind, target.value)
     if earlier is not None:
         told = f" by {earlier[0]}" if earlier else ""
-        raise Conflict(f"it is erased already{told}", value=named, erasure_ids=list(earlier[:10]))
+        raise Conflict(f"it is already erased{told}", value=named, erasure_ids=list(earlier[:10]))
     if target.kind is Erasable.MEMORY:
         raise NotFound(f"no memory {named!r}", value=named)
     raise NotFound(f"no memory of the {target.kind.value} {named!r}", value=named)

@@ -160,7 +160,7 @@ def _finish(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -> E
             file.write(plan)
             last.wipe()
     file.wipe()
-    raise Conflict("what is to be erased changes while it is planned; try again")
+    raise Conflict("the memories changed while the erasure was planned; try again")
 
 
 def _carry_out(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -> ErasureReport:

@@ -276,7 +276,7 @@ def _redact(path: Path, plan: Plan, relative: str) -> bool:
     if not fresh:
         return bool(spans)
     if links > 1:
-        raise PermissionError(f"{relative} has a second name elsewhere")
+        raise PermissionError(f"{relative} has another hard link elsewhere")
     handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         for start, part in fresh:

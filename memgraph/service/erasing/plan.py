@@ -148,9 +148,11 @@ class PlanFile:
             found["least"] = {int(key): each for key, each in found["least"].items()}
             plan = Plan(**{**found, "kind": Erasable(found["kind"])})
         except (ValueError, KeyError, TypeError) as error:
-            raise StorageError(f"{self.path} is no plan of an erasure") from error
+            raise StorageError(f"{self.path} is not the plan of an erasure") from error
         if version != _VERSION:
-            raise StorageError(f"{self.path} is of another version of memgraph; go on with that")
+            raise StorageError(
+                f"{self.path} was made by another version of memgraph; continue with that one"
+            )
         return plan
 
     def wipe(self) -> None:

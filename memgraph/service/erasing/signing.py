@@ -97,7 +97,7 @@ def read_report(text: str) -> ErasureReport:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise InvalidInput("this is no report of an erasure")
+        raise InvalidInput("this is not the report of an erasure")
     return validated(ErasureReport, found)
 
 
@@ -134,7 +134,7 @@ def _read(path: Path) -> Ed25519PrivateKey | None:
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(handle)
         if found.st_mode & _OTHERS or found.st_uid != os.geteuid():
-            raise InvalidConfig(f"{path} is not its owner's alone; run: chmod 600 {path}")
+            raise InvalidConfig(f"{path} is readable by others; run: chmod 600 {path}")
         text = file.read(1_000)
     try:
         data = bytes.fromhex(text.decode("ascii").strip())

@@ -69,7 +69,7 @@ class Subscribers:
         """Add a subscriber. Raises Conflict: the name is taken in this process."""
         with self._lock:
             if given.name in self._known:
-                raise Conflict(f"{given.name!r} has subscribed already", subscriber=given.name)
+                raise Conflict(f"{given.name!r} is already subscribed", subscriber=given.name)
             self._known[given.name] = given
 
     def remove(self, name: str) -> bool:

@@ -29,9 +29,9 @@ def expiring(opened: Opened, viewer: Viewer, *, days: float, limit: int) -> Expi
         InvalidInput: ``days`` or ``limit`` is out of range.
     """
     if not 0.0 <= days <= MAX_DAYS:
-        raise InvalidInput(f"days lies between 0 and {MAX_DAYS:g}", field="days")
+        raise InvalidInput(f"days must be between 0 and {MAX_DAYS:g}", field="days")
     if not 0 <= limit <= MAX_ITEMS:
-        raise InvalidInput(f"limit lies between 0 and {MAX_ITEMS}", field="limit")
+        raise InvalidInput(f"limit must be between 0 and {MAX_ITEMS}", field="limit")
     # What was handed out a moment ago was used, though its receipt is not written yet.
     opened.receipts.flush()
     settings = opened.settings.memory.decay

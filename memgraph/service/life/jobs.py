@@ -155,7 +155,7 @@ def _claim(opened: Opened, run_id: str, asked: Asked, wall: Clock) -> Lease:
             transaction, asked.lease, holder, wall_ms=now, lease_ms=lease_ms(opened)
         )
         if held_by is not None:
-            raise Conflict(f"{asked.lease} is at work already, in {held_by}", holder=held_by)
+            raise Conflict(f"{asked.lease} is already running, in {held_by}", holder=held_by)
         jobs.begin(
             transaction,
             run_id,
@@ -176,7 +176,7 @@ def _require_wanted(snapshot: Snapshot, asked: Asked, now_ms: int) -> None:
     again = schedule.next_attempt(jobs.of_moment(snapshot, asked.job, asked.due_at))
     served = jobs.latest_due_at(snapshot, asked.job, now_ms)
     if again is None or again > now_ms or (served or asked.due_at) > asked.due_at:
-        raise Conflict(f"{asked.job} needs no run for that moment", due_at=asked.due_at)
+        raise Conflict(f"{asked.job} has already run for that time", due_at=asked.due_at)
 
 
 def _sweep(transaction: Transaction, opened: Opened, wall_ms: int) -> None:

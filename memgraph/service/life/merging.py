@@ -49,7 +49,7 @@ def merge_found(transaction: Transaction, into: Found, other: Found, reason: str
     """Merge two entities and return the journal entry. Raises Conflict: they are one."""
     kept, gone = into.row, other.row
     if kept.pk == gone.pk:
-        raise Conflict("these are one entity already", entity_id=kept.entity_id)
+        raise Conflict("these are already one entity", entity_id=kept.entity_id)
     moved = entities.merge(transaction, (kept.pk, kept.entity_id), (gone.pk, gone.entity_id))
     told = {"other": _told(gone), "into": _told(kept), "links": moved, "reason": reason}
     return Entry("merge_entities", kept.entity_id, told)
@@ -125,7 +125,7 @@ def _splittable(reader: Reader, opened: Opened, entity: str, keys: Collection[st
         if key == one.row.name_key:
             raise Conflict(f"{key!r} is the entity's own name; split the other names off", name=key)
         if opened.naming.nicknames.pairs_of([key]):
-            raise Conflict(f"{key!r} is told by memory.entities.nicknames", name=key)
+            raise Conflict(f"{key!r} comes from memory.entities.nicknames", name=key)
     return one.row
 
 

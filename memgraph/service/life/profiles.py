@@ -77,13 +77,15 @@ class Reader:
             NotFound: nothing that this reader may see has this name.
         """
         if len(name_or_id) > MAX_NAME_CHARS:
-            raise InvalidInput(f"a name has at most {MAX_NAME_CHARS} characters", field="name")
+            raise InvalidInput(
+                f"a name must have at most {MAX_NAME_CHARS} characters", field="name"
+            )
         by_id = entities.by_id(self._snapshot, name_or_id)
         if by_id is not None and (one := self.found(by_id)) is not None:
             return [one]
         key = canonical(name_or_id)
         if not key:
-            raise InvalidInput("the name of an entity has letters or digits", field="name")
+            raise InvalidInput("the name of an entity needs letters or digits", field="name")
         keys = self._naming.nicknames.also_called(key)
         found: list[Found] = []
         for look_up in (entities.by_keys, entities.of_first_names):
@@ -219,7 +221,7 @@ def profile(opened: Opened, viewer: Viewer, name_or_id: str, *, limit: int) -> E
         NotFound: the viewer may see no memory that names it.
     """
     if not 0 <= limit <= MAX_MEMORIES:
-        raise InvalidInput(f"limit lies between 0 and {MAX_MEMORIES}", limit=limit)
+        raise InvalidInput(f"limit must be between 0 and {MAX_MEMORIES}", limit=limit)
     with opened.database.read() as snapshot:
         reader = Reader(snapshot, viewer, opened.naming)
         one, *others = reader.meant(name_or_id)
@@ -233,7 +235,7 @@ def listing(opened: Opened, viewer: Viewer, *, prefix: str, limit: int) -> list[
         InvalidInput: a limit outside of 1..1000.
     """
     if not 1 <= limit <= MAX_LISTED:
-        raise InvalidInput(f"limit lies between 1 and {MAX_LISTED}", limit=limit)
+        raise InvalidInput(f"limit must be between 1 and {MAX_LISTED}", limit=limit)
     begin = canonical(prefix)
     with opened.database.read() as snapshot:
         reader = Reader(snapshot, viewer, opened.naming)

@@ -105,7 +105,7 @@ class Captures:
         """Put a message in the queue.
 
         Raises:
-            LaneFull: 1,000 wait already, or the system gives no thread.
+            LaneFull: 1,000 wait already, or the system cannot start another thread.
             LaneClosed: it was closed.
         """
         capture = Capture(turn)
@@ -113,7 +113,7 @@ class Captures:
             if self._closed:
                 raise LaneClosed("these hooks were closed")
             if len(self._queue) >= MAX_WAITING:
-                raise LaneFull("too many messages wait to be stored already")
+                raise LaneFull("too many messages are waiting to be stored")
             self._queue.append(capture)
             if not self._draining:
                 try:

@@ -217,7 +217,7 @@ def _finding(given: str | Finding | Mapping[str, Any]) -> Finding | str:
         raise InvalidInput("a finding: a text, a Finding or its fields", field="findings")
     found = given if isinstance(given, Finding) else validated(Finding, dict(given))
     if found.type is MemoryType.IDENTITY:
-        raise InvalidInput("type: only a person tells who somebody is", field="type")
+        raise InvalidInput("type: only a person can state an Identity", field="type")
     return unfit(found.content) or found
 
 
@@ -252,7 +252,7 @@ def _shelter(
     places = [own, *((each.scope, each.scope_id) for each in grounds)]
     for width in (Scope.PROJECT, Scope.SESSION):
         if len({scope_id for each, scope_id in places if each is width}) > 1:
-            raise InvalidInput("evidence: it is of another project or task", field="evidence")
+            raise InvalidInput("evidence: it belongs to another project or task", field="evidence")
     narrowest, scope_id = min(places, key=lambda one: _WIDTH.index(one[0]))
     levels = [each.sensitivity for each in grounds]
     sensitivity = max(levels, key=lambda one: one.level, default=Sensitivity.INTERNAL)
@@ -260,7 +260,7 @@ def _shelter(
         sensitivity = Sensitivity.INTERNAL
     agents = {each.agent_id for each in grounds if each.agent_id is not None}
     if not agents <= {agent_id}:
-        raise InvalidInput("evidence: it is another agent's own", field="evidence")
+        raise InvalidInput("evidence: it belongs to another agent", field="evidence")
     return {
         "scope": narrowest,
         "scope_id": scope_id,

@@ -204,7 +204,7 @@ class Lane:
             if self._lost() or len(self._queue) >= self._waiting:
                 self._drop_abandoned()
                 if self._lost() or len(self._queue) >= self._waiting:
-                    raise LaneFull("too much waits for the memory already")
+                    raise LaneFull("too many calls are waiting for the memory")
             self._queue.append(ticket)
             if len(self._queue) <= self._idle:
                 self._changed.notify_all()
@@ -255,7 +255,7 @@ class Lane:
             self._alive -= 1
             if not self._alive:
                 self._queue.pop()
-                raise LaneFull("the system gives no thread") from error
+                raise LaneFull("the system cannot start another thread") from error
 
     def _serve(self) -> None:
         while (ticket := self._next()) is not None:

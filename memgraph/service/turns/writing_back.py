@@ -58,7 +58,7 @@ def checked(
     if tool_outputs is not None and not isinstance(tool_outputs, Mapping):
         raise InvalidInput("tool_outputs: a mapping of outputs by tool", field="tool_outputs")
     if (reasoning is not None or tool_outputs) and place.task_id is None:
-        raise InvalidInput("task_id: reasoning and tool outputs are a task's", field="task_id")
+        raise InvalidInput("task_id: reasoning and tool outputs need a task", field="task_id")
     notes: dict[str, Any] = {
         f"tool_outputs/{one}": each for one, each in (tool_outputs or {}).items()
     }
@@ -301,7 +301,7 @@ class WritingBack(Host):
         ids = several(promote, "promote")
         wanted = tuple(dict.fromkeys(checked_text(each, "promote") for each in ids))
         if wanted and project_id is None:
-            raise InvalidInput("project_id: where it is to be promoted", field="project_id")
+            raise InvalidInput("project_id: the project to promote to", field="project_id")
         denied = self._denied(place, "end_task", until)
         if denied is not None:
             return TaskEnded(task_id=task_id, warnings=(denied,), acknowledged=False)

@@ -60,7 +60,8 @@ def copy_file(source: Path, target: Path) -> None:
     with open_files.otherwise(source) as may_be_read:
         if not may_be_read:
             raise DatabaseForeign(
-                f"{source} is a database in use, no backup; run: memgraph backup", path=str(source)
+                f"{source} is a database in use, not a backup; run: memgraph backup",
+                path=str(source),
             )
     try:
         handle = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -72,7 +72,7 @@ def require_free(path: Path) -> None:
     # A WAL without its database would be replayed into the new one.
     for found in (path, path.with_name(path.name + "-wal")):
         if os.path.lexists(found):
-            raise OrchestratorExists(f"there is a database already: {found}", path=str(found))
+            raise OrchestratorExists(f"the database already exists: {found}", path=str(found))
 
 
 def expected_schema() -> dict[str, str]:
@@ -316,9 +316,7 @@ def _inspect(path: Path) -> None:
         with path.open("rb") as file:
             header = file.read(_HEADER_BYTES)
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
-        raise DatabaseCorrupt(
-            f"{path} does not begin like a database; restore a backup", path=str(path)
-        )
+        raise DatabaseCorrupt(f"{path} is not a SQLite database; restore a backup", path=str(path))
     page = int.from_bytes(header[16:18], "big")
     page = 65_536 if page == 1 else page
     pages = int.from_bytes(header[28:32], "big")

@@ -114,7 +114,7 @@ class SqliteStore:
     def take(self, file: Path) -> str:
         if file.with_name(file.name + "-wal").exists():
             raise DatabaseForeign(
-                f"beside {file} lies a WAL: it is a database in use, no backup;"
+                f"there is a WAL beside {file}: it is a database in use, not a backup;"
                 " run: memgraph backup",
                 path=str(file),
             )

@@ -128,7 +128,7 @@ class MemgraphStore(BaseStore):
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         if op.limit < 0 or op.offset < 0:
-            raise InvalidInput("limit and offset are 0 or more", field="limit")
+            raise InvalidInput("limit and offset must be 0 or more", field="limit")
         conditions = op.match_conditions or ()
         found: Iterable[Namespace] = (
             each

@@ -44,7 +44,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         OSError: the folder is missing or may not be written, or the disk is full.
     """
     if os.path.lexists(path):
-        raise Conflict(f"there is a file already: {path}", path=str(path))
+        raise Conflict(f"the file already exists: {path}", path=str(path))
     with _draft_of(path) as (file, draft):
         yield file
         file.close()

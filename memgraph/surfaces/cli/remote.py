@@ -164,7 +164,7 @@ def _said_as_options(key: str | None) -> Iterator[None]:
         if error.details.get("option") != "plain_http":
             raise
         raise InvalidInput(
-            "a key is not sent to another machine unencrypted: use https, or --plain-http",
+            "a key must not be sent to another machine unencrypted: use https, or --plain-http",
             **error.details,
         ) from error
 

@@ -77,7 +77,7 @@ def entering(permission: Permission) -> Callable[..., Awaitable[Orchestrator]]:
 def _require_wanted(request: Request) -> None:
     """Raise RequestTimeout when the request was answered while it waited for its turn."""
     if not request.scope.get(WANTED, lambda: True)():
-        raise RequestTimeout("nobody waits for this any more; nothing was done")
+        raise RequestTimeout("the client is gone; nothing was done")
 
 
 def _entered(request: Request, permission: Permission) -> tuple[Principal, Orchestrator]:
@@ -122,7 +122,7 @@ def undivided(what: str, *, field: str) -> Callable[..., Orchestrator]:
 
     def enter(orc: Admin) -> Orchestrator:
         if not orc.whole:
-            raise AccessDenied(f"{what} takes a key from which nothing is hidden", field=field)
+            raise AccessDenied(f"{what} needs a key that may see everything", field=field)
         return orc
 
     return enter

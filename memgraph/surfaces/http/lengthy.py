@@ -34,7 +34,7 @@ class Lengthy:
             ServerBusy: the limit is reached.
         """
         if not self._free.acquire(blocking=False):
-            raise ServerBusy("other jobs, audits or copies are being done", retry_after_s=RETRY_S)
+            raise ServerBusy("other jobs, audits or copies are running", retry_after_s=RETRY_S)
         try:
             yield
         finally:

@@ -340,7 +340,7 @@ def _require_plain_json(body: bytes) -> None:
         InvalidInput: it is not UTF-8 (RFC 8259, 8.1), or an object has a field twice.
     """
     if json.detect_encoding(body) not in ("utf-8", "utf-8-sig"):
-        raise InvalidInput("JSON is sent as UTF-8")
+        raise InvalidInput("JSON must be sent as UTF-8")
     with suppress(json.JSONDecodeError, UnicodeDecodeError, RecursionError):
         json.loads(body, object_pairs_hook=_unique_fields, parse_int=len)
 

@@ -91,7 +91,7 @@ class Turn:
             age_ms = max(self._asker.service.clock.now_ms() - found.created_at, waited_ms)
             if age_ms >= _PATIENCE_MS:
                 raise AnswerLost(
-                    "this was done before, and its answer was lost; look at what it wrote",
+                    "this was processed before, but its answer was lost; check what it wrote",
                     memory_ids=list(found.memory_ids),
                 )
             await anyio.sleep(_LOOK_EVERY_S)

@@ -23,7 +23,7 @@ BUG: Final = "something went wrong inside; the server's log says where"
 
 _NO_JSON: Final = "it is read as JSON: send it with Content-Type: application/json"
 _SAID: Final = {
-    400: "the request cannot be read: its body is no JSON",
+    400: "the request cannot be read: its body is not JSON",
     404: "there is nothing at this address; /openapi.json tells what there is",
     405: "not with this method; /openapi.json tells with which",
 }

@@ -113,5 +113,7 @@ def place(handle: Orchestrator, scope: Scope | None) -> Where:
         return scope, None
     seen = sorted(handle.viewer.scope_ids(scope))
     if len(seen) != 1:
-        raise InvalidInput(f"to remember in a {scope} the request names just one", field="scope")
+        raise InvalidInput(
+            f"to remember in a {scope} the request must name exactly one", field="scope"
+        )
     return scope, seen[0]

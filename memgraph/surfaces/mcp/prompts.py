@@ -40,11 +40,11 @@ def get(door: Door, name: str, arguments: Mapping[str, str] | None) -> types.Get
     """Return a prompt with its arguments filled in.
 
     Raises:
-        InvalidInput: there is no such prompt, or an argument is wrong.
+        InvalidInput: no such prompt, or an argument is wrong.
         MemgraphError: what ``Door.ask`` raises.
     """
     if name != CONTEXT:
-        raise InvalidInput("there is no such prompt", field="name")
+        raise InvalidInput("no such prompt", field="name")
     given = _given(arguments)
 
     def work(handle: Orchestrator) -> types.GetPromptResult:
@@ -64,5 +64,5 @@ def get(door: Door, name: str, arguments: Mapping[str, str] | None) -> types.Get
 def _given(arguments: Mapping[str, str] | None) -> Context:
     allowed: dict[str, Any] = dict(arguments or {})
     if "limit" in allowed:
-        raise InvalidInput("this prompt takes a message alone", field="limit")
+        raise InvalidInput("this prompt takes only a message", field="limit")
     return parsed(Context, allowed)

@@ -68,7 +68,7 @@ def read(door: Door, uri: str) -> types.ReadResourceResult:
     kind, _, last = uri.removeprefix(SCHEME).partition("/")
     found = RESOURCES.get(kind) if uri.startswith(SCHEME) else None
     if found is None or not found.has(last):
-        raise NotFound("there is no such resource")
+        raise NotFound("no such resource")
     told = door.ask(PERMISSION, lambda handle: found.read(handle, last))
     contents = types.TextResourceContents(
         uri=uri,

@@ -216,7 +216,7 @@ class Console:
             cookie, session = self.sessions.open(None, self.now_ms())
             principal = KEYLESS
         if session is None or principal is None:
-            raise Unauthenticated("nobody is signed in")
+            raise Unauthenticated("not signed in")
         request.scope[AUTHENTICATED] = True
         fields = {} if form is None else {k: v for k, v in form.items() if isinstance(v, str)}
         visit = Visit(self, request, session, cookie, principal, fields)
@@ -247,8 +247,7 @@ class Console:
         given = request.headers.get(HEADER) if token is None else token
         if not self.tokens.fits(cookie, given, site=request.headers.get("sec-fetch-site")):
             raise RequestRefused(
-                "this form is not from a page that was shown to you, or the page is too old:"
-                " go back, load it again, and send it once more"
+                "this form has expired: go back, reload the page, and send it again"
             )
 
 

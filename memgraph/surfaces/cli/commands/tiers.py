@@ -117,7 +117,7 @@ def _promoted(
     def consent(question: str) -> bool:
         asked.append(question)
         if not yes:
-            raise ConfirmationMissing("nobody consented")
+            raise ConfirmationMissing("not confirmed")
         return True
 
     try:

@@ -73,7 +73,7 @@ def run(
     The report of a dry run contains turns: it requires a key from which nothing is hidden.
     """
     if body.dry_run and not sees_everything(asking):
-        raise AccessDenied("a dry run takes a key from which nothing is hidden", field="dry_run")
+        raise AccessDenied("a dry run needs a key that may see everything", field="dry_run")
     with lengthy_of(request).one():
         if body.dry_run:
             return answered(JobEnded(sessions=_rehearsed(gate_of(request).service, orc, job, body)))

@@ -71,10 +71,10 @@ def ready(request: Request) -> Response:
 def metrics(request: Request, principal: Asking) -> Response:
     """Return figures for Prometheus; for a key that may run all orchestrators."""
     if refusal(principal, ANY, Permission.ADMIN, now_ms=gate_of(request).service.clock.now_ms()):
-        raise AccessDenied("this takes the permission admin for all orchestrators")
+        raise AccessDenied("this needs the permission admin for all orchestrators")
     meters = gate_of(request).service.meters
     if not isinstance(meters, Exposing):
-        raise NotFound("this process keeps no figures")
+        raise NotFound("this process keeps no metrics")
     body, media_type = meters.exposition(_readiness(request).look())
     return Response(body, media_type=media_type)
 

@@ -80,7 +80,7 @@ def _signed_in(console: Console, request: Request, given: dict[str, str]) -> Res
     address = request.client.host if request.client else ""
     wait_s = console.sign_ins.take(address, now)
     if wait_s > 0:
-        raise RateLimited("too many tries to sign in; wait a minute", retry_after_s=wait_s)
+        raise RateLimited("too many attempts to sign in; wait a minute", retry_after_s=wait_s)
     try:
         principal = console.gate.authenticate(given.get("key", "").strip()[:MAX_SECRET_CHARS])
     except Unauthenticated:
