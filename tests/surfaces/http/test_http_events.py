@@ -234,7 +234,8 @@ def test_a_commit_that_is_read_later_than_it_is_written_is_told(
 ) -> None:
     """The files change before what is in them can be read; they need not change again."""
     written = time.time_ns()
-    monkeypatch.setattr(happenings, "stamp_of", lambda *_files: ((written, 1),))
+    stamp = lambda _self: ((written, 1),)  # noqa: E731
+    monkeypatch.setattr(happenings.Lookout, "_stamp_of_store", stamp)
     lookout = happenings.Lookout(served.orchestrator(), jobs=False)
     assert not lookout.look()
     edge_id = contradict(served, "Tea is at four.", "Tea is at five.")
