@@ -16,7 +16,7 @@ from hypothesis import settings
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
-from tests.postgres_servers import drop_schemas, postgres_database
+from tests.postgres_servers import asked_as_sqlite, drop_schemas, postgres_database
 
 # A machine that is busy with something else is no reason to fail.
 settings.register_profile("memgraph", deadline=None)
@@ -99,7 +99,8 @@ def storage_url(request: pytest.FixtureRequest) -> Iterator[str]:
         yield ""
         return
     url: str = request.getfixturevalue("postgres_url")
-    yield url
+    with asked_as_sqlite():
+        yield url
     drop_schemas(url)
 
 

@@ -9,9 +9,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
+
+from memgraph.store.snapshot import Snapshot
 
 VARIABLE = "MEMGRAPH_TEST_POSTGRES_URL"
 
@@ -64,3 +67,16 @@ def drop_schemas(url: str) -> None:
     for (name,) in found.fetchall():
         connection.execute(f"DROP SCHEMA {postgres.quoted(name)} CASCADE")
     connection.close()
+
+
+@contextmanager
+def asked_as_sqlite() -> Iterator[None]:
+    """Let tests that look into a store write ``?`` for a value, whatever the engine."""
+    execute = Snapshot.exec_driver_sql
+
+    def translated(self: Snapshot, statement: str, values: Any = None) -> Any:
+        return execute(self, statement.replace("?", self.engine.placeholder), values)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Snapshot, "exec_driver_sql", translated)
+        yield

@@ -63,9 +63,13 @@ def memory_ref(**options: Any) -> Any:
     return column(sa.Text, sa.ForeignKey("memories.memory_id"), **options)
 
 
+JSON = "json"
+"""In a column's ``info``: its text is JSON."""
+
+
 def json_column(name: str, **options: Any) -> Any:
     """A column of JSON text, under a field called ``…_json``; ``json_value`` has its value."""
-    return column(sa.Text, name=name, **options)
+    return column(sa.Text, name=name, info={JSON: True}, **options)
 
 
 def json_value(field: str) -> hybrid_property[Any]:

@@ -777,7 +777,7 @@ def _protect() -> sa.Update:
 
 def protect(transaction: Transaction, pk: int, *, protected: bool) -> None:
     """Set whether time may retire the facts about an entity."""
-    _protect().write(transaction, entity=pk, is_protected=int(protected))
+    _protect().write(transaction, entity=pk, is_protected=protected)
 
 
 def make_own(transaction: Transaction, pk: int) -> None:

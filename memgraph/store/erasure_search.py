@@ -244,7 +244,7 @@ def _said_elsewhere() -> sa.Select[Any]:
         # Each column's values of the erased ones are found once, whatever number they are.
         theirs = sa.select(erased).select_from(g.join(s, s.c.source_id == g.c.source_id))
         theirs = theirs.where(among(g.c.pk, "erased"), erased.is_not(None))
-        return sa.func.coalesce(column.not_in(theirs), 1)
+        return sa.func.coalesce(column.not_in(theirs), sa.true())
 
     of_erased = {"memories": g, "sources": s}
     other = (is_other(o.c[one], of_erased[table].c[its]) for one, table, its in _ORIGINS)

@@ -76,7 +76,8 @@ def _said(
     It is of one of the JSON types, and a text not empty, a number in 0..``most``; ``null`` is
     None. See ``memgraph.context.items``.
     """
-    said = member(m.c.attributes, f"context_item.{name}")
+    type_ = None if most is None else sa.Numeric(asdecimal=False)
+    said = member(m.c.attributes, f"context_item.{name}", type_)
     proper = said != "" if most is None else said.between(sa.literal(0), sa.literal(most))
     its_type = sa.func.json_type(m.c.attributes, f"$.context_item.{name}")
     return sa.case((its_type.in_(types) & (said.is_(None) | proper), said), else_=otherwise)

@@ -128,7 +128,7 @@ def _derived_from(view: View) -> sa.Select[Any]:
         (d, (d.c.derived_from_id == f.c.value) & d.c.added_at.is_(None)),
         (m, m.c.memory_id == d.c.memory_id),
     )
-    found = sa.select(m.c.memory_id).distinct().select_from(joined)
+    found = sa.select(m.c.memory_id, m.c.pk).distinct().select_from(joined)
     found = found.where(m.c.status != MemoryStatus.RETRACTED, view.where(m))
     return found.order_by(m.c.pk)
 
@@ -457,7 +457,7 @@ def _taken_back(view: View) -> sa.Select[Any]:
     later = sa.exists().where(
         b.c.subject == a.c.subject, b.c.seq > a.c.seq, b.c.action.in_(["retract", "restore"])
     )
-    found = sa.select(m.c.memory_id).distinct().select_from(ordered(a, _about(a, m)))
+    found = sa.select(m.c.memory_id, m.c.pk).distinct().select_from(ordered(a, _about(a, m)))
     found = found.where(a.c.action == "retract", _is_of_act(a), *_is_kept_retracted(m))
     return found.where(~later.correlate(a), view.where(m)).order_by(m.c.pk)
 

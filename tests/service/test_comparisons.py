@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.service.writing import SMALL_BATCH
@@ -14,6 +16,8 @@ CONVERSATION = {
     "captured_by": "extractor",
     "conversation_id": "c-1",
 }
+
+pytestmark = pytest.mark.engines
 
 
 def test_a_fact_said_again_in_other_letters_is_not_stored_twice(orc: Orchestrator) -> None:
@@ -207,6 +211,7 @@ def test_turns_and_items_do_not_wait_to_be_compared(orc: Orchestrator) -> None:
     assert orc.pending_comparisons() == 0
 
 
+@pytest.mark.sqlite
 def test_nothing_waits_of_what_was_erased(orc: Orchestrator) -> None:
     outcome, *others = orc.remember_many([{"content": STATED}, *_filler()])
     assert orc.pending_comparisons() == 1 + len(others)

@@ -20,8 +20,7 @@ pytestmark = pytest.mark.engines
 
 def rows(service: MemoryService, name: str, statement: str, *values: Any) -> list[Any]:
     with service.opened(name) as opened, opened.database.read() as connection:
-        text = statement.replace("?", connection.engine.placeholder)
-        return [tuple(row) for row in connection.exec_driver_sql(text, values)]
+        return [tuple(row) for row in connection.exec_driver_sql(statement, values)]
 
 
 def actions(service: MemoryService, name: str = "orc-1") -> list[str]:

@@ -147,7 +147,6 @@ def test_it_is_moved_by_an_export(served: MemoryService, orc: Orchestrator, tmp_
         files.import_lines("orc-1", io.BytesIO(lines))
         assert files.orchestrator("orc-1").get(old) == orc.get(old).model_copy()
         again = b"".join(files.orchestrator("orc-1").export_lines())
-    served.create("orc-2")
     served.import_lines("orc-2", io.BytesIO(again))
     assert served.orchestrator("orc-2").get(old).content == "The gate closes at nine."
     assert served.orchestrator("orc-2").verify().findings == []

@@ -19,6 +19,8 @@ from memgraph.model.sources import Document
 from memgraph.model.values import EpisodeInput, MemoryInput
 from memgraph.store import events
 
+pytestmark = pytest.mark.engines
+
 
 def say(orc: Orchestrator, session_id: str, role: str = "user", **fields: Any) -> str:
     return orc.save_episode(f"Said in {session_id}.", session_id=session_id, source_role=role)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from working import put, working
@@ -34,6 +35,8 @@ TYPES = (
     MemoryType.TODO,
     MemoryType.DECISION,
 )
+
+pytestmark = pytest.mark.engines
 
 
 class Seen(NamedTuple):
@@ -286,6 +289,7 @@ def test_a_memory_that_was_restored_counts_as_asked_for_then(
     assert orc.get(kept, as_of=restored + 1).last_accessed_at == restored
 
 
+@pytest.mark.sqlite
 def test_what_was_erased_says_nothing_of_an_earlier_time(
     orc: Orchestrator, clock: FixedClock
 ) -> None:

@@ -252,6 +252,19 @@ def test_a_number_is_never_given_twice(database: Database) -> None:
 
 
 @pytest.mark.engines
+def test_what_was_left_for_later_is_done_beside_a_reader(database: Database) -> None:
+    fill(database, 1, 300)
+    with database.read() as snapshot:
+        database.fold(after=0)
+        assert count(snapshot, tables.memories) == 300
+    with database.write() as transaction:
+        metadata.put(transaction, "a", "1")
+    database.fold(after=0)
+    with database.read() as snapshot:
+        assert metadata.get(snapshot, "a") == "1"
+
+
+@pytest.mark.engines
 def test_the_schema_is_as_it_is_expected(database: Database) -> None:
     with database.read() as snapshot:
         assert database.engine.schema(snapshot) == database.engine.expected_schema()

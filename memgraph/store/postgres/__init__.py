@@ -189,7 +189,7 @@ def translate(error: Exception) -> Exception:
         return InvalidInput(f"the database refuses it: {constraint}", constraint=constraint)
     if state == "22003":
         return InvalidInput("a number is too large to store")
-    if state in ("22021", "22P05") or isinstance(cause, UnicodeEncodeError):
+    if state in ("22021", "22P02", "22P05") or isinstance(cause, UnicodeEncodeError):
         return InvalidInput("a text holds a character that PostgreSQL cannot store")
     if isinstance(cause, psycopg.DataError) and not state:
         return InvalidInput("a text holds a NUL, which PostgreSQL cannot store")

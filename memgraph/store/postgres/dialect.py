@@ -188,6 +188,13 @@ class _Compiler(PGCompiler_psycopg):
             sign = "=" if binary.operator is operators.eq else "<>"
             left, right = (self._folded(each, options) for each in (binary.left, binary.right))
             return f"{left} {sign} {right}"
+        if binary.operator is operators.in_op and _is_of_list(binary.right):
+            # An array is looked up in an index, however many rows a list may have.
+            left, right = (
+                self.process(binary.left, **options),
+                self.process(binary.right, **options),
+            )
+            return f"{left} = ANY (ARRAY{right})"
         number = getattr(binary.right, "value", None)
         if getattr(binary.left, "name", None) == "json_extract" and isinstance(number, int):
             # A value of JSON is a text here.
@@ -258,6 +265,19 @@ class _Prepared(Dialect):
 
 
 DIALECT: Final = _Prepared()
+
+
+def _is_of_list(found: Any) -> bool:
+    """Return whether a subquery begins with a list that was given."""
+    select = getattr(found, "element", found)
+    joins: Any = getattr(select, "_from_obj", ())
+    if len(joins) != 1 or select._limit_clause is not None:
+        return False
+    first: Any = joins[0]
+    while isinstance(first, sa.sql.selectable.Join):
+        first = first.left
+    each: Any = getattr(first, "element", first)
+    return isinstance(each, JsonEach) and isinstance(next(iter(each.clauses)), sa.BindParameter)
 
 
 def in_order(select: sa.Select[Any]) -> sa.Select[Any]:
@@ -331,7 +351,13 @@ def _join(join: OrderedJoin, compiler: Any, **options: Any) -> str:
     inner = options | {"asfrom": True, "from_linter": None}
     left = join.left._compiler_dispatch(compiler, **inner)
     right = join.right._compiler_dispatch(compiler, **inner)
-    return f"{left} JOIN {right} ON {compiler.process(join.onclause)}"
+    on = compiler.process(join.onclause)
+    if not isinstance(getattr(join.right, "element", join.right), sa.Table):
+        return f"{left} JOIN {right} ON {on}"
+    # Whatever the server believes of the sizes: for each row on the left it looks into an index.
+    table: Any = join.right
+    name = compiler.preparer.format_alias(table, table.name)
+    return f"{left} JOIN LATERAL (SELECT * FROM {right} WHERE {on} OFFSET 0) AS {name} ON true"
 
 
 @compiles(Unindexed, "postgresql")
@@ -368,6 +394,8 @@ def _member(construct: Member, compiler: Any, **options: Any) -> str:
         return f"CAST({found} AS DOUBLE PRECISION)"
     if isinstance(construct.type, sa.Integer):
         return f"CAST({found} AS BIGINT)"
+    if isinstance(construct.type, sa.Numeric):
+        return f"CAST({found} AS NUMERIC)"
     return f'{found} COLLATE "C"'
 
 

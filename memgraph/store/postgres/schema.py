@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from memgraph.model.columns import JSON
 from memgraph.store import text_tables
 from memgraph.store.postgres import row_changes
 from memgraph.store.postgres.dialect import DIALECT, PLACE, extracted, numbered
@@ -19,7 +20,7 @@ _TEXT_INDEX: Final = (
 )
 _WORDS: Final = (
     "CREATE TABLE memory_words (pk BIGINT PRIMARY KEY, words tsvector NOT NULL)",
-    "CREATE INDEX ix_memory_words_words ON memory_words USING gin (words)",
+    "CREATE INDEX ix_memory_words_words ON memory_words USING gin (words) WITH (fastupdate = off)",
     "CREATE TABLE memory_words_due (pk BIGINT PRIMARY KEY)",
     "CREATE TABLE last_numbers (name text PRIMARY KEY, number BIGINT NOT NULL)",
     "CREATE TABLE alembic_version (version_num text PRIMARY KEY)",
@@ -134,8 +135,15 @@ def _table(table: sa.Table) -> str:
     compiler = DIALECT.ddl_compiler(DIALECT, None)  # type: ignore[arg-type]
     for each in sorted(table.constraints, key=lambda one: str(one.name)):
         text = compiler.process(each)
-        if text:
-            parts.append(re.sub(r"json_valid\((\w+)\)", r"(\1 IS JSON)", text))
+        if text and "json_valid(" not in text:
+            parts.append(text)
+    # What the server cannot read, such as an escaped NUL, would make every statement fail on it.
+    parts += [
+        f"CONSTRAINT ck_{table.name}_{each.name}_json"
+        f' CHECK ("{each.name}" IS NULL OR CAST("{each.name}" AS jsonb) IS NOT NULL)'
+        for each in table.columns
+        if each.info.get(JSON)
+    ]
     return f"CREATE TABLE {table.name} ({', '.join(parts)})"
 
 

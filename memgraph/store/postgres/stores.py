@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from sqlalchemy.pool import NullPool
 from memgraph.errors import DatabaseEmpty, DatabaseForeign, EngineLacking, OrchestratorExists
 from memgraph.store import metadata, postgres
 from memgraph.store.engine import Store, Upgraded
-from memgraph.store.postgres import schema
+from memgraph.store.postgres import phrases, schema
 from memgraph.store.postgres.database import (
     PostgresDatabase,
     identity_of,
@@ -34,18 +35,19 @@ PROVISIONING_WAIT_MS = 5_000
 
 
 class PostgresStore:
-    """One orchestrator's schema.
+    """One orchestrator's schema, or a draft of it.
 
     Args:
         url: of the server's database, without a password.
+        schema: of a draft; None: its own.
     """
 
     engine = ENGINE
 
-    def __init__(self, url: sa.URL, orchestrator_id: str) -> None:
+    def __init__(self, url: sa.URL, orchestrator_id: str, schema: str | None = None) -> None:
         self.url = url
         self.orchestrator_id = orchestrator_id
-        self.schema = postgres.schema_of(orchestrator_id)
+        self.schema = postgres.schema_of(orchestrator_id) if schema is None else schema
 
     def files(self) -> tuple[Path, ...]:
         return ()
@@ -123,8 +125,12 @@ class PostgresStore:
             identity_of(connection, self.schema)
             yield Snapshot(connection, ENGINE)
 
-    def alone(self) -> AbstractContextManager[Transaction]:
-        raise self._lacking("drafts of a store")
+    @contextmanager
+    def alone(self) -> Iterator[Transaction]:
+        with self._begun(writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)) as connection:
+            transaction = Transaction(connection, ENGINE)
+            yield transaction
+            phrases.follow(transaction)
 
     def back_up(
         self,
@@ -137,8 +143,16 @@ class PostgresStore:
     ) -> int:
         raise self._lacking(f"backups from here; run: pg_dump --schema '\"{self.schema}\"'")
 
-    def draft(self, folder: Path) -> AbstractContextManager[Store]:  # noqa: ARG002
-        raise self._lacking("restoring, or importing into a new orchestrator")
+    @contextmanager
+    def draft(self, folder: Path) -> Iterator[Store]:  # noqa: ARG002
+        # No orchestrator's schema begins so.
+        name = f"memgraph~draft_{uuid.uuid4().hex}"
+        try:
+            yield PostgresStore(self.url, self.orchestrator_id, name)
+        finally:
+            with self._begun(writing(name, wait_ms=PROVISIONING_WAIT_MS)) as connection:
+                raw: Any = connection.connection.driver_connection
+                raw.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")
 
     def take(self, file: Path) -> str:  # noqa: ARG002
         raise self._lacking("restoring")
@@ -148,12 +162,19 @@ class PostgresStore:
 
     def publish(
         self,
-        draft: Store,  # noqa: ARG002
+        draft: Store,
         *,
-        aside: Path | None = None,  # noqa: ARG002
+        aside: Path | None = None,
         files: Sequence[str] = (),  # noqa: ARG002
     ) -> bool:
-        raise self._lacking("restoring")
+        if aside is not None:
+            raise self._lacking("restoring")
+        assert isinstance(draft, PostgresStore)
+        names = postgres.quoted(draft.schema), postgres.quoted(self.schema)
+        with self._begun("BEGIN") as connection:
+            raw: Any = connection.connection.driver_connection
+            raw.execute("ALTER SCHEMA {} RENAME TO {}".format(*names))
+        return False
 
     @contextmanager
     def _begun(self, begin: str) -> Iterator[sa.Connection]:
