@@ -50,6 +50,7 @@
     ├── RemoteError                  remote.error
     │   ├── RemoteUnavailable        remote.unavailable
     │   └── RemoteAnswerInvalid      remote.answer_invalid
+    ├── WebhookFailed                webhook.failed
     ├── AuditFailed                  audit.failed
     ├── ErasureUnproven              erasure.unproven
     └── BenchFailed                  bench.failed
@@ -257,6 +258,12 @@ class ImportRejected(MemgraphError):
 
 class JournalBroken(MemgraphError):
     code = "journal.broken"
+
+
+class WebhookFailed(MemgraphError):
+    """The receiver of a webhook did not take an event."""
+
+    code = "webhook.failed"
 
 
 class JobFailed(MemgraphError):

@@ -211,10 +211,14 @@ def _nested(merged: Mapping[str, _Given]) -> dict[str, Any]:
 
 
 def _known_prefix(location: tuple[int | str, ...]) -> str:
-    """Return the key of an error; inside a list the location continues with the item's number."""
+    """Return the key of an error; inside a list the location continues with the item's number.
+
+    A check of a whole group is reported under the group's first key.
+    """
     name = ".".join(str(part) for part in location)
     while name not in keys():
-        name = name.rpartition(".")[0]
+        inside = [each for each in keys() if each.startswith(f"{name}.")]
+        name = inside[0] if inside else name.rpartition(".")[0]
     return name
 
 

@@ -33,6 +33,7 @@ from memgraph.config.life import (
     ScheduleSettings,
 )
 from memgraph.config.server import ServerSettings
+from memgraph.config.webhook import WebhookSettings
 
 
 class BulletinSettings(Group):
@@ -322,6 +323,7 @@ class MemorySettings(Group):
     trust: TrustSettings = Field(default_factory=TrustSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
     log: LogSettings = Field(default_factory=LogSettings)
+    webhook: WebhookSettings = Field(default_factory=WebhookSettings)
     server: ServerSettings = Field(default_factory=ServerSettings, json_schema_extra=GLOBAL_ONLY)
 
 

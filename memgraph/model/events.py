@@ -75,6 +75,25 @@ class ContradictionFound(Event):
     to_id: Name
 
 
+class FileRejected(Event):
+    """A dropped file was rejected, or is held; ``reason`` is the code in its manifest."""
+
+    topic = "ingest.file_rejected"
+
+    sha256: Name
+    reason: Name
+
+
+class RunFailed(Event):
+    """A run of a job failed."""
+
+    topic = "job.failed"
+
+    run_id: Name
+    job: Name
+    error_code: Name | None = None
+
+
 EVENTS: Final[Mapping[str, type[Event]]] = {
     kind.topic: kind
     for kind in (
@@ -84,6 +103,8 @@ EVENTS: Final[Mapping[str, type[Event]]] = {
         SessionConsolidated,
         ReflectionSaved,
         ContradictionFound,
+        FileRejected,
+        RunFailed,
     )
 }
 """The kinds of events by topic."""

@@ -9,13 +9,14 @@ from typing import Any, Final
 
 from memgraph.errors import MemgraphError
 from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
+from memgraph.model.events import FileRejected
 from memgraph.model.sources import Document, DocumentOutcome, Link
-from memgraph.model.values import EdgeInput, MemoryInput, Outcome
+from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Outcome
 from memgraph.rules.lifecycle import Action, next_status
 from memgraph.service.joining import Compare, Joiner, Written
 from memgraph.service.opened import HELD, Opened
 from memgraph.service.writing import Prepared
-from memgraph.store import ingest_files, memories, trust
+from memgraph.store import events, ingest_files, memories, trust
 from memgraph.store.rows import json_text
 from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot, Transaction
 from memgraph.store.visibility import View
@@ -409,6 +410,8 @@ def record_rejection(
             manifest=json_text({**manifest, BY: actor}),
         )
         transaction.tell([Entry(action, None, {"sha256": sha256})])
+        reason = str(manifest.get("reason") or action)[:MAX_NAME_CHARS]
+        events.append(transaction, transaction.at, [FileRejected(sha256=sha256, reason=reason)])
 
 
 def _support(

@@ -145,6 +145,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "worker": ["worker", "--once"],
         "jobs": ["jobs", "orc-1"],
         "run": ["run", "decay", "orc-1"],
+        "webhook failures": ["webhook", "failures", "orc-1"],
+        "webhook retry": ["webhook", "retry", "orc-1"],
         "tools": ["tools", "orc-1"],
         "call": ["call", "orc-1", "memory_stats"],
         "embeddings status": ["embeddings", "status", "orc-1"],

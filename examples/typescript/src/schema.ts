@@ -3885,7 +3885,7 @@ export interface components {
          * @description The state of one orchestrator.
          *
          *     Attributes:
-         *         status: ``disabled``: its database cannot be used, or its memory is disabled.
+         *         status: ``disabled``: its database cannot be used, or its memory is switched off.
          *             ``unknown``: it was not looked at yet.
          *         codes: what disables it, or what work does not get done.
          *         advice: what to do about it, in words.

@@ -14,10 +14,11 @@ from types import TracebackType
 from memgraph.clock import MS_PER_DAY, Clock, SystemClock
 from memgraph.errors import Conflict, MemgraphError
 from memgraph.model.enums import JobName, JobState
+from memgraph.model.events import RunFailed
 from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport, JobRun, Trigger
 from memgraph.rules import schedule
 from memgraph.service.opened import Opened
-from memgraph.store import health, jobs
+from memgraph.store import events, health, jobs
 from memgraph.store.snapshot import Snapshot, Transaction
 
 Told = Callable[[str, int, int], None]
@@ -191,6 +192,9 @@ def _end(opened: Opened, run_id: str, lease: Lease, report: JobReport) -> JobRun
         jobs.release(transaction, lease.name, lease.holder)
         # A run as of an earlier time may be the oldest there is.
         ended = jobs.get(transaction, run_id)
+        if ended.state is JobState.FAILED:
+            failure = RunFailed(run_id=run_id, job=ended.job.value, error_code=ended.error_code)
+            events.append(transaction, now, [failure])
         jobs.prune(transaction, opened.settings.memory.schedule.keep_runs, now, run_id)
         ahead = jobs.some_ahead(transaction, now)
     if ahead and ended.trigger == "schedule":

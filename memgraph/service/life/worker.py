@@ -20,7 +20,7 @@ from memgraph.model.enums import JobName
 from memgraph.model.events import Event, SessionCompleted
 from memgraph.model.jobs import CRASHED, STOPPED, JobRun
 from memgraph.paths import Stamp, global_config_file, stamp_of
-from memgraph.service.life import jobs
+from memgraph.service.life import jobs, webhook
 from memgraph.service.life.events import Later, Subscriber
 from memgraph.service.life.jobs import WALL, Asked, Reins, lease_ms
 from memgraph.service.opened import Opened
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from memgraph.store.snapshot import Snapshot
 
 SUBSCRIBER = "consolidation"
+POSTED_AT_ONCE = 16
+"""Events posted to a webhook before the other orchestrators get their turn."""
 POLL_S = 2.0
 """Seconds after which a change by another process is noticed."""
 AT_ONCE_MS = 1_000
@@ -136,7 +138,9 @@ class Worker:
             self._subscribed.discard(name)
             with suppress(MemgraphError):
                 # Its database may be gone, and its events with it.
-                self._service.orchestrator(name).unsubscribe(SUBSCRIBER)
+                handle = self._service.orchestrator(name)
+                handle.unsubscribe(SUBSCRIBER)
+                handle.unsubscribe(webhook.SUBSCRIBER)
 
     def stop(self) -> None:
         """End the work after the current batch; may be called in a signal handler."""
@@ -175,6 +179,7 @@ class Worker:
             if seen.settings != settings:
                 # An open orchestrator keeps the settings that it was opened with.
                 self._service.forget(name)
+                self._subscribed.discard(name)
             changed = (seen.settings, seen.stamp) != (settings, stamp)
             # A clock that was set back has not come to the next visit for too long.
             if changed or not seen.visited_ms <= self._service.clock.now_ms() < seen.again_ms:
@@ -211,6 +216,7 @@ class Worker:
                 if due_at is not None and not self._stopping:
                     self._run(name, opened, jobs.of_moment(job, due_at))
             more = self._consolidate(opened)
+            self._post(opened)
             more = self._embed(opened) or more
             more = self._compare(opened) or more
             opened.receipts.flush_in_steps(self._is_stopping)
@@ -232,6 +238,13 @@ class Worker:
                 events.drop_settled(transaction, SUBSCRIBER)
         return told.passed >= SESSIONS_AT_ONCE
 
+    def _post(self, opened: Opened) -> None:
+        """Post waiting events to the webhook, or wake the thread that does."""
+        if self._service.embeds_in_background:
+            opened.courier.wake()
+        else:
+            opened.events.deliver(self._is_stopping, only=webhook.SUBSCRIBER, most=POSTED_AT_ONCE)
+
     def _again(self, opened: Opened, now_ms: int) -> int:
         """Return when there may be work though no other process has changed anything."""
         at = [now_ms + LOOK_MS, *jobs.upcoming(opened, now_ms)]
@@ -241,6 +254,8 @@ class Worker:
                 at.append(now_ms + min(lease_ms(opened), REVISIT_MS))
             if embeddings.has_pending(snapshot) or self._has_events(snapshot):
                 at.append(now_ms + REVISIT_MS)
+            if (posting := self._next_post(opened, snapshot)) is not None:
+                at.append(posting)
         # A due job that could not be run is held by another worker.
         return max(min(at), now_ms + AT_ONCE_MS)
 
@@ -250,6 +265,15 @@ class Worker:
         return cursor is not None and bool(
             events.after(snapshot, cursor.delivered_seq, [SessionCompleted.topic], 1)
         )
+
+    def _next_post(self, opened: Opened, snapshot: Snapshot) -> int | None:
+        """Return when the webhook may have its next event; None: none waits."""
+        posting = opened.subscribers.find(webhook.SUBSCRIBER)
+        cursor = events.cursor(snapshot, webhook.SUBSCRIBER)
+        if posting is None or cursor is None:
+            return None
+        waiting = events.after(snapshot, cursor.delivered_seq, posting.topics, 1)
+        return cursor.next_attempt_at if waiting else None
 
     def _run(self, name: str, opened: Opened, asked: Asked) -> JobRun | None:
         """Run a job; None: another worker runs it, or did."""
@@ -278,6 +302,13 @@ class Worker:
             # Another worker of this process may listen already.
             handle.subscribe_as(given, from_start=True)
             self._listening.add(name)
+        # The settings may name another receiver than before.
+        handle.unsubscribe(webhook.SUBSCRIBER)
+        threaded = self._service.embeds_in_background
+        posting = webhook.subscriber(handle, self._service.clock, threaded=threaded)
+        if posting is not None:
+            with suppress(Conflict):
+                handle.subscribe_as(posting, from_start=False)
 
     def _session_ended(self, name: str, event: Event) -> None:
         if not isinstance(event, SessionCompleted):
@@ -294,11 +325,13 @@ class Worker:
         if ended.error_code == STOPPED:
             raise Later
 
-    def retry(self, name: str) -> int:
-        """Retry the parked ends of sessions; return how many are done."""
+    def retry(self, name: str, subscriber: str = SUBSCRIBER) -> int:
+        """Retry what was parked, the ends of sessions or the webhook's events; return how many
+        are done.
+        """
         self._listen(name)
         with self._service.opened(name) as opened:
-            return opened.events.retry(self._is_stopping, only=SUBSCRIBER)
+            return opened.events.retry(self._is_stopping, only=subscriber)
 
     def _embed(self, opened: Opened) -> bool:
         """Embed waiting memories; return True when more could be embedded now."""

@@ -77,6 +77,7 @@ _GROUPS: dict[str, dict[str, Listed]] = {
         "key": Listed(
             f"{_HERE}.keys", "Create, list, revoke, rotate and forget the keys of a server."
         ),
+        "webhook": Listed(f"{_HERE}.webhooks", "List and resend what a webhook did not take."),
         "tools": Listed(f"{_HERE}.agents", "Print the tools of a language model."),
         "call": Listed(f"{_HERE}.agents", "Run one tool call as a language model would."),
     },
