@@ -8,10 +8,19 @@ import httpx
 import pytest
 from serving_worlds import Served, serving
 
+from tests.postgres_servers import drop_schemas
+
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("http") / "root") as made:
+def served(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Served]:
+    url = ""
+    if request.config.getoption("--engine") == "postgresql":
+        url = request.getfixturevalue("postgres_url")
+        drop_schemas(url)
+    root = tmp_path_factory.mktemp("http") / "root"
+    with serving(root, config={"memory.storage.url": url}) as made:
         made.orchestrator()
         yield made
 
