@@ -38,6 +38,8 @@ except ModuleNotFoundError:
 MOST_NAME_BYTES: Final = 63
 MINIMUM_VERSION: Final = 160_000
 CONNECT_TIMEOUT_S: Final = 10
+PREPARED_FROM: Final = 2
+MOST_PREPARED: Final = 1_000
 _PREFIX: Final = "memgraph_"
 
 _CONSTRAINTS: Final = {
@@ -160,6 +162,9 @@ def connect(url: sa.URL) -> Connection:
     }
     given.update(url.query)
     connection = Connection.connect(autocommit=True, **given)
+    # A statement is planned once for a connection; see ``database.writing``.
+    connection.prepare_threshold = PREPARED_FROM
+    connection.prepared_max = MOST_PREPARED
     adapters = connection.adapters
     adapters.register_dumper(int, Int8Dumper)
     adapters.register_loader("bool", _WholeNumber)

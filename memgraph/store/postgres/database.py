@@ -157,6 +157,7 @@ _GROWN: Final = (
 _PLANNING: Final = (
     " SET LOCAL jit = off; SET LOCAL join_collapse_limit = 1; SET LOCAL enable_seqscan = off;"
     " SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;"
+    " SET LOCAL plan_cache_mode = force_generic_plan;"
 )
 
 
