@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,16 +28,17 @@ SECRET = "hunter-two"
 
 
 @pytest.fixture
-def url(postgres_url: str) -> str:
+def url(postgres_url: str) -> Iterator[str]:
+    yield postgres_url
     drop_schemas(postgres_url)
-    return postgres_url
 
 
 @pytest.fixture
-def served(tmp_path: Path, url: str) -> MemoryService:
-    return MemoryService(
+def served(tmp_path: Path, url: str) -> Iterator[MemoryService]:
+    with MemoryService(
         tmp_path / "root", config={"memory.storage.url": url}, environ={}, background=False
-    )
+    ) as made:
+        yield made
 
 
 @pytest.fixture
@@ -62,7 +64,6 @@ def test_no_file_is_made(served: MemoryService, orc: Orchestrator) -> None:
     assert served.health("orc-1")["status"] == "ready"
     report = orc.verify()
     assert report.findings == []
-    served.close()
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,6 @@ def test_what_is_not_there_yet_is_refused(
             reason="lost",
             url=served.settings().memory.storage.url,
         )
-    served.close()
 
 
 def test_it_is_moved_by_an_export(served: MemoryService, orc: Orchestrator, tmp_path: Path) -> None:
@@ -150,7 +150,6 @@ def test_it_is_moved_by_an_export(served: MemoryService, orc: Orchestrator, tmp_
     served.import_lines("orc-2", io.BytesIO(again))
     assert served.orchestrator("orc-2").get(old).content == "The gate closes at nine."
     assert served.orchestrator("orc-2").verify().findings == []
-    served.close()
 
 
 def test_a_schema_that_was_dropped_or_made_anew_is_noticed(
@@ -166,7 +165,6 @@ def test_a_schema_that_was_dropped_or_made_anew_is_noticed(
         store_of(served.paths("orc-1"), url).create(dimensions=256, now_ms=1)
         with pytest.raises(DatabaseReplaced), opened.database.write():
             pass
-    served.close()
 
 
 def test_connections_that_broke_are_replaced(
@@ -193,7 +191,6 @@ def test_connections_that_broke_are_replaced(
             write()
         with opened.database.read() as snapshot:
             assert snapshot.driver.execute("SELECT 1").fetchall() == [(1,)]
-    served.close()
 
 
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:
@@ -229,7 +226,6 @@ def test_several_processes_write_one_chain(
     report = orc.verify()
     assert report.findings == []
     assert report.checked["journal_entries"] >= 45
-    served.close()
 
 
 def test_the_command_line_works_on_a_server(

@@ -18,11 +18,12 @@ def served(
     url = ""
     if request.config.getoption("--engine") == "postgresql":
         url = request.getfixturevalue("postgres_url")
-        drop_schemas(url)
     root = tmp_path_factory.mktemp("http") / "root"
     with serving(root, config={"memory.storage.url": url}) as made:
         made.orchestrator()
         yield made
+    if url:
+        drop_schemas(url)
 
 
 @pytest.fixture(scope="module")
