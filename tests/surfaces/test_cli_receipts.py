@@ -108,7 +108,7 @@ def test_a_receipt_is_asked_again_and_says_whether_it_gives_the_same(cli: Comman
     receipt_id = cli.json("recall", "orc-1", "which oven?")["receipt_id"]
     replay = ("receipt", "replay", "orc-1", receipt_id)
     told = cli.error(*replay)["message"]
-    assert told == "what was asked is kept as a digest alone: name it with --query"
+    assert told == "only a digest of the query is kept: pass it as --query"
     found = cli.json(*replay, "--query", "which oven?")
     assert (found["same"], found["same_digest"], found["differences"]) == (True, True, [])
     shown = cli(*replay, "--query", "which oven?").out
