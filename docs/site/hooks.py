@@ -14,9 +14,13 @@ _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>[^)#:\s]+)(?P<anchor
 
 
 def on_config(config: Any) -> Any:
-    """Append the decisions to the navigation."""
-    decisions = sorted((DOCS / "decisions").glob("*.md"))
-    config.nav.append({"Decisions": [path.relative_to(DOCS).as_posix() for path in decisions]})
+    """Append the decisions to the navigation, by subject as their index lists them."""
+    index = (DOCS / "decisions" / "index.md").read_text("utf-8")
+    subjects: list[Any] = ["decisions/index.md"]
+    for section in index.split("\n## ")[1:]:
+        pages = re.findall(r"^- \[\d+\]\((.*?)\)", section, re.MULTILINE)
+        subjects.append({section.partition("\n")[0]: [f"decisions/{page}" for page in pages]})
+    config.nav.append({"Decisions": subjects})
     return config
 
 
