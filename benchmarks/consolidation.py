@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.locomo import Conversation, Scored, figures, load, read, score
 from memgraph.clock import parse_time
 from memgraph.config.life import ConsolidationSettings
-from memgraph.consolidation.agent_tools import Turn
+from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.consolidation.ports import FactCandidate
 from memgraph.consolidation.quotations import RuleExtractor
 from memgraph.service.memory_service import MemoryService
@@ -56,7 +56,7 @@ def run(
     conversations = list(read(data))
     extractor = RuleExtractor()
     # The patterns are compiled and the names are read at the first call.
-    extractor.extract([Turn("", "I moved to Rome.", "Ana", 0, 0)], limit=1)
+    extractor.extract([PageTurn("", "I moved to Rome.", "Ana", 0, 0)], limit=1)
     started = time.process_time()
     found = [(each, list(_facts(extractor, each))) for each in conversations]
     spent = time.process_time() - started
@@ -75,7 +75,7 @@ def _facts(extractor: RuleExtractor, conversation: Conversation) -> Iterator[Fac
     rules = ConsolidationSettings()
     for _, said in groupby(conversation.turns, key=lambda turn: turn.session_id):
         turns = [
-            Turn(
+            PageTurn(
                 memory_id=turn.turn_id or "",
                 content=turn.content,
                 source_role=turn.source_role or "",

@@ -86,7 +86,7 @@ def _examples(
     seen: list[tuple[list[str], dict[str, Floats]]] = []
     original = context.features
 
-    def kept(pool: context.Pool, *rest: Any) -> dict[str, Floats]:
+    def kept(pool: context.CandidatePool, *rest: Any) -> dict[str, Floats]:
         found = original(pool, *rest)
         seen.append(([names[each.memory_id] for each in pool.candidates], found))
         return found

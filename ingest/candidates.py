@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ingest.reasons import Part, Reason, refuse
+from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 
 # What a text may say of itself at most; a person may later confirm it and raise it.
@@ -28,10 +28,10 @@ Origin = Literal["ChatGPT", "Claude", "Slack", "mem0", "Obsidian"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ParseFinding:
     """A part that was left out or changed. ``locator`` is its place, ``count`` how often."""
 
-    code: Part
+    code: SkippedPart
     locator: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     count: int = 1
@@ -47,7 +47,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class IngestCandidate:
     """One memory to be stored.
 
     ``type`` None: a classifier decides, and the candidate is dropped when it finds none.
@@ -123,10 +123,10 @@ class ParsedDocument:
     """
 
     format: Format
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[IngestCandidate, ...]
     edges: tuple[CandidateEdge, ...] = ()
     links: tuple[DocumentLink, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ParseFinding, ...] = ()
     title: str | None = None
     main_key: str | None = None
     document_keys: tuple[str, ...] = ()
@@ -150,7 +150,7 @@ class KeySource:
         self._made += 1
         if self._made > self._limit:
             raise refuse(
-                Reason.TOO_MANY_ITEMS,
+                RejectionReason.TOO_MANY_ITEMS,
                 f"the file holds more than {self._limit} memories: split it",
                 limit=self._limit,
             )

@@ -44,7 +44,7 @@ Folder = Literal["processed", "rejected"]
 
 
 @dataclass(slots=True)
-class Claim:
+class FileClaim:
     """A file that this worker owns. ``path`` is where it was dropped, as the file system has it.
 
     ``target`` is its final place, relative to the drop zone, once that is decided. ``attempts``
@@ -177,7 +177,7 @@ class Claim:
         os.close(self.lock)
 
 
-def claim(zone: Path, path: str, *, at: int) -> Claim | None:
+def claim(zone: Path, path: str, *, at: int) -> FileClaim | None:
     """Claim a dropped file; None when another worker was faster.
 
     Args:
@@ -193,7 +193,7 @@ def claim(zone: Path, path: str, *, at: int) -> Claim | None:
     # Locked before it has its name, so that nobody takes it for an abandoned one.
     fcntl.flock(lock, fcntl.LOCK_EX)
     fresh.rename(claims / claim_id)
-    made = Claim(claim_id, zone, path, lock, started_at=at)
+    made = FileClaim(claim_id, zone, path, lock, started_at=at)
     made.save()
     try:
         with open_parent(zone, path) as (folder, name):
@@ -218,7 +218,7 @@ def claim_names(zone: Path) -> list[str]:
     return sorted(names, key=lambda name: (tried[name], name))
 
 
-def adopt(zone: Path, names: Iterable[str] | None = None) -> Iterator[Claim]:
+def adopt(zone: Path, names: Iterable[str] | None = None) -> Iterator[FileClaim]:
     """Yield the claims whose worker is gone; each is this worker's from then on.
 
     Args:
@@ -335,7 +335,7 @@ def _descend(
             yield inner
 
 
-def _adopt_one(zone: Path, name: str) -> Claim | None:
+def _adopt_one(zone: Path, name: str) -> FileClaim | None:
     directory = zone / CLAIMS / name
     if name.startswith(_NEW):
         _sweep(directory)
@@ -363,7 +363,7 @@ def _adopt_one(zone: Path, name: str) -> Claim | None:
         return None
     # Whatever became of what the claim knew, its file must not be lost.
     state = _read_state(directory) or {"path": f"recovered-{name}"}
-    return Claim(
+    return FileClaim(
         name,
         zone,
         str(state["path"]),

@@ -21,7 +21,7 @@ from ingest.claims import CLAIMS
 from ingest.discover import OWN_FOLDERS
 from ingest.manifest import IngestReport
 from ingest.pipeline import IngestPipeline
-from ingest.reasons import Reason
+from ingest.reasons import RejectionReason
 from memgraph.errors import IngestRejected, MemgraphError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ PREVIEW_COLUMNS = ("file", "outcome", "recognised as", "memories", "reason")
 COLUMNS = ("file", "outcome", "memories", "edges", "reason")
 
 
-class Screen(Protocol):
+class Terminal(Protocol):
     """The used part of a terminal."""
 
     def line(self, text: str = "", *, style: str | None = None) -> None: ...
@@ -115,15 +115,15 @@ class CommandLine(Protocol):
 
     def stages(self, title: str) -> AbstractContextManager[Callable[[str, int, int], None]]: ...
 
-    def screen(self) -> Screen: ...
+    def screen(self) -> Terminal: ...
 
 
 @dataclass(slots=True)
-class Report:
+class CommandAnswer:
     """The answer: plain JSON, its output for a person, and the error for an exit code of 1."""
 
     data: dict[str, Any]
-    show: Callable[[Screen], None]
+    show: Callable[[Terminal], None]
     error: MemgraphError | None = None
 
 
@@ -153,7 +153,7 @@ def command(
         bool,
         typer.Option("--dry-run", help="Show what would become of each file, and write nothing."),
     ] = False,
-) -> Report:
+) -> CommandAnswer:
     """Turn dropped files into memories.
 
     Processes the files in the drop zone, <root>/ORC/memory/ingest/. Every file ends in processed/
@@ -183,7 +183,7 @@ def command(
         "embedding": embedding,
     }
 
-    def show(screen: Screen) -> None:
+    def show(screen: Terminal) -> None:
         if not watch:
             _show(screen, found)
         for each in passed_over:
@@ -192,10 +192,10 @@ def command(
         screen.line(told or f"the drop zone is empty: name files, or put them into {zone}")
 
     # One that was followed was told of its files as they came.
-    return Report(data, show, None if watch else _refusal(found))
+    return CommandAnswer(data, show, None if watch else _refusal(found))
 
 
-def _previewed(handle: Orchestrator, paths: Sequence[Path], *, retry: bool) -> Report:
+def _previewed(handle: Orchestrator, paths: Sequence[Path], *, retry: bool) -> CommandAnswer:
     from ingest.preview import preview
 
     found, passed_over = preview(handle, paths, retry=retry)
@@ -208,7 +208,7 @@ def _previewed(handle: Orchestrator, paths: Sequence[Path], *, retry: bool) -> R
         ],
     }
 
-    def show(screen: Screen) -> None:
+    def show(screen: Terminal) -> None:
         _table(screen, PREVIEW_COLUMNS, found, _preview_row)
         for each in passed_over:
             screen.line(f"not copied ({each.reason}): {each.source}", style="yellow")
@@ -218,7 +218,7 @@ def _previewed(handle: Orchestrator, paths: Sequence[Path], *, retry: bool) -> R
             screen.fields([(str(count), kind) for kind, count in kinds.most_common()])
         screen.line(f"nothing was written; a run would give: {counts or 'nothing'}")
 
-    return Report(data, show, _refusal(found))
+    return CommandAnswer(data, show, _refusal(found))
 
 
 def _preview_row(file: FilePreview) -> tuple[str, ...]:
@@ -280,7 +280,7 @@ def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
             signal.signal(each, handler)
 
 
-def _show(screen: Screen, results: Sequence[FileResult]) -> None:
+def _show(screen: Terminal, results: Sequence[FileResult]) -> None:
     _table(screen, COLUMNS, results, _row)
 
 
@@ -290,7 +290,7 @@ def _row(file: FileResult) -> tuple[str, ...]:
 
 
 def _table(
-    screen: Screen, columns: Sequence[str], files: Sequence[_File], row: Callable[[_File], Row]
+    screen: Terminal, columns: Sequence[str], files: Sequence[_File], row: Callable[[_File], Row]
 ) -> None:
     """Show every file; of many, those that need a look."""
     shown = files if len(files) <= MAX_ROWS else [each for each in files if each.reason]
@@ -320,7 +320,7 @@ def _refusal(results: Sequence[FileResult] | Sequence[FilePreview]) -> IngestRej
     refused = [
         each
         for each in results
-        if each.outcome in ("rejected", "failed") or each.reason == Reason.HELD
+        if each.outcome in ("rejected", "failed") or each.reason == RejectionReason.HELD
     ]
     if not refused:
         return None

@@ -5,30 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.candidates import Candidate, DocumentLink, Finding, ParsedDocument
-from ingest.reasons import Part
+from ingest.candidates import DocumentLink, IngestCandidate, ParsedDocument, ParseFinding
+from ingest.reasons import SkippedPart
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import CapturedBy, EdgeType, MemoryKind, Scope, Sensitivity, SourceType
-from memgraph.model.sources import Document, Link
+from memgraph.model.sources import Document, FileLink
 from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Source, validated
 
 
 def to_memories(
     parsed: ParsedDocument, *, sha256: str, source_path: str
-) -> tuple[tuple[MemoryInput, ...], tuple[Finding, ...]]:
+) -> tuple[tuple[MemoryInput, ...], tuple[ParseFinding, ...]]:
     """Return the candidates as validated inputs, and those that did not pass.
 
     Every candidate must have a type by now (see ``extract``). ``source_path`` is the absolute path
     of the stored file.
     """
     made: list[MemoryInput] = []
-    findings: list[Finding] = []
+    findings: list[ParseFinding] = []
     for each in parsed.candidates:
         try:
             made.append(_memory(each, sha256=sha256, source_path=shortened(source_path)))
         except InvalidInput as error:
             problems = error.details.get("problems", [])
-            findings.append(Finding(Part.VALUE_INVALID, each.locator, {"problems": problems}))
+            findings.append(
+                ParseFinding(SkippedPart.VALUE_INVALID, each.locator, {"problems": problems})
+            )
     return tuple(made), tuple(findings)
 
 
@@ -80,7 +82,7 @@ def shortened(path: str) -> str:
     return f"{path[:100]}…{path[-kept:]}"
 
 
-def _memory(candidate: Candidate, *, sha256: str, source_path: str) -> MemoryInput:
+def _memory(candidate: IngestCandidate, *, sha256: str, source_path: str) -> MemoryInput:
     turn = candidate.kind is MemoryKind.EPISODE and candidate.source_role is not None
     given: dict[str, Any] = {
         "key": candidate.key,
@@ -114,8 +116,8 @@ def _memory(candidate: Candidate, *, sha256: str, source_path: str) -> MemoryInp
     return validated(MemoryInput, given)
 
 
-def _link(link: DocumentLink) -> Link:
-    return Link(
+def _link(link: DocumentLink) -> FileLink:
+    return FileLink(
         local=f"#{link.local_key}",
         target=link.target,
         edge_type=link.edge_type,

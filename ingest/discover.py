@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from ingest.parse import SUPPORTED_TYPES
-from ingest.reasons import Reason
+from ingest.reasons import RejectionReason
 from ingest.safe_files import Vanished, open_directory
 from memgraph.errors import IngestRejected
 
@@ -40,7 +40,7 @@ class DropEntry:
     path: str
     shown: str
     verdict: Verdict
-    reason: Reason | None = None
+    reason: RejectionReason | None = None
 
 
 def display_path(path: str) -> str:
@@ -88,7 +88,7 @@ def _walk(descriptor: int, prefix: str, depth: int) -> Iterator[DropEntry]:
         if is_hidden_or_temporary(name):
             # The pipeline's own claims are hidden names too: nothing to report.
             if not name.startswith("."):
-                yield _entry(path, "skip", Reason.HIDDEN_OR_TEMPORARY)
+                yield _entry(path, "skip", RejectionReason.HIDDEN_OR_TEMPORARY)
             continue
         if not prefix and name in OWN_FOLDERS:
             continue
@@ -104,7 +104,7 @@ def _walk(descriptor: int, prefix: str, depth: int) -> Iterator[DropEntry]:
 
 def _walk_folder(descriptor: int, name: str, path: str, depth: int) -> Iterator[DropEntry]:
     if depth <= 0:
-        yield _entry(path, "skip", Reason.TOO_DEEP)
+        yield _entry(path, "skip", RejectionReason.TOO_DEEP)
         return
     try:
         with open_directory(name, descriptor) as inner:
@@ -113,18 +113,18 @@ def _walk_folder(descriptor: int, name: str, path: str, depth: int) -> Iterator[
         return
     except IngestRejected as error:
         # It was a folder a moment ago: exchanged for a link, or not ours to read.
-        yield _entry(path, "skip", Reason(error.details["reason"]))
+        yield _entry(path, "skip", RejectionReason(error.details["reason"]))
 
 
 def _judge(path: str, name: str, mode: int) -> DropEntry:
     if stat.S_ISLNK(mode):
-        return _entry(path, "reject", Reason.LINK)
+        return _entry(path, "reject", RejectionReason.LINK)
     if not stat.S_ISREG(mode):
-        return _entry(path, "reject", Reason.NOT_REGULAR_FILE)
+        return _entry(path, "reject", RejectionReason.NOT_REGULAR_FILE)
     if not name.casefold().endswith(SUPPORTED_TYPES):
-        return _entry(path, "reject", Reason.UNSUPPORTED_TYPE)
+        return _entry(path, "reject", RejectionReason.UNSUPPORTED_TYPE)
     return _entry(path, "take")
 
 
-def _entry(path: str, verdict: Verdict, reason: Reason | None = None) -> DropEntry:
+def _entry(path: str, verdict: Verdict, reason: RejectionReason | None = None) -> DropEntry:
     return DropEntry(path, display_path(path), verdict, reason)

@@ -9,13 +9,13 @@ from dataclasses import replace
 from ingest.candidates import (
     MAX_CONFIDENCE,
     MAX_IMPORTANCE,
-    Candidate,
     CandidateEdge,
     DocumentLink,
-    Finding,
+    IngestCandidate,
     ParsedDocument,
+    ParseFinding,
 )
-from ingest.reasons import Part
+from ingest.reasons import SkippedPart
 from memgraph.model.defaults import DEFAULT_IMPORTANCE
 from memgraph.model.enums import EdgeType, MemoryType
 from memgraph.service.sentences import addresses_model, ground_of, is_rule, stands_alone, type_of
@@ -51,7 +51,7 @@ def extract(document: ParsedDocument) -> ParsedDocument:
     text cannot make itself an Identity: that becomes a Fact. What was dropped or lowered is counted
     in the findings.
     """
-    kept: list[Candidate] = []
+    kept: list[IngestCandidate] = []
     edges: list[CandidateEdge] = []
     lowered = dropped = 0
     for candidate in document.candidates:
@@ -71,13 +71,13 @@ def extract(document: ParsedDocument) -> ParsedDocument:
     document = replace(document, edges=(*document.edges, *edges))
     findings = list(document.findings)
     if dropped:
-        findings.append(Finding(Part.NOT_TYPED, count=dropped))
+        findings.append(ParseFinding(SkippedPart.NOT_TYPED, count=dropped))
     if lowered:
-        findings.append(Finding(Part.IDENTITY_LOWERED, count=lowered))
+        findings.append(ParseFinding(SkippedPart.IDENTITY_LOWERED, count=lowered))
     return _without_dropped(replace(document, findings=tuple(findings)), kept)
 
 
-def _typed(candidate: Candidate, title: str | None) -> Candidate | None:
+def _typed(candidate: IngestCandidate, title: str | None) -> IngestCandidate | None:
     text = candidate.content
     if addresses_model(text):
         return None
@@ -103,7 +103,7 @@ def _with_subject(text: str, title: str) -> str:
     return f"{title}: {text}" if _GENERIC.match(text) else text
 
 
-def _bounded(candidate: Candidate) -> Candidate:
+def _bounded(candidate: IngestCandidate) -> IngestCandidate:
     importance = candidate.importance
     if importance is None:
         importance = DEFAULT_IMPORTANCE[candidate.type or MemoryType.FACT]
@@ -114,7 +114,7 @@ def _bounded(candidate: Candidate) -> Candidate:
     )
 
 
-def _without_dropped(document: ParsedDocument, kept: Sequence[Candidate]) -> ParsedDocument:
+def _without_dropped(document: ParsedDocument, kept: Sequence[IngestCandidate]) -> ParsedDocument:
     """Return the document with ``kept`` alone; its main memory is the first kept one if its own
     went.
     """
@@ -123,8 +123,8 @@ def _without_dropped(document: ParsedDocument, kept: Sequence[Candidate]) -> Par
     if main is None and kept:
         main = kept[0].key
     findings = document.findings
-    if not kept and not any(each.code is Part.NOTHING_EXTRACTED for each in findings):
-        findings = (*findings, Finding(Part.NOTHING_EXTRACTED))
+    if not kept and not any(each.code is SkippedPart.NOTHING_EXTRACTED for each in findings):
+        findings = (*findings, ParseFinding(SkippedPart.NOTHING_EXTRACTED))
     return replace(
         document,
         candidates=tuple(kept),

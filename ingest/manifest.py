@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from ingest.candidates import Finding
+from ingest.candidates import ParseFinding
 from ingest.reasons import ITEM_REFUSED
 
 MANIFEST_VERSION = 1
@@ -98,7 +98,7 @@ def head(
     }
 
 
-def told(findings: Sequence[Finding]) -> dict[str, Any]:
+def told(findings: Sequence[ParseFinding]) -> dict[str, Any]:
     """Return findings one by one, up to a bound, and counted by code; with their lost items, by
     kind.
     """

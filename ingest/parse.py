@@ -6,16 +6,16 @@ import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ingest.candidates import Finding, ParsedDocument
+from ingest.candidates import ParsedDocument, ParseFinding
 from ingest.dates import DateOrder
 from ingest.decoding import decode
 from ingest.parsers.json_ import parse_json
 from ingest.parsers.markdown import parse_markdown
 from ingest.parsers.slack import Above, no_file_above
 from ingest.parsers.text import parse_text
-from ingest.reasons import Part, Reason, refuse
+from ingest.reasons import RejectionReason, SkippedPart, refuse
 
-_Parser = Callable[[str, str, tuple[Finding, ...]], ParsedDocument]
+_Parser = Callable[[str, str, tuple[ParseFinding, ...]], ParsedDocument]
 _Clean = Callable[[str], tuple[str, int]]
 _PARSERS: Mapping[str, _Parser] = {".txt": parse_text, ".md": parse_markdown, ".json": parse_json}
 SUPPORTED_TYPES = tuple(sorted(_PARSERS))
@@ -37,13 +37,13 @@ def parse_document(
         order: the order of dates such as 05/06/2023 when the file itself does not show it.
 
     Raises:
-        IngestRejected: ``details['reason']`` is a ``Reason``; nothing else is ever raised.
+        IngestRejected: ``details['reason']`` is a ``RejectionReason``; nothing else is ever raised.
     """
     ending = posixpath.splitext(path)[1].casefold()
     parser = _PARSERS.get(ending)
     if parser is None:
         raise refuse(
-            Reason.UNSUPPORTED_TYPE,
+            RejectionReason.UNSUPPORTED_TYPE,
             f"only {', '.join(SUPPORTED_TYPES)} files are taken",
             type=ending[:20],
         )
@@ -51,9 +51,11 @@ def parse_document(
     if clean is not None:
         text, echoes = clean(text)
         if echoes and not text.strip():
-            raise refuse(Reason.OWN_OUTPUT, "the file is what this memory itself had handed out")
+            raise refuse(
+                RejectionReason.OWN_OUTPUT, "the file is what this memory itself had handed out"
+            )
         if echoes:
-            findings = (*findings, Finding(Part.OWN_OUTPUT, count=echoes))
+            findings = (*findings, ParseFinding(SkippedPart.OWN_OUTPUT, count=echoes))
     if parser is parse_json:
         document = parse_json(text, path, findings, above)
     elif parser is parse_markdown:
@@ -63,4 +65,6 @@ def parse_document(
     document = replace(document, text=text)
     if document.candidates:
         return document
-    return replace(document, findings=(*document.findings, Finding(Part.NOTHING_EXTRACTED)))
+    return replace(
+        document, findings=(*document.findings, ParseFinding(SkippedPart.NOTHING_EXTRACTED))
+    )

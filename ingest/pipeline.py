@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ingest.candidates import Finding, ParsedDocument
+from ingest.candidates import ParsedDocument, ParseFinding
 from ingest.claims import (
     CLAIMS,
-    Claim,
+    FileClaim,
     adopt,
     claim,
     claim_names,
@@ -34,8 +34,8 @@ from ingest.extract import extract
 from ingest.leftovers import remove_emptied, remove_stale
 from ingest.manifest import FileResult, IngestReport, Outcome, ended, head, told, with_partial
 from ingest.parse import parse_document
-from ingest.propose import Extractor
-from ingest.reasons import Reason, refuse
+from ingest.propose import ModelExtractor
+from ingest.reasons import RejectionReason, refuse
 from ingest.safe_files import (
     FileContent,
     StillBeingWritten,
@@ -159,7 +159,7 @@ def check_count(read: ParsedDocument, most: int) -> None:
     """
     if len(read.candidates) > most:
         raise refuse(
-            Reason.TOO_MANY_ITEMS,
+            RejectionReason.TOO_MANY_ITEMS,
             f"the file holds {len(read.candidates)} memories,"
             f" more than memory.ingest.max_memories_per_file = {most}: split it",
             limit=most,
@@ -168,7 +168,7 @@ def check_count(read: ParsedDocument, most: int) -> None:
 
 def valid_memories(
     parsed: ParsedDocument, sha256: str, source_path: str
-) -> tuple[tuple[MemoryInput, ...], tuple[Finding, ...]]:
+) -> tuple[tuple[MemoryInput, ...], tuple[ParseFinding, ...]]:
     """Return the memories of an extracted file, and all findings.
 
     Raises:
@@ -178,7 +178,7 @@ def valid_memories(
     findings = (*parsed.findings, *broken)
     if parsed.candidates and not memories:
         raise refuse(
-            Reason.NO_VALID_ITEMS,
+            RejectionReason.NO_VALID_ITEMS,
             "nothing that the file holds keeps the rules of a memory",
             findings=[each.as_dict() for each in findings[:100]],
         )
@@ -214,7 +214,7 @@ class IngestPipeline:
         self._settle_seconds = settle_seconds
         self._stop = stop
         self._retry = retry
-        self._extractor = Extractor(store.propose)
+        self._extractor = ModelExtractor(store.propose)
         self._emptied: set[str] = set()
         self._results: list[FileResult] = []
         self._known = 0
@@ -242,7 +242,7 @@ class IngestPipeline:
                 pass  # it is no link: what is moved there lies there
         remove_stale(self.zone)
         self._emptied = set()
-        self._extractor = Extractor(self._store.propose)
+        self._extractor = ModelExtractor(self._store.propose)
         self._results = []
         entries = sorted(discover(self.zone), key=partial(is_large, self.zone))
         # What this run itself leaves is for the next one.
@@ -302,23 +302,23 @@ class IngestPipeline:
                     check_safely(name, folder, settle_seconds=self._settle_seconds)
             taken = claim(self.zone, entry.path, at=self._now_ms())
         except StillBeingWritten:
-            return FileResult(entry.shown, "skipped", Reason.STILL_BEING_WRITTEN)
+            return FileResult(entry.shown, "skipped", RejectionReason.STILL_BEING_WRITTEN)
         except Vanished:
             return None
         except PermissionError:
-            return FileResult(entry.shown, "skipped", Reason.UNREADABLE)
+            return FileResult(entry.shown, "skipped", RejectionReason.UNREADABLE)
         except IngestRejected as error:
             # A folder on the way became a link: nothing in it is touched.
             return FileResult(entry.shown, "skipped", str(error.details["reason"]), error.message)
         return None if taken is None else self._finish_claim(taken)
 
-    def _finish_claim(self, taken: Claim) -> FileResult:
+    def _finish_claim(self, taken: FileClaim) -> FileResult:
         shown = display_path(taken.path)
         if self._retry:
             taken.take_up()
         elif taken.held is not None and not self._is_stored(taken.held):
             taken.release()
-            return FileResult(shown, "skipped", Reason.HELD, HELD, taken.held)
+            return FileResult(shown, "skipped", RejectionReason.HELD, HELD, taken.held)
         self._emptied.add(taken.path.rpartition("/")[0])
 
         def progress(done: int, total: int) -> None:
@@ -334,7 +334,7 @@ class IngestPipeline:
             result = work.finish(self._settle_seconds)
         except StillBeingWritten:
             taken.give_back()
-            return FileResult(shown, "skipped", Reason.STILL_BEING_WRITTEN)
+            return FileResult(shown, "skipped", RejectionReason.STILL_BEING_WRITTEN)
         except _Left as left:
             taken.give_back()
             return FileResult(shown, "skipped", left.reason)
@@ -368,7 +368,7 @@ class IngestPipeline:
 class _Left(Exception):
     """A claimed file is left for a later run."""
 
-    def __init__(self, reason: Reason) -> None:
+    def __init__(self, reason: RejectionReason) -> None:
         self.reason = reason
 
 
@@ -377,8 +377,8 @@ class _Work:
     """The processing of one claimed file, which ends in ``processed/`` or ``rejected/``."""
 
     store: DocumentStore
-    extractor: Extractor
-    claim: Claim
+    extractor: ModelExtractor
+    claim: FileClaim
     shown: str
     now_ms: Callable[[], int]
     progress: Callable[[int, int], None]
@@ -418,14 +418,14 @@ class _Work:
         if under_way is not None:
             other = under_way.partition(":")[0]
             if other != self.claim.claim_id and is_claimed(self.claim.zone, other):
-                raise _Left(Reason.BEING_STORED)
+                raise _Left(RejectionReason.BEING_STORED)
         document = self._planned() or self._plan(content)
         if under_way is not None and under_way != document.plan:
             # Its claim is gone, or lost its plan.
             document = document.model_copy(update={"replaces": under_way})
         outcome = self.store.ingest_document(document, progress=self.progress, stop=self.stop)
         if outcome.outcome == "begun":
-            raise _Left(Reason.INTERRUPTED)
+            raise _Left(RejectionReason.INTERRUPTED)
         if outcome.outcome == "duplicate":
             return self._repeated(content, outcome.manifest)
         resumed = self.claim.adopted and self.claim.plan_file.exists()
@@ -482,7 +482,7 @@ class _Work:
             "processed",
             content,
             known,
-            reason=Reason.PARTIAL,
+            reason=RejectionReason.PARTIAL,
             message=f"{count} items of the file broke a rule and were left out",
             resumed=resumed,
         )
@@ -506,13 +506,13 @@ class _Work:
         manifest = {
             **self._head(content),
             "outcome": "held",
-            "reason": Reason.HELD.value,
+            "reason": RejectionReason.HELD.value,
             "message": HELD,
             "details": {"attempts": attempts},
         }
         self.store.ingest_rejected(sha256, path=shortened(self.shown), manifest=manifest)
         self.claim.hold(sha256)
-        return FileResult(self.shown, "held", Reason.HELD, HELD, sha256)
+        return FileResult(self.shown, "held", RejectionReason.HELD, HELD, sha256)
 
     def _reject(self, error: IngestRejected, content: FileContent | None) -> FileResult:
         reason = str(error.details["reason"])

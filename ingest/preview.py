@@ -28,7 +28,7 @@ from ingest.pipeline import (
     read_above,
     valid_memories,
 )
-from ingest.reasons import Reason
+from ingest.reasons import RejectionReason
 from ingest.safe_files import StillBeingWritten, Vanished, check_safely, read_safely
 from ingest.staging import Chosen, choose
 from memgraph.errors import IngestRejected, MemoryDisabled
@@ -90,7 +90,7 @@ def preview(
     found: list[FilePreview] = []
     for chosen in choose(paths):
         result = looked.named(chosen) if chosen.reason is None else chosen.reason
-        if isinstance(result, Reason):
+        if isinstance(result, RejectionReason):
             passed_over.append(Chosen(chosen.source, chosen.relative, result))
         else:
             found.append(result)
@@ -113,11 +113,11 @@ class _Preview:
         self._retry = retry
         self._seen: set[str] = set()
 
-    def named(self, chosen: Chosen) -> FilePreview | Reason:
+    def named(self, chosen: Chosen) -> FilePreview | RejectionReason:
         """Return the preview of a file that would be copied; a reason when it would not."""
         path = chosen.relative.as_posix()
         if not chosen.source.is_file():
-            return Reason.NOT_REGULAR_FILE
+            return RejectionReason.NOT_REGULAR_FILE
 
         def above(name: str) -> bytes | None:
             if len(chosen.relative.parts) > 1:
@@ -129,10 +129,10 @@ class _Preview:
             with chosen.source.open("rb") as file:
                 data = file.read(self._max_bytes + 1)
         except OSError:
-            return Reason.UNREADABLE
+            return RejectionReason.UNREADABLE
         if len(data) > self._max_bytes:
             message = f"the file is larger than {self._max_bytes} bytes"
-            return FilePreview(path, "rejected", reason=Reason.TOO_LARGE, message=message)
+            return FilePreview(path, "rejected", reason=RejectionReason.TOO_LARGE, message=message)
         return self._content(display_path(path), data, above)
 
     def dropped(self) -> Iterator[FilePreview]:
@@ -146,9 +146,9 @@ class _Preview:
         for claim_id, state in claim_states(self._zone):
             path = display_path(state["path"])
             if not self._retry and state.get("held"):
-                yield FilePreview(path, "skipped", reason=Reason.HELD, message=HELD)
+                yield FilePreview(path, "skipped", reason=RejectionReason.HELD, message=HELD)
             elif not self._retry and state.get("attempts", 0) >= MAX_ATTEMPTS:
-                yield FilePreview(path, "held", reason=Reason.HELD, message=HELD)
+                yield FilePreview(path, "held", reason=RejectionReason.HELD, message=HELD)
             else:
                 file = f"{CLAIMS}/{claim_id}/file"
                 with suppress(Vanished):
@@ -162,7 +162,9 @@ class _Preview:
                 with open_parent(self._zone, entry.path) as (folder, name):
                     check_safely(name, folder)
             except StillBeingWritten:
-                return FilePreview(entry.shown, "skipped", reason=Reason.STILL_BEING_WRITTEN)
+                return FilePreview(
+                    entry.shown, "skipped", reason=RejectionReason.STILL_BEING_WRITTEN
+                )
         return self._file(entry.path, entry.shown, partial(read_above, self._zone, entry.path))
 
     def _file(self, path: str, shown: str, above: Above) -> FilePreview:
@@ -170,7 +172,7 @@ class _Preview:
             with open_parent(self._zone, path) as (folder, name):
                 data = read_safely(name, folder, max_bytes=self._max_bytes).data
         except StillBeingWritten:
-            return FilePreview(shown, "skipped", reason=Reason.STILL_BEING_WRITTEN)
+            return FilePreview(shown, "skipped", reason=RejectionReason.STILL_BEING_WRITTEN)
         except IngestRejected as error:
             return _rejected(shown, error)
         return self._content(shown, data, above)
@@ -202,7 +204,7 @@ class _Preview:
             len(memories),
             dict(sorted(Counter(each.type.value for each in memories).items())),
             edges + len(parsed.links),
-            Reason.PARTIAL if left_out else None,
+            RejectionReason.PARTIAL if left_out else None,
             f"{left_out} items break a rule and would be left out" if left_out else None,
             sha256,
             reported["finding_counts"],
@@ -211,7 +213,7 @@ class _Preview:
 
 def _rejected(shown: str, error: IngestRejected, sha256: str | None = None) -> FilePreview:
     reason = str(error.details["reason"])
-    label = UNKNOWN_JSON if reason == Reason.JSON_SHAPE_UNKNOWN else None
+    label = UNKNOWN_JSON if reason == RejectionReason.JSON_SHAPE_UNKNOWN else None
     found = error.details.get("found")
     message = f"{error.message}; this is {found}" if found else error.message
     return FilePreview(shown, "rejected", label, reason=reason, message=message, sha256=sha256)

@@ -12,14 +12,14 @@ from ingest.candidates import (
     MAX_CANDIDATES,
     MAX_CONFIDENCE,
     MAX_IMPORTANCE,
-    Candidate,
     CandidateEdge,
-    Finding,
+    IngestCandidate,
     ParsedDocument,
+    ParseFinding,
     line_range,
     lines,
 )
-from ingest.reasons import Part
+from ingest.reasons import SkippedPart
 from memgraph.errors import ExtraMissing, ProviderRejected, ProviderUnavailable
 from memgraph.model.enums import EdgeType, MemoryType
 
@@ -38,7 +38,7 @@ _MAX_QUOTE_CHARS = 500
 
 
 @dataclass(slots=True)
-class Extractor:
+class ModelExtractor:
     """Calls the configured model, as long as it answers; one for each run."""
 
     propose: Propose
@@ -56,7 +56,7 @@ class Extractor:
         if parsed.format not in _FORMATS:
             return extracted
         if self._failures >= GIVE_UP_AFTER:
-            return _with(extracted, [Finding(Part.EXTRACTOR_NOT_ASKED)])
+            return _with(extracted, [ParseFinding(SkippedPart.EXTRACTOR_NOT_ASKED)])
         told = self.propose(parsed.text)
         if told is None:
             return extracted
@@ -71,7 +71,7 @@ class _Merge:
     extracted: ParsedDocument
     parsed: ParsedDocument
     told: Proposals
-    made: list[Candidate] = field(default_factory=list)
+    made: list[IngestCandidate] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     repeated: int = 0
 
@@ -87,7 +87,7 @@ class _Merge:
             main_key=main,
         )
         if self.made:
-            kept = [e for e in grown.findings if e.code is not Part.NOTHING_EXTRACTED]
+            kept = [e for e in grown.findings if e.code is not SkippedPart.NOTHING_EXTRACTED]
             grown = replace(grown, findings=tuple(kept))
         return _with(grown, list(self._findings()))
 
@@ -114,7 +114,7 @@ class _Merge:
                 said.add(proposal.content, first, last)
                 self._take(proposal, lines(first, last), surroundings.of(first))
 
-    def _take(self, proposal: Proposal, locator: str, near: Candidate | None) -> None:
+    def _take(self, proposal: Proposal, locator: str, near: IngestCandidate | None) -> None:
         quote = self.parsed.text[proposal.start : proposal.end]
         attributes = {"extractor": self.told.provider, "quote": quote[:_MAX_QUOTE_CHARS]}
         if near is not None and "section" in near.attributes:
@@ -122,7 +122,7 @@ class _Merge:
         # The service's rules bound these values as well; a text must not get past either.
         identity = proposal.type is MemoryType.IDENTITY
         self.made.append(
-            Candidate(
+            IngestCandidate(
                 f"p{len(self.made) + 1}",
                 proposal.content,
                 locator,
@@ -142,32 +142,32 @@ class _Merge:
             for each in self.made:
                 yield CandidateEdge(each.key, main, EdgeType.PART_OF, _PART_WEIGHT)
 
-    def _findings(self) -> Iterator[Finding]:
+    def _findings(self) -> Iterator[ParseFinding]:
         for code, count in sorted(self.refused.items()):
-            yield Finding(Part.PROPOSAL_REJECTED, details={"reason": code}, count=count)
+            yield ParseFinding(SkippedPart.PROPOSAL_REJECTED, details={"reason": code}, count=count)
         if self.repeated:
-            yield Finding(Part.PROPOSAL_REPEATED, count=self.repeated)
+            yield ParseFinding(SkippedPart.PROPOSAL_REPEATED, count=self.repeated)
         if self.told.error_code is not None:
             details = {
                 "error": self.told.error_code,
                 "pieces": self.told.pieces,
                 "failed": self.told.failed,
             }
-            yield Finding(Part.EXTRACTOR_FAILED, details=details)
+            yield ParseFinding(SkippedPart.EXTRACTOR_FAILED, details=details)
 
 
 class _Surroundings:
     """The candidates around a line, with the date, the tags and the section."""
 
-    def __init__(self, candidates: Sequence[Candidate]) -> None:
+    def __init__(self, candidates: Sequence[IngestCandidate]) -> None:
         self._ordered = sorted(candidates, key=lambda each: line_range(each.locator)[0])
         self._firsts = [line_range(each.locator)[0] for each in self._ordered]
 
-    def of(self, line: int) -> Candidate | None:
+    def of(self, line: int) -> IngestCandidate | None:
         """Return the last candidate that begins at or above a line."""
         place = bisect_right(self._firsts, line)
         return self._ordered[place - 1] if place else None
 
 
-def _with(document: ParsedDocument, findings: Sequence[Finding]) -> ParsedDocument:
+def _with(document: ParsedDocument, findings: Sequence[ParseFinding]) -> ParsedDocument:
     return replace(document, findings=(*document.findings, *findings))

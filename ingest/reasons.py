@@ -8,7 +8,7 @@ from typing import Any
 from memgraph.errors import IngestRejected
 
 
-class Reason(StrEnum):
+class RejectionReason(StrEnum):
     """The reasons why a whole file is rejected (``IngestRejected.details['reason']``) or left for
     later.
 
@@ -52,7 +52,7 @@ class Reason(StrEnum):
     PARTIAL = "partial"
 
 
-class Part(StrEnum):
+class SkippedPart(StrEnum):
     """The reasons why a part of an accepted file was left out or changed; the code of a
     ``Finding``.
     """
@@ -95,24 +95,24 @@ class Part(StrEnum):
 
 ITEM_REFUSED = frozenset(
     (
-        Part.IDENTITY_NOT_ALLOWED,
-        Part.FIELD_NOT_ALLOWED,
-        Part.UNKNOWN_FIELD,
-        Part.FIELD_MISSING,
-        Part.ENUM_INVALID,
-        Part.OUT_OF_BOUNDS,
-        Part.TYPE_INVALID,
-        Part.VALUE_INVALID,
-        Part.KEY_REPEATED,
-        Part.EDGE_ENDPOINT_MISSING,
-        Part.EDGE_REPEATED,
-        Part.SELF_EDGE,
-        Part.MESSAGE_INVALID,
+        SkippedPart.IDENTITY_NOT_ALLOWED,
+        SkippedPart.FIELD_NOT_ALLOWED,
+        SkippedPart.UNKNOWN_FIELD,
+        SkippedPart.FIELD_MISSING,
+        SkippedPart.ENUM_INVALID,
+        SkippedPart.OUT_OF_BOUNDS,
+        SkippedPart.TYPE_INVALID,
+        SkippedPart.VALUE_INVALID,
+        SkippedPart.KEY_REPEATED,
+        SkippedPart.EDGE_ENDPOINT_MISSING,
+        SkippedPart.EDGE_REPEATED,
+        SkippedPart.SELF_EDGE,
+        SkippedPart.MESSAGE_INVALID,
     )
 )
 """Reasons that reject a memory or an edge given as such: the file is accepted in part."""
 
 
-def refuse(reason: Reason, message: str, **details: Any) -> IngestRejected:
+def refuse(reason: RejectionReason, message: str, **details: Any) -> IngestRejected:
     """Return the error that rejects a whole file."""
     return IngestRejected(message, reason=reason.value, **details)

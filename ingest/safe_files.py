@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
-from ingest.reasons import Reason, refuse
+from ingest.reasons import RejectionReason, refuse
 
 _CHUNK = 1 << 20
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -160,16 +160,18 @@ def _check_at_rest(
 
 def _check_shape(status: os.stat_result, max_bytes: int) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise refuse(Reason.NOT_REGULAR_FILE, "only regular files are taken")
+        raise refuse(RejectionReason.NOT_REGULAR_FILE, "only regular files are taken")
     if status.st_nlink == 0:
         raise Vanished
     if status.st_nlink > 1:
         raise refuse(
-            Reason.HARD_LINK, "the file has another hard link elsewhere", links=status.st_nlink
+            RejectionReason.HARD_LINK,
+            "the file has another hard link elsewhere",
+            links=status.st_nlink,
         )
     if status.st_size > max_bytes:
         raise refuse(
-            Reason.TOO_LARGE,
+            RejectionReason.TOO_LARGE,
             f"the file is larger than {max_bytes} bytes",
             size=status.st_size,
             limit=max_bytes,
@@ -212,9 +214,11 @@ def _told(error: OSError) -> Exception:
     if error.errno == errno.ENOENT:
         return Vanished()
     if error.errno in (errno.ELOOP, errno.EMLINK):
-        return refuse(Reason.LINK, "links are not followed")
+        return refuse(RejectionReason.LINK, "links are not followed")
     if error.errno in (errno.ENXIO, errno.ENOTDIR, errno.EISDIR, errno.ENODEV):
-        return refuse(Reason.NOT_REGULAR_FILE, "only regular files are taken")
+        return refuse(RejectionReason.NOT_REGULAR_FILE, "only regular files are taken")
     return refuse(
-        Reason.UNREADABLE, "the file cannot be read", error=errno.errorcode.get(error.errno or 0)
+        RejectionReason.UNREADABLE,
+        "the file cannot be read",
+        error=errno.errorcode.get(error.errno or 0),
     )

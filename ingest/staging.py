@@ -15,7 +15,7 @@ from ingest.claims import MAX_NAME_BYTES, is_reachable, numbered, open_parent, z
 from ingest.discover import is_hidden_or_temporary
 from ingest.leftovers import INCOMING
 from ingest.parse import SUPPORTED_TYPES
-from ingest.reasons import Reason
+from ingest.reasons import RejectionReason
 from memgraph.paths import naming_full_disk
 
 _NOT_OURS = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ELOOP)
@@ -27,7 +27,7 @@ class Staged:
 
     source: Path
     copied_to: str | None = None
-    reason: Reason | None = None
+    reason: RejectionReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Chosen:
 
     source: Path
     relative: Path
-    reason: Reason | None = None
+    reason: RejectionReason | None = None
 
 
 def choose(paths: Iterable[Path]) -> Iterator[Chosen]:
@@ -50,7 +50,9 @@ def choose(paths: Iterable[Path]) -> Iterator[Chosen]:
             closed: list[Path] = []
             for each in _walk(path, closed):
                 yield Chosen(each, each.relative_to(path), _unfit(each))
-            yield from (Chosen(each, each.relative_to(path), Reason.UNREADABLE) for each in closed)
+            yield from (
+                Chosen(each, each.relative_to(path), RejectionReason.UNREADABLE) for each in closed
+            )
         else:
             yield Chosen(path, Path(path.name))
 
@@ -86,27 +88,27 @@ def _walk(folder: Path, closed: list[Path]) -> Iterator[Path]:
         yield from (Path(root, name) for name in sorted(names))
 
 
-def _unfit(path: Path) -> Reason | None:
+def _unfit(path: Path) -> RejectionReason | None:
     if is_hidden_or_temporary(path.name):
-        return Reason.HIDDEN_OR_TEMPORARY
+        return RejectionReason.HIDDEN_OR_TEMPORARY
     if not path.name.casefold().endswith(SUPPORTED_TYPES):
-        return Reason.UNSUPPORTED_TYPE
+        return RejectionReason.UNSUPPORTED_TYPE
     if path.is_symlink():
-        return Reason.LINK
-    return None if path.is_file() else Reason.NOT_REGULAR_FILE
+        return RejectionReason.LINK
+    return None if path.is_file() else RejectionReason.NOT_REGULAR_FILE
 
 
 def _copy(path: Path, relative: Path, zone: Path) -> Staged:
     if not path.is_file():
         if not path.exists():
             raise FileNotFoundError(f"no such file: {path}")
-        return Staged(path, reason=Reason.NOT_REGULAR_FILE)
+        return Staged(path, reason=RejectionReason.NOT_REGULAR_FILE)
     try:
         source = path.open("rb")
     except OSError as error:
         if error.errno not in _NOT_OURS:
             raise
-        return Staged(path, reason=Reason.UNREADABLE)
+        return Staged(path, reason=RejectionReason.UNREADABLE)
     with source, naming_full_disk(zone):
         return Staged(path, copied_to=str(_copy_open(source, relative, zone)))
 

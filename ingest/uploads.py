@@ -26,7 +26,7 @@ from memgraph.service.orchestrator import Orchestrator
 _MEGABYTE: Final = 1_000_000
 
 
-class Draft:
+class ReceivedFile:
     """A file being received. Always ``discard`` it in the end.
 
     Args:
@@ -95,9 +95,9 @@ class Uploads:
     A sender is the argument of ``Orchestrator.on_behalf``; it is stored as JSON.
     """
 
-    def draft(self, handle: Orchestrator, name: str, sender: Mapping[str, Any]) -> Draft:
-        """Start receiving a file; see ``Draft``."""
-        return Draft(handle, name, sender)
+    def draft(self, handle: Orchestrator, name: str, sender: Mapping[str, Any]) -> ReceivedFile:
+        """Start receiving a file; see ``ReceivedFile``."""
+        return ReceivedFile(handle, name, sender)
 
     def waiting(self, zone: Path, sha256: str) -> Mapping[str, Any] | None:
         """Return the sender of a waiting file; None: no file with this content waits."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from memgraph.consolidation.agent_tools import Turn
-from memgraph.consolidation.ports import FactCandidate, Page, PageProposal, ResolutionProposal
+from memgraph.consolidation.agent_tools import PageTurn
+from memgraph.consolidation.ports import FactCandidate, PageProposal, ResolutionProposal, TurnPage
 from memgraph.model.enums import MemoryType
 
 
-def fact(turn: Turn, **changes: Any) -> FactCandidate:
+def fact(turn: PageTurn, **changes: Any) -> FactCandidate:
     values = {
         "content": turn.content,
         "type": MemoryType.FACT,
@@ -30,16 +30,16 @@ class Lines:
 
     def __init__(
         self,
-        on_page: Callable[[Page], None] = lambda _page: None,
+        on_page: Callable[[TurnPage], None] = lambda _page: None,
         resolutions: Sequence[ResolutionProposal] = (),
         **changes: Any,
     ) -> None:
-        self.pages: list[Page] = []
+        self.pages: list[TurnPage] = []
         self._on_page = on_page
         self._resolutions = tuple(resolutions)
         self._changes = changes
 
-    def propose(self, page: Page) -> PageProposal:
+    def propose(self, page: TurnPage) -> PageProposal:
         self.pages.append(page)
         self._on_page(page)
         facts = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memgraph import MemoryService
-from memgraph.model.conversation import Entry
+from memgraph.model.conversation import ConversationEntry
 from memgraph.service.transcript import Transcript
 
 
@@ -14,4 +14,4 @@ def append_numbered(root: Path, worker: int, count: int) -> None:
     with MemoryService(root, environ={}, background=False) as service:
         transcript = Transcript(service.orchestrator("orc"), "s")
         for number in range(count):
-            transcript.append([Entry([worker, number])])
+            transcript.append([ConversationEntry([worker, number])])

@@ -31,7 +31,7 @@ _SCHEMA = """
 try:
     from memgraph.store.metadata import SCHEMA_HEAD
 except ImportError:
-    from memgraph.store.provisioning import SCHEMA_HEAD
+    from memgraph.store.metadata import SCHEMA_HEAD
 print(SCHEMA_HEAD)
 """
 # Runs in either checkout: a question on each line in, the milliseconds it took out.

@@ -13,7 +13,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from ingest.reasons import Reason, refuse
+from ingest.reasons import RejectionReason, refuse
 
 BlockKind = Literal["heading", "paragraph", "item", "code", "row"]
 
@@ -36,7 +36,7 @@ _SHAPING = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class TextLink:
     label: str
     href: str
 
@@ -55,12 +55,12 @@ class Block:
     last: int
     level: int = 0
     checked: bool | None = None
-    links: tuple[Link, ...] = ()
+    links: tuple[TextLink, ...] = ()
     raw: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class HeadedSection:
     """A heading with the blocks up to the next heading; ``path`` holds the headings above it."""
 
     title: str
@@ -68,7 +68,7 @@ class Section:
     first: int
     path: tuple[str, ...] = ()
     blocks: tuple[Block, ...] = ()
-    links: tuple[Link, ...] = ()
+    links: tuple[TextLink, ...] = ()
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class _Open:
     first: int
     last: int
     texts: list[str] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+    links: list[TextLink] = field(default_factory=list)
     checked: bool | None = None
 
 
@@ -120,7 +120,7 @@ def read_blocks(text: str) -> tuple[str, tuple[Block, ...]]:
     for token in tokens:
         if token.level >= MAX_NESTING - 1 and token.type in _CONTAINERS:
             raise refuse(
-                Reason.MARKDOWN_TOO_DEEP,
+                RejectionReason.MARKDOWN_TOO_DEEP,
                 f"lists and quotes are nested deeper than {MAX_NESTING} levels",
                 line=_span(token)[0],
             )
@@ -128,9 +128,9 @@ def read_blocks(text: str) -> tuple[str, tuple[Block, ...]]:
     return front, tuple(_walk(tokens))
 
 
-def sections(blocks: Sequence[Block]) -> list[Section]:
+def sections(blocks: Sequence[Block]) -> list[HeadedSection]:
     """Return blocks under their headings. Blocks above the first heading have level 0."""
-    made = [Section("", 0, 1)]
+    made = [HeadedSection("", 0, 1)]
     pending: list[Block] = []
     above: list[tuple[int, str]] = []
     for block in blocks:
@@ -141,7 +141,9 @@ def sections(blocks: Sequence[Block]) -> list[Section]:
         pending = []
         above = [(level, title) for level, title in above if level < block.level]
         path = tuple(title for _, title in above)
-        made.append(Section(block.text, block.level, block.first, path=path, links=block.links))
+        made.append(
+            HeadedSection(block.text, block.level, block.first, path=path, links=block.links)
+        )
         above.append((block.level, block.text))
     made[-1] = replace(made[-1], blocks=tuple(pending))
     return made if made[0].blocks else made[1:]
@@ -223,7 +225,7 @@ def _close(item: _Open) -> Iterator[Block]:
 def _row(tokens: Sequence[Token], index: int, head: list[str]) -> Generator[Block, None, int]:
     """Read one table row; return (through ``yield from``) the index of its last token."""
     cells: list[str] = []
-    links: list[Link] = []
+    links: list[TextLink] = []
     is_head = False
     first, last = _span(tokens[index])
     while tokens[index].type != "tr_close":
@@ -256,16 +258,16 @@ def _span(token: Token) -> tuple[int, int]:
     return token.map[0] + 1, max(token.map[1], token.map[0] + 1)
 
 
-def _inline(token: Token) -> tuple[str, list[Link]]:
+def _inline(token: Token) -> tuple[str, list[TextLink]]:
     parts: list[str] = []
-    links: list[Link] = []
+    links: list[TextLink] = []
     opened: list[tuple[str, int]] = []
     for child in token.children or ():
         if child.type == "link_open":
             opened.append((str(child.attrGet("href") or ""), len(parts)))
         elif child.type == "link_close" and opened:
             href, start = opened.pop()
-            links.append(Link("".join(parts[start:]).strip(), href))
+            links.append(TextLink("".join(parts[start:]).strip(), href))
         elif child.type in ("softbreak", "hardbreak"):
             parts.append("\n" if child.type == "softbreak" else _BREAK)
         elif child.type == "html_inline":

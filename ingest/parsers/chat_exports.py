@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ingest.candidates import MAX_NAME_CHARS, Finding, ParsedDocument
+from ingest.candidates import MAX_NAME_CHARS, ParsedDocument, ParseFinding
 from ingest.dates import read_json_time
 from ingest.parsers.naming import session_name
 from ingest.parsers.transcript import Turns
-from ingest.reasons import Part
+from ingest.reasons import SkippedPart
 
 Json = Mapping[str, Any]
 
@@ -53,7 +53,7 @@ def is_claude(value: Any) -> bool:
     return any(isinstance(each.get("chat_messages"), list) for each in _conversations(value))
 
 
-def parse_chatgpt(value: Any, path: str, findings: tuple[Finding, ...] = ()) -> ParsedDocument:
+def parse_chatgpt(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
     """Return each shown message as an episode; a conversation is a session."""
     turns = Turns(path, list(findings))
     for where, conversation, session in _sessions(value, turns, "mapping", dict):
@@ -65,13 +65,15 @@ def parse_chatgpt(value: Any, path: str, findings: tuple[Finding, ...] = ()) -> 
             node = nodes[name]
             words, skipped = _chatgpt_words(node)
             if skipped:
-                turns.findings.append(Finding(Part.CONTENT_PART_SKIPPED, node.where, count=skipped))
+                turns.findings.append(
+                    ParseFinding(SkippedPart.CONTENT_PART_SKIPPED, node.where, count=skipped)
+                )
             if words:
                 _say(turns, node, words, conversation, session, started, name, "title")
     return turns.document("chat")
 
 
-def parse_claude(value: Any, path: str, findings: tuple[Finding, ...] = ()) -> ParsedDocument:
+def parse_claude(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
     """Return each shown message as an episode; a conversation is a session."""
     turns = Turns(path, list(findings))
     for where, conversation, session in _sessions(value, turns, "chat_messages", list):
@@ -85,7 +87,9 @@ def parse_claude(value: Any, path: str, findings: tuple[Finding, ...] = ()) -> P
             node = nodes[name]
             words, skipped = _claude_words(node)
             if skipped:
-                turns.findings.append(Finding(Part.CONTENT_PART_SKIPPED, node.where, count=skipped))
+                turns.findings.append(
+                    ParseFinding(SkippedPart.CONTENT_PART_SKIPPED, node.where, count=skipped)
+                )
             if words:
                 _say(turns, node, words, conversation, session, started, name, "name")
     return turns.document("chat")
@@ -103,7 +107,7 @@ def _sessions(value: Any, turns: Turns, member: str, kind: type) -> Iterator[tup
     for place, each in enumerate(given):
         where = f"/{place}" if isinstance(value, list) else ""
         if not isinstance(each, dict) or not isinstance(each.get(member), kind):
-            turns.findings.append(Finding(Part.MESSAGE_INVALID, where or "#"))
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where or "#"))
             continue
         names = (each.get(name) for name in ("conversation_id", "id", "uuid"))
         session = next((name for name in map(_name, names) if name), None)
@@ -127,7 +131,7 @@ def _shown(nodes: Mapping[str, _Node], tip: Any, where: str, turns: Turns) -> li
     branch: dict[str, None] = {}
     while tip is not None:
         if tip in branch or tip not in nodes:
-            turns.findings.append(Finding(Part.BRANCH_BROKEN, where or "#"))
+            turns.findings.append(ParseFinding(SkippedPart.BRANCH_BROKEN, where or "#"))
             break
         branch[tip] = None
         tip = nodes[tip].parent
@@ -144,7 +148,7 @@ def _tell_left_out(
     kept = set(shown)
     count = sum(name not in kept and speaks(node) for name, node in nodes.items())
     if count:
-        turns.findings.append(Finding(Part.BRANCH_LEFT_OUT, where or "#", count=count))
+        turns.findings.append(ParseFinding(SkippedPart.BRANCH_LEFT_OUT, where or "#", count=count))
 
 
 def _say(
@@ -178,7 +182,7 @@ def _chatgpt_nodes(mapping: Json, pointer: str, turns: Turns) -> dict[str, _Node
     for name, given in mapping.items():
         where = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')[:200]}"
         if not isinstance(given, dict):
-            turns.findings.append(Finding(Part.MESSAGE_INVALID, where))
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
             continue
         message = given.get("message")
         message = message if isinstance(message, dict) else None
@@ -215,11 +219,11 @@ def _claude_nodes(messages: Sequence[Any], pointer: str, turns: Turns) -> dict[s
     for place, given in enumerate(messages):
         where = f"{pointer}/{place}"
         if not isinstance(given, dict) or given.get("sender") not in _CLAUDE_ROLES:
-            turns.findings.append(Finding(Part.MESSAGE_INVALID, where))
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
             continue
         name = _name(given.get("uuid")) or f"{place}"
         if name in nodes:
-            turns.findings.append(Finding(Part.MESSAGE_REPEATED, where))
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_REPEATED, where))
             continue
         parent = given.get("parent_message_uuid")
         parent = parent if isinstance(parent, str) and parent != _CLAUDE_ROOT else None

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ingest.candidates import MAX_NAME_CHARS, Finding, ParsedDocument
+from ingest.candidates import MAX_NAME_CHARS, ParsedDocument, ParseFinding
 from ingest.dates import read_json_time
 from ingest.parsers.naming import conversation_name, session_name
 from ingest.parsers.transcript import Turns
-from ingest.reasons import Part
+from ingest.reasons import SkippedPart
 
 _WHO = ("speaker", "name", "role", "author", "sender", "from", "user", "username")
 _WHAT = ("content", "text", "message", "body", "value")
@@ -55,7 +55,7 @@ def find_chats(value: Any) -> list[_Chat]:
 
 
 def parse_chats(
-    chats: Sequence[_Chat], path: str, findings: tuple[Finding, ...] = ()
+    chats: Sequence[_Chat], path: str, findings: tuple[ParseFinding, ...] = ()
 ) -> ParsedDocument:
     """Return each message as an episode in order; a message without text is reported and left
     out.
@@ -117,7 +117,7 @@ def _read_chat(turns: Turns, chat: _Chat, place: int | None) -> None:
     for index, message in enumerate(chat.messages):
         where = f"{chat.pointer}/{index}"
         if not _is_message(message):
-            turns.findings.append(Finding(Part.MESSAGE_INVALID, where))
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
             continue
         text = _words(message, where, turns)
         own = _time(message, turns, where)
@@ -155,7 +155,7 @@ def _time(values: Mapping[str, Any], turns: Turns, where: str) -> int | None:
         moment = read_json_time(given)
         if moment is not None:
             return moment
-        turns.findings.append(Finding(Part.DATE_NOT_UNDERSTOOD, f"{where}/{name}"))
+        turns.findings.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, f"{where}/{name}"))
     return None
 
 
@@ -189,4 +189,6 @@ def _texts(content: Any, where: str, turns: Turns) -> Iterator[str]:
         if isinstance(text, str):
             yield text
         else:
-            turns.findings.append(Finding(Part.CONTENT_PART_SKIPPED, f"{where}/{place}"))
+            turns.findings.append(
+                ParseFinding(SkippedPart.CONTENT_PART_SKIPPED, f"{where}/{place}")
+            )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ingest.dates import DateOrder, read_date
-from ingest.parsers.blocks import Block, Link, Section
+from ingest.parsers.blocks import Block, HeadedSection, TextLink
 from ingest.parsers.front_matter import FrontMatter
 from ingest.parsers.naming import date_in_name, record_number
 
@@ -115,7 +115,7 @@ _MAX_STATUS_CHARS = 240
 @dataclass(frozen=True, slots=True)
 class StatusLine:
     text: str
-    links: tuple[Link, ...] = ()
+    links: tuple[TextLink, ...] = ()
     line: int = 1
 
 
@@ -133,14 +133,14 @@ class Anatomy:
     statuses: list[StatusLine] = field(default_factory=list)
     relations: list[StatusLine] = field(default_factory=list)
     fields: dict[str, str] = field(default_factory=dict)
-    sections: list[tuple[Role, Section]] = field(default_factory=list)
+    sections: list[tuple[Role, HeadedSection]] = field(default_factory=list)
 
-    def of(self, *roles: Role) -> Iterator[Section]:
+    def of(self, *roles: Role) -> Iterator[HeadedSection]:
         """Return the sections with one of the roles, in order."""
         return (section for role, section in self.sections if role in roles)
 
 
-def is_decision_record(parts: Sequence[Section], path: str) -> bool:
+def is_decision_record(parts: Sequence[HeadedSection], path: str) -> bool:
     """Return whether the headings are those of a decision record in one of the known templates."""
     names = [_bare(part.title) for part in parts]
     roles = {_named_role(name) for name in names}
@@ -159,7 +159,7 @@ def is_decision_record(parts: Sequence[Section], path: str) -> bool:
 
 
 def dissect(
-    parts: Sequence[Section], front: FrontMatter, path: str, order: DateOrder | None = None
+    parts: Sequence[HeadedSection], front: FrontMatter, path: str, order: DateOrder | None = None
 ) -> Anatomy:
     """Give each section its role and read title, number, date and status lines.
 
@@ -200,7 +200,7 @@ def is_decision_heading(title: str) -> bool:
     return _named_role(name) == "decision" or _WEAK_DECISION.fullmatch(name) is not None
 
 
-def option_name(section: Section) -> str | None:
+def option_name(section: HeadedSection) -> str | None:
     """Return which option a section is about; None for a list of all of them."""
     for title in (section.title, *reversed(section.path)):
         role = _named_role(_bare(title))
@@ -211,7 +211,7 @@ def option_name(section: Section) -> str | None:
     return None
 
 
-def _role(part: Section, strong: bool) -> Role:
+def _role(part: HeadedSection, strong: bool) -> Role:
     chain = [_own_role(title, strong) for title in (*part.path, part.title)]
     # What is good and bad about an option is no consequence of the decision.
     if "options" in chain and chain[-1] in (None, "consequences", "options", "context"):
@@ -289,7 +289,7 @@ def _read_status(anatomy: Anatomy, blocks: Sequence[Block]) -> None:
                 anatomy.statuses.append(StatusLine(text, links, block.first))
 
 
-def _read_relations(anatomy: Anatomy, part: Section) -> None:
+def _read_relations(anatomy: Anatomy, part: HeadedSection) -> None:
     prefix = _bare(part.title)
     prefix = f"{prefix} " if prefix in RELATION_FIELDS or prefix.startswith("superce") else ""
     for block in part.blocks:

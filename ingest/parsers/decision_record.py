@@ -12,18 +12,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ingest.candidates import (
-    Candidate,
     CandidateEdge,
     DocumentLink,
-    Finding,
+    IngestCandidate,
     KeySource,
     ParsedDocument,
+    ParseFinding,
     clean_tags,
     lines,
     summarize,
 )
 from ingest.dates import DateOrder
-from ingest.parsers.blocks import Section
+from ingest.parsers.blocks import HeadedSection
 from ingest.parsers.decision_parts import (
     Anatomy,
     Role,
@@ -38,7 +38,7 @@ from ingest.parsers.decision_relations import (
     DROPPED,
     OPEN,
     Effect,
-    Relation,
+    RecordRelation,
     body_relations,
     head_relations,
     is_wholly_superseded,
@@ -47,7 +47,7 @@ from ingest.parsers.decision_relations import (
 from ingest.parsers.front_matter import FrontMatter
 from ingest.parsers.naming import document_keys, link_keys
 from ingest.parsers.passages import MAX_JOINED_CHARS, Passage, statements
-from ingest.reasons import Part
+from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.service.sentences import (
     hangs,
@@ -98,9 +98,9 @@ class _Draft:
     status: MemoryStatus
     main_key: str | None = None
     keys: KeySource = field(default_factory=KeySource)
-    candidates: list[Candidate] = field(default_factory=list)
+    candidates: list[IngestCandidate] = field(default_factory=list)
     edges: list[CandidateEdge] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ParseFinding] = field(default_factory=list)
 
     @property
     def known_status(self) -> str:
@@ -116,10 +116,10 @@ class _Draft:
 
 
 def parse_decision_record(
-    parts: Sequence[Section],
+    parts: Sequence[HeadedSection],
     front: FrontMatter,
     path: str,
-    findings: tuple[Finding, ...] = (),
+    findings: tuple[ParseFinding, ...] = (),
     order: DateOrder | None = None,
 ) -> ParsedDocument:
     """Return the record as candidates, the decision first.
@@ -136,7 +136,7 @@ def parse_decision_record(
     draft = _Draft(path, anatomy, word, tags, status, findings=list(findings))
     if anatomy.date is None and anatomy.dates:
         unread = {"text": next(iter(anatomy.dates.values()))[:80]}
-        draft.findings.append(Finding(Part.DATE_NOT_UNDERSTOOD, details=unread))
+        draft.findings.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, details=unread))
     if not _TEMPLATE.search(path.rsplit("/", 1)[-1]):
         _add_decision(draft)
         for role, section in anatomy.sections:
@@ -186,7 +186,7 @@ def _add_decision(draft: _Draft) -> None:
     importance, confidence = _worth(draft)
     content = f"{_title(draft)}: {text}"
     draft.candidates.append(
-        Candidate(
+        IngestCandidate(
             draft.main_key,
             content,
             lines(said[first].first, max(each.last for each in said[first:last])),
@@ -267,7 +267,7 @@ def _title(draft: _Draft) -> str:
     return draft.anatomy.title
 
 
-def _add_section(draft: _Draft, role: Role, section: Section) -> None:
+def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:
     blocks = [each for each in section.blocks if role != "preamble" or not is_field(each)]
     if role in ("context", "preamble"):
         said = [each for each in _usable(draft, section, statements(blocks)) if _grounds(each)]
@@ -360,7 +360,7 @@ def _packed(
 
 
 def _usable(
-    draft: _Draft, section: Section, said: Iterable[Passage], *, least: int = 3
+    draft: _Draft, section: HeadedSection, said: Iterable[Passage], *, least: int = 3
 ) -> list[Passage]:
     """Return what is neither left over from the template, nor a bare link, nor a box."""
     kept: list[Passage] = []
@@ -368,7 +368,9 @@ def _usable(
     for each in said:
         if is_placeholder(each.said):
             details = {"section": section.title}
-            draft.findings.append(Finding(Part.PLACEHOLDER_SECTION, each.locator, details))
+            draft.findings.append(
+                ParseFinding(SkippedPart.PLACEHOLDER_SECTION, each.locator, details)
+            )
         elif (
             each.checked is None
             and _says_something(each, least)
@@ -412,7 +414,7 @@ def _follows(each: Passage) -> bool:
     return whole and not each.hangs and not hangs(each.said)
 
 
-def _kind(draft: _Draft, section: Section) -> str:
+def _kind(draft: _Draft, section: HeadedSection) -> str:
     kinds = (("drawback", _BAD), ("advantage", _GOOD), ("risk", _RISK))
     named = (kind for kind, names in kinds if names.search(section.title))
     kind = next(named, "consequence")
@@ -433,7 +435,7 @@ def _add(
     content = f"{draft.anatomy.title} ({label}): {_SEE.sub('', said)}"
     key = draft.keys.new()
     draft.candidates.append(
-        Candidate(
+        IngestCandidate(
             key,
             content,
             where,
@@ -463,7 +465,7 @@ def _add(
 def _links(draft: _Draft, main: str) -> Iterator[DocumentLink]:
     """Yield Updates for statements about other records, RelatedTo for plain links."""
     own = set(document_keys(draft.path, draft.anatomy.number))
-    strongest: dict[tuple[str, bool], Relation] = {}
+    strongest: dict[tuple[str, bool], RecordRelation] = {}
     for relation in _relations(draft):
         if relation.targets[0] in own:
             continue
@@ -501,7 +503,7 @@ def _links(draft: _Draft, main: str) -> Iterator[DocumentLink]:
                 )
 
 
-def _relations(draft: _Draft) -> Iterator[Relation]:
+def _relations(draft: _Draft) -> Iterator[RecordRelation]:
     anatomy = draft.anatomy
     yield from head_relations([*anatomy.statuses, *anatomy.relations], draft.path)
     for role, section in anatomy.sections:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ingest.parsers.blocks import Link
+from ingest.parsers.blocks import TextLink
 from ingest.parsers.decision_parts import StatusLine
 from ingest.parsers.naming import link_keys, number_keys
 from memgraph.service.sentences import split_sentences
@@ -66,7 +66,7 @@ DROPPED = frozenset(_DROPPED.split(", "))
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class RecordRelation:
     """``outgoing``: this record acts on the target; otherwise the target acts on this record."""
 
     targets: tuple[str, ...]
@@ -107,7 +107,7 @@ def is_wholly_superseded(text: str) -> bool:
     return re.search(_PARTLY, around, re.IGNORECASE) is None
 
 
-def head_relations(lines: Sequence[StatusLine], path: str) -> Iterator[Relation]:
+def head_relations(lines: Sequence[StatusLine], path: str) -> Iterator[RecordRelation]:
     """Yield relations from status lines, fields and link sections, where a bare number is a
     record.
     """
@@ -122,12 +122,12 @@ def head_relations(lines: Sequence[StatusLine], path: str) -> Iterator[Relation]
                 number = int(bare[1])
                 scope = [_Reference(match.end(), number_keys(number, path), bare[1])]
             for reference in scope:
-                yield Relation(
+                yield RecordRelation(
                     reference.targets, _effect(match), outgoing, _reason(match, reference)
                 )
 
 
-def body_relations(text: str, links: Sequence[Link], path: str) -> Iterator[Relation]:
+def body_relations(text: str, links: Sequence[TextLink], path: str) -> Iterator[RecordRelation]:
     """Yield relations from running text: only those that are about this record and certain.
 
     A passive ("these ranges have been superseded by …") refers to a part of the record.
@@ -146,7 +146,7 @@ def body_relations(text: str, links: Sequence[Link], path: str) -> Iterator[Rela
             whole = outgoing and _SELF.search(before) is not None
             if effect == "supersedes" and not whole:
                 effect = "supersedes_partly"
-            yield Relation(follows[0].targets, effect, outgoing, _reason(match, follows[0]))
+            yield RecordRelation(follows[0].targets, effect, outgoing, _reason(match, follows[0]))
 
 
 def _phrases(text: str) -> list[tuple[re.Match[str], bool]]:
@@ -165,15 +165,15 @@ def _reason(match: re.Match[str], reference: _Reference) -> str:
     return f"{' '.join(match.group().split()).rstrip(':')} {reference.label}"[:200]
 
 
-def _with_markdown_links(line: StatusLine) -> tuple[str, tuple[Link, ...]]:
+def _with_markdown_links(line: StatusLine) -> tuple[str, tuple[TextLink, ...]]:
     """Return front matter with its links as Markdown; elsewhere they are parsed already."""
-    typed = tuple(Link(match[1], match[2]) for match in _MD_LINK.finditer(line.text))
+    typed = tuple(TextLink(match[1], match[2]) for match in _MD_LINK.finditer(line.text))
     if not typed:
         return line.text, line.links
     return _MD_LINK.sub(lambda match: match[1], line.text), (*line.links, *typed)
 
 
-def _references(text: str, links: Sequence[Link], path: str) -> list[_Reference]:
+def _references(text: str, links: Sequence[TextLink], path: str) -> list[_Reference]:
     """Return links and record numbers in ``text`` by place; a number in a link's label is the
     link's.
     """

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 import yaml
 
-from ingest.candidates import MAX_NAME_CHARS, MAX_TAGS, Finding, clean_tags
+from ingest.candidates import MAX_NAME_CHARS, MAX_TAGS, ParseFinding, clean_tags
 from ingest.dates import read_date
-from ingest.reasons import Part
+from ingest.reasons import SkippedPart
 
 _MAX_CHARS = 16_000
 _MAX_DEPTH = 20
@@ -23,7 +23,7 @@ class FrontMatter:
     """``values`` maps lower-cased names (``-`` for ``_`` and space) to the strings given."""
 
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ParseFinding, ...] = ()
 
     def first(self, *names: str) -> str | None:
         """Return the first string under the first existing one of ``names``."""
@@ -66,15 +66,15 @@ def read_front_matter(text: str) -> FrontMatter:
     if not text.strip():
         return FrontMatter()
     if len(text) > _MAX_CHARS or _too_deep(text):
-        return FrontMatter(findings=(Finding(Part.FRONT_MATTER_INVALID, "L1-L1"),))
+        return FrontMatter(findings=(ParseFinding(SkippedPart.FRONT_MATTER_INVALID, "L1-L1"),))
     try:
         # BaseLoader makes strings only: no dates, numbers or objects from a dropped file.
         loaded = yaml.load(text, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, ValueError, OverflowError):
         # ValueError: an escape beyond Unicode, which the YAML reader does not check.
-        return FrontMatter(findings=(Finding(Part.FRONT_MATTER_INVALID, "L1-L1"),))
+        return FrontMatter(findings=(ParseFinding(SkippedPart.FRONT_MATTER_INVALID, "L1-L1"),))
     if not isinstance(loaded, dict):
-        return FrontMatter(findings=(Finding(Part.FRONT_MATTER_INVALID, "L1-L1"),))
+        return FrontMatter(findings=(ParseFinding(SkippedPart.FRONT_MATTER_INVALID, "L1-L1"),))
     values: dict[str, tuple[str, ...]] = {}
     for name, value in loaded.items():
         if not isinstance(name, str):

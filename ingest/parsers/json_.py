@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from ingest.candidates import (
     MAX_PASSAGE_CHARS,
-    Candidate,
-    Finding,
+    IngestCandidate,
     KeySource,
     ParsedDocument,
+    ParseFinding,
     split_long,
 )
 from ingest.dates import read_json_time
@@ -27,7 +27,7 @@ from ingest.parsers.memories_json import (
 from ingest.parsers.naming import document_keys, title_of
 from ingest.parsers.slack import Above, is_slack_day, is_slack_list, no_file_above, parse_slack_day
 from ingest.parsers.strict_json import load_json
-from ingest.reasons import Reason, refuse
+from ingest.reasons import RejectionReason, refuse
 from memgraph.model.enums import MemoryType
 
 SHAPES: Final = (
@@ -40,7 +40,7 @@ _WHEN: Final = ("timestamp", "time", "date", "datetime", "created_at", "updated_
 
 
 def parse_json(
-    text: str, path: str, findings: tuple[Finding, ...] = (), above: Above = no_file_above
+    text: str, path: str, findings: tuple[ParseFinding, ...] = (), above: Above = no_file_above
 ) -> ParsedDocument:
     """Return the document for the structure of the JSON.
 
@@ -71,7 +71,7 @@ def parse_json(
     if _are_records(value):
         return _document(tuple(_records(value)), path, findings)
     raise refuse(
-        Reason.JSON_SHAPE_UNKNOWN,
+        RejectionReason.JSON_SHAPE_UNKNOWN,
         f"the JSON has none of the known shapes: {SHAPES}",
         found=_described(value),
     )
@@ -90,7 +90,7 @@ def _are_records(value: Any) -> bool:
     )
 
 
-def _records(value: list[dict[str, Any]]) -> Iterator[Candidate]:
+def _records(value: list[dict[str, Any]]) -> Iterator[IngestCandidate]:
     keys = KeySource()
     for place, record in enumerate(value):
         fields = [
@@ -101,7 +101,7 @@ def _records(value: list[dict[str, Any]]) -> Iterator[Candidate]:
         times = (read_json_time(record.get(name)) for name in _WHEN)
         moment = next((time for time in times if time is not None), None)
         for piece in split_long("; ".join(fields), MAX_PASSAGE_CHARS):
-            yield Candidate(
+            yield IngestCandidate(
                 keys.new(),
                 piece,
                 f"/{place}",
@@ -118,7 +118,7 @@ def _text(field: Any) -> str:
 
 
 def _document(
-    made: tuple[Candidate, ...], path: str, findings: tuple[Finding, ...]
+    made: tuple[IngestCandidate, ...], path: str, findings: tuple[ParseFinding, ...]
 ) -> ParsedDocument:
     return ParsedDocument(
         "observations",

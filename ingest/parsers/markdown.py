@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ingest.candidates import Candidate, DocumentLink, Finding, KeySource, Origin, ParsedDocument
+from ingest.candidates import (
+    DocumentLink,
+    IngestCandidate,
+    KeySource,
+    Origin,
+    ParsedDocument,
+    ParseFinding,
+)
 from ingest.dates import DateOrder, date_order
-from ingest.parsers.blocks import Link, Section, read_blocks, sections
+from ingest.parsers.blocks import HeadedSection, TextLink, read_blocks, sections
 from ingest.parsers.decision_record import is_decision_record, parse_decision_record
 from ingest.parsers.front_matter import FrontMatter, read_front_matter
 from ingest.parsers.naming import document_keys, link_keys, record_number, title_of
@@ -32,12 +39,12 @@ class _Draft:
     path: str
     front: FrontMatter
     keys: KeySource = field(default_factory=KeySource)
-    candidates: list[Candidate] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+    candidates: list[IngestCandidate] = field(default_factory=list)
+    links: list[TextLink] = field(default_factory=list)
 
 
 def parse_markdown(
-    text: str, path: str, findings: tuple[Finding, ...] = (), order: DateOrder | None = None
+    text: str, path: str, findings: tuple[ParseFinding, ...] = (), order: DateOrder | None = None
 ) -> ParsedDocument:
     """Return task boxes as Todos, the rest as untyped statements; links to other documents as
     edges.
@@ -56,10 +63,10 @@ def parse_markdown(
 
 def _parse(
     text: str,
-    parts: Sequence[Section],
+    parts: Sequence[HeadedSection],
     front: FrontMatter,
     path: str,
-    findings: tuple[Finding, ...],
+    findings: tuple[ParseFinding, ...],
     order: DateOrder | None,
 ) -> ParsedDocument:
     if is_decision_record(parts, path):
@@ -70,7 +77,10 @@ def _parse(
 
 
 def _parse_document(
-    parts: Sequence[Section], front: FrontMatter, path: str, findings: tuple[Finding, ...]
+    parts: Sequence[HeadedSection],
+    front: FrontMatter,
+    path: str,
+    findings: tuple[ParseFinding, ...],
 ) -> ParsedDocument:
     draft = _Draft(path, front)
     title = front.title or next((part.title for part in parts if part.level == 1), None)
@@ -88,7 +98,7 @@ def _parse_document(
     )
 
 
-def _add_section(draft: _Draft, part: Section, title: str | None) -> None:
+def _add_section(draft: _Draft, part: HeadedSection, title: str | None) -> None:
     above = (*part.path, part.title) if part.title else part.path
     # The document's own title says nothing about a part of it.
     section = above[1:] if len(above) > 1 else above

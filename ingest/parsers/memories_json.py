@@ -15,17 +15,17 @@ from ingest.candidates import (
     MAX_CONFIDENCE,
     MAX_IMPORTANCE,
     MAX_NAME_CHARS,
-    Candidate,
     CandidateEdge,
-    Finding,
+    IngestCandidate,
     KeySource,
     ParsedDocument,
+    ParseFinding,
     clean_tags,
 )
 from ingest.dates import read_json_time, to_ms
 from ingest.document import MAX_CONTENT_CHARS, EdgeItem, MemoryItem
 from ingest.parsers.naming import document_keys, title_of
-from ingest.reasons import Part, Reason, refuse
+from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.model.enums import MemoryStatus, MemoryType, Scope
 
 _FIELDS = frozenset(("memories", "edges"))
@@ -49,7 +49,7 @@ def is_memories_document(value: Any) -> bool:
 
 
 def parse_memories(
-    value: Mapping[str, Any], path: str, findings: tuple[Finding, ...] = ()
+    value: Mapping[str, Any], path: str, findings: tuple[ParseFinding, ...] = ()
 ) -> ParsedDocument:
     """Return the document's items as candidates, and invalid ones as findings.
 
@@ -62,15 +62,15 @@ def parse_memories(
     memories = value["memories"]
     if unknown or not isinstance(edges, list) or not isinstance(memories, list):
         raise refuse(
-            Reason.SCHEMA_VIOLATION,
+            RejectionReason.SCHEMA_VIOLATION,
             "the document has the fields memories and edges, both lists",
             unknown=[name[:80] for name in unknown[:10]],
         )
     if len(edges) > 10 * MAX_CANDIDATES:
-        raise refuse(Reason.TOO_MANY_ITEMS, "the document holds too many edges: split it")
+        raise refuse(RejectionReason.TOO_MANY_ITEMS, "the document holds too many edges: split it")
     told = list(findings)
     keys = KeySource()
-    made: list[Candidate] = []
+    made: list[IngestCandidate] = []
     named: dict[str, str] = {}
     for place, raw in enumerate(memories):
         candidate = _memory(raw, f"/memories/{place}", keys, named, told)
@@ -78,7 +78,7 @@ def parse_memories(
             made.append(candidate)
     if memories and not made:
         raise refuse(
-            Reason.NO_VALID_ITEMS,
+            RejectionReason.NO_VALID_ITEMS,
             "no memory of the document keeps the rules",
             findings=[finding.as_dict() for finding in told[:100]],
         )
@@ -100,27 +100,33 @@ def is_mem0(value: Any) -> bool:
     return good > 0 and good * 2 >= len(items)
 
 
-def parse_mem0(value: Any, path: str, findings: tuple[Finding, ...] = ()) -> ParsedDocument:
+def parse_mem0(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
     """Return each memory as a fact about its user, dated by its last change."""
     told = list(findings)
     keys = KeySource()
-    made: list[Candidate] = []
+    made: list[IngestCandidate] = []
     seen: set[str] = set()
     pointer, items = _mem0_items(value)
     for place, raw in enumerate(items):
         where = f"{pointer}/{place}"
         text = raw.get("memory") if isinstance(raw, dict) else None
         if not isinstance(text, str) or not text.strip() or len(text) > MAX_CONTENT_CHARS:
-            told.append(Finding(Part.VALUE_INVALID, where, {"problems": ["memory: not a text"]}))
+            told.append(
+                ParseFinding(SkippedPart.VALUE_INVALID, where, {"problems": ["memory: not a text"]})
+            )
             continue
         name = raw["id"] if isinstance(raw.get("id"), str) else None
         if raw.get("event") in ("DELETE", "NONE") or (name is not None and name in seen):
-            told.append(Finding(Part.KEY_REPEATED if name in seen else Part.MESSAGE_HIDDEN, where))
+            told.append(
+                ParseFinding(
+                    SkippedPart.KEY_REPEATED if name in seen else SkippedPart.MESSAGE_HIDDEN, where
+                )
+            )
             continue
         seen |= {name} if name is not None else set()
         made.append(_mem0_memory(raw, text.strip(), keys.new(), where, told))
     if isinstance(value, dict) and value.get("relations"):
-        told.append(Finding(Part.UNKNOWN_FIELD, "/relations"))
+        told.append(ParseFinding(SkippedPart.UNKNOWN_FIELD, "/relations"))
     return ParsedDocument(
         "memories",
         tuple(made),
@@ -141,8 +147,8 @@ def _mem0_items(value: Any) -> tuple[str, Sequence[Any]]:
 
 
 def _mem0_memory(
-    raw: Mapping[str, Any], text: str, key: str, where: str, told: list[Finding]
-) -> Candidate:
+    raw: Mapping[str, Any], text: str, key: str, where: str, told: list[ParseFinding]
+) -> IngestCandidate:
     about = raw.get("metadata")
     about = about if isinstance(about, dict) else {}
     categories = raw.get("categories")
@@ -152,14 +158,14 @@ def _mem0_memory(
     said_at = next((each for each in given if each is not None), None)
     at, until = read_json_time(said_at), read_json_time(raw.get("expiration_date"))
     if said_at is not None and at is None:
-        told.append(Finding(Part.DATE_NOT_UNDERSTOOD, where))
+        told.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, where))
     user = raw.get("user_id")
     user = " ".join(user.split())[:MAX_NAME_CHARS] if isinstance(user, str) else ""
     # "Lives in Braga" has no subject.
     has_subject = user.casefold() in text.casefold() or _SUBJECT.match(text) is not None
     prefers = any("preference" in tag for tag in tags)
     ids = {name: raw[name] for name in _MEM0_IDS if isinstance(raw.get(name), str)}
-    return Candidate(
+    return IngestCandidate(
         key,
         text if has_subject or not _NAME.fullmatch(user) else f"{user}: {text}",
         where,
@@ -173,8 +179,8 @@ def _mem0_memory(
 
 
 def _memory(
-    raw: Any, where: str, keys: KeySource, named: dict[str, str], told: list[Finding]
-) -> Candidate | None:
+    raw: Any, where: str, keys: KeySource, named: dict[str, str], told: list[ParseFinding]
+) -> IngestCandidate | None:
     refusal = _claim(raw, where)
     if refusal is not None:
         told.append(refusal)
@@ -191,15 +197,15 @@ def _memory(
     if problem is None and item.valid_until is not None and valid_until is None:
         problem = "valid_until: not an ISO 8601 time"
     if problem is not None:
-        told.append(Finding(Part.VALUE_INVALID, where, {"problems": [problem]}))
+        told.append(ParseFinding(SkippedPart.VALUE_INVALID, where, {"problems": [problem]}))
         return None
     if item.key is not None and item.key in named:
-        told.append(Finding(Part.KEY_REPEATED, where, {"key": item.key}))
+        told.append(ParseFinding(SkippedPart.KEY_REPEATED, where, {"key": item.key}))
         return None
     key = keys.new()
     if item.key is not None:
         named[item.key] = key
-    return Candidate(
+    return IngestCandidate(
         key,
         item.content.strip(),
         where,
@@ -224,13 +230,15 @@ def _memory(
     )
 
 
-def _claim(raw: Any, where: str) -> Finding | None:
+def _claim(raw: Any, where: str) -> ParseFinding | None:
     if not isinstance(raw, dict):
         return None
     if raw.get("type") == MemoryType.IDENTITY.value:
-        return Finding(Part.IDENTITY_NOT_ALLOWED, where)
+        return ParseFinding(SkippedPart.IDENTITY_NOT_ALLOWED, where)
     claimed = sorted(_CLAIMS & set(raw))
-    return Finding(Part.FIELD_NOT_ALLOWED, where, {"fields": claimed}) if claimed else None
+    return (
+        ParseFinding(SkippedPart.FIELD_NOT_ALLOWED, where, {"fields": claimed}) if claimed else None
+    )
 
 
 def _inconsistency(item: MemoryItem) -> str | None:
@@ -253,46 +261,46 @@ def _moment(text: str | None) -> int | None:
         return None
 
 
-def _capped_importance(item: MemoryItem, where: str, told: list[Finding]) -> int | None:
+def _capped_importance(item: MemoryItem, where: str, told: list[ParseFinding]) -> int | None:
     if item.importance is not None and item.importance > MAX_IMPORTANCE:
-        told.append(Finding(Part.IMPORTANCE_CAPPED, where, {"given": item.importance}))
+        told.append(ParseFinding(SkippedPart.IMPORTANCE_CAPPED, where, {"given": item.importance}))
         return MAX_IMPORTANCE
     return item.importance
 
 
-def _capped_confidence(item: MemoryItem, where: str, told: list[Finding]) -> float:
+def _capped_confidence(item: MemoryItem, where: str, told: list[ParseFinding]) -> float:
     if item.confidence is None:
         return _DEFAULT_CONFIDENCE
     if item.confidence > MAX_CONFIDENCE:
-        told.append(Finding(Part.CONFIDENCE_CAPPED, where, {"given": item.confidence}))
+        told.append(ParseFinding(SkippedPart.CONFIDENCE_CAPPED, where, {"given": item.confidence}))
         return MAX_CONFIDENCE
     return item.confidence
 
 
-def _broken(error: ValidationError, where: str) -> Finding:
+def _broken(error: ValidationError, where: str) -> ParseFinding:
     """Return the problems; the first one gives the code. The offending text is not repeated."""
     problems = error.errors(include_url=False, include_input=False, include_context=False)
     told = [
         f"{'.'.join(str(part)[:80] for part in each['loc']) or '(all)'}: {each['msg']}"
         for each in problems[:5]
     ]
-    return Finding(_code(problems[0]["type"]), where, {"problems": told})
+    return ParseFinding(_code(problems[0]["type"]), where, {"problems": told})
 
 
-def _code(kind: str) -> Part:
+def _code(kind: str) -> SkippedPart:
     if kind == "extra_forbidden":
-        return Part.UNKNOWN_FIELD
+        return SkippedPart.UNKNOWN_FIELD
     if kind == "missing":
-        return Part.FIELD_MISSING
+        return SkippedPart.FIELD_MISSING
     if kind in ("enum", "literal_error"):
-        return Part.ENUM_INVALID
+        return SkippedPart.ENUM_INVALID
     if kind.startswith(("greater_than", "less_than", "string_too", "too_", "finite_number")):
-        return Part.OUT_OF_BOUNDS
-    return Part.TYPE_INVALID if kind.endswith("type") else Part.VALUE_INVALID
+        return SkippedPart.OUT_OF_BOUNDS
+    return SkippedPart.TYPE_INVALID if kind.endswith("type") else SkippedPart.VALUE_INVALID
 
 
 def _edges(
-    raw_edges: Sequence[Any], named: Mapping[str, str], told: list[Finding]
+    raw_edges: Sequence[Any], named: Mapping[str, str], told: list[ParseFinding]
 ) -> list[CandidateEdge]:
     made: dict[tuple[str, str, str], CandidateEdge] = {}
     for place, raw in enumerate(raw_edges):
@@ -304,14 +312,14 @@ def _edges(
             continue
         missing = [key for key in (item.from_key, item.to_key) if key not in named]
         if missing:
-            told.append(Finding(Part.EDGE_ENDPOINT_MISSING, where, {"keys": missing}))
+            told.append(ParseFinding(SkippedPart.EDGE_ENDPOINT_MISSING, where, {"keys": missing}))
             continue
         if item.from_key == item.to_key:
-            told.append(Finding(Part.SELF_EDGE, where))
+            told.append(ParseFinding(SkippedPart.SELF_EDGE, where))
             continue
         ends = (named[item.from_key], named[item.to_key], item.type.value)
         if ends in made:
-            told.append(Finding(Part.EDGE_REPEATED, where))
+            told.append(ParseFinding(SkippedPart.EDGE_REPEATED, where))
             continue
         made[ends] = CandidateEdge(
             ends[0], ends[1], item.type, item.weight, item.reason, item.partial

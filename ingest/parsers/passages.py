@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ingest.candidates import lines
-from ingest.parsers.blocks import Block, Link
+from ingest.parsers.blocks import Block, TextLink
 from memgraph.service.sentences import hangs, split_sentences
 
 # A sentence that needs the one before it is joined to it up to this many characters.
@@ -182,7 +182,7 @@ def _item(block: Block) -> Passage:
     )
 
 
-def _is_link(said: str, links: Sequence[Link]) -> bool:
+def _is_link(said: str, links: Sequence[TextLink]) -> bool:
     """Return True for an entry of a list of links: a label and its title."""
     if not links:
         return False

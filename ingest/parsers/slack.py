@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from ingest.candidates import MAX_NAME_CHARS, Finding, ParsedDocument
+from ingest.candidates import MAX_NAME_CHARS, ParsedDocument, ParseFinding
 from ingest.dates import read_json_time
 from ingest.decoding import decode
 from ingest.parsers.naming import title_of
 from ingest.parsers.strict_json import load_json
 from ingest.parsers.transcript import Turns
-from ingest.reasons import Part
+from ingest.reasons import SkippedPart
 from memgraph.errors import IngestRejected
 
 Above = Callable[[str], bytes | None]
@@ -85,7 +85,7 @@ def _names_in(users: bytes) -> Mapping[str, str]:
 
 
 def parse_slack_day(
-    value: Any, path: str, findings: tuple[Finding, ...] = (), above: Above = no_file_above
+    value: Any, path: str, findings: tuple[ParseFinding, ...] = (), above: Above = no_file_above
 ) -> ParsedDocument:
     """Return each message as an episode. A thread is a session, over all its days; so is the day's
     rest.
@@ -110,11 +110,11 @@ def parse_slack_day(
         where = f"/{place}"
         stamp = _ts(message) if isinstance(message, dict) else None
         if stamp is None:
-            turns.findings.append(Finding(Part.MESSAGE_INVALID, where))
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
         elif stamp in seen:
-            turns.findings.append(Finding(Part.MESSAGE_REPEATED, where))
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_REPEATED, where))
         elif message.get("subtype") not in _SPOKEN or message.get("hidden") is True:
-            turns.findings.append(Finding(Part.MESSAGE_HIDDEN, where))
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_HIDDEN, where))
         else:
             seen.add(stamp)
             thread = message.get("thread_ts")

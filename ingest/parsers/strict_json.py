@@ -7,7 +7,7 @@ import math
 import re
 from typing import Any, NoReturn
 
-from ingest.reasons import Reason, refuse
+from ingest.reasons import RejectionReason, refuse
 
 MAX_DEPTH = 64
 MAX_INTEGER = 2**63 - 1
@@ -51,13 +51,19 @@ def load_json(text: str) -> Any:
         )
     except _DuplicateKey as error:
         raise refuse(
-            Reason.JSON_DUPLICATE_KEY, "an object names the same field twice", field=str(error)
+            RejectionReason.JSON_DUPLICATE_KEY,
+            "an object names the same field twice",
+            field=str(error),
         ) from None
     except _NotANumber:
-        raise refuse(Reason.JSON_NOT_A_NUMBER, "NaN and Infinity are no JSON numbers") from None
+        raise refuse(
+            RejectionReason.JSON_NOT_A_NUMBER, "NaN and Infinity are no JSON numbers"
+        ) from None
     except _OutOfRange:
         raise refuse(
-            Reason.JSON_NUMBER_RANGE, "a number is too large: write it as text", limit=MAX_INTEGER
+            RejectionReason.JSON_NUMBER_RANGE,
+            "a number is too large: write it as text",
+            limit=MAX_INTEGER,
         ) from None
     except json.JSONDecodeError as error:
         raise _syntax(text, error) from None
@@ -75,7 +81,7 @@ def _check_depth(text: str) -> None:
             depth += 1
             if depth > MAX_DEPTH:
                 raise refuse(
-                    Reason.JSON_TOO_DEEP,
+                    RejectionReason.JSON_TOO_DEEP,
                     f"the JSON is nested deeper than {MAX_DEPTH} levels",
                     limit=MAX_DEPTH,
                 )
@@ -86,10 +92,12 @@ def _check_depth(text: str) -> None:
 def _check_text(value: Any) -> None:
     plain = json.dumps(value, ensure_ascii=False)
     if _LONE.search(plain):
-        raise refuse(Reason.JSON_LONE_SURROGATE, "half of a surrogate pair is no character")
+        raise refuse(
+            RejectionReason.JSON_LONE_SURROGATE, "half of a surrogate pair is no character"
+        )
     # Dumping writes NUL as its escape again; an escaped backslash before it is doubled.
     if re.search(r"(?<!\\)(?:\\\\)*\\u0000", plain):
-        raise refuse(Reason.JSON_NUL, "a text holds the NUL character")
+        raise refuse(RejectionReason.JSON_NUL, "a text holds the NUL character")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -128,6 +136,6 @@ def _syntax(text: str, error: json.JSONDecodeError) -> Exception:
     rest = text[error.pos : end]
     half_word = any(word.startswith(rest) for word in ("true", "false", "null", "-"))
     cut = error.msg.startswith("Unterminated string") or (len(rest) < 5 and half_word)
-    reason = Reason.JSON_TRUNCATED if cut else Reason.JSON_INVALID
+    reason = RejectionReason.JSON_TRUNCATED if cut else RejectionReason.JSON_INVALID
     told = "the JSON ends before it is complete" if cut else "the file is not JSON"
     return refuse(reason, told, line=error.lineno, column=error.colno, problem=error.msg)

@@ -9,10 +9,10 @@ from itertools import groupby
 
 from ingest.candidates import (
     MAX_PASSAGE_CHARS,
-    Candidate,
-    Finding,
+    IngestCandidate,
     KeySource,
     ParsedDocument,
+    ParseFinding,
     split_long,
 )
 from ingest.dates import read_date
@@ -55,7 +55,7 @@ class _Unit:
         )
 
 
-def parse_text(text: str, path: str, findings: tuple[Finding, ...] = ()) -> ParsedDocument:
+def parse_text(text: str, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
     """Return episodes for a transcript; else the untyped statements.
 
     A date on a line of its own dates the following text.
@@ -63,7 +63,7 @@ def parse_text(text: str, path: str, findings: tuple[Finding, ...] = ()) -> Pars
     if is_transcript(text):
         return parse_transcript(text, path, findings)
     keys = KeySource()
-    made: list[Candidate] = []
+    made: list[IngestCandidate] = []
     for moment, units in groupby(_units(text), key=lambda unit: unit.event_time):
         for passage in statements([unit.block() for unit in units]):
             make = sentence if passage.checked is None else task
@@ -86,12 +86,12 @@ def sentence(
     tags: tuple[str, ...] = (),
     section: tuple[str, ...] = (),
     title: str | None = None,
-) -> Iterator[Candidate]:
+) -> Iterator[IngestCandidate]:
     """Yield untyped candidates for a statement; one without a letter is left out."""
     attributes = _attributes(section, title)
     for piece in split_long(passage.text, MAX_PASSAGE_CHARS):
         if any(char.isalpha() for char in piece):
-            yield Candidate(
+            yield IngestCandidate(
                 keys.new(),
                 piece,
                 passage.locator,
@@ -114,7 +114,7 @@ def task(
     tags: tuple[str, ...] = (),
     section: tuple[str, ...] = (),
     title: str | None = None,
-) -> Iterator[Candidate]:
+) -> Iterator[IngestCandidate]:
     """Yield a task box as a Todo; a ticked one is superseded.
 
     A single word, a placeholder, or an instruction to a model is no task.
@@ -124,7 +124,7 @@ def task(
     if addresses_model(passage.said):
         return
     attributes = {"done": bool(passage.checked), **_attributes(section, title)}
-    yield Candidate(
+    yield IngestCandidate(
         keys.new(),
         next(split_long(passage.said, MAX_PASSAGE_CHARS)),
         passage.locator,

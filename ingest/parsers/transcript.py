@@ -10,11 +10,11 @@ from typing import Any
 
 from ingest.candidates import (
     MAX_TURN_CHARS,
-    Candidate,
-    Finding,
     Format,
+    IngestCandidate,
     KeySource,
     ParsedDocument,
+    ParseFinding,
     clean_tags,
     lines,
     split_long,
@@ -22,7 +22,7 @@ from ingest.candidates import (
 )
 from ingest.dates import read_date
 from ingest.parsers.naming import conversation_name, document_keys, session_name, title_of
-from ingest.reasons import Part
+from ingest.reasons import SkippedPart
 from memgraph.model.enums import MemoryKind, MemoryType
 
 EPISODE_IMPORTANCE = 30
@@ -63,8 +63,8 @@ class Turns:
     """The episodes of a conversation file, and what was left out."""
 
     path: str
-    findings: list[Finding]
-    candidates: list[Candidate] = field(default_factory=list)
+    findings: list[ParseFinding]
+    candidates: list[IngestCandidate] = field(default_factory=list)
     keys: KeySource = field(default_factory=KeySource)
     _next: Counter[str] = field(default_factory=Counter)
 
@@ -89,9 +89,11 @@ class Turns:
         """
         pieces = list(split_long(text, MAX_TURN_CHARS))
         if not pieces:
-            self.findings.append(Finding(Part.MESSAGE_EMPTY, where))
+            self.findings.append(ParseFinding(SkippedPart.MESSAGE_EMPTY, where))
         if len(pieces) > 1:
-            self.findings.append(Finding(Part.CONTENT_SPLIT, where, {"pieces": len(pieces)}))
+            self.findings.append(
+                ParseFinding(SkippedPart.CONTENT_SPLIT, where, {"pieces": len(pieces)})
+            )
         for piece in pieces:
             sequence = self._next[session]
             self._next[session] += 1
@@ -166,7 +168,9 @@ def is_transcript(text: str) -> bool:
     return bool(first_is_turn) and _looks_spoken(opened, filled, dated)
 
 
-def parse_transcript(text: str, path: str, findings: tuple[Finding, ...] = ()) -> ParsedDocument:
+def parse_transcript(
+    text: str, path: str, findings: tuple[ParseFinding, ...] = ()
+) -> ParsedDocument:
     """Return each turn as an episode, in order; a dated heading begins a session.
 
     ``event_time`` is that of the heading, unless the turn has a date of its own; ``sequence``
@@ -203,9 +207,9 @@ def episode(
     sequence: int | None,
     event_time: int | None,
     turn_id: str,
-) -> Candidate:
+) -> IngestCandidate:
     """Return one turn of a conversation as a candidate, observed and not known."""
-    return Candidate(
+    return IngestCandidate(
         key,
         content,
         locator,

@@ -64,7 +64,7 @@ REBUILDABLE = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Defect:
     """One defect. ``subject``: the id of what is concerned."""
 
     code: Code
@@ -92,7 +92,7 @@ class VerifyReport:
         last_at: when the last entry of the journal was made, in milliseconds; None: it has none.
     """
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Defect] = field(default_factory=list)
     totals: Counter[str] = field(default_factory=Counter)
     checked: dict[str, int] = field(default_factory=dict)
     last_at: int | None = None
@@ -127,7 +127,7 @@ class VerifyReport:
         self.totals[code.value] += 1
         if self.totals[code.value] <= MAX_PER_CODE:
             told = None if subject is None else str(subject)
-            self.findings.append(Finding(code, message, told, details))
+            self.findings.append(Defect(code, message, told, details))
 
     def as_dict(self) -> dict[str, Any]:
         return {

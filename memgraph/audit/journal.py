@@ -16,7 +16,7 @@ from memgraph.store import journal
 from memgraph.store.journal import chain_hash
 from memgraph.store.key_file import own_bytes
 from memgraph.store.rows import compact_array, compact_json
-from memgraph.store.snapshot import Entry, Transaction
+from memgraph.store.snapshot import NewEntry, Transaction
 
 LEAST_KEY: Final = 32
 """Minimum length of a key, bytes."""
@@ -59,7 +59,7 @@ def read_key(chosen: str, root: Path) -> bytes | None:
 
 def append(
     transaction: Transaction,
-    entries: Sequence[Entry],
+    entries: Sequence[NewEntry],
     *,
     at: int,
     actor: str,

@@ -13,12 +13,12 @@ from memgraph.rules.scope import Viewer, predicate
 
 
 def composed(
-    offered: Mapping[policy.Section, list[policy.Line]],
+    offered: Mapping[policy.BulletinSection, list[policy.LayoutEntry]],
     settings: BulletinSettings,
     *,
     change_seq: int,
     key: str,
-    totals: Mapping[policy.Section, int] | None = None,
+    totals: Mapping[policy.BulletinSection, int] | None = None,
 ) -> Bulletin:
     """Return the bulletin of the candidates; pure.
 
@@ -35,7 +35,7 @@ def composed(
                 )
                 for line in chosen.lines[section]
             )
-            for section in policy.Section
+            for section in policy.BulletinSection
         },
         text=chosen.markdown,
         change_seq=change_seq,
@@ -43,7 +43,7 @@ def composed(
         size=len(chosen.markdown),
         left_out={
             section.value: chosen.totals[section] - len(chosen.lines[section])
-            for section in policy.Section
+            for section in policy.BulletinSection
         },
     )
 

@@ -19,7 +19,7 @@ from memgraph.clock import MS_PER_DAY
 from memgraph.config.schema import BulletinSettings
 from memgraph.graph.stale import find_stale
 from memgraph.model.context import Bulletin
-from memgraph.rules.bulletin import UNDATED, Line, Section, stands_alone
+from memgraph.rules.bulletin import UNDATED, BulletinSection, LayoutEntry, stands_alone
 from memgraph.rules.contradictions import Conflicts, in_order
 from memgraph.rules.scope import Viewer
 from memgraph.store import bulletins
@@ -37,12 +37,12 @@ _MAX_STATUS_CHARS = 40
 # The newest endings, and so many that stand on them: in a store with more it takes no longer.
 _ENDINGS_LOOKED_AT = 200
 _STANDING_READ = 200
-_SECTIONS: Mapping[Section, queries.Section] = {
-    Section.KNOWLEDGE_SUMMARY: queries.KNOWLEDGE,
-    Section.ACTIVE_GOALS: queries.GOALS,
-    Section.OPEN_TODOS: queries.OPEN_TODOS,
-    Section.RECENT_DECISIONS: queries.DECISIONS,
-    Section.PREFERENCE_PROFILE: queries.PREFERENCES,
+_SECTIONS: Mapping[BulletinSection, queries.SectionQuery] = {
+    BulletinSection.KNOWLEDGE_SUMMARY: queries.KNOWLEDGE,
+    BulletinSection.ACTIVE_GOALS: queries.GOALS,
+    BulletinSection.OPEN_TODOS: queries.OPEN_TODOS,
+    BulletinSection.RECENT_DECISIONS: queries.DECISIONS,
+    BulletinSection.PREFERENCE_PROFILE: queries.PREFERENCES,
 }
 
 
@@ -74,12 +74,12 @@ def generate_in(
     most = max(settings.max_chars // _CHARS_PER_OFFERED_LINE, _FEWEST_LINES)
     open_ = queries.open_conflicts(snapshot, view)
     conflicts = Conflicts.of((each.first, each.second) for each in open_)
-    offered: dict[Section, list[Line]] = {}
+    offered: dict[BulletinSection, list[LayoutEntry]] = {}
     for section, place in _SECTIONS.items():
-        if section is Section.RECENT_DECISIONS:
+        if section is BulletinSection.RECENT_DECISIONS:
             found = queries.decisions(snapshot, view, at, settings.min_confidence)
         else:
-            floor = 0.0 if section is Section.KNOWLEDGE_SUMMARY else settings.min_confidence
+            floor = 0.0 if section is BulletinSection.KNOWLEDGE_SUMMARY else settings.min_confidence
             found = place.read(snapshot, view, at, floor)
             found = _persons_first(found)
         fitting = [one for one in found if _is_shown(one)]
@@ -98,7 +98,7 @@ def generate_in(
         one for one in stale.items if one.memory_id in texts and texts[one.memory_id].path is None
     ]
     doubts = queries.UNCERTAIN.read(snapshot, view, at, 0.0)
-    offered[Section.CONFLICTS_AND_UNCERTAINTIES] = [
+    offered[BulletinSection.CONFLICTS_AND_UNCERTAINTIES] = [
         *_in_turn(
             [
                 _conflict(texts[later.memory_id], texts[earlier.memory_id])
@@ -117,17 +117,17 @@ def generate_in(
         ),
     ]
     doubtful = queries.UNCERTAIN.total(snapshot, view, at)
-    totals[Section.CONFLICTS_AND_UNCERTAINTIES] = len(pairs) + len(fallen) + doubtful
+    totals[BulletinSection.CONFLICTS_AND_UNCERTAINTIES] = len(pairs) + len(fallen) + doubtful
     key = view_key(viewer, settings)
     return composed(offered, settings, change_seq=seq, key=key, totals=totals)
 
 
-def _in_section(one: Excerpt, section: Section, conflicts: Conflicts) -> Line:
+def _in_section(one: Excerpt, section: BulletinSection, conflicts: Conflicts) -> LayoutEntry:
     """Return the line of a memory, with what contradicts it."""
     lead = _until(one)
-    if section is Section.KNOWLEDGE_SUMMARY:
+    if section is BulletinSection.KNOWLEDGE_SUMMARY:
         lead = f"{one.type}: "
-    elif section is Section.RECENT_DECISIONS:
+    elif section is BulletinSection.RECENT_DECISIONS:
         lead = _date(one) + _status(one)
     elif one.path is not None:
         lead = _date(one) + lead
@@ -149,17 +149,17 @@ def _is_shown(one: Excerpt) -> bool:
     return one.path is None or stands_alone(one.text)
 
 
-def _in_turn(*kinds: list[Line]) -> Iterator[Line]:
+def _in_turn(*kinds: list[LayoutEntry]) -> Iterator[LayoutEntry]:
     """Return one of each kind in turns while any is left, so that no kind takes all places."""
     return (line for row in zip_longest(*kinds) for line in row if line is not None)
 
 
-def _line(one: Excerpt, lead: str, mark: str = "") -> Line:
+def _line(one: Excerpt, lead: str, mark: str = "") -> LayoutEntry:
     file = None if one.path is None else PurePosixPath(one.path).name or "file"
-    return Line(one.text, (one.memory_id,), lead, file, mark)
+    return LayoutEntry(one.text, (one.memory_id,), lead, file, mark)
 
 
-def _conflict(later: Excerpt, earlier: Excerpt) -> Line:
+def _conflict(later: Excerpt, earlier: Excerpt) -> LayoutEntry:
     return replace(_line(later, _date(later)), against=_line(earlier, _date(earlier)))
 
 

@@ -52,7 +52,7 @@ _ENDINGS: Final[tuple[tuple[str, str], ...]] = (
 )
 
 
-class Token(NamedTuple):
+class TypedToken(NamedTuple):
     """One word, number or mark: as written and in lower case with contractions written out."""
 
     written: str
@@ -68,12 +68,12 @@ class _Cues(NamedTuple):
     japanese: tuple[tuple[str, str], ...]
 
 
-def tokenize(text: str) -> list[Token]:
+def tokenize(text: str) -> list[TypedToken]:
     """Return words, numbers and marks of ``text``; linear in its length."""
-    tokens: list[Token] = []
+    tokens: list[TypedToken] = []
     for written in _TOKEN.findall(text):
         lower = written.casefold().replace("’", "'")
-        tokens.extend(Token(written, part) for part in _written_out(lower))
+        tokens.extend(TypedToken(written, part) for part in _written_out(lower))
     return tokens
 
 
@@ -180,7 +180,7 @@ def _add_japanese(text: str, found: dict[str, None]) -> None:
             found["j:" + run[at : at + 2]] = None
 
 
-def _add_classes(tokens: list[Token], categories: list[str], found: dict[str, None]) -> None:
+def _add_classes(tokens: list[TypedToken], categories: list[str], found: dict[str, None]) -> None:
     two_back, back = "^", "^"
     for at, (token, category) in enumerate(zip(tokens, categories, strict=True)):
         name = category or _form(token, first=at == 0)
@@ -192,7 +192,7 @@ def _add_classes(tokens: list[Token], categories: list[str], found: dict[str, No
     found["k:" + two_back + " " + back + " $"] = None
 
 
-def _form(token: Token, *, first: bool) -> str:
+def _form(token: TypedToken, *, first: bool) -> str:
     """Return the class of a word that is no cue: its grammar or its shape."""
     word = token.lower
     head = word[0]
@@ -223,7 +223,7 @@ def _number_form(word: str) -> str:
     return "NUM"
 
 
-def _add_shape(text: str, tokens: list[Token], found: dict[str, None]) -> None:
+def _add_shape(text: str, tokens: list[TypedToken], found: dict[str, None]) -> None:
     count = len(tokens)
     for bound in (1, 2, 3, 4, 6, 8, 12, 18, 28):
         if count <= bound:

@@ -59,7 +59,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A call to send; its result is an ``Answer`` or a ``NoAnswer``."""
+    """A call to send; its result is an ``Response`` or a ``NoAnswer``."""
 
     call: Call[Any]
     headers: Mapping[str, str]
@@ -80,7 +80,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """A response. ``body`` is empty when a sink took it, or when its type is not read."""
 
     status: int
@@ -123,8 +123,8 @@ def exchange(call: Call[T], rules: Rules) -> Steps[T]:
         # One for all attempts: the server does the first that arrives and repeats its answer.
         headers[IDEMPOTENCY_KEY] = uuid.uuid4().hex
     for attempt in range(rules.retries + 1):
-        came: Answer | NoAnswer = yield Send(call, headers)
-        if isinstance(came, Answer) and 200 <= came.status < 300:
+        came: Response | NoAnswer = yield Send(call, headers)
+        if isinstance(came, Response) and 200 <= came.status < 300:
             return call.read(_good(call, came))
         error = _refusal(came)
         pause = _pause(call, came, error, attempt, rules)
@@ -134,14 +134,14 @@ def exchange(call: Call[T], rules: Rules) -> Steps[T]:
     raise AssertionError("the last attempt returns or raises")
 
 
-def _good(call: Call[Any], answer: Answer) -> bytes:
+def _good(call: Call[Any], answer: Response) -> bytes:
     """Return the body of a successful answer of the expected type."""
     if call.accepts is not None and media_type(answer.content_type) != call.accepts:
         raise _not_memgraph(answer)
     return answer.body
 
 
-def _refusal(came: Answer | NoAnswer) -> MemgraphError:
+def _refusal(came: Response | NoAnswer) -> MemgraphError:
     """Return the error in an unsuccessful answer."""
     if isinstance(came, NoAnswer):
         return RemoteUnavailable(came.text, cause=came.why)
@@ -155,7 +155,7 @@ def _refusal(came: Answer | NoAnswer) -> MemgraphError:
     return _not_memgraph(came)
 
 
-def _told(answer: Answer) -> MemgraphError:
+def _told(answer: Response) -> MemgraphError:
     """Return the library's own error for a problem."""
     try:
         problem = json.loads(answer.body)
@@ -195,19 +195,19 @@ def error_of(health: Health) -> MemgraphError:
 
 
 def _pause(
-    call: Call[Any], came: Answer | NoAnswer, error: MemgraphError, attempt: int, rules: Rules
+    call: Call[Any], came: Response | NoAnswer, error: MemgraphError, attempt: int, rules: Rules
 ) -> float | None:
     """Return how long to wait before the call is sent again; None: it is not."""
     if not _may_repeat(call, came, error):
         return None
-    asked = _seconds(came.retry_after) if isinstance(came, Answer) else None
+    asked = _seconds(came.retry_after) if isinstance(came, Response) else None
     if asked is not None:
         return asked if asked <= rules.longest_pause_s else None
     pause = min(rules.first_pause_s * 2.0**attempt, rules.longest_pause_s)
     return pause * random.uniform(0.5, 1.0)
 
 
-def _may_repeat(call: Call[Any], came: Answer | NoAnswer, error: MemgraphError) -> bool:
+def _may_repeat(call: Call[Any], came: Response | NoAnswer, error: MemgraphError) -> bool:
     if isinstance(came, NoAnswer):
         if call.sink is not None and came.sent:
             return False
@@ -217,7 +217,7 @@ def _may_repeat(call: Call[Any], came: Answer | NoAnswer, error: MemgraphError) 
     return isinstance(error, _PASSING) and call.repeat is not Repeat.NEVER
 
 
-def _not_memgraph(answer: Answer) -> RemoteAnswerInvalid:
+def _not_memgraph(answer: Response) -> RemoteAnswerInvalid:
     hint = "redirects are not followed" if 300 <= answer.status < 400 else "is this its address?"
     return RemoteAnswerInvalid(
         f"what answered ({answer.status}) is not a memgraph server: {hint}", status=answer.status

@@ -78,7 +78,7 @@ class Awaiting(Caller):
         self._rules = sender.rules
 
 
-class Place(Caller):
+class RemotePlace(Caller):
     """The target of a handle's methods: an orchestrator and a narrowing."""
 
     name: str
@@ -180,7 +180,7 @@ def remote(library: Callable[Concatenate[Any, P], T]) -> Method[P, T]:
     read = cache(lambda: _reader(declared))
 
     @wraps(library)
-    def describe(place: Place, *args: Any, **kwargs: Any) -> Call[T]:
+    def describe(place: RemotePlace, *args: Any, **kwargs: Any) -> Call[T]:
         bound = declared.signature.bind(place, *args, **kwargs)
         bound.apply_defaults()
         given = {

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar, Unpack
 
-from memgraph.audit.findings import Code, Finding, VerifyReport
+from memgraph.audit.findings import Code, Defect, VerifyReport
 from memgraph.client.calls import Call, Read, Repeat, nothing, part_of, segment, value_of
 from memgraph.client.exchange import Steps, error_of
 from memgraph.client.files import (
@@ -24,7 +24,7 @@ from memgraph.client.operations import (
     AsyncSender,
     Awaiting,
     Blocking,
-    Place,
+    RemotePlace,
     Sender,
     like,
     method,
@@ -84,7 +84,7 @@ MAX_BYTES: Final = 2_000_000
 Item = MemoryInput | Mapping[str, Any]
 
 
-class OrchestratorMethods(Place):
+class OrchestratorMethods(RemotePlace):
     """All remote methods of an orchestrator."""
 
     remember = remote(WritingHandle.remember)
@@ -408,7 +408,7 @@ def _verified(answer: bytes) -> VerifyReport:
     told = value_of(AuditReport)(answer)
     try:
         findings = [
-            Finding(Code(each.code), each.message, each.subject, each.details)
+            Defect(Code(each.code), each.message, each.subject, each.details)
             for each in told.findings
         ]
     except ValueError:
@@ -422,7 +422,7 @@ def _verified(answer: bytes) -> VerifyReport:
 
 
 def _store_all(
-    place: Place, path: str, kind: type[MemoryInput], items: Iterable[Item]
+    place: RemotePlace, path: str, kind: type[MemoryInput], items: Iterable[Item]
 ) -> Steps[list[Outcome]]:
     """Store items batch by batch; an invalid one is rejected by itself, and not sent."""
     outcomes: list[Outcome] = []

@@ -15,9 +15,9 @@ from anyio.to_thread import run_sync
 
 from memgraph.client.exchange import (
     PROBLEM,
-    Answer,
     NoAnswer,
     Pause,
+    Response,
     Rules,
     Send,
     Step,
@@ -230,8 +230,8 @@ def _kind(response: httpx.Response) -> str:
     return media_type(response.headers.get("content-type", ""))
 
 
-def _answer(response: httpx.Response, body: bytes) -> Answer:
-    return Answer(
+def _answer(response: httpx.Response, body: bytes) -> Response:
+    return Response(
         status=response.status_code,
         content_type=response.headers.get("content-type", ""),
         retry_after=response.headers.get("retry-after"),

@@ -18,7 +18,7 @@ from memgraph.model.jobs import MAX_REJECTED_KEPT
 from memgraph.providers.tool_calling import as_message
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.ports import Extractor, Page
+    from memgraph.consolidation.ports import Extractor, TurnPage
     from memgraph.model.enums import Sensitivity
     from memgraph.model.jobs import RejectedItem
     from memgraph.providers.tool_calling import ChatTurn, ToolCallingProvider
@@ -60,7 +60,7 @@ class AgentExtractor:
     def name(self) -> str:
         return self._provider.name
 
-    def propose(self, page: Page) -> PageProposal:
+    def propose(self, page: TurnPage) -> PageProposal:
         """See `Extractor.propose`; a page of which the model makes nonsense goes to the rules.
 
         Raises:
@@ -99,7 +99,7 @@ def _is_about_the_page(error: ProviderRejected) -> bool:
 class _Conversation:
     """The exchange with the model about one page."""
 
-    def __init__(self, provider: ToolCallingProvider, page: Page, mark: str) -> None:
+    def __init__(self, provider: ToolCallingProvider, page: TurnPage, mark: str) -> None:
         self._provider = provider
         self._page = page
         self._tools = ConsolidatorTools(page, model=provider.name, mark=mark)

@@ -19,7 +19,7 @@ from memgraph.rules.budget import token_cost
 from memgraph.rules.proposals import MAX_CONTENT_CHARS, ProposedFact, Said, judge_fact
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.ports import KnownFact, Page
+    from memgraph.consolidation.ports import KnownFact, TurnPage
 
 
 MAX_ARGUMENTS_CHARS: Final = 1_000_000
@@ -38,7 +38,7 @@ MAX_BEFORE_CHARS: Final = 600
 Answer: TypeAlias = "dict[str, Any]"
 
 
-class Refused(Exception):
+class RefusedCall(Exception):
     """A call that is not carried out; holds its code. Never leaves this module's tools."""
 
 
@@ -57,7 +57,7 @@ class ConsolidatorTools:
         ended: whether the page was marked as done.
     """
 
-    def __init__(self, page: Page, *, model: str, mark: str) -> None:
+    def __init__(self, page: TurnPage, *, model: str, mark: str) -> None:
         self._page = page
         self._model = model
         self._mark = mark
@@ -112,7 +112,7 @@ class ConsolidatorTools:
         try:
             given = _arguments(name, arguments_text)
             answer = tools[name](**given)
-        except Refused as refusal:
+        except RefusedCall as refusal:
             # The name is the model's own text: only known ones are told.
             self._reject(str(refusal), name if name in tools else "tool")
             answer = {"error": str(refusal)}
@@ -163,20 +163,20 @@ class ConsolidatorTools:
         """Propose which of a staged fact and a stored one, that contradict, is to stand."""
         self._check_open()
         if not reason.strip() or len(reason) > MAX_REASON_CHARS or not reason.isprintable():
-            raise Refused("reason")
+            raise RefusedCall("reason")
         ref, other = (winner, loser) if winner.startswith("#") else (loser, winner)
         self._place(ref)
         shown = self._shown.get(ref, {}).get(other)
         if shown is None:
-            raise Refused("not_in_conflict")
+            raise RefusedCall("not_in_conflict")
         if shown.protected and other == loser:
-            raise Refused("protected")
+            raise RefusedCall("protected")
         if any({each.winner, each.loser} == {winner, loser} for each in self.resolutions):
-            raise Refused("repeated")
+            raise RefusedCall("repeated")
         texts = {ref: self.facts[self._place(ref)].content, other: shown.content}
         proposal = ResolutionProposal(winner, loser, reason.strip(), winner_says, loser_says)
         if not proposal.is_grounded_in(texts[winner], texts[loser]):
-            raise Refused("citation")
+            raise RefusedCall("citation")
         self.resolutions.append(proposal)
         return {"outcome": "staged"}
 
@@ -229,16 +229,16 @@ class ConsolidatorTools:
         """The place of a staged fact by its ref."""
         refs = [f"#{place}" for place in range(len(self.facts))]
         if ref not in refs:
-            raise Refused("unknown_ref")
+            raise RefusedCall("unknown_ref")
         return refs.index(ref)
 
     def _check_session(self, session_id: str) -> None:
         if session_id != self._page.session_id:
-            raise Refused("unknown_session")
+            raise RefusedCall("unknown_session")
 
     def _check_open(self) -> None:
         if self.ended:
-            raise Refused("after_end")
+            raise RefusedCall("after_end")
 
     def _reject(self, code: str, tool: str, place: str = "") -> None:
         where = f"{self._page.turns[0].memory_id} {tool}@{self._calls}"
@@ -252,19 +252,19 @@ def _arguments(name: str, text: str) -> dict[str, Any]:
         Refused: they are not, or there is no such tool.
     """
     if name not in PARAMETERS:
-        raise Refused("unknown_tool")
+        raise RefusedCall("unknown_tool")
     if len(text) > MAX_ARGUMENTS_CHARS:
-        raise Refused("arguments_too_long")
+        raise RefusedCall("arguments_too_long")
     try:
         given = parsed_answer(text)
     except ProviderAnswerInvalid as error:
-        raise Refused("arguments_not_json") from error
+        raise RefusedCall("arguments_not_json") from error
     kinds = {"string": str, "array": list}
     expected = PARAMETERS[name]["properties"]
     if not isinstance(given, dict) or set(given) != set(expected):
-        raise Refused("arguments_shape")
+        raise RefusedCall("arguments_shape")
     if not all(isinstance(given[key], kinds[each["type"]]) for key, each in expected.items()):
-        raise Refused("arguments_shape")
+        raise RefusedCall("arguments_shape")
     return given
 
 
@@ -282,7 +282,7 @@ def longest_shown(lengths: Sequence[int], most: int = MAX_PAGE_CHARS) -> int:
     return most
 
 
-def _shown_turn(turn: Turn, size: int) -> Answer:
+def _shown_turn(turn: PageTurn, size: int) -> Answer:
     shown: Answer = {
         "said_by": turn.source_role,
         "at": iso(turn.at_ms),
@@ -324,7 +324,7 @@ def estimated_tokens(value: Any) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class PageTurn:
     """A turn: one contribution of one speaker.
 
     Attributes:

@@ -93,7 +93,7 @@ FINITE: Final = re.compile(
 )
 
 
-class Sentence(NamedTuple):
+class TurnSentence(NamedTuple):
     """A sentence of a turn: ``line[start:end]``, without what only opens or closes it.
 
     Attributes:
@@ -111,7 +111,7 @@ class Sentence(NamedTuple):
         return self.line[self.start : self.end]
 
 
-def sentences_of(content: str, speakers: Collection[str]) -> Iterator[Sentence]:
+def sentences_of(content: str, speakers: Collection[str]) -> Iterator[TurnSentence]:
     """Yield the sentences of a turn without code, lists, quoted lines, links and openers."""
     fenced = False
     for line in content[:MAX_TURN_CHARS].splitlines():
@@ -122,7 +122,7 @@ def sentences_of(content: str, speakers: Collection[str]) -> Iterator[Sentence]:
                 yield from _sentences_in(" ".join(part.split()), speakers)
 
 
-def _sentences_in(line: str, speakers: Collection[str]) -> Iterator[Sentence]:
+def _sentences_in(line: str, speakers: Collection[str]) -> Iterator[TurnSentence]:
     at = 0
     for whole in split_sentences(line):
         # Whoever writes without capitals ends a sentence by a full stop all the same.
@@ -132,7 +132,7 @@ def _sentences_in(line: str, speakers: Collection[str]) -> Iterator[Sentence]:
             at = begins + len(sentence)
             if len(sentence) <= MAX_SENTENCE_CHARS and not _SPOKEN.search(sentence):
                 start, end = _trimmed(sentence, speakers)
-                yield Sentence(line, begins + start, begins + end, begins)
+                yield TurnSentence(line, begins + start, begins + end, begins)
 
 
 def _trimmed(sentence: str, speakers: Collection[str]) -> tuple[int, int]:

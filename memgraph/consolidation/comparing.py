@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 
 from memgraph.model.enums import CapturedBy, Relation, SourceType
 from memgraph.relations.compare import compare, search_words
-from memgraph.relations.statement import Finding, Statement
+from memgraph.relations.statement import RelationFinding, Statement
 from memgraph.retrieval.query import STOP_WORDS
 from memgraph.store import comparisons, sessions
 from memgraph.store.comparisons import Beside, ComparedFact
-from memgraph.store.sessions import Place
+from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.text_index import cjk_bigrams
 from memgraph.store.visibility import View
@@ -102,7 +102,7 @@ class NewStatement(NamedTuple):
 
     content: str
     time: int
-    place: Place
+    place: ComparisonPlace
     author: Author
     document: str | None = None
     memory_id: str | None = None
@@ -125,7 +125,7 @@ class Match(NamedTuple):
     """
 
     fact: ComparedFact
-    finding: Finding
+    finding: RelationFinding
     new_is_later: bool
     same_author: bool
     by_model: bool = False
@@ -313,7 +313,7 @@ def matches_among(
 ) -> list[Match]:
     """Return those of some stored facts that a statement repeats, updates or contradicts."""
     said = new.statement
-    findings: list[tuple[ComparedFact, Finding]] = []
+    findings: list[tuple[ComparedFact, RelationFinding]] = []
     for fact in facts:
         stored = _of(fact)
         finding = compare(stored, said) if is_later(new, fact) else compare(said, stored)
@@ -331,7 +331,7 @@ def is_later(new: NewStatement, fact: ComparedFact) -> bool:
 def matches_of(
     snapshot: Snapshot,
     new: NewStatement,
-    findings: Sequence[tuple[ComparedFact, Finding]],
+    findings: Sequence[tuple[ComparedFact, RelationFinding]],
     *,
     by_model: bool = False,
 ) -> list[Match]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from memgraph.consolidation.agent_tools import estimated_tokens, fenced_lines, random_mark
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.enums import Relation
-from memgraph.relations.statement import Finding
+from memgraph.relations.statement import RelationFinding
 from memgraph.rules.dedup import normalise_content
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def verdicts_of(answer: object) -> dict[int, bool]:
     return {number: word for number, word in found.items() if number not in twice}
 
 
-class Candidate(NamedTuple):
+class ConflictCandidate(NamedTuple):
     """A stored fact that a new one is held against; ``earlier``: it was said before the new one."""
 
     text: str
@@ -190,14 +190,14 @@ class Judgement:
         refused: how many verdicts were not taken, by code.
     """
 
-    findings: dict[int, Finding] = field(default_factory=dict)
+    findings: dict[int, RelationFinding] = field(default_factory=dict)
     refused: Counter[str] = field(default_factory=Counter)
 
 
 def judge_candidates(
     provider: CompletionProvider,
     new: str,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[ConflictCandidate],
     *,
     model: str,
     budget: Budget,
@@ -243,8 +243,8 @@ def _number(item: Any) -> int | None:
 
 
 def _finding(
-    item: Any, new: str, candidates: Sequence[Candidate], model: str
-) -> Finding | str | None:
+    item: Any, new: str, candidates: Sequence[ConflictCandidate], model: str
+) -> RelationFinding | str | None:
     """Return what a verdict found, None where that is nothing, or the code of why it is refused."""
     if not isinstance(item, Mapping) or set(item) != _FIELDS:
         return "fields"
@@ -263,7 +263,7 @@ def _finding(
     words = [normalise_content(stored), normalise_content(cited)]
     earlier, later = words if candidate.earlier else words[::-1]
     reason = f"by {model}: {_EVIDENCE[Relation(relation)]}: “{earlier}” / “{later}”"
-    return Finding(Relation(relation), reason)
+    return RelationFinding(Relation(relation), reason)
 
 
 def _holds(text: str, words: str) -> bool:

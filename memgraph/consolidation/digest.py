@@ -19,9 +19,9 @@ from memgraph.model.enums import MemoryKind
 from memgraph.model.values import Memory
 from memgraph.relations.statement import Statement
 from memgraph.rules.budget import summarise
-from memgraph.rules.bulletin import Line, render_line
+from memgraph.rules.bulletin import LayoutEntry, render_line
 from memgraph.rules.dedup import jaccard, word_set
-from memgraph.rules.reflection import Period, is_finished, is_stale
+from memgraph.rules.reflection import ReflectionPeriod, is_finished, is_stale
 from memgraph.text.periods import MONTHS
 
 MAX_CHARS = 4_000
@@ -36,7 +36,7 @@ ALIKE = 0.5
 TURN_SHARE = 0.1
 
 
-class Part(StrEnum):
+class DigestPart(StrEnum):
     """In the order in which they are written. SAID: a model's sentences, in place of CENTRAL."""
 
     SAID = "In short"
@@ -47,13 +47,13 @@ class Part(StrEnum):
     STALE = "Still waiting"
 
 
-MOST_LINES: Mapping[Part, int] = {
-    Part.SAID: 20,
-    Part.CENTRAL: 8,
-    Part.CONTRADICTIONS: 5,
-    Part.REPLACED: 5,
-    Part.FINISHED: 5,
-    Part.STALE: 5,
+MOST_LINES: Mapping[DigestPart, int] = {
+    DigestPart.SAID: 20,
+    DigestPart.CENTRAL: 8,
+    DigestPart.CONTRADICTIONS: 5,
+    DigestPart.REPLACED: 5,
+    DigestPart.FINISHED: 5,
+    DigestPart.STALE: 5,
 }
 
 
@@ -70,7 +70,7 @@ class Week:
         total: how many facts the period brought, should they be more than ``memories`` holds.
     """
 
-    during: Period
+    during: ReflectionPeriod
     now_ms: int
     memories: Sequence[Memory]
     ties: Sequence[Tie] = ()
@@ -85,7 +85,7 @@ class Week:
 
 
 @dataclass(frozen=True, slots=True)
-class Digest:
+class WeekDigest:
     """The lines of a reflection by part, and what stands above them.
 
     Attributes:
@@ -94,13 +94,16 @@ class Digest:
 
     title: str
     headline: str
-    lines: Mapping[Part, tuple[Line, ...]] = field(default_factory=dict)
+    lines: Mapping[DigestPart, tuple[LayoutEntry, ...]] = field(default_factory=dict)
 
     @property
     def cited(self) -> tuple[str, ...]:
         """Every id, once, in the order of the text."""
         every = (
-            one for part in Part for line in self.lines.get(part, ()) for one in line.memory_ids
+            one
+            for part in DigestPart
+            for line in self.lines.get(part, ())
+            for one in line.memory_ids
         )
         return tuple(dict.fromkeys(every))
 
@@ -108,7 +111,7 @@ class Digest:
     def text(self) -> str:
         """Markdown, at most ``MAX_CHARS`` characters."""
         parts = [f"# {self.title}\n\n{self.headline}\n"]
-        for part in Part:
+        for part in DigestPart:
             if self.lines.get(part):
                 parts.append(f"\n## {part}\n\n")
                 parts.extend(render_line(line, MAX_LINE_CHARS) for line in self.lines[part])
@@ -117,38 +120,41 @@ class Digest:
     @property
     def summary(self) -> str:
         """One line: when, how much, and what stood first."""
-        first = next((line.text for part in Part for line in self.lines.get(part, ())), "")
+        first = next((line.text for part in DigestPart for line in self.lines.get(part, ())), "")
         return _cut(f"{self.title}: {self.headline} {first}", MAX_SUMMARY_CHARS)
 
-    def without(self, gone: Collection[str]) -> Digest:
+    def without(self, gone: Collection[str]) -> WeekDigest:
         """The same without the lines that cite one of ``gone``."""
         kept = {
             part: tuple(line for line in lines if not set(line.memory_ids) & set(gone))
             for part, lines in self.lines.items()
         }
-        return Digest(self.title, self.headline, kept)
+        return WeekDigest(self.title, self.headline, kept)
 
 
-def digest(week: Week, said: Sequence[Line] = ()) -> Digest:
+def digest(week: Week, said: Sequence[LayoutEntry] = ()) -> WeekDigest:
     """The lines of a week, the most telling of each part, as many as fit.
 
     Args:
         said: what a model made of the week; it stands in place of the most central memories.
     """
     paired = [
-        (Part.CONTRADICTIONS, [_pair(one, "against", other) for one, other in _of(week, True)]),
-        (Part.REPLACED, [_pair(new, "instead of", old) for new, old in _of(week, False)]),
-        (Part.FINISHED, _finished(week)),
-        (Part.STALE, _stale(week)),
+        (
+            DigestPart.CONTRADICTIONS,
+            [_pair(one, "against", other) for one, other in _of(week, True)],
+        ),
+        (DigestPart.REPLACED, [_pair(new, "instead of", old) for new, old in _of(week, False)]),
+        (DigestPart.FINISHED, _finished(week)),
+        (DigestPart.STALE, _stale(week)),
     ]
     told = {one for _, lines in paired for line in lines for one in line.memory_ids}
-    first = (Part.SAID, list(said)) if said else (Part.CENTRAL, _central(week, told))
+    first = (DigestPart.SAID, list(said)) if said else (DigestPart.CENTRAL, _central(week, told))
     offered = dict([first, *paired])
     cut = {part: lines[: MOST_LINES[part]] for part, lines in offered.items()}
-    return _fitting(Digest(title(week.during), headline(week)), cut)
+    return _fitting(WeekDigest(title(week.during), headline(week)), cut)
 
 
-def title(during: Period) -> str:
+def title(during: ReflectionPeriod) -> str:
     """``16 to 22 November 2026``: the days of a period, UTC."""
     first, last = (
         datetime.fromtimestamp(ms / 1000, UTC) for ms in (during.since, during.until - 1)
@@ -191,17 +197,17 @@ def preference(one: Memory) -> float:
     return share * max(one.importance, 1) * max(one.confidence, 0.01)
 
 
-def _central(week: Week, told: Collection[str]) -> list[Line]:
-    lines: list[Line] = []
+def _central(week: Week, told: Collection[str]) -> list[LayoutEntry]:
+    lines: list[LayoutEntry] = []
     said: list[frozenset[str]] = []
     for each in by_centrality(week):
-        if each.kind is MemoryKind.EPISODE or len(lines) == MOST_LINES[Part.CENTRAL]:
+        if each.kind is MemoryKind.EPISODE or len(lines) == MOST_LINES[DigestPart.CENTRAL]:
             break
         words = word_set(Statement.of(each.content).text)
         if each.memory_id in told or any(jaccard(words, other) > ALIKE for other in said):
             continue
         said.append(words)
-        lines.append(Line(_quote(each, QUOTED_ALONE_CHARS), (each.memory_id,)))
+        lines.append(LayoutEntry(_quote(each, QUOTED_ALONE_CHARS), (each.memory_id,)))
     return lines
 
 
@@ -213,17 +219,17 @@ def _of(week: Week, contradictions: bool) -> list[tuple[Memory, Memory]]:
     )
 
 
-def _finished(week: Week) -> list[Line]:
+def _finished(week: Week) -> list[LayoutEntry]:
     done = [
         each
         for each in week.tasks
         if is_finished(each.type, each.tags, each.attributes, _touched(each), week.during)
     ]
     done.sort(key=lambda each: (-each.importance, each.memory_id))
-    return [Line(_quote(each, QUOTED_ALONE_CHARS), (each.memory_id,)) for each in done]
+    return [LayoutEntry(_quote(each, QUOTED_ALONE_CHARS), (each.memory_id,)) for each in done]
 
 
-def _stale(week: Week) -> list[Line]:
+def _stale(week: Week) -> list[LayoutEntry]:
     stale = [
         each
         for each in week.tasks
@@ -234,13 +240,13 @@ def _stale(week: Week) -> list[Line]:
     for each in stale:
         days = (week.now_ms - _touched(each)) // MS_PER_DAY
         text = f"{_quote(each, QUOTED_ALONE_CHARS)} ({each.type.value}, untouched for {days} days)"
-        lines.append(Line(text, (each.memory_id,)))
+        lines.append(LayoutEntry(text, (each.memory_id,)))
     return lines
 
 
-def _pair(one: Memory, word: str, other: Memory) -> Line:
+def _pair(one: Memory, word: str, other: Memory) -> LayoutEntry:
     text = f"{_marked(one)} {word} {_marked(other)}"
-    return Line(text, (one.memory_id, other.memory_id))
+    return LayoutEntry(text, (one.memory_id, other.memory_id))
 
 
 def _marked(one: Memory) -> str:
@@ -273,12 +279,12 @@ def _most_first(entry: tuple[str, int]) -> tuple[int, str]:
     return -entry[1], entry[0]
 
 
-def _fitting(frame: Digest, offered: Mapping[Part, Sequence[Line]]) -> Digest:
+def _fitting(frame: WeekDigest, offered: Mapping[DigestPart, Sequence[LayoutEntry]]) -> WeekDigest:
     """One line of each part in turn, until one would not fit."""
-    chosen: dict[Part, list[Line]] = {part: [] for part in Part}
-    left = MAX_CHARS - len(frame.text) - sum(len(f"\n## {part}\n\n") for part in Part)
-    for row in zip_longest(*(offered.get(part, ()) for part in Part)):
-        for part, line in zip(Part, row, strict=True):
+    chosen: dict[DigestPart, list[LayoutEntry]] = {part: [] for part in DigestPart}
+    left = MAX_CHARS - len(frame.text) - sum(len(f"\n## {part}\n\n") for part in DigestPart)
+    for row in zip_longest(*(offered.get(part, ()) for part in DigestPart)):
+        for part, line in zip(DigestPart, row, strict=True):
             if line is None:
                 continue
             left -= len(render_line(line, MAX_LINE_CHARS))
@@ -286,4 +292,4 @@ def _fitting(frame: Digest, offered: Mapping[Part, Sequence[Line]]) -> Digest:
                 break
             chosen[part].append(line)
     lines = {part: tuple(each) for part, each in chosen.items()}
-    return Digest(frame.title, frame.headline, lines)
+    return WeekDigest(frame.title, frame.headline, lines)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memgraph.consolidation.agent_tools import Turn
+from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.consolidation.comparing import Author
 from memgraph.consolidation.ports import FactCandidate
 from memgraph.errors import InvalidInput
@@ -18,14 +18,14 @@ from memgraph.model.enums import CapturedBy, MemoryKind, MemoryType, SourceType
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import MemoryInput, Source, validated
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_CONTENT_CHARS, MAX_IMPORTANCE
-from memgraph.store.sessions import Place, TurnRow
+from memgraph.store.sessions import ComparisonPlace, TurnRow
 
 # What an agent says is believed so far, whoever read it.
 MAX_AGENT_CONFIDENCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class FactDraft:
     """A fact that may be stored.
 
     Attributes:
@@ -40,7 +40,7 @@ class Draft:
     number: int
     given: MemoryInput
     time: int
-    place: Place
+    place: ComparisonPlace
     voice: Voice
     author: Author
 
@@ -49,14 +49,14 @@ class Draft:
         """Ids of the turns that it rests on."""
         return self.given.derived_from
 
-    def with_evidence(self, further: Sequence[str]) -> Draft:
+    def with_evidence(self, further: Sequence[str]) -> FactDraft:
         """The same fact, said by further turns too."""
         merged = tuple(dict.fromkeys((*self.evidence, *further)))
         return replace(self, given=self.given.model_copy(update={"derived_from": merged}))
 
 
-def turn_of(row: TurnRow) -> Turn:
-    return Turn(
+def turn_of(row: TurnRow) -> PageTurn:
+    return PageTurn(
         row.memory_id,
         row.content,
         row.source_role or "",
@@ -67,13 +67,13 @@ def turn_of(row: TurnRow) -> Turn:
     )
 
 
-def place_of(row: TurnRow) -> Place:
-    return Place(row.scope, row.scope_id, row.agent_id, row.sensitivity)
+def place_of(row: TurnRow) -> ComparisonPlace:
+    return ComparisonPlace(row.scope, row.scope_id, row.agent_id, row.sensitivity)
 
 
-def groups_of(rows: Sequence[TurnRow]) -> dict[Place, list[TurnRow]]:
+def groups_of(rows: Sequence[TurnRow]) -> dict[ComparisonPlace, list[TurnRow]]:
     """Turns by place, in the order of their first turns: nothing is mixed across a border."""
-    found: dict[Place, list[TurnRow]] = {}
+    found: dict[ComparisonPlace, list[TurnRow]] = {}
     for row in rows:
         found.setdefault(place_of(row), []).append(row)
     return found
@@ -81,7 +81,7 @@ def groups_of(rows: Sequence[TurnRow]) -> dict[Place, list[TurnRow]]:
 
 def draft(
     candidate: FactCandidate, number: int, turns: Mapping[str, TurnRow], session_id: str
-) -> Draft | RejectedItem:
+) -> FactDraft | RejectedItem:
     """Hold one candidate against the rules.
 
     Args:
@@ -126,7 +126,7 @@ def draft(
         roles={row.source_role or "" for row in rows},
     )
     try:
-        return Draft(number, validated(MemoryInput, fields), time, place, voice, author)
+        return FactDraft(number, validated(MemoryInput, fields), time, place, voice, author)
     except InvalidInput as error:
         return RejectedItem(code=error.code, where=where)
 

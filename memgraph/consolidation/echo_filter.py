@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
-from memgraph.consolidation.agent_tools import Turn
+from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.model.conversation import Voice, voice_of
 from memgraph.model.enums import MemoryKind
 from memgraph.relations.statement import Statement
@@ -49,7 +49,7 @@ class EchoFilter:
     are looked for when they are judged, each in a short read.
     """
 
-    def __init__(self, database: Database, turns: Sequence[Turn] = ()) -> None:
+    def __init__(self, database: Database, turns: Sequence[PageTurn] = ()) -> None:
         self._database = database
         self._lines: dict[int, tuple[int, int] | None] = {}
         hashes = [each for turn in turns for each in echo.line_hashes(turn.content)]

@@ -14,17 +14,17 @@ from memgraph.consolidation.comparing import (
     find_candidates,
     find_matches,
 )
-from memgraph.consolidation.drafts import Draft
+from memgraph.consolidation.drafts import FactDraft
 from memgraph.consolidation.ports import KnownFact
 from memgraph.model.enums import CapturedBy, EdgeType, MemoryType, Relation, SourceType
 from memgraph.model.values import EdgeInput
 from memgraph.relations.compare import compare
-from memgraph.relations.statement import Finding, Statement
+from memgraph.relations.statement import RelationFinding, Statement
 from memgraph.rules.dedup import content_hash
 from memgraph.store import entities, items
 from memgraph.store import sessions as queries
 from memgraph.store.comparisons import ComparedFact
-from memgraph.store.sessions import Place
+from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import Snapshot
 
 Read = Callable[[], AbstractContextManager[Snapshot]]
@@ -44,7 +44,7 @@ class Matched:
         since: the newest key when the store was read.
     """
 
-    fresh: list[Draft] = field(default_factory=list)
+    fresh: list[FactDraft] = field(default_factory=list)
     repeats: dict[int, str] = field(default_factory=dict)
     links: list[EdgeInput] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
@@ -60,12 +60,12 @@ class Matched:
         return reference
 
 
-def match(read: Read, drafts: Sequence[Draft], *, at: int) -> Matched:
+def match(read: Read, drafts: Sequence[FactDraft], *, at: int) -> Matched:
     """Compare drafts, all of one place, with one another and with what is stored."""
     matched = Matched()
     if not drafts:
         return matched
-    new: list[Draft] = []
+    new: list[FactDraft] = []
     for draft in drafts:
         _hold_against(new, draft, matched)
         if draft.number not in matched.repeats:
@@ -93,7 +93,7 @@ def relation_of(new: str, old: str) -> Relation | None:
     return None if finding is None else finding.relation
 
 
-def _hold_against(earlier: Sequence[Draft], draft: Draft, matched: Matched) -> None:
+def _hold_against(earlier: Sequence[FactDraft], draft: FactDraft, matched: Matched) -> None:
     """Note what of the same page a draft repeats or stands against."""
     for other in earlier:
         first, second = (draft, other) if draft.time < other.time else (other, draft)
@@ -110,7 +110,7 @@ def _hold_against(earlier: Sequence[Draft], draft: Draft, matched: Matched) -> N
         _link(f"#{second.number}", f"#{first.number}", finding, matched, same_author=same_author)
 
 
-def _join_stored(draft: Draft, matches: Sequence[Match], matched: Matched) -> None:
+def _join_stored(draft: FactDraft, matches: Sequence[Match], matched: Matched) -> None:
     """Note which stored fact a draft repeats, else what it updates or contradicts."""
     for found in matches:
         if found.finding.relation is Relation.DUPLICATE and found.fact.twin:
@@ -125,7 +125,7 @@ def _join_stored(draft: Draft, matches: Sequence[Match], matched: Matched) -> No
 
 
 def _link(
-    later: str, earlier: str, finding: Finding, matched: Matched, *, same_author: bool
+    later: str, earlier: str, finding: RelationFinding, matched: Matched, *, same_author: bool
 ) -> None:
     """Note an update within one author's statements, else an open contradiction."""
     edge_type = EdgeType.UPDATES if same_author else EdgeType.CONTRADICTS
@@ -135,7 +135,7 @@ def _link(
         matched.doubtful.add(frozenset((later, earlier)))
 
 
-def _statements(snapshot: Snapshot, drafts: Sequence[Draft]) -> list[NewStatement]:
+def _statements(snapshot: Snapshot, drafts: Sequence[FactDraft]) -> list[NewStatement]:
     """Return drafts as they are compared, each with the entity that its speaker is.
 
     "I moved to Bergen" shares no word with "I live in Oslo", only who says it.
@@ -155,8 +155,8 @@ def _statements(snapshot: Snapshot, drafts: Sequence[Draft]) -> list[NewStatemen
 
 
 def _with_all_evidence(
-    drafts: Sequence[Draft], new: Sequence[Draft], matched: Matched
-) -> list[Draft]:
+    drafts: Sequence[FactDraft], new: Sequence[FactDraft], matched: Matched
+) -> list[FactDraft]:
     """Return the drafts to be stored, each with the turns of those that say the same."""
     fresh = {f"#{each.number}": each for each in new if each.number not in matched.repeats}
     for each in drafts:
@@ -173,7 +173,7 @@ def _repeats(reference: str, matched: Matched) -> bool:
 class StoredFacts:
     """``KnownFacts`` of one place. Nothing of another scope or agent, or above its sensitivity."""
 
-    def __init__(self, read: Read, place: Place, at: int) -> None:
+    def __init__(self, read: Read, place: ComparisonPlace, at: int) -> None:
         self._read = read
         self._place = place
         self._at = at
@@ -192,7 +192,7 @@ class StoredFacts:
         return [_known(fact) for fact in found.facts if fact.content != text]
 
 
-class Standing(Protocol):
+class ProtectionFacts(Protocol):
     """The facts that protection is decided on."""
 
     @property
@@ -205,7 +205,7 @@ class Standing(Protocol):
     def confidence(self) -> float: ...
 
 
-def is_protected(row: Standing) -> bool:
+def is_protected(row: ProtectionFacts) -> bool:
     """Return True for what a person confirmed or told: no model decides against it."""
     told = row.captured_by == CapturedBy.USER and row.source_type == SourceType.MANUAL
     return told or row.confidence >= 1.0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from memgraph.model.enums import MemoryType, Sensitivity
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.agent_tools import Turn
+    from memgraph.consolidation.agent_tools import PageTurn
     from memgraph.model.jobs import RejectedItem
 
 
@@ -96,7 +96,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TurnPage:
     """Some turns of one session, all of one scope and agent, in their order.
 
     Attributes:
@@ -110,8 +110,8 @@ class Page:
     """
 
     session_id: str
-    turns: tuple[Turn, ...]
-    before: tuple[Turn, ...]
+    turns: tuple[PageTurn, ...]
+    before: tuple[PageTurn, ...]
     sensitivity: Sensitivity
     known: KnownFacts
     budget: Budget
@@ -171,7 +171,7 @@ class Extractor(Protocol):
     @property
     def name(self) -> str: ...
 
-    def propose(self, page: Page) -> PageProposal:
+    def propose(self, page: TurnPage) -> PageProposal:
         """Propose facts and resolutions.
 
         Raises:

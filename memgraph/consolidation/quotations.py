@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from memgraph.consolidation.agent_tools import Turn
+from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.consolidation.clauses import MAX_TURN_CHARS
 from memgraph.consolidation.ports import FactCandidate
 from memgraph.consolidation.sentence_rules import Gist, Judged, facts_of
@@ -44,11 +44,13 @@ class _Found(NamedTuple):
 class RuleExtractor:
     """Reads pages of turns. It has no state; instances may be shared by threads."""
 
-    def extract(self, turns: Sequence[Turn], *, limit: int) -> list[FactCandidate]:
+    def extract(self, turns: Sequence[PageTurn], *, limit: int) -> list[FactCandidate]:
         """Return at most ``limit`` facts, the most telling, in the order they were said."""
         return self.extract_some(turns, limit=limit)[0]
 
-    def extract_some(self, turns: Sequence[Turn], *, limit: int) -> tuple[list[FactCandidate], int]:
+    def extract_some(
+        self, turns: Sequence[PageTurn], *, limit: int
+    ) -> tuple[list[FactCandidate], int]:
         """Return what ``extract`` returns, and the number of facts that were left out."""
         ordered: list[_Found] = []
         gists: dict[str, list[tuple[int, Gist]]] = {}
@@ -85,7 +87,7 @@ def speaker_of(role: str) -> str:
     return name.capitalize() if name.isalpha() and name.islower() else name
 
 
-def _quotations(turns: Sequence[Turn]) -> Iterator[_Found]:
+def _quotations(turns: Sequence[PageTurn]) -> Iterator[_Found]:
     """Yield the sentences of turns that are facts, in the order they were said."""
     speakers = _names(turns)
     named = frozenset(
@@ -103,7 +105,7 @@ def _quotations(turns: Sequence[Turn]) -> Iterator[_Found]:
             yield _Found(judged.score, _fact(turn, quoted, judged, voice))
 
 
-def _names(turns: Sequence[Turn]) -> frozenset[str]:
+def _names(turns: Sequence[PageTurn]) -> frozenset[str]:
     """Return the names by which those who talk call each other."""
     names = {speaker_of(turn.source_role) for turn in turns}
     firsts = {name.split()[0] for name in names if name}
@@ -111,7 +113,7 @@ def _names(turns: Sequence[Turn]) -> frozenset[str]:
     return frozenset(each for each in names | firsts | short if each[:1].isupper())
 
 
-def _fact(turn: Turn, sentence: str, judged: Judged, voice: Voice) -> FactCandidate:
+def _fact(turn: PageTurn, sentence: str, judged: Judged, voice: Voice) -> FactCandidate:
     confidence = MAX_CONFIDENCE if judged.own or judged.type is MemoryType.DECISION else 0.6
     if voice is Voice.AGENT:
         confidence = AGENT_CONFIDENCE

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memgraph.consolidation.drafts import Draft
+from memgraph.consolidation.drafts import FactDraft
 from memgraph.consolidation.matching import Matched, Read, is_protected, relation_of
 from memgraph.consolidation.ports import ResolutionProposal
 from memgraph.model.conversation import Voice, voice_of
@@ -25,7 +25,7 @@ MAX_RESOLUTIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ResolutionDecision:
     """A contradiction to decide. ``winner``: an id, or ``#number`` of a draft to be stored."""
 
     winner: str
@@ -37,13 +37,13 @@ class Decision:
 def decide(
     read: Read,
     proposals: Sequence[ResolutionProposal],
-    drafts: Sequence[Draft],
+    drafts: Sequence[FactDraft],
     matched: Matched,
     *,
     dismissed: Collection[frozenset[str]] = (),
     at: int,
     where: str,
-) -> tuple[list[Decision], list[RejectedItem]]:
+) -> tuple[list[ResolutionDecision], list[RejectedItem]]:
     """Split proposals into what may be decided and what may not, each with a code.
 
     Args:
@@ -61,7 +61,7 @@ def decide(
         spoken = queries.speakers(snapshot, known)
     voices = _Voices(_winners(drafts, matched), spoken)
     said = {f"#{each.number}": each.given.content for each in drafts}
-    taken: list[Decision] = []
+    taken: list[ResolutionDecision] = []
     refused: list[RejectedItem] = []
     for number, each in enumerate(proposals):
         if number >= MAX_RESOLUTIONS:
@@ -80,7 +80,7 @@ def decide(
             refused.append(_rejected(code, where, number))
             continue
         reason = " ".join(each.reason.split())[: MAX_REASON_CHARS // 2]
-        taken.append(Decision(winner, loser, reason, f"{where}, resolution {number}"))
+        taken.append(ResolutionDecision(winner, loser, reason, f"{where}, resolution {number}"))
     return taken, refused
 
 
@@ -106,7 +106,7 @@ class _Voices(NamedTuple):
         return self.winners[winner].weight < max(against, default=0)
 
 
-def _winners(drafts: Sequence[Draft], matched: Matched) -> dict[str, Voice]:
+def _winners(drafts: Sequence[FactDraft], matched: Matched) -> dict[str, Voice]:
     """Return what this page says anew, each with the weightiest voice that says it in the page.
 
     What is stored and only said again counts where a person says it: others repeat what they know.

@@ -19,7 +19,7 @@ from memgraph.consolidation.clauses import (
     PAST,
     REASON,
     SUBORDINATE,
-    Sentence,
+    TurnSentence,
     clauses_of,
     sentences_of,
 )
@@ -157,7 +157,7 @@ class _Reader(NamedTuple):
         return text.rstrip(" ,;:-–—"), Judged(MemoryType.PREFERENCE, 3, own=True)
 
     def facts_with(
-        self, sentence: Sentence, before: Sequence[Sentence]
+        self, sentence: TurnSentence, before: Sequence[TurnSentence]
     ) -> list[tuple[str, Judged]]:
         """Return the facts that begin a sentence with the sentence that says of whom they are."""
         if patterns.OF_ANOTHER.match(sentence.text) is None:

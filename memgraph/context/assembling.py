@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from memgraph.context.blocks import render, render_line
-from memgraph.context.candidates import Candidate, by_time, distinct, ranked
+from memgraph.context.candidates import ContextCandidate, by_time, distinct, ranked
 from memgraph.context.counting import TokenCounter
 from memgraph.context.fitting import fitted, written
 from memgraph.context.items import item_of
@@ -35,7 +35,7 @@ _JOINING = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ContextPlan:
     """The parameters of a context; see ``ContextRequest``.
 
     Attributes:
@@ -77,7 +77,7 @@ class _Line:
     0.
     """
 
-    candidate: Candidate
+    candidate: ContextCandidate
     text: str
     rendered: str
     cost: int
@@ -93,7 +93,9 @@ class _Line:
         return self.text != self.candidate.memory.content
 
 
-def assembled(candidates: Iterable[Candidate], plan: Plan, counter: TokenCounter) -> Assembled:
+def assembled(
+    candidates: Iterable[ContextCandidate], plan: ContextPlan, counter: TokenCounter
+) -> Assembled:
     """Return the context of some candidates, each of another memory.
 
     Those of a tier without a share are not considered.
@@ -160,7 +162,7 @@ class _Frame:
     cost: int = 0
 
 
-def _frame(given: Sequence[Candidate], plan: Plan, counter: TokenCounter) -> _Frame:
+def _frame(given: Sequence[ContextCandidate], plan: ContextPlan, counter: TokenCounter) -> _Frame:
     if not given:
         return _Frame()
     line = _line_of(given[0], "")
@@ -169,7 +171,9 @@ def _frame(given: Sequence[Candidate], plan: Plan, counter: TokenCounter) -> _Fr
     return _Frame(before, after, counter.count(whole) - counter.count(alone))
 
 
-def _whole(kept: Sequence[Candidate], tier: Tier, plan: Plan, counter: TokenCounter) -> list[_Line]:
+def _whole(
+    kept: Sequence[ContextCandidate], tier: Tier, plan: ContextPlan, counter: TokenCounter
+) -> list[_Line]:
     """Return the uncut lines of one tier, best first."""
     found = []
     of_tier = [each for each in kept if each.tier is tier]
@@ -184,7 +188,7 @@ def _whole(kept: Sequence[Candidate], tier: Tier, plan: Plan, counter: TokenCoun
 class _Cutting:
     """Shortens lines that do not fit; ``words``: those of the query."""
 
-    plan: Plan
+    plan: ContextPlan
     counter: TokenCounter
     room: int
     words: frozenset[str]
@@ -221,7 +225,7 @@ class _Cutting:
         return replace(line, text=shorter.text, rendered=rendered, cost=cost)
 
 
-def _line_of(each: Candidate, text: str) -> BlockLine:
+def _line_of(each: ContextCandidate, text: str) -> BlockLine:
     return built(
         BlockLine,
         {
@@ -335,7 +339,7 @@ def _left(line: _Line, reason: str) -> tuple[int, LeftOut]:
     return line.place, left
 
 
-def _untold(each: Candidate, reason: str) -> LeftOut:
+def _untold(each: ContextCandidate, reason: str) -> LeftOut:
     return built(
         LeftOut,
         {
@@ -347,7 +351,9 @@ def _untold(each: Candidate, reason: str) -> LeftOut:
     )
 
 
-def _use(tier: Tier, share: int, chosen: Sequence[_Line], given: Sequence[Candidate]) -> TierUse:
+def _use(
+    tier: Tier, share: int, chosen: Sequence[_Line], given: Sequence[ContextCandidate]
+) -> TierUse:
     own = [line for line in chosen if line.candidate.tier is tier]
     return built(
         TierUse,
@@ -360,7 +366,7 @@ def _use(tier: Tier, share: int, chosen: Sequence[_Line], given: Sequence[Candid
     )
 
 
-def _ratio(chosen: Sequence[_Line], given: Sequence[Candidate]) -> float:
+def _ratio(chosen: Sequence[_Line], given: Sequence[ContextCandidate]) -> float:
     """Return the ratio by the same estimate for both, whatever counts the block."""
     considered = sum(each.memory.token_cost for each in given)
     shown = sum(

@@ -16,7 +16,7 @@ _MARKS_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ContextCandidate:
     """A memory that may come into a context.
 
     Attributes:
@@ -51,12 +51,12 @@ class Distinct:
     query.
     """
 
-    kept: tuple[Candidate, ...]
-    repeated: tuple[Candidate, ...]
-    asked: tuple[Candidate, ...]
+    kept: tuple[ContextCandidate, ...]
+    repeated: tuple[ContextCandidate, ...]
+    asked: tuple[ContextCandidate, ...]
 
 
-def distinct(given: Iterable[Candidate], query: str) -> Distinct:
+def distinct(given: Iterable[ContextCandidate], query: str) -> Distinct:
     """Return one of equal texts: a fact before a turn, then the nearest to the task, then the best
     recalled.
 
@@ -65,9 +65,9 @@ def distinct(given: Iterable[Candidate], query: str) -> Distinct:
     """
     places = {tier: place for place, tier in enumerate(Tier)}
     form = normal_form(query)
-    kept: dict[str, Candidate] = {}
-    repeated: list[Candidate] = []
-    asked: list[Candidate] = []
+    kept: dict[str, ContextCandidate] = {}
+    repeated: list[ContextCandidate] = []
+    asked: list[ContextCandidate] = []
     for each in sorted(
         given,
         key=lambda one: (
@@ -90,8 +90,8 @@ def distinct(given: Iterable[Candidate], query: str) -> Distinct:
 
 
 def ranked(
-    of_tier: Sequence[Candidate], tier: Tier, head_tail: int
-) -> list[tuple[Candidate, tuple[str, ...]]]:
+    of_tier: Sequence[ContextCandidate], tier: Tier, head_tail: int
+) -> list[tuple[ContextCandidate, tuple[str, ...]]]:
     """Return the candidates of one tier, best first, each with the reasons why it is considered.
 
     For a task its first and last items; then the others by the reciprocal ranks of relevance and
@@ -114,7 +114,7 @@ def ranked(
     ]
 
 
-def by_time(each: Candidate) -> tuple[int, str]:
+def by_time(each: ContextCandidate) -> tuple[int, str]:
     """Return a sort key, oldest first."""
     return each.at, each.memory.memory_id
 
@@ -124,7 +124,7 @@ def _says(text: str, query: str, form: str) -> bool:
     return near and normal_form(text) == form
 
 
-def _ends(of_tier: Sequence[Candidate], count: int) -> Mapping[str, tuple[str, ...]]:
+def _ends(of_tier: Sequence[ContextCandidate], count: int) -> Mapping[str, tuple[str, ...]]:
     """Return the first and last items by id, those at the very ends first; and which each is."""
     in_time = [one.memory.memory_id for one in sorted(of_tier, key=by_time)]
     found: dict[str, tuple[str, ...]] = {}
@@ -134,15 +134,15 @@ def _ends(of_tier: Sequence[Candidate], count: int) -> Mapping[str, tuple[str, .
     return found
 
 
-def _by_recall(each: Candidate) -> tuple[bool, int, str]:
+def _by_recall(each: ContextCandidate) -> tuple[bool, int, str]:
     return each.recalled is None, each.recalled or 0, each.memory.memory_id
 
 
-def _by_importance(each: Candidate) -> tuple[int, int, str]:
+def _by_importance(each: ContextCandidate) -> tuple[int, int, str]:
     return -each.memory.importance, -each.at, each.memory.memory_id
 
 
-def _reasons(each: Candidate) -> tuple[str, ...]:
+def _reasons(each: ContextCandidate) -> tuple[str, ...]:
     if each.recalled is not None:
         return (f"recall:{each.recalled}",)
     return () if each.beside is None else (f"beside:{each.beside}",)

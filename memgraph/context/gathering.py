@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from memgraph.context.candidates import Candidate
+from memgraph.context.candidates import ContextCandidate
 from memgraph.model.context import Shares, Tier
 from memgraph.model.enums import EdgeType
 from memgraph.model.recall import RecallItem
@@ -14,7 +14,7 @@ from memgraph.retrieval.citation import citation, short_citation
 from memgraph.rules.contradictions import Conflicts
 from memgraph.rules.decay import confidence_at
 from memgraph.store import graph, items, recall
-from memgraph.store.recall import Narrowing
+from memgraph.store.recall import RecallFilter
 from memgraph.store.snapshot import Snapshot
 
 MAX_TASK_ITEMS = 200
@@ -26,7 +26,7 @@ _TIERS = {tier.scope: tier for tier in Tier}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class GatherRequest:
     """The task, project and limits of the candidates.
 
     Attributes:
@@ -44,10 +44,10 @@ class Wanted:
 
 def gathered(
     snapshot: Snapshot,
-    narrowing: Narrowing,
-    wanted: Wanted,
+    narrowing: RecallFilter,
+    wanted: GatherRequest,
     recalled: Sequence[RecallItem],
-) -> list[Candidate]:
+) -> list[ContextCandidate]:
     """Return the candidates, each memory once.
 
     They are what was recalled, what the task holds, the most important ones of its project and of
@@ -72,7 +72,7 @@ def gathered(
     confidence = {item.memory.memory_id: item.effective_confidence for item in recalled}
     source_of = _sources(snapshot, recalled, found.values())
     return [
-        Candidate(
+        ContextCandidate(
             memory,
             _TIERS[memory.scope],
             citation(memory, source_of(memory)),
@@ -87,7 +87,9 @@ def gathered(
     ]
 
 
-def _held(snapshot: Snapshot, narrowing: Narrowing, wanted: Wanted, most: int) -> Iterable[Memory]:
+def _held(
+    snapshot: Snapshot, narrowing: RecallFilter, wanted: GatherRequest, most: int
+) -> Iterable[Memory]:
     shares = wanted.shares
     if wanted.task_id is not None and shares.task:
         yield from items.first_and_last(
@@ -101,7 +103,9 @@ def _held(snapshot: Snapshot, narrowing: Narrowing, wanted: Wanted, most: int) -
         yield from items.most_important(snapshot, narrowing, Tier.GLOBAL.scope, None, most)
 
 
-def _conflicts(snapshot: Snapshot, narrowing: Narrowing, found: Mapping[str, Memory]) -> Conflicts:
+def _conflicts(
+    snapshot: Snapshot, narrowing: RecallFilter, found: Mapping[str, Memory]
+) -> Conflicts:
     """Return the open contradictions of the candidates."""
     if EdgeType.CONTRADICTS not in recall.read(snapshot).ties.edge_types:
         return Conflicts()

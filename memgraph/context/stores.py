@@ -36,7 +36,7 @@ class BoundedBackend(Protocol):
         ...
 
 
-class Store:
+class ItemStore:
     """A backend and the writes into it: the base of the three stores.
 
     Args:
@@ -103,7 +103,7 @@ def add_bounded(backend: MemoryBackend, item: ContextItem, max_items: int) -> tu
     return gone
 
 
-class TaskMemoryStore(Store):
+class TaskMemoryStore(ItemStore):
     """The reasoning and the tool outputs of a task, invisible to other tasks.
 
     The host calls ``clear`` when the task has ended, after promoting what is worth keeping.
@@ -207,7 +207,7 @@ class TaskMemoryStore(Store):
 SOURCE = "global"
 
 
-class GlobalMemoryStore(Store):
+class GlobalMemoryStore(ItemStore):
     """Preferences and patterns; they are never evicted.
 
     They come into every prompt. Adding or changing a preference and clearing the store require a
@@ -378,7 +378,7 @@ def _fields(failure: FailureSignature) -> dict[str, Any]:
     )
 
 
-class ProjectMemoryStore(Store):
+class ProjectMemoryStore(ItemStore):
     """The decisions, conventions and failures of a project, invisible to other projects.
 
     Over ``max_items`` a tenth is evicted with the write that exceeded it, see

@@ -13,7 +13,7 @@ from memgraph.entities.gazetteer import Gazetteer, without_accents
 from memgraph.model.enums import EntityType
 
 if TYPE_CHECKING:
-    from memgraph.entities.words import Sentence
+    from memgraph.entities.words import TaggedText
 
 Guess = tuple[EntityType, float]
 
@@ -35,7 +35,7 @@ _LOOK_BACK: Final = 3
 
 
 def guess_type(
-    sentence: Sentence, low: int, high: int, lists: Gazetteer, *, title: bool
+    sentence: TaggedText, low: int, high: int, lists: Gazetteer, *, title: bool
 ) -> Guess | None:
     """Return type and confidence of the words ``low`` to ``high`` (exclusive), None for no name.
 
@@ -71,12 +71,12 @@ def guess_type(
     return None if headed else _one_unknown(sentence, low, lists)
 
 
-def _is_addressed(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
+def _is_addressed(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
     """Return True when a form of address is before it: ``Dr. Ada``."""
     return sentence.lower(at - 1) in lists.cues["title"] and sentence.gap(at - 1) in (" ", ". ")
 
 
-def _by_mark(sentence: Sentence, low: int, high: int, lists: Gazetteer) -> Guess | None:
+def _by_mark(sentence: TaggedText, low: int, high: int, lists: Gazetteer) -> Guess | None:
     """Return the type by a word of the name itself."""
     cues, words = lists.cues, sentence.words(low, high)
     lowers, before = [word.lower for word in words], sentence.lower(low - 1)
@@ -105,14 +105,14 @@ def _by_mark(sentence: Sentence, low: int, high: int, lists: Gazetteer) -> Guess
     return None
 
 
-def _person_or_place(sentence: Sentence, at: int, lists: Gazetteer) -> Guess:
+def _person_or_place(sentence: TaggedText, at: int, lists: Gazetteer) -> Guess:
     if _person_around(sentence, at, lists) or not _place_around(sentence, at, lists):
         return EntityType.PERSON, 0.7
     return EntityType.LOCATION, 0.8
 
 
 def _several(
-    sentence: Sentence, low: int, high: int, lists: Gazetteer, *, given: bool, headed: bool
+    sentence: TaggedText, low: int, high: int, lists: Gazetteer, *, given: bool, headed: bool
 ) -> Guess | None:
     words = sentence.words(low, high)
     surname = words[-1].text in lists.surnames or words[0].text in lists.surnames
@@ -139,7 +139,7 @@ def _several(
     return EntityType.PERSON, UNSURE
 
 
-def _one_given(sentence: Sentence, at: int, lists: Gazetteer, *, headed: bool) -> Guess | None:
+def _one_given(sentence: TaggedText, at: int, lists: Gazetteer, *, headed: bool) -> Guess | None:
     word = sentence.word(at)
     if word.text not in lists.ambiguous:
         return EntityType.PERSON, UNSURE if headed else 0.8
@@ -158,7 +158,7 @@ def _one_given(sentence: Sentence, at: int, lists: Gazetteer, *, headed: bool) -
     return None if common else (EntityType.PERSON, UNSURE)
 
 
-def _one_unknown(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
+def _one_unknown(sentence: TaggedText, at: int, lists: Gazetteer) -> Guess | None:
     word = sentence.word(at)
     lower = word.lower
     short = len(word.text) < _SHORTEST or word.text[:2].isupper()
@@ -189,7 +189,7 @@ def looks_common(word: str) -> bool:
     return short or bool(_COMMON_ENDING.search(lower) or _PEOPLE_ENDING.search(lower))
 
 
-def _by_surroundings(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | None:
+def _by_surroundings(sentence: TaggedText, at: int, lists: Gazetteer) -> Guess | None:
     word, before, after = sentence.word(at), sentence.lower(at - 1), sentence.lower(at + 1)
     common = _COMMON_ENDING.search(word.lower) is not None
     if word.first:
@@ -217,7 +217,7 @@ def _by_surroundings(sentence: Sentence, at: int, lists: Gazetteer) -> Guess | N
     return EntityType.PROJECT, UNSURE
 
 
-def _project_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
+def _project_around(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
     """Return True for ``the Basalt repo``, ``Basalt 2.4``, ``a bug in Basalt``."""
     word = sentence.word(at)
     after = sentence.lower(at + 1) if sentence.gap(at) == " " else ""
@@ -248,18 +248,18 @@ def is_given(word: str, lists: Gazetteer) -> bool:
     )
 
 
-def _kin_before(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
+def _kin_before(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
     recent = {sentence.lower(i) for i in range(max(0, at - 5), at)}
     return bool(recent & lists.cues["person_before"])
 
 
-def _asked(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
+def _asked(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
     """Return True for ``ask Greta``, ``hi, Greta``, ``my brother Emeka``."""
     before = sentence.lower(at - 1)
     return before in lists.cues["person_before"] and sentence.gap(at - 1) in (" ", ": ", ", ")
 
 
-def _person_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
+def _person_around(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
     if _asked(sentence, at, lists):
         return True
     word = sentence.word(at)
@@ -271,7 +271,7 @@ def _person_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
     )
 
 
-def _place_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
+def _place_around(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
     """Return True when the context of a person's or place's name is that of a place."""
     if not _place_before(sentence, at, lists):
         return False
@@ -282,7 +282,7 @@ def _place_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
     return bool(recent & lists.cues["place_verb"]) or "off" in recent or "between" in recent
 
 
-def _place_before(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
+def _place_before(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
     before = sentence.lower(at - 1)
     if before in ("and", "or", "und", "et", "y") and at >= 2:
         # between Zagreb and Split: the first of the two carries the preposition
@@ -290,7 +290,7 @@ def _place_before(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
     return before in lists.cues["place_before"]
 
 
-def _org_around(sentence: Sentence, at: int, lists: Gazetteer) -> bool:
+def _org_around(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
     """Return True for ``works at X``, ``contract with X``, ``Paula from X``."""
     before = sentence.lower(at - 1)
     if before not in lists.cues["org_before"] or sentence.gap(at - 1) != " ":

@@ -11,7 +11,7 @@ from typing import Final
 from memgraph.entities.gazetteer import Gazetteer, gazetteer
 from memgraph.entities.name_types import DETERMINERS, guess_type, is_given, looks_common
 from memgraph.entities.spans import EntitySpan
-from memgraph.entities.words import Sentence, Word, first_word, is_abbreviation, read_words
+from memgraph.entities.words import BareWord, TaggedText, first_word, is_abbreviation, read_words
 from memgraph.model.enums import EntityType
 
 _JOINT = re.compile(r"[ \u00a0]|\. | & ")
@@ -44,7 +44,7 @@ def find_names(text: str, covered: Sequence[tuple[int, int]]) -> Iterator[Entity
         done = at + length
 
 
-def _says_nothing(sentence: Sentence, at: int) -> bool:
+def _says_nothing(sentence: TaggedText, at: int) -> bool:
     """Return True when a capitalised word is ordinary, as most sentence openers are."""
     if not sentence.capital(at) or sentence.capital(at + 1):
         return False
@@ -67,7 +67,7 @@ def _plain(word: str) -> bool | None:
     return False if looks_common(word) else None
 
 
-def _known_phrase(sentence: Sentence, at: int, lists: Gazetteer) -> int:
+def _known_phrase(sentence: TaggedText, at: int, lists: Gazetteer) -> int:
     """Return how many words from ``at`` form a listed place or organization of two words or
     more.
     """
@@ -93,7 +93,7 @@ def _phrase_heads() -> frozenset[str]:
     return frozenset(heads | {head.removesuffix("'s") for head in heads})
 
 
-def _phrase_span(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> EntitySpan:
+def _phrase_span(sentence: TaggedText, at: int, length: int, lists: Gazetteer) -> EntitySpan:
     start, end = sentence.word(at).start, sentence.word(at + length - 1).end
     phrase = sentence.text[start:end]
     known = phrase in lists.organizations
@@ -101,7 +101,7 @@ def _phrase_span(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> 
     return EntitySpan(phrase, start, end, kind, 0.9)
 
 
-def _run_length(sentence: Sentence, at: int, lists: Gazetteer) -> int:
+def _run_length(sentence: TaggedText, at: int, lists: Gazetteer) -> int:
     """Return the length of the run of capitalised words that begins at ``at``, with particles."""
     cues = lists.cues
     length = 1
@@ -136,11 +136,11 @@ def _run_length(sentence: Sentence, at: int, lists: Gazetteer) -> int:
     return length
 
 
-def _any_given(sentence: Sentence, low: int, high: int, lists: Gazetteer) -> bool:
+def _any_given(sentence: TaggedText, low: int, high: int, lists: Gazetteer) -> bool:
     return any(is_given(word.text, lists) for word in sentence.words(low, high))
 
 
-def _joined(sentence: Sentence, at: int) -> bool:
+def _joined(sentence: TaggedText, at: int) -> bool:
     gap = sentence.gap(at)
     if gap == " ":
         return True
@@ -149,7 +149,7 @@ def _joined(sentence: Sentence, at: int) -> bool:
     return bool(_JOINT.fullmatch(gap))
 
 
-def _name(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> Iterator[EntitySpan]:
+def _name(sentence: TaggedText, at: int, length: int, lists: Gazetteer) -> Iterator[EntitySpan]:
     """Yield the names inside a run, after other words were cut from its edges."""
     begin, end = at, at + length
     title = False
@@ -177,7 +177,7 @@ def _name(sentence: Sentence, at: int, length: int, lists: Gazetteer) -> Iterato
             yield EntitySpan(sentence.text[start:stop], start, stop, *guess)
 
 
-def _remnant(sentence: Sentence, at: int, begin: int, end: int, lists: Gazetteer) -> bool:
+def _remnant(sentence: TaggedText, at: int, begin: int, end: int, lists: Gazetteer) -> bool:
     """Return True for one word left of a compound whose head is ordinary: "Internet Explorer"."""
     if begin == at or end - begin != 1 or sentence.word(begin - 1).first:
         return False
@@ -189,7 +189,7 @@ def _remnant(sentence: Sentence, at: int, begin: int, end: int, lists: Gazetteer
     )
 
 
-def _cut_first(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> bool:
+def _cut_first(sentence: TaggedText, begin: int, end: int, lists: Gazetteer) -> bool:
     """Return True when the run's first word opens the sentence and does not begin the name."""
     word = sentence.word(begin)
     follower = sentence.word(begin + 1) if begin + 1 < end else None
@@ -216,7 +216,7 @@ def _cut_first(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> bo
     )
 
 
-def _is_ordinary(word: Word, lists: Gazetteer, remaining: int) -> bool:
+def _is_ordinary(word: BareWord, lists: Gazetteer, remaining: int) -> bool:
     if word.text not in lists.ordinary:
         return False
     if remaining == 1:
@@ -225,7 +225,7 @@ def _is_ordinary(word: Word, lists: Gazetteer, remaining: int) -> bool:
     return not marks and word.text not in lists.surnames
 
 
-def _split_at(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> int:
+def _split_at(sentence: TaggedText, begin: int, end: int, lists: Gazetteer) -> int:
     """Return where a tool or a listed place ends and another name begins; ``end`` for one name."""
     last = sentence.word(end - 1).lower
     if last in lists.cues["org_word"] or last in lists.cues["place_word"]:
@@ -237,7 +237,7 @@ def _split_at(sentence: Sentence, begin: int, end: int, lists: Gazetteer) -> int
     return end
 
 
-def _lower_cased(sentence: Sentence, at: int, lists: Gazetteer) -> Iterator[EntitySpan]:
+def _lower_cased(sentence: TaggedText, at: int, lists: Gazetteer) -> Iterator[EntitySpan]:
     """Yield names as in ``ask priya``, ``TODO(jonas)``; ``the billing-gateway queue``."""
     word = sentence.word(at)
     before, after = sentence.lower(at - 1), sentence.lower(at + 1)
@@ -261,7 +261,7 @@ def _lower_cased(sentence: Sentence, at: int, lists: Gazetteer) -> Iterator[Enti
         yield _at(sentence, at, EntityType.PERSON, 0.7)
 
 
-def _at(sentence: Sentence, at: int, kind: EntityType, confidence: float) -> EntitySpan:
+def _at(sentence: TaggedText, at: int, kind: EntityType, confidence: float) -> EntitySpan:
     word = sentence.word(at)
     return EntitySpan(word.text, word.start, word.end, kind, confidence)
 

@@ -11,7 +11,7 @@ from memgraph.errors import ExtraMissing, MemgraphError, ProviderError
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StrategyResult:
     """The results of a strategy for some texts.
 
     Attributes:
@@ -35,7 +35,7 @@ class Strategy:
     def names(self) -> tuple[str, ...]:
         return tuple(each.name for each in self.providers)
 
-    def extract(self, texts: Sequence[str], *, without: Collection[str] = ()) -> Found:
+    def extract(self, texts: Sequence[str], *, without: Collection[str] = ()) -> StrategyResult:
         """Return the entities of each text.
 
         Args:
@@ -53,7 +53,7 @@ class Strategy:
                 continue
             for findings, one in zip(by_text, found, strict=True):
                 findings.append(one)
-        return Found(
+        return StrategyResult(
             spans=[merge(span for one in each for span in one.spans) for each in by_text],
             rejected=[tuple(code for one in each for code in one.rejected) for each in by_text],
             failures=failures,

@@ -29,7 +29,7 @@ _NOWHERE: Final = (sys.maxsize, sys.maxsize)
 _new = tuple.__new__
 
 
-class Word(NamedTuple):
+class BareWord(NamedTuple):
     """A word without elided article and possessive ending.
 
     Attributes:
@@ -46,7 +46,7 @@ class Word(NamedTuple):
     possessive: bool
 
 
-class Form(NamedTuple):
+class WordForm(NamedTuple):
     """The properties of a written word, independent of its place.
 
     Attributes:
@@ -65,7 +65,7 @@ class Form(NamedTuple):
     language: int
 
 
-class Sentence:
+class TaggedText:
     """All words of a text and what is known about it as a whole.
 
     A word is made on demand: the rules read the few words around a likely one.
@@ -75,7 +75,7 @@ class Sentence:
     """
 
     def __init__(
-        self, text: str, forms: Sequence[Form], starts: Sequence[int], ends: Sequence[int]
+        self, text: str, forms: Sequence[WordForm], starts: Sequence[int], ends: Sequence[int]
     ) -> None:
         self.text = text
         self.likely = [at for at, form in enumerate(forms) if form.likely]
@@ -83,14 +83,14 @@ class Sentence:
         self._starts = starts
         self._ends = ends
         self._forms = forms
-        self._words: dict[int, Word] = {}
+        self._words: dict[int, BareWord] = {}
         self._german: bool | None = None
         self._titled: list[tuple[int, int]] | None = None
 
     def __len__(self) -> int:
         return len(self._forms)
 
-    def word(self, at: int) -> Word:
+    def word(self, at: int) -> BareWord:
         """Return the word at ``at``, 0 to ``len(self) - 1``."""
         word = self._words.get(at)
         if word is None:
@@ -98,11 +98,11 @@ class Sentence:
             start = self._starts[at] + skipped
             end = start + len(text)
             # What Word(...) does, in a third of its time.
-            word = _new(Word, (text, lower, start, end, capital, self.opens(at), possessive))
+            word = _new(BareWord, (text, lower, start, end, capital, self.opens(at), possessive))
             self._words[at] = word
         return word
 
-    def words(self, low: int, high: int) -> list[Word]:
+    def words(self, low: int, high: int) -> list[BareWord]:
         """Return the words ``low`` to ``high`` (exclusive)."""
         return [self.word(at) for at in range(low, high)]
 
@@ -200,7 +200,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _TITLE_WORDS: Final = 3
 
 
-def read_words(text: str, covered: Sequence[tuple[int, int]]) -> Sentence:
+def read_words(text: str, covered: Sequence[tuple[int, int]]) -> TaggedText:
     """Return the words of ``text`` outside the ``covered`` ranges, which are sorted by start."""
     # What is between words and the words, by turns: one call, where a match for each word is 20.
     parts = (_ASCII_WORDS if text.isascii() else _WORDS).split(text)
@@ -210,7 +210,7 @@ def read_words(text: str, covered: Sequence[tuple[int, int]]) -> Sentence:
         kept = list(_outside(starts, ends, covered))
         written = [written[at] for at in kept]
         starts, ends = [starts[at] for at in kept], [ends[at] for at in kept]
-    return Sentence(text, [_forms[each] for each in written], starts, ends)
+    return TaggedText(text, [_forms[each] for each in written], starts, ends)
 
 
 def _outside(
@@ -226,10 +226,10 @@ def _outside(
             yield at
 
 
-class _Forms(dict[str, Form]):
+class _Forms(dict[str, WordForm]):
     """A cache of the forms of words: a look-up takes a tenth of the time of making one."""
 
-    def __missing__(self, written: str) -> Form:
+    def __missing__(self, written: str) -> WordForm:
         if len(self) >= _MOST_FORMS:
             self.clear()
         form = self[written] = _form(written)
@@ -239,7 +239,7 @@ class _Forms(dict[str, Form]):
 _forms: Final = _Forms()
 
 
-def _form(written: str) -> Form:
+def _form(written: str) -> WordForm:
     """Return the form of ``written``, at most ``_MAX_WORD`` characters."""
     lists = gazetteer()
     start, end = 0, len(written)
@@ -248,7 +248,7 @@ def _form(written: str) -> Form:
     text = written[start:end]
     lower = text.lower()
     capital = text[0].isupper() and "_" not in text
-    return Form(
+    return WordForm(
         text=text,
         lower=lower,
         skipped=start,
@@ -277,7 +277,7 @@ def _bare(written: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def is_abbreviation(word: Word) -> bool:
+def is_abbreviation(word: BareWord) -> bool:
     """Return True when a full stop after ``word`` belongs to it and ends no sentence."""
     return _is_abbreviation(word.text, word.lower)
 

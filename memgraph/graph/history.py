@@ -22,7 +22,7 @@ from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import graph
 from memgraph.store import history as history_rows
 from memgraph.store.engine import Database
-from memgraph.store.history import Begun, Decision, Interval, Pair
+from memgraph.store.history import Begun, EdgeDecision, Interval, Pair
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
@@ -176,14 +176,14 @@ class _Comparing:
             events.append(_event(each, each.created_at, actor, reason or None))
         return tuple(events)
 
-    def _decided(self) -> dict[str, list[tuple[Pair, Decision, dict[str, Any]]]]:
+    def _decided(self) -> dict[str, list[tuple[Pair, EdgeDecision, dict[str, Any]]]]:
         """Return visible decisions by kind, newest first."""
         entries = [
             (each, _details(each)) for each in history_rows.decisions(self._snapshot, self._during)
         ]
         named = {str(details.get("edge_id")) for _, details in entries}
         seen = history_rows.pairs(self._snapshot, self._view, named)
-        found: dict[str, list[tuple[Pair, Decision, dict[str, Any]]]] = {
+        found: dict[str, list[tuple[Pair, EdgeDecision, dict[str, Any]]]] = {
             name: [] for name in _DECIDED.values()
         }
         for each, details in entries:
@@ -193,7 +193,7 @@ class _Comparing:
         return found
 
     def _pair_events(
-        self, given: Sequence[tuple[Pair, Decision, dict[str, Any]]]
+        self, given: Sequence[tuple[Pair, EdgeDecision, dict[str, Any]]]
     ) -> tuple[PairEvent, ...]:
         shown = given[: self._limit]
         told = without_hidden(self._snapshot, self._view, [details for *_, details in shown])
@@ -233,6 +233,6 @@ def _event(
     )
 
 
-def _details(each: Decision) -> dict[str, Any]:
+def _details(each: EdgeDecision) -> dict[str, Any]:
     details = read_details(each.details)
     return details if isinstance(details, dict) else {}

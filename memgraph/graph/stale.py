@@ -39,11 +39,11 @@ class Fallen(NamedTuple):
     path: tuple[Basis, ...]
 
     @property
-    def place(self) -> Place:
-        return Place(self.since, self.ground_id, self.memory_id)
+    def place(self) -> StaleCursor:
+        return StaleCursor(self.since, self.ground_id, self.memory_id)
 
 
-class Place(NamedTuple):
+class StaleCursor(NamedTuple):
     """The end of a page; an empty ``memory_id``: after all memories with that evidence."""
 
     since: int
@@ -54,11 +54,11 @@ class Place(NamedTuple):
         return ".".join(map(str, self))
 
 
-class Found(NamedTuple):
+class StaleSearch(NamedTuple):
     """Some stale memories; ``place``: where to continue, None: there are no more."""
 
     items: tuple[Fallen, ...]
-    place: Place | None
+    place: StaleCursor | None
     cut: bool
 
 
@@ -98,11 +98,11 @@ def list_stale(
     )
 
 
-def _place(after: str) -> Place:
+def _place(after: str) -> StaleCursor:
     told = _PLACE.fullmatch(after)
     if told is None:
         raise InvalidInput("after must be the next_after of a page", field="after")
-    return Place(int(told[1]), told[2], told[3])
+    return StaleCursor(int(told[1]), told[2], told[3])
 
 
 def find_stale(
@@ -110,10 +110,10 @@ def find_stale(
     view: View,
     *,
     limit: int,
-    after: Place | None = None,
+    after: StaleCursor | None = None,
     max_looks: int = MAX_LOOKS,
     max_rows: int = evidence.MAX_ROWS,
-) -> Found:
+) -> StaleSearch:
     """Return what ``list_stale`` does, on the caller's snapshot, and by ids only.
 
     Args:
@@ -133,7 +133,7 @@ def find_stale(
         if following is None:
             return reading.found(None)
         place, looked, at_once = following, looked + looks, min(2 * at_once, _AT_ONCE)
-    return reading.found(None if place is None else Place(place.since, place.memory_id, ""))
+    return reading.found(None if place is None else StaleCursor(place.since, place.memory_id, ""))
 
 
 class _Listing:
@@ -144,7 +144,7 @@ class _Listing:
         snapshot: Snapshot,
         view: View,
         limit: int,
-        after: Place | None,
+        after: StaleCursor | None,
         max_rows: int,
     ) -> None:
         self.items: list[Fallen] = []
@@ -156,11 +156,11 @@ class _Listing:
         self._seen: set[str] = set()
         self._cut = False
 
-    def found(self, behind: Place | None) -> Found:
+    def found(self, behind: StaleCursor | None) -> StaleSearch:
         """Return the page; ``behind``: where to continue if all results are on it."""
         if len(self.items) > self._limit:
             behind = self.items[self._limit - 1].place
-        return Found(tuple(self.items[: self._limit]), behind, self._cut)
+        return StaleSearch(tuple(self.items[: self._limit]), behind, self._cut)
 
     def add(self, grounds: Sequence[Ended]) -> None:
         """Add memories that depend on this evidence and on none that ended later, while there is

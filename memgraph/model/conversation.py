@@ -84,7 +84,7 @@ def turn_event(given: EpisodeInput, memory_id: str) -> Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ConversationEntry:
     """One entry of a conversation.
 
     Attributes:

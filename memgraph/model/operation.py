@@ -90,7 +90,7 @@ class Because(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SentResult:
     """The form in which a result is sent, where that is not the result itself.
 
     Attributes:
@@ -178,7 +178,7 @@ class Operation:
     tag: str
     id: str
     body: type[Value] | str | None = None
-    answer: Answer | None = None
+    answer: SentResult | None = None
     status: int = 200
     tagged: bool = False
     whole: str | None = None
@@ -304,7 +304,7 @@ def operation(
     tag: str,
     id: str | None = None,  # noqa: A002 - OpenAPI's word
     body: type[Value] | str | None = None,
-    answer: type[Value] | Answer | None = None,
+    answer: type[Value] | SentResult | None = None,
     status: int = 200,
     tagged: bool = False,
     whole: str | None = None,
@@ -322,7 +322,7 @@ def operation(
             tag,
             id or function.__name__,
             body=body,
-            answer=Answer(answer) if isinstance(answer, type) else answer,
+            answer=SentResult(answer) if isinstance(answer, type) else answer,
             status=status,
             tagged=tagged,
             whole=whole,

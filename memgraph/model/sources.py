@@ -212,7 +212,7 @@ class SourceRestoration(Value):
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
-class Link(Value):
+class FileLink(Value):
     """An edge between a memory of this file (``#key``) and the main memory of another file.
 
     ``target`` is a document key of the other file, which may arrive later. ``fallbacks`` are
@@ -243,7 +243,7 @@ class Document(Value):
     path: Name
     memories: tuple[MemoryInput, ...]
     edges: tuple[EdgeInput, ...] = ()
-    links: tuple[Link, ...] = ()
+    links: tuple[FileLink, ...] = ()
     main: Name | None = None
     document_keys: tuple[Name, ...] = ()
     relate: bool = True

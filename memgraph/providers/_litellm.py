@@ -47,7 +47,7 @@ def bound(client: httpx.Client, seconds: float) -> None:
     """
     import httpx  # litellm brings it
 
-    class Bounded(httpx.SyncByteStream):
+    class BoundedStream(httpx.SyncByteStream):
         def __init__(self, stream: httpx.SyncByteStream) -> None:
             self._stream = stream
             self._until = time.monotonic() + seconds
@@ -67,7 +67,7 @@ def bound(client: httpx.Client, seconds: float) -> None:
 
     def wrap(response: httpx.Response) -> None:
         if isinstance(response.stream, httpx.SyncByteStream):
-            response.stream = Bounded(response.stream)
+            response.stream = BoundedStream(response.stream)
 
     hooks = client.event_hooks
     client.event_hooks = {**hooks, "response": [*hooks.get("response", []), wrap]}
@@ -87,7 +87,7 @@ _calling = threading.local()
 
 
 @dataclass(frozen=True)
-class Connection:
+class ModelConnection:
     """The connection to one model.
 
     Args:
@@ -124,7 +124,7 @@ class Connection:
 
 
 def call(
-    connection: Connection,
+    connection: ModelConnection,
     operation: Literal["embedding", "completion", "rerank"],
     **request: Any,
 ) -> Any:
@@ -175,7 +175,7 @@ def _pause_s(first_wait_s: float) -> Callable[[tenacity.RetryCallState], float]:
     return pause
 
 
-def _call_once(connection: Connection, operation: str, request: dict[str, Any]) -> Any:
+def _call_once(connection: ModelConnection, operation: str, request: dict[str, Any]) -> Any:
     openai, httpx = _module("openai"), _module("httpx")
     function = getattr(_litellm(), operation)
     expected = (openai.OpenAIError, httpx.HTTPError, OSError, RuntimeError, *_PARSING_ERRORS)

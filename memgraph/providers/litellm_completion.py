@@ -51,7 +51,7 @@ class LitellmCompletion:
             raise InvalidConfig("The longest answer must be at least 1 token.", key="max_tokens")
         self.name = LITELLM_PREFIX + model
         self._max_tokens = max_tokens
-        self._connection = _litellm.Connection(
+        self._connection = _litellm.ModelConnection(
             model, timeout_s, retries, api_base, api_key, first_wait_s, give_up_after_s
         )
 

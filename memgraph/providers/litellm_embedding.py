@@ -60,7 +60,7 @@ class LitellmEmbedding:
         self.name = self.model = LITELLM_PREFIX + model
         self.dimensions = dimensions
         self._batch_size = batch_size
-        self._connection = _litellm.Connection(
+        self._connection = _litellm.ModelConnection(
             model, timeout_s, retries, api_base, api_key, first_wait_s
         )
 

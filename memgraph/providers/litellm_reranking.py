@@ -106,7 +106,7 @@ class LitellmReranking:
         first_wait_s: float = 0.5,
     ) -> None:
         self.name = LITELLM_PREFIX + model
-        self._connection = _litellm.Connection(
+        self._connection = _litellm.ModelConnection(
             model, timeout_s, retries, api_base, api_key, first_wait_s, give_up_after_s=timeout_s
         )
         self._client: Any = None

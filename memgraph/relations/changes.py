@@ -6,20 +6,29 @@ from collections.abc import Sequence
 
 from memgraph.model.enums import Relation
 from memgraph.relations import lexicon
-from memgraph.relations.sentence import Sentence
-from memgraph.relations.statement import Finding
-from memgraph.relations.tokens import AGENTS, TIMES, Token, bare, content, is_past, key_of, shown
+from memgraph.relations.sentence import ComparedSentence
+from memgraph.relations.statement import RelationFinding
+from memgraph.relations.tokens import (
+    AGENTS,
+    TIMES,
+    ComparedToken,
+    bare,
+    content,
+    is_past,
+    key_of,
+    shown,
+)
 from memgraph.text.stemming import stem
 
 
-def find_change(a: Sentence, b: Sentence) -> Finding | None:
+def find_change(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     """Compare with a later sentence whose verb is one of change: "moved to", "cancelled"."""
     if a.past or b.additive:
         return None
     verb = b.tokens[b.verb]
     if b.changed and b.past and verb.key == a.tokens[a.verb].key:
         if content(b.tokens) <= content(a.tokens):
-            return Finding(
+            return RelationFinding(
                 Relation.UPDATES, "the later statement says that it is over: used to", changed=True
             )
         return None
@@ -30,7 +39,7 @@ def find_change(a: Sentence, b: Sentence) -> Finding | None:
     return _moved(a, b) if verb.key in lexicon.MOVES else None
 
 
-def _ended(a: Sentence, b: Sentence) -> Finding | None:
+def _ended(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     """Compare with "left X", "cancelled X", "X was retired"."""
     if a.mode in ("not", "never", "forbid", "cannot", "neednot"):
         return None
@@ -59,13 +68,15 @@ def _ended(a: Sentence, b: Sentence) -> Finding | None:
         return None
     what = " ".join(t.text for t in b.tokens[b.verb :])
     return (
-        Finding(Relation.UPDATES, f"the later statement says that it ended: {what}", changed=True)
+        RelationFinding(
+            Relation.UPDATES, f"the later statement says that it ended: {what}", changed=True
+        )
         if verb
         else None
     )
 
 
-def _ends_it(a: Sentence, b: Sentence, ended: frozenset[str]) -> bool:
+def _ends_it(a: ComparedSentence, b: ComparedSentence, ended: frozenset[str]) -> bool:
     """False where something of its kind, of another owner or as a habit came to an end."""
     verb = b.tokens[b.verb].key
     if b.passive:
@@ -84,9 +95,9 @@ def _ends_it(a: Sentence, b: Sentence, ended: frozenset[str]) -> bool:
     return a.first or a.plural or (bool(content(a.subject)) and content(a.subject) <= ended)
 
 
-def _head(tokens: Sequence[Token]) -> frozenset[str]:
+def _head(tokens: Sequence[ComparedToken]) -> frozenset[str]:
     """Return what an object is called: "job as a paramedic" is a paramedic's."""
-    head: Token | None = None
+    head: ComparedToken | None = None
     for token in tokens:
         if token.kind != "prep":
             head = token
@@ -95,7 +106,7 @@ def _head(tokens: Sequence[Token]) -> frozenset[str]:
     return frozenset() if head is None else frozenset((key_of(head),))
 
 
-def _object(b: Sentence) -> tuple[Token, ...]:
+def _object(b: ComparedSentence) -> tuple[ComparedToken, ...]:
     """Return what stands between the verb and "and", or the end."""
     tokens = b.tokens[b.verb + 1 :]
     for at, token in enumerate(tokens):
@@ -104,7 +115,7 @@ def _object(b: Sentence) -> tuple[Token, ...]:
     return tokens
 
 
-def _moved(a: Sentence, b: Sentence) -> Finding | None:
+def _moved(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     """Compare with "moved to X", "switched from X to Y", "was renamed to X"."""
     verb = b.tokens[b.verb]
     topic, old, new = _split(b.tokens[b.verb + 1 :])
@@ -115,7 +126,7 @@ def _moved(a: Sentence, b: Sentence) -> Finding | None:
         old, topic = (b.subject, topic) if b.passive else (topic, b.subject)
         subject = content(topic)
         reason = f"the later statement says that it was replaced: {shown(bare(old))}"
-    changed = Finding(Relation.UPDATES, reason, changed=True)
+    changed = RelationFinding(Relation.UPDATES, reason, changed=True)
     before = content(old)
     thing = (subject | content(topic)) - lexicon.GENERIC - before
     if before:
@@ -164,16 +175,16 @@ def _moved(a: Sentence, b: Sentence) -> Finding | None:
     return changed
 
 
-def _linked(a: Sentence) -> bool:
+def _linked(a: ComparedSentence) -> bool:
     """True where a preposition or a name follows the verb: "is on GitLab"."""
     return a.verb + 1 < len(a.tokens) and a.tokens[a.verb + 1].kind in ("prep", "name")
 
 
 def _split(
-    tokens: Sequence[Token],
-) -> tuple[tuple[Token, ...], tuple[Token, ...], tuple[Token, ...]]:
+    tokens: Sequence[ComparedToken],
+) -> tuple[tuple[ComparedToken, ...], tuple[ComparedToken, ...], tuple[ComparedToken, ...]]:
     """Return the object, what stands after "from", and what stands after "to" or "by"."""
-    parts: dict[str, list[Token]] = {"object": [], "from": [], "to": []}
+    parts: dict[str, list[ComparedToken]] = {"object": [], "from": [], "to": []}
     place = "object"
     for token in tokens:
         if token.kind == "prep" and token.key == "from":

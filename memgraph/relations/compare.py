@@ -11,21 +11,30 @@ from typing import Final
 from memgraph.model.enums import Relation
 from memgraph.relations import lexicon
 from memgraph.relations.changes import find_change
-from memgraph.relations.sentence import Sentence, clauses, read
-from memgraph.relations.statement import Finding, Statement
+from memgraph.relations.sentence import ComparedSentence, clauses, read
+from memgraph.relations.statement import RelationFinding, Statement
 from memgraph.relations.states import state_change, state_words
-from memgraph.relations.tokens import AGENTS, TIMES, Token, bare, content, is_past, key_of, shown
+from memgraph.relations.tokens import (
+    AGENTS,
+    TIMES,
+    ComparedToken,
+    bare,
+    content,
+    is_past,
+    key_of,
+    shown,
+)
 from memgraph.text.stemming import stem
 
 
-def compare(earlier: Statement, later: Statement) -> Finding | None:
+def compare(earlier: Statement, later: Statement) -> RelationFinding | None:
     """Return how ``later`` relates to ``earlier``, or None where the rules are not sure.
 
     Two statements with other values for one attribute are CONTRADICTS with ``changed`` False;
     who may replace whose word is decided by the caller, who knows the authors.
     """
     if earlier.speaker == later.speaker and _words(earlier.text) == _words(later.text):
-        return Finding(Relation.DUPLICATE, "the same words")
+        return RelationFinding(Relation.DUPLICATE, "the same words")
     if not (earlier.is_one_claim and later.is_one_claim):
         return None
     a, b = read(earlier.text, earlier.speaker), read(later.text, later.speaker)
@@ -34,7 +43,7 @@ def compare(earlier: Statement, later: Statement) -> Finding | None:
     return _compared(a, b) or _in_clauses(earlier, later)
 
 
-def _in_clauses(earlier: Statement, later: Statement) -> Finding | None:
+def _in_clauses(earlier: Statement, later: Statement) -> RelationFinding | None:
     """Compare the clauses of compound sentences; clauses of others alone are no duplicate."""
     one, other = (clauses(each.text, each.speaker) for each in (earlier, later))
     if not one and not other:
@@ -47,7 +56,7 @@ def _in_clauses(earlier: Statement, later: Statement) -> Finding | None:
     return None
 
 
-def _compared(a: Sentence, b: Sentence) -> Finding | None:
+def _compared(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     if a.unsure or b.unsure or not a.keys & b.keys:
         return None
     # Two lines "Due date: 1 May" label whatever they stand under.
@@ -71,7 +80,7 @@ def _compared(a: Sentence, b: Sentence) -> Finding | None:
     )
 
 
-def _one_of_several(a: Sentence) -> bool:
+def _one_of_several(a: ComparedSentence) -> bool:
     """True for "some keys" and "one of my brothers", beside which there are others."""
     return a.text.startswith(("some ", "one of ", "several ", "many ", "a few ", "most "))
 
@@ -92,7 +101,7 @@ def search_words(statement: Statement) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-def _with_verb(a: Sentence, b: Sentence) -> Sentence:
+def _with_verb(a: ComparedSentence, b: ComparedSentence) -> ComparedSentence:
     """Return ``a`` with the verb of ``b`` where none of its own was recognised."""
     if a.verb >= 1 or b.verb < 1:
         return a
@@ -101,7 +110,7 @@ def _with_verb(a: Sentence, b: Sentence) -> Sentence:
     return replace(a, verb=places[0]) if places else a
 
 
-def _role_first(a: Sentence) -> Sentence:
+def _role_first(a: ComparedSentence) -> ComparedSentence:
     """Return "our treasurer is Ann" for "Ann is our treasurer"; ``a`` for another shape."""
     if a.verb < 1 or a.mode or a.past or a.tokens[a.verb].key != "be":
         return a
@@ -149,7 +158,7 @@ _IN_WORDS: Final = {
 }  # fmt: skip
 
 
-def _aligned(a: Sentence, b: Sentence) -> Finding | None:
+def _aligned(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     """Compare sentences that are the same but for one place, or for their mode."""
     left, right = a.tokens, b.tokens
     edits = _edits(left, right)
@@ -165,7 +174,9 @@ def _aligned(a: Sentence, b: Sentence) -> Finding | None:
     return None
 
 
-def _edits(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, int, int, int]]:
+def _edits(
+    left: Sequence[ComparedToken], right: Sequence[ComparedToken]
+) -> list[tuple[int, int, int, int]]:
     """Return where two sequences differ; prepositions of place and time count as equal.
 
     What differs before and after a preposition is one place: "drawer under the sink".
@@ -185,17 +196,17 @@ def _edits(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, int
     return edits
 
 
-def _same_words(a: Sentence, b: Sentence) -> Finding | None:
+def _same_words(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     if a.mode == b.mode and a.past == b.past:
         if a.left_out != b.left_out:
             return None
-        return Finding(Relation.DUPLICATE, "the same in other words")
+        return RelationFinding(Relation.DUPLICATE, "the same in other words")
     if a.past or b.past:
         return None
     return _modes(a, b)
 
 
-def _modes(a: Sentence, b: Sentence) -> Finding | None:
+def _modes(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     if _vague(a):
         return None
     if frozenset((a.mode or "plain", b.mode or "plain")) not in _CONFLICTS:
@@ -210,16 +221,16 @@ def _modes(a: Sentence, b: Sentence) -> Finding | None:
     return _finding(b, reason)
 
 
-def _finding(b: Sentence, reason: str) -> Finding:
+def _finding(b: ComparedSentence, reason: str) -> RelationFinding:
     if b.changed or b.tokens[b.verb].key in lexicon.MOVES:
-        return Finding(Relation.UPDATES, reason, changed=True)
-    return Finding(Relation.CONTRADICTS, reason)
+        return RelationFinding(Relation.UPDATES, reason, changed=True)
+    return RelationFinding(Relation.CONTRADICTS, reason)
 
 
 _NEGATIVE: Final = frozenset({"not", "never", "forbid", "cannot", "neednot", "shouldnot"})
 
 
-def _denied(a: Sentence, b: Sentence) -> Finding | None:
+def _denied(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     """Compare sentences of opposite mode: what is denied in general is denied in detail."""
     if a.tokens[a.verb].key != b.tokens[b.verb].key or _places(a) != _places(b):
         return None
@@ -235,11 +246,13 @@ def _denied(a: Sentence, b: Sentence) -> Finding | None:
     if details and not b.changed and not plain:
         return None
     if b.past:
-        return Finding(Relation.UPDATES, "the later statement says that it is done", changed=True)
+        return RelationFinding(
+            Relation.UPDATES, "the later statement says that it is done", changed=True
+        )
     return _modes(a, b)
 
 
-def _vague(a: Sentence) -> bool:
+def _vague(a: ComparedSentence) -> bool:
     """True for a subject that every text uses for something of its own: "the default"."""
     subject = [t for t in a.subject if t.kind != "prep"]
     if not subject:
@@ -248,8 +261,8 @@ def _vague(a: Sentence) -> bool:
 
 
 def _slot(
-    a: Sentence, b: Sentence, left: tuple[int, int], right: tuple[int, int]
-) -> Finding | None:
+    a: ComparedSentence, b: ComparedSentence, left: tuple[int, int], right: tuple[int, int]
+) -> RelationFinding | None:
     """Compare sentences that differ in one place, by what stands there."""
     one, other = a.tokens[slice(*left)], b.tokens[slice(*right)]
     if a.text.startswith(("a ", "an ")):
@@ -306,7 +319,7 @@ _BOUNDS: Final = frozenset({"from", "until", "till", "before", "after", "since"}
 _CIRCUMSTANCE_PREPS: Final = frozenset({"in", "for", "on", "during"})
 
 
-def _takes_one_value(a: Sentence, at: int, kind: str) -> bool:
+def _takes_one_value(a: ComparedSentence, at: int, kind: str) -> bool:
     verb = a.tokens[a.verb].key
     before = a.tokens[at - 1]
     if kind in TIMES and verb in lexicon.EVENTS and a.first | a.tokens[0].text[0].isupper():
@@ -323,7 +336,11 @@ def _shared(groups: Mapping[str, frozenset[int]], one: str, other: str) -> bool:
 
 
 def _takes_one(
-    a: Sentence, b: Sentence, at: int, one: Sequence[Token], other: Sequence[Token]
+    a: ComparedSentence,
+    b: ComparedSentence,
+    at: int,
+    one: Sequence[ComparedToken],
+    other: Sequence[ComparedToken],
 ) -> bool:
     """True where what differs is the one value that its subject has: "lives in", "manager is"."""
     verb, before = a.tokens[a.verb], a.tokens[at - 1]
@@ -366,8 +383,8 @@ _ONE_OF_A_KIND: Final = re.compile(r"\b(?:am|is|are|was|were) an? ")
 
 
 def _holder(
-    a: Sentence, b: Sentence, left: tuple[int, int], right: tuple[int, int]
-) -> Finding | None:
+    a: ComparedSentence, b: ComparedSentence, left: tuple[int, int], right: tuple[int, int]
+) -> RelationFinding | None:
     """Compare "Ann owns the billing service" with "Ben owns the billing service"."""
     one, other = a.tokens[slice(*left)], b.tokens[slice(*right)]
     rest = {t.key for t in (*a.tokens[: left[0]], *a.tokens[left[1] : a.verb])}
@@ -387,7 +404,7 @@ def _holder(
     return _finding(b, f"another holder of the same role: {shown(one)} / {shown(other)}")
 
 
-def _reordered(a: Sentence, b: Sentence) -> Finding | None:
+def _reordered(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     """Compare sentences of the same words in another order but for one word or value."""
     if a.past or b.past or _vague(a):
         return None
@@ -412,12 +429,12 @@ def _reordered(a: Sentence, b: Sentence) -> Finding | None:
     return None
 
 
-def _places(a: Sentence) -> frozenset[str]:
+def _places(a: ComparedSentence) -> frozenset[str]:
     """Return the prepositions that tell two things apart: "from", "with", "before"."""
     return frozenset(t.key for t in a.tokens if t.key in lexicon.SPECIFIC_PREPS)
 
 
-def _lived(a: Sentence, b: Sentence) -> Finding | None:
+def _lived(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     """Compare two states of one person's life."""
     who, whose = (content(s.subject) - AGENTS - {"i"} or {"i"} for s in (a, b))
     if not a.subject or not b.subject or who != whose or a.past:
@@ -425,7 +442,7 @@ def _lived(a: Sentence, b: Sentence) -> Finding | None:
     states = state_change(a.text, b.text)
     if states is None:
         return None
-    return Finding(
+    return RelationFinding(
         Relation.UPDATES, f"another state of the same one: {states[0]} / {states[1]}",
         changed=True,
     )  # fmt: skip
@@ -434,7 +451,7 @@ def _lived(a: Sentence, b: Sentence) -> Finding | None:
 # -- the same thing told from another side --------------------------------------------------------
 
 
-def _reversed(a: Sentence, b: Sentence) -> Finding | None:
+def _reversed(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     """Compare "the clinic accepts X" with "X is no longer accepted by the clinic"."""
     one, other = _active(a, b), _active(b, a)
     if one is a and other is b:
@@ -446,7 +463,7 @@ def _reversed(a: Sentence, b: Sentence) -> Finding | None:
     return _aligned(one, other)
 
 
-def _active(a: Sentence, b: Sentence) -> Sentence:
+def _active(a: ComparedSentence, b: ComparedSentence) -> ComparedSentence:
     """Return "we sell honey" for "honey is sold by us"; ``a`` for another shape."""
     verb = _participle(a)
     if not (a.passive or verb.key != a.tokens[a.verb].key) or verb.key != b.tokens[b.verb].key:
@@ -466,7 +483,7 @@ def _active(a: Sentence, b: Sentence) -> Sentence:
     return replace(a, tokens=tokens, verb=len(agent), passive=False)
 
 
-def _opposite_state(a: Sentence, b: Sentence) -> Finding | None:
+def _opposite_state(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     """Compare "is still open" with "has been closed"."""
     if a.past or a.deictic or b.deictic or _vague(a):
         return None
@@ -480,10 +497,12 @@ def _opposite_state(a: Sentence, b: Sentence) -> Finding | None:
         lexicon.OPPOSITES
     ):
         return None
-    return Finding(Relation.UPDATES, f"opposite states: {rest[0].text} / {verb.text}", changed=True)
+    return RelationFinding(
+        Relation.UPDATES, f"opposite states: {rest[0].text} / {verb.text}", changed=True
+    )
 
 
-def _participle(a: Sentence) -> Token:
+def _participle(a: ComparedSentence) -> ComparedToken:
     """Return the verb of a sentence; of "is accepted" the participle."""
     verb, following = a.tokens[a.verb], a.tokens[a.verb + 1 : a.verb + 2]
     return (

@@ -11,8 +11,8 @@ from typing import Final
 from memgraph.relations import lexicon, phrases
 from memgraph.relations.tokens import (
     UNCHANGED,
-    Token,
-    Word,
+    ComparedToken,
+    TypedWord,
     is_past,
     minutes,
     split_words,
@@ -24,7 +24,7 @@ MAX_TOKENS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class ComparedSentence:
     """A sentence as it is compared.
 
     Attributes:
@@ -47,7 +47,7 @@ class Sentence:
     """
 
     text: str
-    tokens: tuple[Token, ...]
+    tokens: tuple[ComparedToken, ...]
     verb: int
     mode: str
     past: bool
@@ -63,7 +63,7 @@ class Sentence:
     left_out: tuple[str, ...]
 
     @property
-    def subject(self) -> tuple[Token, ...]:
+    def subject(self) -> tuple[ComparedToken, ...]:
         return self.tokens[: self.verb] if self.verb > 0 else ()
 
     @property
@@ -97,22 +97,22 @@ _MODES: Final = {
 
 
 @lru_cache(maxsize=16_384)
-def read(text: str, speaker: str | None = None) -> Sentence:
+def read(text: str, speaker: str | None = None) -> ComparedSentence:
     """Return a sentence read for comparison; "I" and "my" stand for ``speaker`` where known."""
     plain, claim = phrases.normalise(text)
     return _Reader(split_words(phrases.rewrite(plain)), speaker, claim).read(plain.lower())
 
 
 @lru_cache(maxsize=16_384)
-def clauses(text: str, speaker: str | None = None) -> tuple[Sentence, ...]:
+def clauses(text: str, speaker: str | None = None) -> tuple[ComparedSentence, ...]:
     """Return the clauses of a compound sentence, each with its subject; of a simple one none.
 
     "Jo left Oslo and lives in Rome" is read as "Jo left Oslo" and "Jo lives in Rome".
     """
     plain, claim = phrases.normalise(text)
     words = split_words(phrases.rewrite(plain))
-    found: list[Sentence] = []
-    subject: list[Word] = []
+    found: list[ComparedSentence] = []
+    subject: list[TypedWord] = []
     start = 0
     for at in range(1, len(words)):
         if len(found) < _MOST_CLAUSES - 1 and words[at].low in _JOINS:
@@ -137,7 +137,7 @@ _SAME_SUBJECTS: Final = lexicon.words("it he she they which who")
 _OWN_SUBJECTS: Final = lexicon.words("i we you the my our his her their")
 
 
-def _opens_clause(words: Sequence[Word], at: int, before: Sentence) -> int:
+def _opens_clause(words: Sequence[TypedWord], at: int, before: ComparedSentence) -> int:
     """Return after how many words a new clause begins behind a comma or "and"; 0: none does."""
     place = at
     while place < len(words) - 1 and words[place].low in _LINKS:
@@ -170,7 +170,7 @@ _NOT_FINITE: Final = ("ed", "ing", "al", "ion", "ment", "er", "or", "ance", "enc
 _LINKS: Final = lexicon.words("and but so then also that")
 
 
-def _is_clause(words: Sequence[Word]) -> bool:
+def _is_clause(words: Sequence[TypedWord]) -> bool:
     """True for "we know more" and "the board decides", False for "the end of May"."""
     if not words:
         return False
@@ -187,10 +187,10 @@ def _is_clause(words: Sequence[Word]) -> bool:
 class _Reader:
     """Reads one sentence; holds what is known so far."""
 
-    def __init__(self, words: list[Word], speaker: str | None, claim: bool) -> None:
+    def __init__(self, words: list[TypedWord], speaker: str | None, claim: bool) -> None:
         self.words = words
         self.speaker = speaker.casefold() if speaker else None
-        self.tokens: list[Token] = []
+        self.tokens: list[ComparedToken] = []
         self.lows: list[str] = []
         self.mode = ""
         self.past = self.changed = self.passive = self.perfect = self.additive = False
@@ -202,9 +202,9 @@ class _Reader:
         self.modal = -1
         self.plural = self.first = False
         self.places: list[int] = []
-        self.subject_words: list[Word] = []
+        self.subject_words: list[TypedWord] = []
 
-    def read(self, text: str) -> Sentence:
+    def read(self, text: str) -> ComparedSentence:
         at = self._opening()
         left_out = self._lows(self.words[:at])
         while at < len(self.words) and len(self.tokens) < MAX_TOKENS:
@@ -216,7 +216,7 @@ class _Reader:
             self.places += [at] * (len(self.tokens) - len(self.places))
             at += taken
         self._find_verb()
-        return Sentence(
+        return ComparedSentence(
             text=text,
             tokens=tuple(self.tokens),
             verb=self.verb,
@@ -235,7 +235,7 @@ class _Reader:
         )
 
     @staticmethod
-    def _lows(words: Sequence[Word]) -> tuple[str, ...]:
+    def _lows(words: Sequence[TypedWord]) -> tuple[str, ...]:
         return tuple(word.low for word in words if word.group != "sign")
 
     def _is_command(self) -> bool:
@@ -356,34 +356,34 @@ class _Reader:
         else:
             self.mode = mode
 
-    def _add(self, word: Word, low: str, alias: str, at: int) -> None:
+    def _add(self, word: TypedWord, low: str, alias: str, at: int) -> None:
         if alias in ("i", "my", "me", "mine", "myself"):
             self.first = True
             key = self.speaker or "i"
-            self._push(Token(word.text, key, "name" if self.speaker else "word"), low)
+            self._push(ComparedToken(word.text, key, "name" if self.speaker else "word"), low)
             return
         if alias in ("we", "our", "us", "ours"):
             self.plural = True
             if alias == "we":
-                self._push(Token(word.text, "we", "word"), low)
+                self._push(ComparedToken(word.text, "we", "word"), low)
             return
         if alias in _PARTICLES and self._is_state(at):
-            self._push(Token(word.text, alias, "word"), low)
+            self._push(ComparedToken(word.text, alias, "word"), low)
             return
         if alias in lexicon.PREPS or alias == "to":
-            self._push(Token(word.text, alias, "prep"), low)
+            self._push(ComparedToken(word.text, alias, "prep"), low)
             return
         if self.speaker and low == self.speaker:
-            self._push(Token(word.text, low, "name"), low)
+            self._push(ComparedToken(word.text, low, "name"), low)
             return
         if word.group in ("url", "mail", "ip", "code"):
             kind = "address" if word.group != "code" or "." in low or low[-1].isdigit() else "name"
-            self._push(Token(word.text, low.rstrip(".:/"), kind), low)
+            self._push(ComparedToken(word.text, low.rstrip(".:/"), kind), low)
             return
         acronym = len(low) > 1 and word.text.isupper()
         capital = word.text[0].isupper() and (at > 0 or len(self.words) == 1 or acronym)
         key = stem(alias) if alias.isalpha() else alias
-        self._push(Token(word.text, key, "name" if capital else "word"), low)
+        self._push(ComparedToken(word.text, key, "name" if capital else "word"), low)
 
     def _is_state(self, at: int) -> bool:
         """True for "on" and "off" after "is", where no noun follows."""
@@ -397,7 +397,7 @@ class _Reader:
             or (after.low in ("now", "again"))
         )
 
-    def _push(self, token: Token, low: str) -> None:
+    def _push(self, token: ComparedToken, low: str) -> None:
         self.tokens.append(token)
         self.lows.append(low)
 
@@ -479,7 +479,7 @@ class _Reader:
         )
 
     def _typed(self, text: str, key: str, kind: str, taken: int = 1) -> int:
-        self._push(Token(text, key, kind), text.lower())
+        self._push(ComparedToken(text, key, kind), text.lower())
         return taken
 
     def _money(self, text: str, low: str) -> int:
@@ -581,11 +581,11 @@ class _Reader:
             low = self.lows[at]
         self.verb = at
         if low in lexicon.BE:
-            self.tokens[at] = Token(self.tokens[at].text, "be", "word")
+            self.tokens[at] = ComparedToken(self.tokens[at].text, "be", "word")
         elif self.passive and self.tokens[at].key == "call":
-            self.tokens[at] = Token("called", "be", "word")
+            self.tokens[at] = ComparedToken("called", "be", "word")
         elif low in lexicon.HAVE:
-            self.tokens[at] = Token(self.tokens[at].text, "have", "word")
+            self.tokens[at] = ComparedToken(self.tokens[at].text, "have", "word")
         elif not perfect and not self.passive and is_past(low) and low not in UNCHANGED:
             self.past = True
         if perfect and self.past and not self.over and low not in ("had", "did"):

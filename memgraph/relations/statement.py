@@ -65,7 +65,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RelationFinding:
     """A relation between an earlier and a later statement.
 
     Attributes:

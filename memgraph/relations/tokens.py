@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from memgraph.relations import lexicon
 
 
-class Token(NamedTuple):
+class ComparedToken(NamedTuple):
     """A content word or a value.
 
     Attributes:
@@ -49,7 +49,7 @@ _TOKEN: Final = re.compile(
 UNCHANGED: Final = lexicon.words("quit put cut set hit let split shut")
 
 
-class Word(NamedTuple):
+class TypedWord(NamedTuple):
     """A word, value or sign as typed, in lower case, with its kind and its place."""
 
     text: str
@@ -58,10 +58,10 @@ class Word(NamedTuple):
     at: int
 
 
-def split_words(text: str) -> list[Word]:
+def split_words(text: str) -> list[TypedWord]:
     """Return the words, values and signs of a text; homographs as the language reads them."""
     found = [
-        Word(match.group(), match.group().lower(), match.lastgroup or "", match.start())
+        TypedWord(match.group(), match.group().lower(), match.lastgroup or "", match.start())
         for match in _TOKEN.finditer(text)
     ]
     if any(word.text in lexicon.FOREIGN for word in found):
@@ -81,19 +81,19 @@ AGENTS: Final = frozenset({"we", "they", "you"})
 """Subjects that every speaker uses for a group of their own."""
 
 
-def key_of(token: Token) -> str:
+def key_of(token: ComparedToken) -> str:
     """Return what a token is compared by; prepositions of place and time are all alike."""
     if token.kind == "prep":
         return token.key if token.key in lexicon.SPECIFIC_PREPS else "at"
     return f"{token.kind}:{token.key}" if token.is_value else token.key
 
 
-def content(tokens: Sequence[Token]) -> frozenset[str]:
+def content(tokens: Sequence[ComparedToken]) -> frozenset[str]:
     """Return what tokens are compared by, without prepositions, "be" and "have"."""
     return frozenset(key_of(t) for t in tokens if t.kind != "prep" and t.key not in ("be", "have"))
 
 
-def bare(tokens: Sequence[Token]) -> tuple[Token, ...]:
+def bare(tokens: Sequence[ComparedToken]) -> tuple[ComparedToken, ...]:
     """Return tokens without the prepositions at either end."""
     kept = list(tokens)
     while kept and kept[0].kind == "prep":
@@ -134,6 +134,6 @@ def spoken(unit: str, number: str, times: str) -> str:
     return f"{often}every {number + ' ' if number != '1' else ''}{unit}"
 
 
-def shown(tokens: Sequence[Token]) -> str:
+def shown(tokens: Sequence[ComparedToken]) -> str:
     """Return tokens as a person reads them."""
     return " ".join(token.text for token in tokens)

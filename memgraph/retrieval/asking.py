@@ -11,7 +11,7 @@ from memgraph.model.recall import Degraded, RecallRequest, Then
 from memgraph.retrieval import query
 from memgraph.retrieval.legs import ACTIVE
 from memgraph.rules.scope import Viewer, narrow
-from memgraph.store.recall import Narrowing
+from memgraph.store.recall import RecallFilter
 from memgraph.store.visibility import STANDING, View
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ MAX_EMBEDDED_CHARS = 8_192
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRequest:
     """A request and all that needs no database; made while no transaction is open.
 
     Attributes:
@@ -48,7 +48,7 @@ def prepared(
     *,
     embed: Embed | None,
     name_keys: NameKeys | None,
-) -> Prepared:
+) -> PreparedRequest:
     """Return what `recall` does before it opens a snapshot; ``embed``, ``name_keys``: as there.
 
     "Last week" is the one before ``now_ms``, or before the time that the request asks of.
@@ -58,12 +58,12 @@ def prepared(
     keys = name_keys(request.query[: query.MAX_NAMING_CHARS]) if name_keys else ()
     asked_ms = now_ms if request.as_of is None else request.as_of
     question = query.read(request.query, asked_ms)
-    return Prepared(request, question, vector, keys, tuple(told))
+    return PreparedRequest(request, question, vector, keys, tuple(told))
 
 
 def narrowed(
     request: RecallRequest, viewer: Viewer, now_ms: int, then: Then | None = None
-) -> Narrowing:
+) -> RecallFilter:
     """Return what a request may find, or, where it is asked once more as of ``then``, could find.
 
     Raises AccessDenied: it reaches further than ``viewer``.
@@ -71,7 +71,7 @@ def narrowed(
     replaced_too = request.include_superseded or request.valid_at is not None
     as_of = request.as_of if then is None else then.known
     view = View(_viewer(request, viewer), as_of, STANDING if replaced_too else ACTIVE)
-    return Narrowing(view, request, now_ms if request.as_of is None else request.as_of)
+    return RecallFilter(view, request, now_ms if request.as_of is None else request.as_of)
 
 
 def _viewer(request: RecallRequest, granted: Viewer) -> Viewer:

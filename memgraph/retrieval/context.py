@@ -121,7 +121,7 @@ _NUMBER_WORDS = """
 
 
 @dataclass(frozen=True)
-class Pool:
+class CandidatePool:
     """The candidates of one question, in the order of their sessions and turns.
 
     Attributes:
@@ -156,7 +156,7 @@ def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda each: (each.session_id or "", each.sequence or 0, each.pk))
 
 
-def rank(pool: Pool, question: Question, terms: Terms) -> list[int]:
+def rank(pool: CandidatePool, question: Question, terms: Terms) -> list[int]:
     """Keys of all candidates, best first, ties by key."""
     score = _weighted(features(pool, question, terms), TALK_WEIGHTS, CHAT_WEIGHTS)
     keys = np.array([each.pk for each in pool.candidates], dtype=np.int64)
@@ -165,7 +165,7 @@ def rank(pool: Pool, question: Question, terms: Terms) -> list[int]:
     return [int(key) for key in keys[order]]
 
 
-def relevance(pool: Pool, terms: Terms) -> Floats:
+def relevance(pool: CandidatePool, terms: Terms) -> Floats:
     """Return how much each candidate has to do with the question, 0..1.
 
     Mean of its own measure and of the highest in the pool: where nothing fits well, little does.
@@ -195,7 +195,7 @@ def relevance(pool: Pool, terms: Terms) -> Floats:
     return judged
 
 
-def _said(pool: Pool, terms: Terms) -> NDArray[np.bool_]:
+def _said(pool: CandidatePool, terms: Terms) -> NDArray[np.bool_]:
     """Return which of the terms each candidate says; a speaker's name is said by all of the
     speaker's.
     """
@@ -205,7 +205,7 @@ def _said(pool: Pool, terms: Terms) -> NDArray[np.bool_]:
     return said
 
 
-def features(pool: Pool, question: Question, terms: Terms) -> dict[str, Floats]:
+def features(pool: CandidatePool, question: Question, terms: Terms) -> dict[str, Floats]:
     """Every feature by name, one number per candidate."""
     layout = pool.layout
     found = _term_features(pool, question, terms)
@@ -278,7 +278,7 @@ class _Layout:
         return best[self.group]
 
 
-def _term_features(pool: Pool, question: Question, terms: Terms) -> dict[str, Floats]:
+def _term_features(pool: CandidatePool, question: Question, terms: Terms) -> dict[str, Floats]:
     layout, roles = pool.layout, pool.roles
     counts, lengths = pool.texts.counts(terms.stems), pool.texts.lengths
     speakers = {stem(name) for role in roles.names for name in _names(role)}
@@ -322,7 +322,7 @@ def _term_features(pool: Pool, question: Question, terms: Terms) -> dict[str, Fl
     }
 
 
-def _plain_features(pool: Pool, question: Question) -> dict[str, Floats]:
+def _plain_features(pool: CandidatePool, question: Question) -> dict[str, Floats]:
     texts = pool.texts
     found = {
         # A question that says something of whoever asks it is evidence as any other turn.

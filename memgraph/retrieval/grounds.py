@@ -18,7 +18,7 @@ MAX_LINKS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CandidateStates:
     """The state of candidates in the graph.
 
     Attributes:
@@ -36,16 +36,18 @@ class Standing:
         """Return True when nothing has to stand beside any of them."""
         return self.conflicts.graph is None and not self.amended_by
 
-    def __or__(self, more: Standing) -> Standing:
+    def __or__(self, more: CandidateStates) -> CandidateStates:
         """Return the state of these and more candidates."""
-        return Standing(
+        return CandidateStates(
             self.conflicts | more.conflicts,
             self.stale | more.stale,
             {**self.amended_by, **more.amended_by},
         )
 
 
-def standing(snapshot: Snapshot, memory_ids: Collection[str], view: View, ties: Ties) -> Standing:
+def standing(
+    snapshot: Snapshot, memory_ids: Collection[str], view: View, ties: Ties
+) -> CandidateStates:
     """Looks one step around the candidates, and down to their grounds; hidden ones do not count.
 
     Args:
@@ -60,7 +62,7 @@ def standing(snapshot: Snapshot, memory_ids: Collection[str], view: View, ties: 
         stale = evidence.broken(snapshot, memory_ids, view)
     if EdgeType.UPDATES in ties.edge_types:
         amended = _amended(snapshot, memory_ids, view)
-    return Standing(conflicts, frozenset(stale), amended)
+    return CandidateStates(conflicts, frozenset(stale), amended)
 
 
 def _amended(

@@ -18,7 +18,7 @@ from memgraph.retrieval.timing import Timed, untimed
 from memgraph.rules.ranking import reciprocal_rank_fusion
 from memgraph.store import graph, recall
 from memgraph.store.engine import DeadlinePassed
-from memgraph.store.recall import Candidate, Narrowing
+from memgraph.store.recall import Candidate, RecallFilter
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING
 
@@ -69,7 +69,7 @@ class Legs:
     links: list[tuple[int, int, float]] = field(default_factory=list)
     match: str = ""
     relevance: dict[int, float] = field(default_factory=dict)
-    pool: context.Pool | None = None
+    pool: context.CandidatePool | None = None
     terms: Terms | None = None
     matches: TextMatches | None = None
 
@@ -120,7 +120,7 @@ class Search:
     """
 
     snapshot: Snapshot
-    narrowing: Narrowing
+    narrowing: RecallFilter
     settings: RetrievalSettings
     with_replaced: bool
     with_edges: bool
@@ -203,7 +203,7 @@ class Search:
         self,
         legs: Legs,
         name: str,
-        run: Callable[[int, Narrowing], list[Candidate]],
+        run: Callable[[int, RecallFilter], list[Candidate]],
     ) -> None:
         limit = self._limit(name)
         found: list[Candidate] = []
@@ -262,18 +262,20 @@ class Search:
             )
 
     def _text(
-        self, matches: TextMatches | None, terms: Terms, limit: int, narrowing: Narrowing
+        self, matches: TextMatches | None, terms: Terms, limit: int, narrowing: RecallFilter
     ) -> list[Candidate]:
         if matches is None:
             return []
         return recall.by_text(self.snapshot, matches, terms.stems, narrowing, limit)
 
     def _vector(
-        self, query: NDArray[np.float32], limit: int, narrowing: Narrowing
+        self, query: NDArray[np.float32], limit: int, narrowing: RecallFilter
     ) -> list[Candidate]:
         return recall.by_vector(self.snapshot, query, narrowing, limit, self.vectors)
 
-    def _entity(self, keys: Collection[str], limit: int, narrowing: Narrowing) -> list[Candidate]:
+    def _entity(
+        self, keys: Collection[str], limit: int, narrowing: RecallFilter
+    ) -> list[Candidate]:
         return recall.by_entities(self.snapshot, keys, MAX_MENTIONS, narrowing, limit)
 
     def _succession(self, legs: Legs) -> None:
@@ -322,7 +324,7 @@ class Search:
         stored = None
         if query_vector is not None:
             stored = self.vectors.vectors([each.pk for each in pool])
-        found = context.Pool(pool, legs.links, stored, query_vector)
+        found = context.CandidatePool(pool, legs.links, stored, query_vector)
         order = context.rank(found, question, terms)
         legs.pool, legs.terms = found, terms
         if self.judged:

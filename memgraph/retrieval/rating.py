@@ -10,7 +10,7 @@ from typing import NamedTuple
 from memgraph.config.schema import MemorySettings, ModifierGroup
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import AS_STORED, Accesses
-from memgraph.retrieval.grounds import Standing
+from memgraph.retrieval.grounds import CandidateStates
 from memgraph.rules.decay import days_idle, effective_confidence
 from memgraph.rules.ranking import Modified, ModifierSettings, RankFacts, apply_modifiers
 from memgraph.rules.trust import LOW_TRUST
@@ -56,7 +56,7 @@ class Rating:
     at: int
     limits: ModifierSettings
     exponent: float
-    stand: Standing
+    stand: CandidateStates
     accessed: Accesses
 
     def rated(
@@ -134,7 +134,7 @@ def in_order(ranked: Sequence[Rated]) -> list[Rated]:
 
 
 def rating(
-    at: int, settings: MemorySettings, stand: Standing, accessed: Accesses = AS_STORED
+    at: int, settings: MemorySettings, stand: CandidateStates, accessed: Accesses = AS_STORED
 ) -> Rating:
     """As the settings say."""
     modifiers = settings.retrieval.modifiers

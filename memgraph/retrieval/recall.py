@@ -28,9 +28,9 @@ from memgraph.model.recall import (
 )
 from memgraph.model.values import Memory, StoredSource
 from memgraph.retrieval import grounds
-from memgraph.retrieval.asking import Embed, NameKeys, Prepared, narrowed, prepared
+from memgraph.retrieval.asking import Embed, NameKeys, PreparedRequest, narrowed, prepared
 from memgraph.retrieval.citation import citation
-from memgraph.retrieval.grounds import Standing
+from memgraph.retrieval.grounds import CandidateStates
 from memgraph.retrieval.legs import Legs, Search
 from memgraph.retrieval.rating import Rated, distrusted, in_order, lift_agreed, rating
 from memgraph.retrieval.timing import Timed, untimed
@@ -46,8 +46,8 @@ from memgraph.rules.ranking import (
 from memgraph.rules.scope import Viewer
 from memgraph.rules.trust import (
     Captured,
-    Claim,
     Named,
+    PlaceClaim,
     Trust,
     contested,
     crowding,
@@ -59,7 +59,7 @@ from memgraph.store import embeddings, graph
 from memgraph.store import recall as recall_rows
 from memgraph.store import trust as trust_rows
 from memgraph.store.engine import Database
-from memgraph.store.recall import Candidate, Narrowing, StoreState
+from memgraph.store.recall import Candidate, RecallFilter, StoreState
 from memgraph.store.rows import built
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING, View
@@ -154,8 +154,8 @@ def recall(
 
 def recalled(
     snapshot: Snapshot,
-    asked: Prepared,
-    narrowing: Narrowing,
+    asked: PreparedRequest,
+    narrowing: RecallFilter,
     state: StoreState,
     *,
     settings: MemorySettings,
@@ -222,10 +222,10 @@ class _Origins:
 
     def claims(
         self, some: Sequence[Rated], relevance: Mapping[int, float], *, turns: bool
-    ) -> list[Claim]:
+    ) -> list[PlaceClaim]:
         """Return the claim of each; turns are bounded where ``turns`` or low trust says so."""
         return [
-            Claim(
+            PlaceClaim(
                 self.names(each.candidate),
                 relevance.get(each.candidate.pk, 0.0),
                 turns or each.candidate.sequence is None or each.candidate.pk in self.low,
@@ -239,9 +239,9 @@ class _Answer:
     """One recall on one snapshot."""
 
     snapshot: Snapshot
-    asked: Prepared
+    asked: PreparedRequest
     settings: MemorySettings
-    narrowing: Narrowing
+    narrowing: RecallFilter
     now_ms: int
     exact: bool
     held: HeldVectors | None
@@ -304,7 +304,7 @@ class _Answer:
         most = len(fused) if self.request.include_superseded else top_n + MODIFIED_SURPLUS
         agreed = legs.agreed
         considered = [*fused[:most], *(each for each in fused[most:] if each.id == agreed)]
-        stand = Standing()
+        stand = CandidateStates()
         if self.state.ties:
             names = [legs.candidates[each.id].memory_id for each in considered]
             stand = grounds.standing(self.snapshot, names, self.narrowing.view, self.state.ties)
@@ -372,7 +372,7 @@ class _Answer:
         if sum(not crowd & origins.names(each.candidate) for each in ranked) < top_n - most:
             more = self._legs(self.narrowing.without_sources(crowd), legs.matches)
             known = {each.candidate.pk for each in ranked}
-            rate = rating(self.narrowing.at, self.settings, Standing(), self._accessed).rated
+            rate = rating(self.narrowing.at, self.settings, CandidateStates(), self._accessed).rated
             ranked = ranked + [
                 rate(more.candidates[one.id], one.score, one.ranks)
                 for one in self._fused(more)[:top_n]
@@ -425,7 +425,9 @@ class _Answer:
         use_held = self._vector is not None and not self.exact
         return embeddings.index(self.snapshot, self.held if use_held else None)
 
-    def _legs(self, narrowing: Narrowing | None = None, matches: TextMatches | None = None) -> Legs:
+    def _legs(
+        self, narrowing: RecallFilter | None = None, matches: TextMatches | None = None
+    ) -> Legs:
         """Search, within ``narrowing`` instead of the answer's own where one is given.
 
         Args:
@@ -462,8 +464,8 @@ class _Answer:
         return reciprocal_rank_fusion(legs.ranked, retrieval.rrf_k, weights)
 
     def _with_other_sides(
-        self, ranked: Sequence[Rated], legs: Legs, stand: Standing, top_n: int
-    ) -> tuple[list[Rated], Standing]:
+        self, ranked: Sequence[Rated], legs: Legs, stand: CandidateStates, top_n: int
+    ) -> tuple[list[Rated], CandidateStates]:
         """Return the best ``top_n``, and how all of them stand in the graph.
 
         Both sides of an open contradiction stand together, the later first. What amended a memory
@@ -514,7 +516,7 @@ class _Answer:
         return chosen, stand
 
     def _items(
-        self, chosen: Sequence[Rated], stand: Standing, legs: Legs
+        self, chosen: Sequence[Rated], stand: CandidateStates, legs: Legs
     ) -> tuple[list[RecallItem], int]:
         """The chosen as they are handed out, as far as the token budget goes; how many it left."""
         found = recall_rows.items(
@@ -558,7 +560,7 @@ def _item(
     each: Rated,
     memory: Memory,
     source: StoredSource,
-    stand: Standing,
+    stand: CandidateStates,
     mark: str,
 ) -> RecallItem:
     return built(

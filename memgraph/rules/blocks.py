@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any
 
-from memgraph.rules.bulletin import INTRO, Section, escape, without_ignorable
+from memgraph.rules.bulletin import INTRO, BulletinSection, escape, without_ignorable
 from memgraph.rules.echo import MARK, MEMORY_ID, SHORT_CITATION, normal_form, says_enough
 
 # How memories stand in a prompt: the marks of a block, and what is left of a text in it.
@@ -67,7 +67,7 @@ def _seen(character: str) -> str:
 # As prompts are fenced: ``<data-`` and the hex digits of a random word.
 _FENCE = re.compile(rf"(?:{re.escape(FENCE_INTRO)}[ \t\r]*\n[ \t]*)?<(data)-([0-9a-f]{{16}})>")
 # Bulletins of earlier had the names of the sections as headings.
-_SECTIONS = "|".join([*Section, *(each.heading for each in Section)])
+_SECTIONS = "|".join([*BulletinSection, *(each.heading for each in BulletinSection)])
 _TITLE = re.compile(rf"^#+ Memory bulletin$|^#+ (?:{_SECTIONS}) \(\d+ of (?:over )?\d+\)$")
 _SECTION_TITLES = frozenset((SECTION_TITLE, SECTION_INSIGHT))
 _LIST_TITLES = frozenset((LIST_TITLE, LIST_INSIGHT))

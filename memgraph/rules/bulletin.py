@@ -62,7 +62,7 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0
 _BLOCK_START = re.compile(r"^(?:[-+*=#~|_:]|\d{1,9}(?=[.)]))")
 
 
-class Section(StrEnum):
+class BulletinSection(StrEnum):
     """In the order in which they are written."""
 
     KNOWLEDGE_SUMMARY = "knowledge_summary"
@@ -79,25 +79,29 @@ class Section(StrEnum):
 
 
 _HEADINGS = {
-    Section.KNOWLEDGE_SUMMARY: "Knowledge",
-    Section.ACTIVE_GOALS: "Active goals",
-    Section.OPEN_TODOS: "Open todos",
-    Section.RECENT_DECISIONS: "Recent decisions",
-    Section.PREFERENCE_PROFILE: "Preferences",
-    Section.CONFLICTS_AND_UNCERTAINTIES: "Open contradictions and doubts",
+    BulletinSection.KNOWLEDGE_SUMMARY: "Knowledge",
+    BulletinSection.ACTIVE_GOALS: "Active goals",
+    BulletinSection.OPEN_TODOS: "Open todos",
+    BulletinSection.RECENT_DECISIONS: "Recent decisions",
+    BulletinSection.PREFERENCE_PROFILE: "Preferences",
+    BulletinSection.CONFLICTS_AND_UNCERTAINTIES: "Open contradictions and doubts",
 }
-KEPT_LONGEST = (Section.ACTIVE_GOALS, Section.OPEN_TODOS, Section.RECENT_DECISIONS)
+KEPT_LONGEST = (
+    BulletinSection.ACTIVE_GOALS,
+    BulletinSection.OPEN_TODOS,
+    BulletinSection.RECENT_DECISIONS,
+)
 ROWS_BEFORE_OTHERS = 2
 """After so many goals, todos and decisions each of the other sections has a line."""
 _OTHERS = (
-    Section.CONFLICTS_AND_UNCERTAINTIES,
-    Section.KNOWLEDGE_SUMMARY,
-    Section.PREFERENCE_PROFILE,
+    BulletinSection.CONFLICTS_AND_UNCERTAINTIES,
+    BulletinSection.KNOWLEDGE_SUMMARY,
+    BulletinSection.PREFERENCE_PROFILE,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LayoutEntry:
     """One entry.
 
     Attributes:
@@ -114,7 +118,7 @@ class Line:
     lead: str = ""
     file: str | None = None
     mark: str = ""
-    against: Line | None = None
+    against: LayoutEntry | None = None
 
     @property
     def cited(self) -> tuple[str, ...]:
@@ -138,7 +142,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Bulletin:
+class BulletinLayout:
     """A bulletin: the chosen lines.
 
     Attributes:
@@ -147,23 +151,25 @@ class Bulletin:
         markdown: the rendered text; at most the limit in characters.
     """
 
-    lines: Mapping[Section, tuple[Line, ...]]
-    totals: Mapping[Section, int]
+    lines: Mapping[BulletinSection, tuple[LayoutEntry, ...]]
+    totals: Mapping[BulletinSection, int]
     markdown: str
 
     @property
     def memory_ids(self) -> tuple[str, ...]:
         """Every id cited, once, in the order of the text."""
-        cited = (one for section in Section for line in self.lines[section] for one in line.cited)
+        cited = (
+            one for section in BulletinSection for line in self.lines[section] for one in line.cited
+        )
         return tuple(dict.fromkeys(cited))
 
 
 def compose(
-    offered: Mapping[Section, Sequence[Line]],
+    offered: Mapping[BulletinSection, Sequence[LayoutEntry]],
     max_chars: int = MAX_CHARS,
     max_line_chars: int = MAX_LINE_CHARS,
-    totals: Mapping[Section, int] | None = None,
-) -> Bulletin:
+    totals: Mapping[BulletinSection, int] | None = None,
+) -> BulletinLayout:
     """Choose lines under the limit and render them.
 
     Goals, todos and decisions come first, one of each in turn. After ``ROWS_BEFORE_OTHERS`` of
@@ -177,8 +183,8 @@ def compose(
         totals: how many there are for each section; by default what is offered.
     """
     known = totals or {}
-    counts = {one: max(known.get(one, 0), len(offered.get(one, ()))) for one in Section}
-    rendered: dict[Section, list[str]] = {section: [] for section in Section}
+    counts = {one: max(known.get(one, 0), len(offered.get(one, ()))) for one in BulletinSection}
+    rendered: dict[BulletinSection, list[str]] = {section: [] for section in BulletinSection}
     left = max_chars - _frame_size(counts)
     if left >= 0:
         for section, line in _by_priority(offered):
@@ -188,14 +194,15 @@ def compose(
             left -= len(text)
             rendered[section].append(text)
     chosen = {
-        section: tuple(offered.get(section, ())[: len(rendered[section])]) for section in Section
+        section: tuple(offered.get(section, ())[: len(rendered[section])])
+        for section in BulletinSection
     }
     fits = _frame_size(counts) <= max_chars
-    return Bulletin(chosen, counts, _render(rendered, counts) if fits else "")
+    return BulletinLayout(chosen, counts, _render(rendered, counts) if fits else "")
 
 
 def render_line(
-    line: Line, max_line_chars: int = MAX_LINE_CHARS, cite: Callable[[str], str] = str
+    line: LayoutEntry, max_line_chars: int = MAX_LINE_CHARS, cite: Callable[[str], str] = str
 ) -> str:
     """One list item ending in a newline: the flattened, cut and escaped text, and its citations.
 
@@ -211,7 +218,7 @@ def render_line(
     return f"- {first}{mark}\n"
 
 
-def _citations(line: Line, cite: Callable[[str], str]) -> str:
+def _citations(line: LayoutEntry, cite: Callable[[str], str]) -> str:
     return "".join(f" [{escape(flatten(cite(one)))}]" for one in line.memory_ids)
 
 
@@ -288,7 +295,9 @@ def _printable(character: str) -> str:
     return " " if character.isspace() or character < "\xa0" else ""
 
 
-def _by_priority(offered: Mapping[Section, Sequence[Line]]) -> Iterator[tuple[Section, Line]]:
+def _by_priority(
+    offered: Mapping[BulletinSection, Sequence[LayoutEntry]],
+) -> Iterator[tuple[BulletinSection, LayoutEntry]]:
     others = _rows(_OTHERS, offered)
     for number, row in enumerate(_rows(KEPT_LONGEST, offered), 1):
         yield from row
@@ -300,27 +309,29 @@ def _by_priority(offered: Mapping[Section, Sequence[Line]]) -> Iterator[tuple[Se
 
 
 def _rows(
-    sections: Sequence[Section], offered: Mapping[Section, Sequence[Line]]
-) -> Iterator[list[tuple[Section, Line]]]:
+    sections: Sequence[BulletinSection], offered: Mapping[BulletinSection, Sequence[LayoutEntry]]
+) -> Iterator[list[tuple[BulletinSection, LayoutEntry]]]:
     """One line of each section, as long as any has one."""
     for row in zip_longest(*(offered.get(section, ()) for section in sections)):
         pairs = zip(sections, row, strict=True)
         yield [(section, line) for section, line in pairs if line is not None]
 
 
-def _heading(section: Section, shown: int, total: int) -> str:
+def _heading(section: BulletinSection, shown: int, total: int) -> str:
     told = f"over {MOST_COUNTED}" if total > MOST_COUNTED else str(total)
     return f"\n## {section.heading} ({shown} of {told})\n"
 
 
-def _frame_size(totals: Mapping[Section, int]) -> int:
+def _frame_size(totals: Mapping[BulletinSection, int]) -> int:
     """Characters of title and headings when everything is shown: never less than what is needed."""
     return len(_TITLE) + sum(len(_heading(section, n, n)) for section, n in totals.items())
 
 
-def _render(rendered: Mapping[Section, Sequence[str]], totals: Mapping[Section, int]) -> str:
+def _render(
+    rendered: Mapping[BulletinSection, Sequence[str]], totals: Mapping[BulletinSection, int]
+) -> str:
     parts = [_TITLE]
-    for section in Section:
+    for section in BulletinSection:
         lines = rendered[section]
         parts.append(_heading(section, len(lines), totals[section]))
         parts.extend(lines)

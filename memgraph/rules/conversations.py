@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from memgraph.errors import InvalidInput
-from memgraph.model.conversation import Entry
+from memgraph.model.conversation import ConversationEntry
 from memgraph.model.values import MAX_CONTENT_CHARS
 
 
@@ -83,7 +83,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class EntryPart:
     """One of the episodes that hold an entry.
 
     Attributes:
@@ -96,7 +96,7 @@ class Part:
     attributes: dict[str, Any]
 
 
-def parts_of(entry: Entry) -> list[Part]:
+def parts_of(entry: ConversationEntry) -> list[EntryPart]:
     """The episodes that hold an entry, in order; at least one.
 
     Raises:
@@ -115,7 +115,7 @@ def parts_of(entry: Entry) -> list[Part]:
     count = max(len(chunks), len(exact))
     label = " ".join(_UNSTORABLE.sub(" ", entry.label).split())[:MAX_LABEL_CHARS] or "entry"
     return [
-        Part(
+        EntryPart(
             content=said or (label if count == 1 else f"{label} ({place + 1} of {count})"),
             said=bool(said),
             attributes={
@@ -134,7 +134,7 @@ def part_place(attributes: Mapping[str, Any]) -> tuple[int, int] | None:
     return None
 
 
-def entry_of(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> Entry:
+def entry_of(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> ConversationEntry:
     """The entry that these episodes hold: content and attributes of all of them, in order.
 
     Raises:
@@ -143,7 +143,7 @@ def entry_of(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> Entry:
     kept = [(content, attributes[ATTRIBUTE]) for content, attributes in parts]
     record, *text = json.loads("".join(each["record"] for _, each in kept))
     said = "".join(content for content, each in kept if each["said"])
-    return Entry(record, text[0] if text else said)
+    return ConversationEntry(record, text[0] if text else said)
 
 
 def _json(value: Any) -> str:

@@ -57,7 +57,7 @@ class Origin:
         return frozenset((name, value) for name, value in named if value)
 
 
-class Support(NamedTuple):
+class SupportCount(NamedTuple):
     """``sources``: independent ones, at least 1. ``again``: days of saying it again, 0..3."""
 
     sources: int
@@ -69,7 +69,7 @@ class Support(NamedTuple):
         return float(SHARE_KEPT ** (self.sources - 1) * AGAIN_KEPT**self.again)
 
 
-def support_of(own: Iterable[Origin], supports: Iterable[Origin]) -> Support:
+def support_of(own: Iterable[Origin], supports: Iterable[Origin]) -> SupportCount:
     """Return what the sources of a memory come to.
 
     Args:
@@ -92,7 +92,7 @@ def support_of(own: Iterable[Origin], supports: Iterable[Origin]) -> Support:
                 again += 1
         # Whose name stands over a copy may still say it in words of their own.
         known.add(replace(origin, speakers=frozenset()) if copied else origin)
-    return Support(sources, min(again, MAX_AGAIN))
+    return SupportCount(sources, min(again, MAX_AGAIN))
 
 
 def independent_sources(own: Iterable[Origin], supports: Iterable[Origin]) -> int:
@@ -121,7 +121,7 @@ def stands_without(
     )
 
 
-def strengthened(confidence: float, before: Support, after: Support) -> float:
+def strengthened(confidence: float, before: SupportCount, after: SupportCount) -> float:
     """The confidence after the support became more; never lower than it was."""
     share = after.share_kept / before.share_kept
     if share >= 1.0 or confidence >= CEILING:

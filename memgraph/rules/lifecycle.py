@@ -366,7 +366,7 @@ KEPT_TYPES = frozenset({MemoryType.GOAL, MemoryType.TODO, MemoryType.DECISION})
 _KEPT_KINDS = frozenset(each.value.lower() for each in KEPT_TYPES)
 
 
-class Held(NamedTuple):
+class EvictionCandidate(NamedTuple):
     """An item that may have to go.
 
     Attributes:
@@ -382,7 +382,9 @@ class Held(NamedTuple):
     kept: bool
 
 
-def evicted(items: Iterable[Held], max_items: int, *, new: str | None = None) -> tuple[str, ...]:
+def evicted(
+    items: Iterable[EvictionCandidate], max_items: int, *, new: str | None = None
+) -> tuple[str, ...]:
     """The ids of what has to go, the first to go first; empty while ``max_items`` are not exceeded.
 
     A tenth of what is there, and at least as many as are too many: what is not kept before what
@@ -416,9 +418,9 @@ def excess(count: int, max_items: int) -> int:
     return max(too_many, count // SHARE) if too_many > 0 else 0
 
 
-def held(item: ContextItem) -> Held:
+def held(item: ContextItem) -> EvictionCandidate:
     """An item as it is judged where nothing else is known of it."""
-    return Held(
+    return EvictionCandidate(
         item.context_item_id,
         item.importance or 0.0,
         parse_time(item.timestamp),

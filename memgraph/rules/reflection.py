@@ -24,7 +24,7 @@ DIGEST_CONFIDENCE, MODEL_CONFIDENCE = 0.9, 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class ReflectionPeriod:
     """The period of a reflection: ``since`` <= a time < ``until``, milliseconds."""
 
     since: int
@@ -34,9 +34,9 @@ class Period:
         return self.since <= at_ms < self.until
 
 
-def period(now_ms: int, days: float) -> Period:
+def period(now_ms: int, days: float) -> ReflectionPeriod:
     """The days before now; what is stored at this very moment belongs to it."""
-    return Period(now_ms - round(days * MS_PER_DAY), now_ms + 1)
+    return ReflectionPeriod(now_ms - round(days * MS_PER_DAY), now_ms + 1)
 
 
 def is_too_soon(others_at_ms: Iterable[int], now_ms: int, min_days_between: float) -> bool:
@@ -59,7 +59,7 @@ def is_finished(
     tags: Collection[str],
     attributes: Mapping[str, Any],
     touched_ms: int,
-    during: Period,
+    during: ReflectionPeriod,
 ) -> bool:
     """Return True when a goal or todo was done in the period."""
     return _is_task(memory_type) and is_done(tags, attributes) and during.holds(touched_ms)

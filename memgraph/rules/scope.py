@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 _EnumT = TypeVar("_EnumT", bound=StrEnum)
 
 
-class Reason(StrEnum):
+class VisibilityReason(StrEnum):
     """Why a memory is or is not shown; stable, for logs and receipts."""
 
     ALLOWED = "allowed"
@@ -118,7 +118,7 @@ class ScopeFacts:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     allowed: bool
-    reason: Reason
+    reason: VisibilityReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +144,14 @@ def visible(viewer: Viewer, facts: ScopeFacts) -> Verdict:
         _sensitivity_denial(viewer, facts.sensitivity)
         or _scope_denial(viewer, facts.scope, facts.scope_id)
         or _agent_denial(viewer, facts.agent_id)
-        or Reason.ALLOWED
+        or VisibilityReason.ALLOWED
     )
-    return Verdict(reason is Reason.ALLOWED, reason)
+    return Verdict(reason is VisibilityReason.ALLOWED, reason)
 
 
 def writable(viewer: Viewer, facts: ScopeFacts) -> Verdict:
     """Decides whether a memory may be stored: of a confined viewer, one that it would see."""
-    return visible(viewer, facts) if viewer.confined else Verdict(True, Reason.ALLOWED)
+    return visible(viewer, facts) if viewer.confined else Verdict(True, VisibilityReason.ALLOWED)
 
 
 def predicate(viewer: Viewer) -> ScopePredicate:
@@ -213,37 +213,39 @@ def _too_far(name: str) -> AccessDenied:
     return AccessDenied(f"the request's {name} reaches further than what is granted", field=name)
 
 
-def _sensitivity_denial(viewer: Viewer, sensitivity: str | None) -> Reason | None:
+def _sensitivity_denial(viewer: Viewer, sensitivity: str | None) -> VisibilityReason | None:
     try:
         level = Sensitivity(sensitivity).level if sensitivity is not None else None
     except ValueError:
         level = None
     if level is None:
-        return Reason.SENSITIVITY_UNKNOWN
-    return Reason.SENSITIVITY_ABOVE_CLEARANCE if level > viewer.clearance.level else None
+        return VisibilityReason.SENSITIVITY_UNKNOWN
+    return VisibilityReason.SENSITIVITY_ABOVE_CLEARANCE if level > viewer.clearance.level else None
 
 
-def _scope_denial(viewer: Viewer, scope: str | None, scope_id: str | None) -> Reason | None:
+def _scope_denial(
+    viewer: Viewer, scope: str | None, scope_id: str | None
+) -> VisibilityReason | None:
     try:
         known = Scope(scope) if scope is not None else None
     except ValueError:
         known = None
     if known is None:
-        return Reason.SCOPE_UNKNOWN
+        return VisibilityReason.SCOPE_UNKNOWN
     if known not in viewer.scopes:
-        return Reason.SCOPE_NOT_REQUESTED
+        return VisibilityReason.SCOPE_NOT_REQUESTED
     # Global needs no id, and one that stands there by mistake hides nothing.
     if known is Scope.GLOBAL:
         return None
     if not scope_id:
-        return Reason.SCOPE_ID_MISSING
-    return None if scope_id in viewer.scope_ids(known) else Reason.SCOPE_ID_NOT_GRANTED
+        return VisibilityReason.SCOPE_ID_MISSING
+    return None if scope_id in viewer.scope_ids(known) else VisibilityReason.SCOPE_ID_NOT_GRANTED
 
 
-def _agent_denial(viewer: Viewer, agent_id: str | None) -> Reason | None:
+def _agent_denial(viewer: Viewer, agent_id: str | None) -> VisibilityReason | None:
     if viewer.agent_id is None or agent_id == viewer.agent_id:
         return None
-    return None if agent_id is None and viewer.shared else Reason.OTHER_AGENT
+    return None if agent_id is None and viewer.shared else VisibilityReason.OTHER_AGENT
 
 
 @lru_cache(maxsize=256)

@@ -19,7 +19,7 @@ _LINE_ENDS = re.compile("\r\n|[\r\n\u2028\u2029\x85]")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """A part of a file.
 
     Attributes:
@@ -31,7 +31,7 @@ class Part:
     last: int | None = None
     pointer: str | None = None
 
-    def hides(self, other: Part) -> bool:
+    def hides(self, other: FilePart) -> bool:
         """Return True when anything of this part lies in the other one, where both are places in
         JSON.
         """
@@ -42,16 +42,16 @@ class Part:
         return (mine + "/").startswith(theirs + "/") or (theirs + "/").startswith(mine + "/")
 
 
-def part_of(locator: str | None) -> Part | None:
+def part_of(locator: str | None) -> FilePart | None:
     """The part that a locator names; None: it names none that is known."""
     if locator is None:
         return None
     found = _LINES.fullmatch(locator)
     if found is not None and 1 <= int(found[1]) <= int(found[2]):
-        return Part(int(found[1]), int(found[2]))
+        return FilePart(int(found[1]), int(found[2]))
     if locator == "#":
-        return Part()
-    return Part(pointer=locator) if locator.startswith("/") else None
+        return FilePart()
+    return FilePart(pointer=locator) if locator.startswith("/") else None
 
 
 class Text:
@@ -87,7 +87,7 @@ class Text:
 
 
 def texts_of(
-    text: Text, part: Part, hidden: Iterable[Part] = ()
+    text: Text, part: FilePart, hidden: Iterable[FilePart] = ()
 ) -> Iterator[tuple[int | None, str]]:
     """The lines of a part with their numbers, but for those of hidden parts.
 

@@ -167,7 +167,7 @@ class Trust:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TrustFacts:
     """The origin and the trust of a memory.
 
     Attributes:
@@ -194,14 +194,14 @@ def lowest(tiers: Iterable[TrustTier]) -> TrustTier:
     return min(tiers, key=lambda each: each.level)
 
 
-def ceiling(standing: Standing, trust: Trust) -> TrustTier:
+def ceiling(standing: TrustFacts, trust: Trust) -> TrustTier:
     """The tier of the best source that says a memory: what protects it."""
     tiers = [trust.tier(each) for each in standing.saying]
     return max(tiers, key=lambda each: each.level)
 
 
 def floors(
-    wanted: Iterable[str], standings: Mapping[str, Standing], trust: Trust
+    wanted: Iterable[str], standings: Mapping[str, TrustFacts], trust: Trust
 ) -> dict[str, TrustTier]:
     """The tier of the least that each of some memories stands on: with which it may replace.
 
@@ -214,7 +214,7 @@ def floors(
 
 
 def _floor(
-    memory_id: str, standings: Mapping[str, Standing], own: Mapping[str, TrustTier]
+    memory_id: str, standings: Mapping[str, TrustFacts], own: Mapping[str, TrustTier]
 ) -> TrustTier:
     floor, seen, waiting = TrustTier.HIGH, {memory_id}, [memory_id]
     while waiting:
@@ -253,7 +253,7 @@ LOW_TRUST: Final = 0.9
 """Factor of the score of a memory whose source is of low trust."""
 
 
-class Claim(NamedTuple):
+class PlaceClaim(NamedTuple):
     """A memory that could have a place.
 
     Attributes:
@@ -274,7 +274,7 @@ def most_of(share: float, places: int) -> int:
     return max(math.ceil(share * places), 1)
 
 
-def crowding(claims: Iterable[Claim], most: int) -> frozenset[Named]:
+def crowding(claims: Iterable[PlaceClaim], most: int) -> frozenset[Named]:
     """Return the names of sources with more bounded claims than their share."""
     held = Counter(name for each in claims if each.bounded for name in each.names)
     return frozenset(name for name, count in held.items() if count > most)
@@ -290,7 +290,7 @@ def flooding(found: Collection[frozenset[Named]], crowd: Collection[Named]) -> b
     return max(held.values(), default=0) > FLOOD * len(found)
 
 
-def contested(claims: Iterable[Claim], crowd: Collection[Named]) -> bool:
+def contested(claims: Iterable[PlaceClaim], crowd: Collection[Named]) -> bool:
     """Return whether `RIVALS` other sources are comparably relevant to the best of a crowd."""
     claims = list(claims)
     best = max((each.relevance for each in claims if not each.names.isdisjoint(crowd)), default=0.0)
@@ -302,7 +302,7 @@ def contested(claims: Iterable[Claim], crowd: Collection[Named]) -> bool:
     return rivals >= RIVALS
 
 
-def shared(claims: Sequence[Claim], places: int, most: int) -> list[int]:
+def shared(claims: Sequence[PlaceClaim], places: int, most: int) -> list[int]:
     """Return the order of claims, as indices, in which no source holds more than its share.
 
     A claim beyond its source's share gives way to the next one of another source that is
@@ -317,7 +317,7 @@ def shared(claims: Sequence[Claim], places: int, most: int) -> list[int]:
     held: Counter[Named] = Counter()
     order: list[int] = []
 
-    def is_over(claim: Claim) -> bool:
+    def is_over(claim: PlaceClaim) -> bool:
         return claim.bounded and any(held[name] >= most for name in claim.names)
 
     while left and len(order) < places:

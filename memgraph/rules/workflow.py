@@ -23,9 +23,9 @@ from memgraph.rules.workflow_candidates import (
     MAX_TAG_CHARS,
     MAX_TAGS,
     OUR_ID,
-    Candidate,
     Collector,
     Rejection,
+    WorkflowCandidate,
     relation_named,
     tidy,
     type_named,
@@ -281,7 +281,7 @@ _JSON_FENCE = re.compile(r"(`{3,}|~{3,}) *json", re.IGNORECASE)
 class Parsed:
     """The candidates in the order of the output, and what was rejected."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[WorkflowCandidate, ...]
     rejections: tuple[Rejection, ...]
 
 

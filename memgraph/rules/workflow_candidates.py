@@ -58,7 +58,7 @@ WHOLES = frozenset({"part of", "parent", "belongs to"})
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class WorkflowCandidate:
     """A memory that may be stored.
 
     Attributes:
@@ -189,7 +189,7 @@ class Collector:
         """References that may be to a statement further on; resolved by ``done``."""
         self._later.append((self._draft(key), names, relation, locator))
 
-    def done(self) -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:
+    def done(self) -> tuple[tuple[WorkflowCandidate, ...], tuple[Rejection, ...]]:
         """All that was taken, in order, and all that was not."""
         for draft, names, relation, locator in self._later:
             for name in names:
@@ -201,7 +201,7 @@ class Collector:
         if not self._drafts and not self._rejections:
             self.reject("", "nothing_found")
         taken = tuple(
-            Candidate(
+            WorkflowCandidate(
                 key=each.key,
                 content=each.content,
                 type=each.type,

@@ -360,7 +360,7 @@ def _plain(schema: Any) -> Any:
     }
 
 
-class Place(NamedTuple):
+class FactPlace(NamedTuple):
     """The scope, scope id and agent under which a fact is written."""
 
     scope: Scope
@@ -374,7 +374,7 @@ class _Standing(NamedTuple):
     confidence: float
 
 
-def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) -> Place:
+def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) -> FactPlace:
     """Return the place for what a model remembers; the host chooses it, the model cannot.
 
     Without a choice it is global for a viewer that sees no project and no session, and the only
@@ -394,7 +394,7 @@ def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) ->
         if len(narrow) > 1:
             raise InvalidInput("several scopes are open: the host has to choose one", field="scope")
         found, scope_id = narrow[0] if narrow else (Scope.GLOBAL, None)
-        return Place(found, scope_id, viewer.agent_id)
+        return FactPlace(found, scope_id, viewer.agent_id)
     try:
         found = Scope(scope)
     except ValueError:
@@ -404,10 +404,10 @@ def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) ->
     seen = found in viewer.scopes if scope_id is None else (found, scope_id) in narrow
     if not seen:
         raise AccessDenied("this scope is not open to the handle", field="scope")
-    return Place(found, scope_id, viewer.agent_id)
+    return FactPlace(found, scope_id, viewer.agent_id)
 
 
-def require_no_wider(place: Place, repeated: Iterable[StandingText]) -> None:
+def require_no_wider(place: FactPlace, repeated: Iterable[StandingText]) -> None:
     """Check that repeated text does not become visible to more readers.
 
     Raises:

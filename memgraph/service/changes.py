@@ -28,11 +28,11 @@ from memgraph.rules.lifecycle import (
 )
 from memgraph.store import edges, memories, sessions, trust
 from memgraph.store.evidence import last_retractions
-from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import View
 
 
-def confirm(transaction: JournalledTransaction, memory_id: str, *, view: View) -> list[Entry]:
+def confirm(transaction: JournalledTransaction, memory_id: str, *, view: View) -> list[NewEntry]:
     """Protect a memory: full confidence, no decay. Only an active one can be confirmed."""
     memory = memories.get(transaction, memory_id, view)
     if memory.status is not MemoryStatus.ACTIVE:
@@ -44,7 +44,7 @@ def confirm(transaction: JournalledTransaction, memory_id: str, *, view: View) -
         transaction, memory_id, confidence=1.0, decay_rate=0.0, updated_at=transaction.at
     )
     before = {"confidence": memory.confidence, "decay_rate": memory.decay_rate}
-    return [Entry("confirm", memory_id, {"before": before})]
+    return [NewEntry("confirm", memory_id, {"before": before})]
 
 
 def strengthen(
@@ -53,7 +53,7 @@ def strengthen(
     *,
     source_id: str,
     evidence: Sequence[str] = (),
-) -> list[Entry]:
+) -> list[NewEntry]:
     """Add evidence and a source to a memory that was stated again; known ones add nothing.
 
     Args:
@@ -89,22 +89,22 @@ def strengthen(
         "again": after.again,
         "confidence": {"before": memory.confidence, "after": confidence},
     }
-    return [Entry("strengthen", memory_id, details)]
+    return [NewEntry("strengthen", memory_id, details)]
 
 
 def retract(
     transaction: JournalledTransaction, memory_id: str, *, reason: str, view: View
-) -> list[Entry]:
+) -> list[NewEntry]:
     """Retract a memory. It keeps its history and is no longer recalled."""
     before = memories.get(transaction, memory_id, view).status
     status, reason = next_status(before, Action.RETRACT), reason_of(before, reason)
     memories.set_status(transaction, memory_id, status, reason=reason)
-    return [Entry("retract", memory_id, {"reason": reason})]
+    return [NewEntry("retract", memory_id, {"reason": reason})]
 
 
 def restore(
     transaction: JournalledTransaction, memory_id: str, *, reason: str, view: View | None
-) -> list[Entry]:
+) -> list[NewEntry]:
     """Restore a memory that was retracted, or superseded by nothing that is still active.
 
     A retracted memory whose successor is active becomes superseded; a memory that it had replaced
@@ -126,27 +126,27 @@ def restore(
         status = next_status(status, Action.SUPERSEDE)
     memories.set_status(transaction, memory_id, status, reason=reason)
     return [
-        Entry("restore", memory_id, {"reason": reason}),
+        NewEntry("restore", memory_id, {"reason": reason}),
         *replace_again(transaction, [memory_id], view=view),
     ]
 
 
 def replace_again(
     transaction: JournalledTransaction, memory_ids: Collection[str], *, view: View | None
-) -> list[Entry]:
+) -> list[NewEntry]:
     """Supersede the memories that restored ones had replaced as a whole."""
     entries = []
     for old, new in edges.replaced_and_active(transaction, memory_ids, view).items():
         status = next_status(MemoryStatus.ACTIVE, Action.SUPERSEDE)
         reason = f"replaced by {new}"
         memories.set_status(transaction, old, status, reason=reason)
-        entries.append(Entry("supersede", old, {"by": new}))
+        entries.append(NewEntry("supersede", old, {"by": new}))
     return entries
 
 
 def reinstate(
     transaction: JournalledTransaction, memory_id: str, by: Collection[str], *, told: str
-) -> list[Entry]:
+) -> list[NewEntry]:
     """Make a superseded memory active again when nothing contradicts it any more.
 
     The contradictions that it lost to memories of ``by`` are open again.
@@ -158,7 +158,7 @@ def reinstate(
     if memories.get(transaction, memory_id).status is MemoryStatus.SUPERSEDED:
         status = next_status(MemoryStatus.SUPERSEDED, Action.REACTIVATE)
         memories.set_status(transaction, memory_id, status, reason=told)
-        entries.append(Entry("restore", memory_id, {"reason": told}))
+        entries.append(NewEntry("restore", memory_id, {"reason": told}))
     return entries
 
 
@@ -175,7 +175,7 @@ def contradiction(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
 
 def resolve(
     transaction: JournalledTransaction, edge: Edge, *, winner_id: str, reason: str
-) -> list[Entry]:
+) -> list[NewEntry]:
     """Decide an open contradiction: the loser is superseded, nothing is deleted.
 
     Raises:
@@ -205,10 +205,10 @@ def resolve(
     resolution = plan.record.as_dict() | {"reason": reason, "actor": transaction.actor}
     edges.set_resolution(transaction, edge.edge_id, resolution)
     details = {"edge_id": edge.edge_id, **resolution, **_left_with(transaction, loser_id)}
-    return [Entry("resolve", winner_id, details)]
+    return [NewEntry("resolve", winner_id, details)]
 
 
-def dismiss(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> list[Entry]:
+def dismiss(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> list[NewEntry]:
     """Dismiss an open contradiction: both sides hold, and the pair is not raised again.
 
     Raises:
@@ -220,10 +220,10 @@ def dismiss(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> l
         )
     resolution = dismissal(reason=reason, actor=transaction.actor)
     edges.set_resolution(transaction, edge.edge_id, resolution)
-    return [Entry("dismiss", edge.from_id, {"edge_id": edge.edge_id, **resolution})]
+    return [NewEntry("dismiss", edge.from_id, {"edge_id": edge.edge_id, **resolution})]
 
 
-def reopen(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> list[Entry]:
+def reopen(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> list[NewEntry]:
     """Undo a resolution or a dismissal; the loser is active again unless something else contradicts
     it.
 
@@ -235,7 +235,9 @@ def reopen(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> li
     if is_dismissed(edge.resolution):
         edges.set_resolution(transaction, edge.edge_id, None)
         nobody = {"loser_id": None}
-        return [Entry("reopen", edge.from_id, {"edge_id": edge.edge_id, "reason": reason} | nobody)]
+        return [
+            NewEntry("reopen", edge.from_id, {"edge_id": edge.edge_id, "reason": reason} | nobody)
+        ]
     record = ResolutionRecord.from_dict(edge.resolution)
     plan = plan_reopening(
         record,
@@ -248,7 +250,7 @@ def reopen(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> li
     edges.set_resolution(transaction, edge.edge_id, None)
     _retract_quietly(transaction, record.loser_id)
     told = {"edge_id": edge.edge_id, "reason": reason, "loser_id": record.loser_id}
-    return [Entry("reopen", record.winner_id, told | _left_with(transaction, record.loser_id))]
+    return [NewEntry("reopen", record.winner_id, told | _left_with(transaction, record.loser_id))]
 
 
 def _retract_quietly(transaction: JournalledTransaction, memory_id: str) -> None:

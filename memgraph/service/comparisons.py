@@ -40,10 +40,10 @@ from memgraph.relations.statement import Statement
 from memgraph.rules.namespaces import is_item
 from memgraph.rules.trust import KEPT_APART
 from memgraph.service.embedding import MAX_REFUSALS, pause_ms
-from memgraph.service.joining import Joiner, Written
+from memgraph.service.joining import Joiner, StoredBatch
 from memgraph.store import comparisons, embeddings, events, sessions
 from memgraph.store.comparisons import ComparedFact, WaitingFact
-from memgraph.store.sessions import Place
+from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.visibility import View
 
@@ -92,7 +92,9 @@ def statement_of(
     return NewStatement(
         content=given.content,
         time=at if given.event_time is None else min(given.event_time, at),
-        place=Place(given.scope.value, given.scope_id, given.agent_id, given.sensitivity.value),
+        place=ComparisonPlace(
+            given.scope.value, given.scope_id, given.agent_id, given.sensitivity.value
+        ),
         author=Author.of(
             given.content,
             captured_by=source.captured_by.value,
@@ -159,7 +161,7 @@ def write_edges(
     joiner: Joiner,
     memory_id: str,
     matches: Sequence[Match],
-    written: Written,
+    written: StoredBatch,
 ) -> Comparison:
     """Join a stored memory with its related ones, in the caller's transaction.
 
@@ -169,7 +171,7 @@ def write_edges(
     """
     comparison = Comparison()
     found: list[Event] = []
-    joined = Written()
+    joined = StoredBatch()
     for match in matches[:MAX_EDGES]:
         link = _edge(memory_id, match)
         [outcome] = joiner.join_all(transaction, [link], joined)
@@ -290,7 +292,7 @@ class ComparisonWorker:
             return
         with self._opened.transaction(ACTOR, claimed=False) as transaction:
             left = comparisons.still_waiting(transaction, pks, _RULES)
-            written = Written()
+            written = StoredBatch()
             for fact, matches in zip(facts, found, strict=True):
                 if fact.pk in left:
                     self._join(transaction, fact, matches, written)
@@ -361,7 +363,11 @@ class ComparisonWorker:
 
     def _judge(self, question: _Question, budget: Budget, done: Compared) -> None:
         """Ask about one fact, and write the edges."""
-        from memgraph.consolidation.conflict_judge import Candidate, Judgement, judge_candidates
+        from memgraph.consolidation.conflict_judge import (
+            ConflictCandidate,
+            Judgement,
+            judge_candidates,
+        )
 
         model, fact = self._opened.llm, question.fact
         if model is None or not question.candidates:
@@ -370,7 +376,8 @@ class ComparisonWorker:
             done.judged += 1
             return
         offered = [
-            Candidate(each.content, is_later(question.new, each)) for each in question.candidates
+            ConflictCandidate(each.content, is_later(question.new, each))
+            for each in question.candidates
         ]
         try:
             judgement = judge_candidates(
@@ -396,7 +403,7 @@ class ComparisonWorker:
         self, model: LanguageModel, question: _Question, judgement: Judgement, done: Compared
     ) -> None:
         fact = question.fact
-        written = Written()
+        written = StoredBatch()
         with self._opened.transaction(f"{ACTOR}:{model.name}", claimed=False) as transaction:
             if comparisons.still_waiting(transaction, [fact.pk], _MODEL):
                 facts = {each.memory_id: each for each in question.candidates}
@@ -419,7 +426,7 @@ class ComparisonWorker:
         transaction: JournalledTransaction,
         fact: WaitingFact,
         matches: Sequence[Match],
-        written: Written,
+        written: StoredBatch,
     ) -> None:
         """Write the edges of one fact to memories that are still active, if it is too."""
         ids = {fact.memory_id, *(match.memory_id for match in matches)}
@@ -438,7 +445,7 @@ def compare_waiting(
     transaction: JournalledTransaction,
     joiner: Joiner,
     fact: WaitingFact,
-    written: Written,
+    written: StoredBatch,
     *,
     view: View | None,
 ) -> tuple[Comparison, bool]:
@@ -470,7 +477,7 @@ def _waiting(fact: WaitingFact) -> NewStatement:
     return NewStatement(
         content=fact.content,
         time=fact.time,
-        place=Place(fact.scope, fact.scope_id, fact.agent_id, fact.sensitivity),
+        place=ComparisonPlace(fact.scope, fact.scope_id, fact.agent_id, fact.sensitivity),
         author=Author.of(
             fact.content,
             captured_by=fact.captured_by,

@@ -11,7 +11,7 @@ from memgraph.model.events import Event, SessionCompleted
 from memgraph.model.values import EpisodeInput, MemoryInput
 from memgraph.rules.conversations import follow, taken_over
 from memgraph.store import events, sessions
-from memgraph.store.sessions import Known, Seen
+from memgraph.store.sessions import RegisteredSession, StoredSession
 from memgraph.store.snapshot import JournalledTransaction
 from memgraph.store.visibility import View
 
@@ -45,7 +45,7 @@ def note(
     transaction: JournalledTransaction,
     turns: Sequence[StoredTurn],
     following: Mapping[str, int],
-    known: Mapping[str, Known],
+    known: Mapping[str, RegisteredSession],
     *,
     live: bool,
     view: View | None = None,
@@ -73,7 +73,7 @@ def _as_said(
     transaction: JournalledTransaction,
     turns: Sequence[StoredTurn],
     following: Mapping[str, int],
-    known: Mapping[str, Known],
+    known: Mapping[str, RegisteredSession],
     ending: View | None,
 ) -> None:
     begins = any(one not in known for one in following)
@@ -88,7 +88,7 @@ def _as_said(
     sessions.seen(
         transaction,
         [
-            Seen(one, place, None if one in course.open else transaction.at)
+            StoredSession(one, place, None if one in course.open else transaction.at)
             for one, place in following.items()
         ],
     )
@@ -99,7 +99,7 @@ def _taken_over(
     transaction: JournalledTransaction,
     turns: Sequence[StoredTurn],
     following: Mapping[str, int],
-    known: Mapping[str, Known],
+    known: Mapping[str, RegisteredSession],
 ) -> None:
     over = taken_over(
         (turn.session_id for turn in turns), {name: one.state for name, one in known.items()}
@@ -107,5 +107,7 @@ def _taken_over(
     ends = {one: session.completed_at for one, session in known.items()} | dict.fromkeys(
         over, transaction.at
     )
-    sessions.seen(transaction, [Seen(one, place, ends[one]) for one, place in following.items()])
+    sessions.seen(
+        transaction, [StoredSession(one, place, ends[one]) for one, place in following.items()]
+    )
     events.append(transaction, transaction.at, [SessionCompleted(session_id=one) for one in over])

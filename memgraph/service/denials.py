@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memgraph.errors import AccessDenied, MemgraphError
-from memgraph.store.snapshot import Entry
+from memgraph.store.snapshot import NewEntry
 
 if TYPE_CHECKING:
     from memgraph.service.opened import Opened
@@ -106,7 +106,7 @@ class DenialBook:
         """
         try:
             with self._transaction(actor) as transaction:
-                transaction.tell([Entry(ACTION, None, dict(each)) for each in told])
+                transaction.tell([NewEntry(ACTION, None, dict(each)) for each in told])
         except MemgraphError:
             for each in told:
                 self._keep({_Refusal(actor, tuple(each.items())): _Window(now, 1)})
@@ -157,11 +157,11 @@ class DenialBook:
         return refusal._replace(told=tuple({**dict(refusal.told), _DIGEST: "various"}.items()))
 
 
-def _entry(refusal: _Refusal, window: _Window) -> Entry:
+def _entry(refusal: _Refusal, window: _Window) -> NewEntry:
     told: dict[str, Any] = dict(refusal.told)
     if window.times > 1:
         told |= {"times": window.times, "since": window.since}
-    return Entry(ACTION, None, told)
+    return NewEntry(ACTION, None, told)
 
 
 def tell_denial(

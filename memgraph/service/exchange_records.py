@@ -30,7 +30,7 @@ from memgraph.service.exchange_checks import (
 )
 from memgraph.store import exchange
 from memgraph.store.rows import json_text
-from memgraph.store.statements import Statement
+from memgraph.store.statements import CompiledStatement
 
 encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -92,8 +92,8 @@ class Record:
     name: str
     table: Table
     fields: tuple[str, ...]
-    select: Statement
-    insert: Statement
+    select: CompiledStatement
+    insert: CompiledStatement
 
     def write(self, row: tuple[Any, ...]) -> bytes:
         """Return a row as a line.

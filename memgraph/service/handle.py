@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from memgraph.store.visibility import View
 
 
-class Refused(NamedTuple):
+class RefusalNote(NamedTuple):
     """A refusal, with the part of it that auditors may see."""
 
     error: MemgraphError
     denial: Denial
 
     @classmethod
-    def of(cls, error: MemgraphError) -> Refused:
+    def of(cls, error: MemgraphError) -> RefusalNote:
         """Return the refusal of an error that was not journalled yet."""
         from memgraph.service.denials import Denial
 
@@ -48,7 +48,7 @@ class Refused(NamedTuple):
 ASKED: Final = ("memory_id", "edge_id", "receipt_id", "session_id", "name", "sha256", "key")
 """The keys under which an error's details name what was requested."""
 
-Teller = Callable[[Sequence[Refused]], None]
+Teller = Callable[[Sequence[RefusalNote]], None]
 
 
 class Handle:
@@ -120,7 +120,7 @@ class Handle:
         from memgraph.service.denials import Denial, tell_denial
 
         if self._teller is not None:
-            self._teller([Refused(error, Denial(field, asked))])
+            self._teller([RefusalNote(error, Denial(field, asked))])
         else:
             tell_denial(opened, actor=self.actor, field=field, asked=asked)
         return error
@@ -131,12 +131,12 @@ class Handle:
 
         refused = [each for each in errors if isinstance(each, AccessDenied | NotFound)]
         if self._teller is not None:
-            self._teller([Refused.of(each) for each in refused])
+            self._teller([RefusalNote.of(each) for each in refused])
             return
         with self._service.opened(self.name) as opened:
             for each in refused:
                 if isinstance(each, AccessDenied):
-                    denial = Refused.of(each).denial
+                    denial = RefusalNote.of(each).denial
                     tell_denial(opened, actor=self.actor, field=denial.field, asked=denial.asked)
 
     def _canonical(self, opened: Opened, given: MemoryInput) -> MemoryInput:

@@ -26,7 +26,7 @@ from memgraph.rules.echo import normal_form
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.service import changes
 from memgraph.service.agent_tools import (
-    Place,
+    FactPlace,
     place_of,
     require_confirmable,
     require_correctable,
@@ -201,7 +201,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
                 old = require_correctable(transaction, memory_id, self._view)
                 if prepared.content_hash == old.content_hash:
                     raise Conflict("the new text equals the old one", memory_id=memory_id)
-                require_no_wider(Place(old.scope, old.scope_id, old.agent_id), others)
+                require_no_wider(FactPlace(old.scope, old.scope_id, old.agent_id), others)
                 written = opened.writer.store(transaction, [prepared], [link], view=self._view)
                 if written.errors:
                     raise written.errors[0]

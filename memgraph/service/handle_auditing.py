@@ -37,7 +37,7 @@ from memgraph.model.values import Name, Reason
 from memgraph.service.handle import Handle
 
 if TYPE_CHECKING:
-    from memgraph.store.snapshot import Entry
+    from memgraph.store.snapshot import NewEntry
 
 
 class AuditingHandle(Handle):
@@ -196,7 +196,7 @@ class CasesHandle(Handle):
                 as_of=None if as_of is None else parse_time(as_of),
             )
 
-    def _decide(self, edge_id: str, reason: str, decide: Callable[..., list[Entry]]) -> None:
+    def _decide(self, edge_id: str, reason: str, decide: Callable[..., list[NewEntry]]) -> None:
         """Apply ``decide``, a function of ``changes`` that takes the edge, a reason, a time and an
         actor.
         """

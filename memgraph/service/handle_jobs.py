@@ -12,7 +12,7 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import JobName
 from memgraph.model.jobs import JobPlan, JobRun
-from memgraph.model.operation import Answer, Time, operation
+from memgraph.model.operation import SentResult, Time, operation
 from memgraph.model.remote import JobBoard
 from memgraph.model.remote import Limit as PageLimit
 from memgraph.service.handle import Handle
@@ -48,7 +48,7 @@ class JobsHandle(Handle):
         "/jobs",
         tag="operating",
         id="list_jobs",
-        answer=Answer(JobBoard, unwrap=lambda board: board.runs),
+        answer=SentResult(JobBoard, unwrap=lambda board: board.runs),
         served=False,  # with ``job_plans``
     )
     def jobs(self, *, limit: PageLimit = 50) -> Sequence[JobRun]:
@@ -70,7 +70,7 @@ class JobsHandle(Handle):
         "/jobs",
         tag="operating",
         id="list_jobs",
-        answer=Answer(JobBoard, unwrap=lambda board: board.plans),
+        answer=SentResult(JobBoard, unwrap=lambda board: board.plans),
         served=False,  # with ``jobs``
     )
     def job_plans(self) -> Sequence[JobPlan]:

@@ -20,7 +20,7 @@ from memgraph.model.context import Issued
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, ShownStatus
 from memgraph.model.graph import ContradictionPage, Subgraph, Trace
 from memgraph.model.jobs import ExpiringReport, Relevant
-from memgraph.model.operation import After, Answer, AsOf, Limit, MemoryId, Sent, Time, operation
+from memgraph.model.operation import After, AsOf, Limit, MemoryId, Sent, SentResult, Time, operation
 from memgraph.model.recall import MAX_TOP_N, Bundle, Query, RecallFields, RecallRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.remote import MAX_BATCH, Counts, LatestReflection, MemoryPage
@@ -70,7 +70,7 @@ class ReadingHandle(Handle):
         "GET",
         "/memories",
         tag="memories",
-        answer=Answer(MemoryPage, cursor=lambda memory: memory.memory_id),
+        answer=SentResult(MemoryPage, cursor=lambda memory: memory.memory_id),
     )
     def list_memories(
         self,
@@ -140,7 +140,7 @@ class ReadingHandle(Handle):
         "/stats",
         tag="operating",
         id="get_stats",
-        answer=Answer(
+        answer=SentResult(
             Counts,
             Counts.model_validate,
             lambda counts: counts.model_dump(mode="json", exclude_unset=True),
@@ -287,7 +287,7 @@ class ReadingHandle(Handle):
         tag="recall",
         id="get_bulletin",
         # Each has a receipt of its own: the same bulletin is to have the same ETag.
-        answer=Answer(
+        answer=SentResult(
             Issued, lambda issued: replace(issued, receipt_id=None), lambda issued: issued
         ),
         tagged=True,

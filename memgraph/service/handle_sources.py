@@ -180,7 +180,7 @@ class SourcesHandle(Handle):
         """
         from memgraph.service import sources
         from memgraph.store import trust as trust_rows
-        from memgraph.store.snapshot import Entry
+        from memgraph.store.snapshot import NewEntry
 
         named = self._named(kind, name)
         because = self._because(reason)
@@ -196,7 +196,7 @@ class SourcesHandle(Handle):
             row = trust_rows.TrustRow(named, trusted, transaction.at, self.actor, because)
             trust_rows.tell(transaction, row)
             told = given.model_dump(mode="json", exclude={"set_at", "actor"})
-            transaction.tell([Entry("trust", None, told)])
+            transaction.tell([NewEntry("trust", None, told)])
         return sources.trusted_from_row(row)
 
     @operation(
@@ -216,7 +216,7 @@ class SourcesHandle(Handle):
         """
         from memgraph.service import sources
         from memgraph.store import trust as trust_rows
-        from memgraph.store.snapshot import Entry
+        from memgraph.store.snapshot import NewEntry
 
         named = self._named(kind, name)
         because = self._because(reason)
@@ -226,7 +226,7 @@ class SourcesHandle(Handle):
                 raise NotFound("no trust is assigned to this source", name=named.name[:80])
             trust_rows.untell(transaction, named)
             told = {"kind": named.kind.value, "name": named.name, "reason": because}
-            transaction.tell([Entry("distrust", None, told)])
+            transaction.tell([NewEntry("distrust", None, told)])
 
     @operation(Permission.ADMIN, "POST", "/sources/retract", tag="sources", body="SourceTaken")
     def retract_source(

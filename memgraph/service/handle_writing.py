@@ -10,7 +10,7 @@ from pydantic import Field
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
-from memgraph.model.operation import Answer, Because, ItemOf, MemoryId, Sent, operation
+from memgraph.model.operation import Because, ItemOf, MemoryId, Sent, SentResult, operation
 from memgraph.model.remote import MAX_BATCH, EdgeId, Forgotten, ForgottenList, Outcomes, Remembered
 from memgraph.model.remote import MemoryId as StoredId
 from memgraph.model.values import (
@@ -29,7 +29,7 @@ from memgraph.rules.dedup import content_hash
 from memgraph.service.handle import Handle
 
 if TYPE_CHECKING:
-    from memgraph.service.joining import Written
+    from memgraph.service.joining import StoredBatch
     from memgraph.service.opened import Opened
     from memgraph.store.snapshot import JournalledTransaction
     from memgraph.store.visibility import View
@@ -134,7 +134,7 @@ class WritingHandle(Handle):
         tag="memories",
         id="remember",
         body=MemoryInput,
-        answer=Answer(Remembered, Remembered.of, lambda told: Outcome(**told.model_dump())),
+        answer=SentResult(Remembered, Remembered.of, lambda told: Outcome(**told.model_dump())),
         status=201,
     )
     def store(self, content: str, **fields: Unpack[MemoryFields]) -> Outcome:
@@ -438,7 +438,7 @@ class WritingHandle(Handle):
         *,
         live: bool = False,
         compare: bool = False,
-    ) -> Written:
+    ) -> StoredBatch:
         """Store all or nothing: the first item that cannot be stored undoes the transaction."""
         from memgraph.service.joining import Compare
 

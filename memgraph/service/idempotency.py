@@ -21,7 +21,7 @@ from memgraph.store import idempotency
 from memgraph.store.engine import Database
 from memgraph.store.erasure import erased_through
 from memgraph.store.graph import visible_memories
-from memgraph.store.snapshot import Entry, Transaction
+from memgraph.store.snapshot import NewEntry, Transaction
 from memgraph.store.visibility import View
 
 KEPT_MS: Final = 24 * 60 * 60 * 1_000
@@ -35,13 +35,13 @@ MOST_WAITING: Final = 200
 class ClaimTaken(Exception):  # no error of anybody: another request was first
     """Another request with the same key wrote first; this one wrote nothing."""
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: RequestClaim) -> None:
         super().__init__("another request with this key was first")
         self.claim = claim
 
 
 @dataclass(slots=True)
-class Claim:
+class RequestClaim:
     """The right of one request to write; taken by its first transaction.
 
     Attributes:
@@ -57,7 +57,7 @@ class Claim:
     at: int | None = None
 
     @classmethod
-    def of(cls, actor: str, key: str, *request: bytes) -> Claim:
+    def of(cls, actor: str, key: str, *request: bytes) -> RequestClaim:
         """Return the claim for a caller, its key, and the contents of the request.
 
         Raises:
@@ -72,28 +72,28 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptAnswer:
     """The stored answer to the same request."""
 
     status: int
     text: str
 
 
-_CLAIM: ContextVar[Claim | None] = ContextVar("memgraph_claim", default=None)
+_CLAIM: ContextVar[RequestClaim | None] = ContextVar("memgraph_claim", default=None)
 
 
-def current_claim() -> Claim | None:
+def current_claim() -> RequestClaim | None:
     """Return the claim of the current request."""
     return _CLAIM.get()
 
 
-def claim_for_this_request(claim: Claim) -> None:
+def claim_for_this_request(claim: RequestClaim) -> None:
     """Put every later transaction in this context under a claim."""
     _CLAIM.set(claim)
 
 
 @contextmanager
-def claiming(claim: Claim) -> Iterator[None]:
+def claiming(claim: RequestClaim) -> Iterator[None]:
     """Put every transaction in the block under a claim."""
     token = _CLAIM.set(claim)
     try:
@@ -102,7 +102,9 @@ def claiming(claim: Claim) -> Iterator[None]:
         _CLAIM.reset(token)
 
 
-def note(transaction: Transaction, claim: Claim, entries: Iterable[Entry], at: int) -> Committed:
+def note(
+    transaction: Transaction, claim: RequestClaim, entries: Iterable[NewEntry], at: int
+) -> Committed:
     """Record the claim in a transaction, as its last step.
 
     Returns:
@@ -139,12 +141,14 @@ class Answers:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._waiting: dict[str, idempotency.Answer] = {}
+        self._waiting: dict[str, idempotency.StoredAnswer] = {}
         self._lock = threading.Lock()
         # The journal's head at the last erasure that this process knows of.
         self.erased_through = 0
 
-    def find(self, claim: Claim, view: View | None = None) -> Kept | idempotency.Done | None:
+    def find(
+        self, claim: RequestClaim, view: View | None = None
+    ) -> KeptAnswer | idempotency.Done | None:
         """Return the outcome of the same request before; a ``Done`` has no answer (yet).
 
         Args:
@@ -157,7 +161,7 @@ class Answers:
             waiting = self._waiting.get(claim.key_sha256)
         if waiting is not None:
             _require_same(claim, waiting.request_sha256)
-            return Kept(waiting.status, waiting.text)
+            return KeptAnswer(waiting.status, waiting.text)
         with self._database.read() as snapshot:
             found = idempotency.find(
                 snapshot, claim.key_sha256, expired=self._clock.now_ms() - KEPT_MS
@@ -170,15 +174,15 @@ class Answers:
         _require_same(claim, found.request_sha256)
         if found.status is None:
             return found
-        return Kept(found.status, found.answer or "")
+        return KeptAnswer(found.status, found.answer or "")
 
-    def keep(self, claim: Claim, status: int, text: str) -> bool:
+    def keep(self, claim: RequestClaim, status: int, text: str) -> bool:
         """Keep an answer; return True when enough wait to be written now.
 
         A request that was done without a transaction under its claim gets a row with its answer.
         """
         at = None if claim.made else self._clock.now_ms()
-        answer = idempotency.Answer(claim.key_sha256, claim.request_sha256, status, text, at)
+        answer = idempotency.StoredAnswer(claim.key_sha256, claim.request_sha256, status, text, at)
         with self._lock:
             self._waiting[claim.key_sha256] = answer
             return len(self._waiting) >= MOST_WAITING
@@ -202,7 +206,7 @@ class Answers:
                 self.erased_through = through
 
 
-def _require_same(claim: Claim, request_sha256: str) -> None:
+def _require_same(claim: RequestClaim, request_sha256: str) -> None:
     if request_sha256 != claim.request_sha256:
         raise KeyReused("this Idempotency-Key was used for another request; use a new one")
 

@@ -40,8 +40,8 @@ from memgraph.store.engine import Constraint, ConstraintViolated, store_of
 from memgraph.store.journal import append_seal, chain_hash, is_keyed
 from memgraph.store.journal import head as journal_head
 from memgraph.store.rows import compact_json
-from memgraph.store.snapshot import Entry, Transaction
-from memgraph.store.statements import Statement
+from memgraph.store.snapshot import NewEntry, Transaction
+from memgraph.store.statements import CompiledStatement
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DIMENSIONS = 65_536
@@ -89,7 +89,7 @@ def import_into(
             opened.log.failure("journal.anchor", error)
 
     with opened.database.write(after_commit) as transaction:
-        loader = Loader(
+        loader = ExportLoader(
             transaction, opened.database.orchestrator_id, progress, opened.database.journal_key
         )
         report = loader.load(source, at=opened.clock.now_ms(), actor=actor)
@@ -128,7 +128,7 @@ def import_new(
     with naming_full_disk(paths.root), store.draft(paths.root) as draft:
         draft.create(dimensions=dimensions, now_ms=clock.now_ms())
         with draft.alone() as transaction:
-            loader = Loader(transaction, paths.name, progress, key)
+            loader = ExportLoader(transaction, paths.name, progress, key)
             report = loader.load(source, at=clock.now_ms(), actor=actor)
             head = Head(*journal_head(transaction))
         paths.make_folders()
@@ -142,7 +142,7 @@ def import_new(
 
 
 @dataclass(slots=True)
-class Loader:
+class ExportLoader:
     """Reads lines into one open transaction; the caller rolls back when it raises.
 
     ``key``: of a keyed journal; entries may be sealed with it or without one.
@@ -183,7 +183,7 @@ class Loader:
         told = {"at": iso(at), "from_orchestrator": origin, "sha256": digest}
         metadata.put(self.transaction, IMPORTED_KEY, compact_json(told))
         if origin != self.name:
-            entry = Entry("import", None, {**told, "at": at})
+            entry = NewEntry("import", None, {**told, "at": at})
             journal.append(self.transaction, [entry], at=at, actor=actor, state=state, key=self.key)
         if self.key is not None and not is_keyed(self.transaction, self.key):
             # From here on nothing without the key counts.
@@ -322,7 +322,7 @@ class Loader:
             for line, values in pending:
                 self._insert_one(statement, line, values)
 
-    def _insert_one(self, statement: Statement, line: int, values: dict[str, Any]) -> None:
+    def _insert_one(self, statement: CompiledStatement, line: int, values: dict[str, Any]) -> None:
         try:
             exchange.insert(self.transaction, statement, [values])
         except ConstraintViolated as error:

@@ -10,15 +10,15 @@ from typing import Any, Final
 from memgraph.errors import MemgraphError
 from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.model.events import FileRejected
-from memgraph.model.sources import Document, DocumentOutcome, Link
+from memgraph.model.sources import Document, DocumentOutcome, FileLink
 from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Outcome
 from memgraph.rules.lifecycle import Action, next_status
-from memgraph.service.joining import Compare, Joiner, Written
+from memgraph.service.joining import Compare, Joiner, StoredBatch
 from memgraph.service.opened import HELD, Opened
-from memgraph.service.writing import Prepared
+from memgraph.service.writing import PreparedMemory
 from memgraph.store import events, ingest_files, memories, trust
 from memgraph.store.rows import json_text
-from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot, Transaction
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
 from memgraph.store.visibility import View
 
 # ``attributes.role`` of what a record's decision says beyond its main memory.
@@ -33,7 +33,7 @@ MOST: Final = 64
 _CHARS_OF_A_MEMORY: Final = 1_000
 _LINK_COST: Final = 4
 
-Step = MemoryInput | EdgeInput | Link
+Step = MemoryInput | EdgeInput | FileLink
 
 
 def known(opened: Opened, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
@@ -113,7 +113,7 @@ def _retract(transaction: JournalledTransaction, memory_id: str) -> None:
     memories.set_status(
         transaction, memory_id, next_status(before, Action.RETRACT), reason=HALF_STORED
     )
-    transaction.tell([Entry("retract", memory_id, {"reason": HALF_STORED})])
+    transaction.tell([NewEntry("retract", memory_id, {"reason": HALF_STORED})])
 
 
 @dataclass(slots=True)
@@ -160,7 +160,7 @@ class _Part:
 
     steps: Sequence[Step]
     room: int
-    prepared: Sequence[Prepared]
+    prepared: Sequence[PreparedMemory]
 
 
 class _Storing:
@@ -215,7 +215,7 @@ class _Storing:
             cost = 1
             if isinstance(step, MemoryInput):
                 cost += len(step.content) // _CHARS_OF_A_MEMORY
-            elif isinstance(step, Link):
+            elif isinstance(step, FileLink):
                 cost = _LINK_COST
             if steps and cost > room:
                 break
@@ -254,7 +254,7 @@ class _Storing:
             if manifest is not None and not told.links:
                 return self._end(transaction, manifest)
         self._part += 1
-        row = ingest_files.Part(self._part, self._document.plan, self.done, told.written())
+        row = ingest_files.StoredPart(self._part, self._document.plan, self.done, told.written())
         ingest_files.add_part(transaction, sha256, row)
         return None
 
@@ -291,10 +291,12 @@ class _Storing:
             if main is not None:
                 ingest_files.add_keys(transaction, main, self._document.document_keys)
         told = _Told(written.memories, written.edges, to_compare=written.to_compare)
-        self._link(transaction, [each for each in part.steps if isinstance(each, Link)], told)
+        self._link(transaction, [each for each in part.steps if isinstance(each, FileLink)], told)
         return told
 
-    def _link(self, transaction: JournalledTransaction, links: Sequence[Link], told: _Told) -> None:
+    def _link(
+        self, transaction: JournalledTransaction, links: Sequence[FileLink], told: _Told
+    ) -> None:
         """Join the file with those that it names, or keep the link for a later file."""
         edges: list[EdgeInput] = []
         for link in links:
@@ -352,7 +354,7 @@ class _Storing:
         )
         outcome = self._outcome()
         counts = _counts(outcome)
-        transaction.tell([Entry("ingest", None, {"sha256": document.sha256, **counts})])
+        transaction.tell([NewEntry("ingest", None, {"sha256": document.sha256, **counts})])
         return outcome.model_copy(update={"manifest": json.loads(manifest)})
 
     def _outcome(self) -> DocumentOutcome:
@@ -409,13 +411,13 @@ def record_rejection(
             status=IngestStatus.REJECTED,
             manifest=json_text({**manifest, BY: actor}),
         )
-        transaction.tell([Entry(action, None, {"sha256": sha256})])
+        transaction.tell([NewEntry(action, None, {"sha256": sha256})])
         reason = str(manifest.get("reason") or action)[:MAX_NAME_CHARS]
         events.append(transaction, transaction.at, [FileRejected(sha256=sha256, reason=reason)])
 
 
 def _support(
-    transaction: JournalledTransaction, prepared: Sequence[Prepared], written: Written
+    transaction: JournalledTransaction, prepared: Sequence[PreparedMemory], written: StoredBatch
 ) -> None:
     """Add this file as a source of what was stored before, in case the other file is retracted."""
     for item, outcome in zip(prepared, written.memories, strict=True):
@@ -424,7 +426,7 @@ def _support(
         source_id = item.source_id
         memories.insert_sources(transaction, {source_id: item.given.source})
         if trust.add(transaction, outcome.memory_id, source_id):
-            transaction.tell([Entry("support", outcome.memory_id, {"source_id": source_id})])
+            transaction.tell([NewEntry("support", outcome.memory_id, {"source_id": source_id})])
 
 
 def _replace_details(
@@ -446,7 +448,7 @@ def _replace_details(
             status,
             reason=f"replaced by {new_id}, with {old_id} of which it is a part",
         )
-        transaction.tell([Entry("supersede", part, {"by": new_id, "with": old_id})])
+        transaction.tell([NewEntry("supersede", part, {"by": new_id, "with": old_id})])
 
 
 def _edge(local: str, other: str, link: Any) -> list[EdgeInput]:
@@ -464,7 +466,7 @@ def _edge(local: str, other: str, link: Any) -> list[EdgeInput]:
     ]
 
 
-def _find(snapshot: Snapshot, link: Link, view: View | None) -> str | None:
+def _find(snapshot: Snapshot, link: FileLink, view: View | None) -> str | None:
     """Return the memory that a link names, if the writer sees it."""
     exact = _known_as(snapshot, link.target, view)
     if exact:
@@ -488,7 +490,7 @@ def _seen(snapshot: Snapshot, ids: list[str], view: View | None) -> list[str]:
     return [each for each in ids if each in seen]
 
 
-def _wait(transaction: Transaction, local: str, link: Link) -> None:
+def _wait(transaction: Transaction, local: str, link: FileLink) -> None:
     for target in (link.target, *link.fallbacks):
         row = link.model_dump(exclude={"local", "fallbacks"}) | {"memory_id": local}
         ingest_files.wait_for(transaction, row | {"target": target})

@@ -32,7 +32,7 @@ PATIENCE_S: Final = 10.0
 """Seconds that stopping waits for the current file."""
 
 
-class Draft(Protocol):
+class UploadDraft(Protocol):
     """A file being received; always ``discard`` it in the end."""
 
     def write(self, data: bytes) -> None: ...
@@ -42,10 +42,10 @@ class Draft(Protocol):
     def discard(self) -> None: ...
 
 
-class Uploads(Protocol):
+class UploadPort(Protocol):
     """The interface of the entry point. See ``ingest.uploads``."""
 
-    def draft(self, handle: Orchestrator, name: str, sender: Mapping[str, Any]) -> Draft: ...
+    def draft(self, handle: Orchestrator, name: str, sender: Mapping[str, Any]) -> UploadDraft: ...
 
     def waiting(self, zone: Path, sha256: str) -> Mapping[str, Any] | None: ...
 
@@ -55,12 +55,12 @@ class Uploads(Protocol):
 
 
 @cache
-def uploads() -> Uploads:
+def uploads() -> UploadPort:
     """Return the installed file reader. Raises MemoryDisabled: there is none."""
     from importlib.metadata import entry_points
 
     for each in entry_points(group=ENTRY_POINTS, name=ENTRY_POINT):
-        return cast(Uploads, each.load())
+        return cast(UploadPort, each.load())
     raise MemoryDisabled(
         f"no installed package reads files: none has the entry point {ENTRY_POINTS}"
     )
@@ -86,7 +86,7 @@ def viewer_of_sender(sender: Mapping[str, Any]) -> tuple[Viewer, str]:
         raise InvalidInput("this is not a sender of files", field="sender") from error
 
 
-def draft(handle: Orchestrator, name: str) -> Draft:
+def draft(handle: Orchestrator, name: str) -> UploadDraft:
     """Start receiving a file for an orchestrator, within the bounds of a handle.
 
     Raises:

@@ -17,7 +17,7 @@ from memgraph.service.changes import state_of
 from memgraph.service.quotas import captured
 from memgraph.store import edges, journal, memories
 from memgraph.store import trust as trust_rows
-from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import View
 
 CONSOLIDATION: Final = "consolidation"
@@ -40,7 +40,7 @@ class Compare(Enum):
 
 
 @dataclass(slots=True)
-class Written:
+class StoredBatch:
     """The result of one transaction: outcomes in the order of the items, and journal entries.
 
     ``to_compare``: how many facts wait to be compared with the stored ones.
@@ -50,7 +50,7 @@ class Written:
     edges: list[Outcome] = field(default_factory=list)
     ids_by_key: dict[str, str] = field(default_factory=dict)
     new: set[str] = field(default_factory=set)
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[NewEntry] = field(default_factory=list)
     errors: list[MemgraphError] = field(default_factory=list)
     to_compare: int = 0
 
@@ -92,7 +92,7 @@ class Joiner:
     drawn: bool = False
 
     def join_all(
-        self, transaction: JournalledTransaction, links: Sequence[EdgeInput], written: Written
+        self, transaction: JournalledTransaction, links: Sequence[EdgeInput], written: StoredBatch
     ) -> list[Outcome]:
         """Store edges whose ``#key`` ends are memories of ``written``; one outcome for each."""
         plain = self._join_plain(transaction, links, written)
@@ -104,7 +104,7 @@ class Joiner:
         return outcomes
 
     def _join_plain(
-        self, transaction: JournalledTransaction, links: Sequence[EdgeInput], written: Written
+        self, transaction: JournalledTransaction, links: Sequence[EdgeInput], written: StoredBatch
     ) -> dict[int, Outcome]:
         """Store the edges that depend on no others at once, and return their outcomes by place.
 
@@ -135,7 +135,7 @@ class Joiner:
         }
 
     def join(
-        self, transaction: JournalledTransaction, link: EdgeInput, written: Written
+        self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch
     ) -> Outcome:
         """Store one edge; an Updates edge that is not partial supersedes its target.
 
@@ -176,7 +176,7 @@ class Joiner:
                 "reason": link.reason,
             }
             told |= {"edge_id": known.edge_id, "was_partial": True}
-            written.entries.append(Entry("relate", from_id, told))
+            written.entries.append(NewEntry("relate", from_id, told))
             return Outcome(outcome="stored", edge_id=known.edge_id)
         row = _row(self.ids.new("edge_"), from_id, to_id, link, transaction.at)
         edges.insert(transaction, row)
@@ -229,7 +229,7 @@ class Joiner:
         return {one for one, tier in found.items() if tier.level == best}
 
     def _open_case(
-        self, transaction: JournalledTransaction, link: EdgeInput, written: Written, why: str
+        self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch, why: str
     ) -> Outcome:
         """Store an open contradiction in place of an edge that may not replace its target.
 
@@ -249,7 +249,7 @@ class Joiner:
         return outcome.model_copy(update={"code": why, "message": told})
 
     def _try_join(
-        self, transaction: JournalledTransaction, link: EdgeInput, written: Written
+        self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch
     ) -> Outcome:
         """Store one edge; when it is rejected, undo only its own writes."""
         savepoint = transaction.begin_nested()
@@ -264,7 +264,7 @@ class Joiner:
         return outcome
 
     def _supersede(
-        self, transaction: JournalledTransaction, new_id: str, old_id: str, written: Written
+        self, transaction: JournalledTransaction, new_id: str, old_id: str, written: StoredBatch
     ) -> None:
         new, old = (state_of(transaction, each) for each in (new_id, old_id))
         # Links may come in any order, so a replaced memory may replace another; not in a circle,
@@ -276,7 +276,7 @@ class Joiner:
             return
         reason = f"replaced by {new_id}"
         memories.set_status(transaction, old_id, change.status, reason=reason)
-        written.entries.append(Entry("supersede", old_id, {"by": new_id}))
+        written.entries.append(NewEntry("supersede", old_id, {"by": new_id}))
 
 
 def _row(edge_id: str, from_id: str, to_id: str, link: EdgeInput, at: int) -> dict[str, Any]:
@@ -294,7 +294,7 @@ def _row(edge_id: str, from_id: str, to_id: str, link: EdgeInput, at: int) -> di
     }
 
 
-def _related(row: Mapping[str, Any]) -> Entry:
+def _related(row: Mapping[str, Any]) -> NewEntry:
     told = {name: row[name] for name in ("reason", "edge_id", "weight", "partial")}
     names = {"to": row["to_memory_id"], "type": row["edge_type"].value}
-    return Entry("relate", row["from_memory_id"], names | told)
+    return NewEntry("relate", row["from_memory_id"], names | told)

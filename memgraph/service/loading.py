@@ -19,7 +19,7 @@ from memgraph.providers.local import LocalEmbedding
 from memgraph.service.joining import Compare
 from memgraph.service.opened import Opened
 from memgraph.service.provenance import with_canonical_source
-from memgraph.service.writing import Prepared
+from memgraph.service.writing import PreparedMemory
 from memgraph.store.embeddings import embedded_text
 from memgraph.store.visibility import View
 
@@ -87,7 +87,7 @@ class Loader:
                     outcomes.extend(writing.result())
         return outcomes
 
-    def _prepare(self, batch: Sequence[Item]) -> list[Prepared | Outcome]:
+    def _prepare(self, batch: Sequence[Item]) -> list[PreparedMemory | Outcome]:
         errors: list[MemgraphError] = []
         checked = [self._checked(item, errors) for item in batch]
         if errors:
@@ -120,8 +120,8 @@ class Loader:
             # The outbox meets the same error, counts and reports it.
             return ()
 
-    def _store(self, ready: Sequence[Prepared | Outcome]) -> list[Outcome]:
-        items = [each for each in ready if isinstance(each, Prepared)]
+    def _store(self, ready: Sequence[PreparedMemory | Outcome]) -> list[Outcome]:
+        items = [each for each in ready if isinstance(each, PreparedMemory)]
         if items:
             with self._opened.transaction(self._actor) as transaction:
                 written = self._opened.writer.store(
@@ -137,7 +137,7 @@ class Loader:
             if written.errors:
                 self._rejected(written.errors)
             stored = iter(written.memories)
-        return [next(stored) if isinstance(each, Prepared) else each for each in ready]
+        return [next(stored) if isinstance(each, PreparedMemory) else each for each in ready]
 
     def _as_input(self, item: Item) -> MemoryInput:
         if isinstance(item, self._kind):

@@ -31,7 +31,7 @@ from memgraph.service.opened import Opened
 from memgraph.store import health, metadata, table_digests
 from memgraph.store.engine import Store, store_of
 from memgraph.store.journal import head as journal_head
-from memgraph.store.snapshot import Entry, Snapshot, Transaction
+from memgraph.store.snapshot import NewEntry, Snapshot, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,9 @@ def accept_journal(opened: Opened, *, reason: str, actor: str) -> None:
         raise InvalidInput("accepting a journal needs a reason")
     path = opened.anchor_file
     with opened.transaction(actor, accepting=True) as transaction:
-        transaction.tell([Entry("accept_journal", None, {"reason": reason, **told_anchor(path)})])
+        transaction.tell(
+            [NewEntry("accept_journal", None, {"reason": reason, **told_anchor(path)})]
+        )
     with opened.database.write() as transaction:
         at = opened.clock.now_ms()
         accept_redactions(opened.paths, transaction, at=at, reason=reason)
@@ -361,7 +363,7 @@ def _swap(
     with draft.alone() as transaction:
         metadata.drop(transaction, BACKUP_KEY)
         metadata.adopt(transaction, paths.name)
-        entry = Entry("restore", None, {**told, "replaced": told_anchor(anchor_file)})
+        entry = NewEntry("restore", None, {**told, "replaced": told_anchor(anchor_file)})
         state = table_digests.renew(transaction)
         head = journal.append(transaction, [entry], at=at, actor=actor, state=state, key=key)
         accept_redactions(paths, transaction, at=at, reason=f"restored: {told['reason']}")

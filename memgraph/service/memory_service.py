@@ -38,7 +38,7 @@ from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.service.background import InFlight
 from memgraph.service.intake import Intake
 from memgraph.service.meters import SILENT, Meters
-from memgraph.service.pool import Pool
+from memgraph.service.pool import OrchestratorPool
 from memgraph.service.troubles import Troubles
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class MemoryService:
         self._background = background
         self.meters = meters
         self.troubles = Troubles(self._log_of)
-        self._pool = Pool(self._open, self.troubles)
+        self._pool = OrchestratorPool(self._open, self.troubles)
         self._subscribers: dict[str, Subscribers] = {}
         self.counters = Counters()
         self.copies = Copies(self.root)

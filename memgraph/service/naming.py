@@ -17,13 +17,13 @@ from memgraph.relations.statement import Statement
 from memgraph.store import entities
 from memgraph.store.enrichment import links_of
 from memgraph.store.entities import TOLD, EntityName, NamesSeen, Saying
-from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot, Transaction
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
 
 if TYPE_CHECKING:
     from memgraph.entities.known import KnownNames
     from memgraph.entities.providers import EntityProvider
     from memgraph.entities.spans import EntitySpan
-    from memgraph.entities.strategies import Found, Strategy
+    from memgraph.entities.strategies import Strategy, StrategyResult
     from memgraph.service.life.models import LanguageModel
 
 
@@ -89,7 +89,7 @@ class Naming:
         # Nothing stands between a write and the rules where nothing else was asked for.
         return self.nicknames.applied(found) if self.nicknames.by_key else found
 
-    def find_accurate(self, texts: Sequence[str], *, without: Sequence[str] = ()) -> Found:
+    def find_accurate(self, texts: Sequence[str], *, without: Sequence[str] = ()) -> StrategyResult:
         """Run the ``accurate`` strategy, without nicknames; calls models."""
         return self.accurate.extract(texts, without=without)
 
@@ -397,7 +397,7 @@ class EntityLinker:
         entities.link(transaction, new)
         return len(new)
 
-    def mend_types(self, transaction: Transaction, found: Sequence[Named]) -> list[Entry]:
+    def mend_types(self, transaction: Transaction, found: Sequence[Named]) -> list[NewEntry]:
         """Replace the types that worse providers gave the entities of these memories.
 
         Called before ``link``, which would create an entity of the other type beside the existing
@@ -420,7 +420,7 @@ class EntityLinker:
                         "confidence": name.confidence,
                         "before": one.provider,
                     }
-                    entries.append(Entry("retype_entity", one.entity_id, told))
+                    entries.append(NewEntry("retype_entity", one.entity_id, told))
         return entries
 
     def link_known(self, transaction: Transaction, found: Sequence[Named]) -> None:

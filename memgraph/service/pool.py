@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 GATES = 64
 
 
-class Pool:
+class OrchestratorPool:
     """Shares open orchestrators between threads. One in use is never closed.
 
     Args:

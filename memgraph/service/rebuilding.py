@@ -18,7 +18,7 @@ from memgraph.service.opened import Opened
 from memgraph.store import embeddings, metadata, text_index
 from memgraph.store.entities import EntityName
 from memgraph.store.ports import VectorFault
-from memgraph.store.snapshot import Entry, JournalledTransaction
+from memgraph.store.snapshot import JournalledTransaction, NewEntry
 
 BATCH = 1_000
 
@@ -26,7 +26,7 @@ Progress = Callable[[str, int, int], None]
 """Called with the name of a part, how much of it is done, and how much there is."""
 
 
-class Part(StrEnum):
+class RebuildPart(StrEnum):
     """The parts that can be rebuilt."""
 
     FTS = "fts"
@@ -61,7 +61,7 @@ class EmbeddingsStatus:
 
 def rebuild(
     opened: Opened,
-    parts: Sequence[Part | str] = tuple(Part),
+    parts: Sequence[RebuildPart | str] = tuple(RebuildPart),
     *,
     actor: str,
     progress: Progress = lambda _part, _done, _total: None,
@@ -75,15 +75,19 @@ def rebuild(
     Raises:
         InvalidInput: no such part.
     """
-    known = [part.value for part in Part]
+    known = [part.value for part in RebuildPart]
     if not parts or any(part not in known for part in parts):
         raise InvalidInput(
             f"one of these can be rebuilt: {', '.join(known)}", given=[*map(str, parts)]
         )
     told: dict[str, int] = {}
-    for part in Part:
+    for part in RebuildPart:
         if part in parts:
-            work = {Part.FTS: _text, Part.VECTORS: _vectors, Part.ENTITIES: _entities}[part]
+            work = {
+                RebuildPart.FTS: _text,
+                RebuildPart.VECTORS: _vectors,
+                RebuildPart.ENTITIES: _entities,
+            }[part]
             told |= work(opened, actor, progress)
     return told
 
@@ -109,7 +113,7 @@ def embeddings_retry(opened: Opened, *, actor: str) -> int:
     with opened.transaction(actor) as transaction:
         number = embeddings.reset_failed(transaction)
         if number:
-            transaction.tell([Entry("embeddings_retry", None, {"memories": number})])
+            transaction.tell([NewEntry("embeddings_retry", None, {"memories": number})])
     return number
 
 
@@ -147,35 +151,35 @@ def embeddings_rebuild(
     if mismatch is not None and drained.error_code is None:
         with opened.transaction(actor) as transaction:
             details = {"part": "embeddings", "ready": drained.ready, "failed": drained.failed}
-            transaction.tell([Entry("rebuild", None, details)])
+            transaction.tell([NewEntry("rebuild", None, details)])
     return drained
 
 
 def _text(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
     with opened.transaction(actor) as transaction:
         total = text_index.memory_count(transaction)
-        progress(Part.FTS, 0, total)
+        progress(RebuildPart.FTS, 0, total)
         text_index.rewrite_search_terms(transaction)
         transaction.engine.phrases.rebuild(transaction)
-        transaction.tell([Entry("rebuild", None, {"part": Part.FTS, "memories": total})])
+        transaction.tell([NewEntry("rebuild", None, {"part": RebuildPart.FTS, "memories": total})])
     opened.database.engine.texts.rebuild(opened.database)
-    progress(Part.FTS, total, total)
-    return {Part.FTS.value: total}
+    progress(RebuildPart.FTS, total, total)
+    return {RebuildPart.FTS.value: total}
 
 
 def _vectors(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
     with opened.transaction(actor) as transaction:
         ready = embeddings.state_counts(transaction)["ready"]
-        progress(Part.VECTORS, 0, ready)
+        progress(RebuildPart.VECTORS, 0, ready)
         index = embeddings.index(transaction)
         bad = [each.pk for each in index.check() if each.fault is VectorFault.DAMAGED]
         index.remove(bad)
         requeued = len(bad) + embeddings.enqueue_missing(transaction)
         number = index.rebuild()
-        details = {"part": Part.VECTORS, "vectors": number, "requeued": requeued}
-        transaction.tell([Entry("rebuild", None, details)])
-    progress(Part.VECTORS, number, number)
-    return {Part.VECTORS.value: number, "requeued": requeued}
+        details = {"part": RebuildPart.VECTORS, "vectors": number, "requeued": requeued}
+        transaction.tell([NewEntry("rebuild", None, details)])
+    progress(RebuildPart.VECTORS, number, number)
+    return {RebuildPart.VECTORS.value: number, "requeued": requeued}
 
 
 def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
@@ -193,7 +197,9 @@ def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
         linker.link(transaction, found, search=False)
         text_index.recount(transaction, touched, pks)
 
-    done = _in_batches(opened, actor, relink, lambda done: progress(Part.ENTITIES, done, total))
+    done = _in_batches(
+        opened, actor, relink, lambda done: progress(RebuildPart.ENTITIES, done, total)
+    )
     with opened.transaction(actor) as transaction:
         text_index.recount_all(transaction)
         removed = text_index.remove_unnamed(transaction)
@@ -201,13 +207,13 @@ def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
         opened,
         actor,
         lambda transaction, found: linker.link_known(transaction, found),
-        lambda more: progress(Part.ENTITIES, done + more, total),
+        lambda more: progress(RebuildPart.ENTITIES, done + more, total),
     )
     with opened.transaction(actor) as transaction:
         number = text_index.entity_count(transaction)
-        details = {"part": Part.ENTITIES, "entities": number, "removed": removed}
-        transaction.tell([Entry("rebuild", None, details)])
-    return {Part.ENTITIES.value: number}
+        details = {"part": RebuildPart.ENTITIES, "entities": number, "removed": removed}
+        transaction.tell([NewEntry("rebuild", None, details)])
+    return {RebuildPart.ENTITIES.value: number}
 
 
 def _in_batches(
@@ -258,7 +264,7 @@ def _begin_rebuild(opened: Opened, mismatch: str, actor: str) -> None:
             "from": {"model": mismatch, "dimensions": old},
             "to": {"model": provider.model, "dimensions": provider.dimensions},
         }
-        transaction.tell([Entry("rebuild", None, details)])
+        transaction.tell([NewEntry("rebuild", None, details)])
 
 
 def _forget_some_foreign(opened: Opened) -> bool:

@@ -25,7 +25,7 @@ from memgraph.service.embedding import other_model
 from memgraph.service.opened import Opened
 from memgraph.store import recall as recall_rows
 from memgraph.store.items import by_ids
-from memgraph.store.recall import Narrowing, StoreState
+from memgraph.store.recall import RecallFilter, StoreState
 from memgraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Reading:
     """
 
     snapshot: Snapshot
-    narrowing: Narrowing
+    narrowing: RecallFilter
     items: tuple[RecallItem, ...]
     degraded: tuple[Degraded, ...]
     account: Account
@@ -123,7 +123,7 @@ def reading(
 
     narrowing = narrowed(request, viewer, opened.clock.now_ms(), then)
 
-    def dated(snapshot: Snapshot) -> tuple[StoreState, Narrowing]:
+    def dated(snapshot: Snapshot) -> tuple[StoreState, RecallFilter]:
         state = recall_rows.read(snapshot)
         at = opened.clock.now_ms() if request.as_of is None else narrowing.at
         return state, replace(narrowing, at=at)

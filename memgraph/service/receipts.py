@@ -26,14 +26,14 @@ from memgraph.rules.erasure import MARK
 from memgraph.service.background import InFlight
 from memgraph.store import decay, echoes, erasure, receipts
 from memgraph.store.engine import Database
-from memgraph.store.receipts import BULLETIN, HandedOut, ShownBulletin, uses
+from memgraph.store.receipts import BULLETIN, NewReceipt, ShownBulletin, uses
 from memgraph.store.rows import json_text
 
 if TYPE_CHECKING:
     from memgraph.model.context import Bulletin
     from memgraph.model.recall import Bundle, RecallRequest
     from memgraph.rules.scope import Viewer
-    from memgraph.store.recall import Narrowing
+    from memgraph.store.recall import RecallFilter
     from memgraph.store.snapshot import Snapshot
 
 FLUSH_AT = 16
@@ -61,7 +61,7 @@ class Behind:
 
     bundle: Bundle | None = None
     match: str = ""
-    narrowing: Narrowing | None = None
+    narrowing: RecallFilter | None = None
     bulletin: Bulletin | None = None
     beside: str | None = None
 
@@ -92,7 +92,7 @@ class _Kept:
 
     receipt: Receipt
     behind: Behind
-    handed_out: HandedOut | None = None
+    handed_out: NewReceipt | None = None
 
 
 class ReceiptBook:
@@ -277,7 +277,7 @@ class ReceiptBook:
         return len(self._kept) + len(self._handed) >= FLUSH_AT
 
 
-def _handed_out(receipt: Receipt, behind: Behind, snapshot: Snapshot | None = None) -> HandedOut:
+def _handed_out(receipt: Receipt, behind: Behind, snapshot: Snapshot | None = None) -> NewReceipt:
     if behind.bulletin is not None:
         return _of_bulletin(receipt, behind.bulletin)
     if behind.bundle is not None and receipt.sha256 is None:
@@ -286,10 +286,10 @@ def _handed_out(receipt: Receipt, behind: Behind, snapshot: Snapshot | None = No
     hidden: Mapping[str, Sequence[str]] = {}
     if snapshot is not None and behind.match and behind.narrowing is not None:
         hidden = receipts.hidden_matches(snapshot, behind.match, behind.narrowing)
-    return HandedOut(receipt, hidden, beside=behind.beside)
+    return NewReceipt(receipt, hidden, beside=behind.beside)
 
 
-def _of_bulletin(receipt: Receipt, bulletin: Bulletin) -> HandedOut:
+def _of_bulletin(receipt: Receipt, bulletin: Bulletin) -> NewReceipt:
     ids, text = bulletin.memory_ids, bulletin.text
     digest = hashlib.sha256(text.encode()).hexdigest()
     shown = ShownBulletin(
@@ -302,10 +302,10 @@ def _of_bulletin(receipt: Receipt, bulletin: Bulletin) -> HandedOut:
         body=text,
     )
     items = tuple(ReceiptItem(one, 0.0) for one in ids)
-    return HandedOut(replace(receipt, items=items, sha256=digest), bulletin=shown)
+    return NewReceipt(replace(receipt, items=items, sha256=digest), bulletin=shown)
 
 
-def _without_text(given: HandedOut, erased_through: int) -> HandedOut:
+def _without_text(given: NewReceipt, erased_through: int) -> NewReceipt:
     """Return the receipt without the body of a bulletin older than an erasure."""
     shown = given.bulletin
     if shown is None or shown.change_seq >= erased_through:

@@ -327,7 +327,7 @@ def _differences(given: Sequence[str], again: Sequence[str]) -> list[Difference]
     ]
 
 
-def _explained(one: Difference, changed: Sequence[receipts.Change]) -> Difference:
+def _explained(one: Difference, changed: Sequence[receipts.JournalledChange]) -> Difference:
     notes = tuple(
         JournalEntry(
             seq=each.seq, at=each.at, actor=each.actor, action=each.action, subject=each.subject

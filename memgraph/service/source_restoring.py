@@ -18,12 +18,12 @@ from memgraph.rules.trust import Named
 from memgraph.service import changes
 from memgraph.service.source_retracting import change_all, end_for
 from memgraph.store import edges, memories, sources, trust
-from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.sources import Joined, Lost
 from memgraph.store.visibility import View
 
 
-class Plan(NamedTuple):
+class RestorationPlan(NamedTuple):
     """The restored memories with their statuses, what is replaced again, and where the source
     counts.
 
@@ -38,7 +38,7 @@ class Plan(NamedTuple):
     left_open: tuple[Joined, ...]
 
 
-def plan(snapshot: Snapshot, named: Named, view: View) -> Plan:
+def plan(snapshot: Snapshot, named: Named, view: View) -> RestorationPlan:
     """Return what restoring a source would change, as far as the view goes.
 
     Raises:
@@ -62,11 +62,16 @@ def plan(snapshot: Snapshot, named: Named, view: View) -> Plan:
         for each in sources.open_since(snapshot, active, view)
         if each.from_id not in again and each.to_id not in again
     )
-    return Plan(status, tuple(again), tuple(losses), others, left_open)
+    return RestorationPlan(status, tuple(again), tuple(losses), others, left_open)
 
 
 def restore(
-    transaction: JournalledTransaction, named: Named, found: Plan, *, reason: str, view: View
+    transaction: JournalledTransaction,
+    named: Named,
+    found: RestorationPlan,
+    *,
+    reason: str,
+    view: View,
 ) -> None:
     """Apply a plan, with an entry in the journal for each memory and one for all."""
     told = {"reason": reason, "source": named.kind.value, "name": named.name}
@@ -74,7 +79,11 @@ def restore(
         ids = [one for one, then in found.back.items() if then is status]
         because = f"its source was brought back: {reason}"
         change_all(
-            transaction, ids, status, reason=because, entry=lambda one: Entry("restore", one, told)
+            transaction,
+            ids,
+            status,
+            reason=because,
+            entry=lambda one: NewEntry("restore", one, told),
         )
     for loss in found.losses:
         _count_again(transaction, loss, told)
@@ -84,10 +93,12 @@ def restore(
     replaced = changes.replace_again(transaction, list(found.back), view=view)
     counts = {"restored": len(found.back), "replaced": len(replaced), "counted": len(found.losses)}
     whole = {"kind": named.kind.value, "name": named.name, "reason": reason, **counts}
-    transaction.tell([*replaced, Entry("restore_source", None, whole)])
+    transaction.tell([*replaced, NewEntry("restore_source", None, whole)])
 
 
-def report(snapshot: Snapshot, named: Named, found: Plan, *, dry_run: bool) -> SourceRestoration:
+def report(
+    snapshot: Snapshot, named: Named, found: RestorationPlan, *, dry_run: bool
+) -> SourceRestoration:
     """Return a plan as a report."""
     said = dict.fromkeys(each.memory_id for each in found.losses)
     counted = [one for one in said if one not in found.back]
@@ -121,4 +132,4 @@ def _count_again(transaction: JournalledTransaction, loss: Lost, told: dict[str,
         memories.update(transaction, memory_id, confidence=after, updated_at=transaction.at)
     changed = {"confidence": {"before": memory.confidence, "after": after}}
     whole = {**told, "source_ids": list(loss.source_ids), **changed}
-    transaction.tell([Entry("regain", memory_id, whole)])
+    transaction.tell([NewEntry("regain", memory_id, whole)])

@@ -26,7 +26,7 @@ from memgraph.rules.trust import Named
 from memgraph.service import changes
 from memgraph.service.sources import no_source
 from memgraph.store import edges, memories, sources, trust
-from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.sources import Joined
 from memgraph.store.visibility import View
 
@@ -47,7 +47,7 @@ class Loss(NamedTuple):
 
 
 @dataclass(slots=True)
-class Plan:
+class RetractionPlan:
     """The memories that go and those that stay, by id, in the order in which they were found."""
 
     gone: dict[str, Literal["given", "derived"]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Plan:
     reopened: list[Joined] = field(default_factory=list)
 
 
-def plan(snapshot: Snapshot, named: Named, view: View) -> Plan:
+def plan(snapshot: Snapshot, named: Named, view: View) -> RetractionPlan:
     """Return what retracting a source would change, as far as the view goes.
 
     Raises:
@@ -67,7 +67,7 @@ def plan(snapshot: Snapshot, named: Named, view: View) -> Plan:
     said = sources.said_by(snapshot, named, view)
     if not said and not sources.is_seen(snapshot, named, view):
         raise no_source(named)
-    found = Plan()
+    found = RetractionPlan()
     stands = _Stands(snapshot, named)
     given = sources.given_by(snapshot, named, view)
     # Where the own source was taken back before, this one may be all that was left.
@@ -87,7 +87,9 @@ def plan(snapshot: Snapshot, named: Named, view: View) -> Plan:
     return found
 
 
-def retract(transaction: JournalledTransaction, named: Named, found: Plan, *, reason: str) -> None:
+def retract(
+    transaction: JournalledTransaction, named: Named, found: RetractionPlan, *, reason: str
+) -> None:
     """Apply a plan, with an entry in the journal for each memory and one for all."""
     ids = list(found.gone)
     told = {"reason": reason, "source": named.kind.value, "name": named.name}
@@ -96,7 +98,7 @@ def retract(transaction: JournalledTransaction, named: Named, found: Plan, *, re
         ids,
         MemoryStatus.RETRACTED,
         reason=f"{TAKEN_BACK}: {reason}",
-        entry=lambda one: Entry("retract", one, told | {"by": found.gone[one]}),
+        entry=lambda one: NewEntry("retract", one, told | {"by": found.gone[one]}),
     )
     for one, loss in found.weakened.items():
         _weaken(transaction, one, loss, told)
@@ -108,7 +110,7 @@ def retract(transaction: JournalledTransaction, named: Named, found: Plan, *, re
     whole = {"kind": named.kind.value, "name": named.name, "reason": reason, **counts}
     transaction.tell(
         [
-            Entry(
+            NewEntry(
                 "retract_source",
                 None,
                 whole
@@ -122,7 +124,9 @@ def retract(transaction: JournalledTransaction, named: Named, found: Plan, *, re
     )
 
 
-def report(snapshot: Snapshot, named: Named, found: Plan, *, dry_run: bool) -> SourceRetraction:
+def report(
+    snapshot: Snapshot, named: Named, found: RetractionPlan, *, dry_run: bool
+) -> SourceRetraction:
     """Return a plan as a report."""
     lists: Sequence[Collection[str]] = (found.gone, found.kept, found.weakened, found.reinstated)
     gone, kept, less, again = (list(each)[:MAX_TOLD] for each in lists)
@@ -209,7 +213,7 @@ def _weaken(
         memories.update(transaction, memory_id, confidence=loss.after, updated_at=at)
     changed = {"confidence": {"before": loss.before, "after": loss.after}}
     whole = {**told, "source_ids": list(loss.source_ids), **changed}
-    transaction.tell([Entry("weaken", memory_id, whole)])
+    transaction.tell([NewEntry("weaken", memory_id, whole)])
 
 
 def end_for(
@@ -237,7 +241,7 @@ def change_all(
     status: MemoryStatus,
     *,
     reason: str,
-    entry: Callable[[str], Entry],
+    entry: Callable[[str], NewEntry],
 ) -> None:
     """Give many memories a status, in batches, with an entry in the journal for each."""
     for start in range(0, len(memory_ids), BATCH):
@@ -257,7 +261,7 @@ def _reinstate(
         [one for one in reinstated if one not in lost],
         MemoryStatus.ACTIVE,
         reason=told,
-        entry=lambda one: Entry("restore", one, {"reason": told}),
+        entry=lambda one: NewEntry("restore", one, {"reason": told}),
     )
 
 
@@ -267,7 +271,7 @@ def _disown(transaction: JournalledTransaction, memory_id: str, told: Mapping[st
     if trust.end_own(transaction, memory_id):
         same = {"before": memory.confidence, "after": memory.confidence}
         whole = {**told, "source_ids": [memory.source_id], "confidence": same}
-        transaction.tell([Entry("weaken", memory_id, whole)])
+        transaction.tell([NewEntry("weaken", memory_id, whole)])
 
 
 def is_of(named: Named) -> Callable[[Origin], bool]:
@@ -283,7 +287,7 @@ def is_of(named: Named) -> Callable[[Origin], bool]:
     return gone
 
 
-def _cascade(snapshot: Snapshot, found: Plan, stands: _Stands, view: View) -> None:
+def _cascade(snapshot: Snapshot, found: RetractionPlan, stands: _Stands, view: View) -> None:
     """Add to a plan what depends only on retracted memories, at any distance."""
     lately = list(found.gone)
     while lately:

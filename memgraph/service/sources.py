@@ -17,7 +17,7 @@ from memgraph.model.influence import Grounds, Line, SourceLines, SourceState
 from memgraph.model.sources import MAX_SOURCES, SourceInfo, SourcePage, TrustedSource
 from memgraph.model.values import Memory, StoredSource
 from memgraph.paths import OrchestratorPaths
-from memgraph.rules.sources import Part, Text, part_of, texts_of
+from memgraph.rules.sources import FilePart, Text, part_of, texts_of
 from memgraph.rules.trust import Named, Trust, lowest
 from memgraph.service.opened import Opened
 from memgraph.store import graph, influence, ingest_files
@@ -220,7 +220,7 @@ class _File(NamedTuple):
 
     erased: bool
     made: Collection[str]
-    hidden: Sequence[Part]
+    hidden: Sequence[FilePart]
     kept: _Kept
 
 
@@ -304,9 +304,9 @@ def _made(manifest: Mapping[str, Any]) -> frozenset[str]:
     )
 
 
-def _parts(locators: Iterable[str | None]) -> list[Part]:
+def _parts(locators: Iterable[str | None]) -> list[FilePart]:
     """Return the places that may not be shown; the whole file when a place is not recorded."""
-    return [part_of(each) or Part() for each in locators]
+    return [part_of(each) or FilePart() for each in locators]
 
 
 def _read(folder: Path, told: str, sha256: str) -> _Kept:

@@ -17,7 +17,7 @@ from memgraph.rules.schedule import fails, limits_of, rate_of
 from memgraph.service.life.echoes import catch_up
 from memgraph.service.opened import Opened
 from memgraph.store import echoes, health
-from memgraph.store.health import EXCERPT_CHARS, Found, Known
+from memgraph.store.health import EXCERPT_CHARS, CountedMemory, MemoryOfPlace
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
@@ -36,7 +36,7 @@ Told = Callable[[str, int, int], None]
 class _Rate(NamedTuple):
     number: int
     of: int
-    found: Sequence[Found]
+    found: Sequence[CountedMemory]
     sampled: bool = False
 
 
@@ -101,7 +101,9 @@ class _Measuring:
             Measure.ECHO: self._echoes,
         }
 
-    def _of_known(self, ask: Callable[[Snapshot, View, int], tuple[int, list[Found]]]) -> _Rate:
+    def _of_known(
+        self, ask: Callable[[Snapshot, View, int], tuple[int, list[CountedMemory]]]
+    ) -> _Rate:
         count, found = ask(self._snapshot, self._view, self._examples)
         return _Rate(count, self.known, found)
 
@@ -113,7 +115,7 @@ class _Measuring:
             self._snapshot, [each.memory_id for each in fallen[: self._examples]]
         )
         found = [
-            Found(each.memory_id, each.ground_id, texts[each.memory_id])
+            CountedMemory(each.memory_id, each.ground_id, texts[each.memory_id])
             for each in fallen[: self._examples]
         ]
         return _Rate(len(fallen), self.known, found, sampled=page.cut or page.place is not None)
@@ -159,13 +161,13 @@ class _Measuring:
             found |= {one: first for one, (first, _) in part.items()}
         return found
 
-    def _of_sample(self, count: int, found: Sequence[Found]) -> _Rate:
+    def _of_sample(self, count: int, found: Sequence[CountedMemory]) -> _Rate:
         looked_at = len(self._sample)
         return _Rate(count, looked_at, found, sampled=looked_at < self.known)
 
 
-def _found(each: Known, other_id: str | None) -> Found:
-    return Found(each.memory_id, other_id, each.content[:EXCERPT_CHARS])
+def _found(each: MemoryOfPlace, other_id: str | None) -> CountedMemory:
+    return CountedMemory(each.memory_id, other_id, each.content[:EXCERPT_CHARS])
 
 
 def _measured(measure: Measure, rate: _Rate, limits: Mapping[Measure, float]) -> HealthMeasure:

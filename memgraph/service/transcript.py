@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
 from memgraph.errors import AccessDenied, DatabaseCorrupt, InvalidInput
-from memgraph.model.conversation import AgentTurn, Entry, UserTurn
+from memgraph.model.conversation import AgentTurn, ConversationEntry, UserTurn
 from memgraph.model.enums import (
     CapturedBy,
     MemoryKind,
@@ -23,7 +23,7 @@ from memgraph.model.enums import (
 from memgraph.model.values import EpisodeInput, Memory, Source, validated
 from memgraph.rules.conversations import entry_of, part_place, parts_of
 from memgraph.rules.lifecycle import CLEARED
-from memgraph.rules.scope import Reason, ScopeFacts, visible
+from memgraph.rules.scope import ScopeFacts, VisibilityReason, visible
 from memgraph.service import changes
 from memgraph.service.context.promoting import retract_all
 from memgraph.service.handle import Handle
@@ -39,10 +39,10 @@ _SHOWN: Final = frozenset({MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED})
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredEntry:
     """An entry with the episodes that hold it, first to last."""
 
-    entry: Entry
+    entry: ConversationEntry
     parts: tuple[Memory, ...]
 
 
@@ -99,7 +99,7 @@ class Transcript(Handle):
         self.session_id = given.session_id
         self._place = (given.scope, given.scope_id, given.agent_id)
 
-    def append(self, entries: Sequence[Entry]) -> None:
+    def append(self, entries: Sequence[ConversationEntry]) -> None:
         """Append entries, all of them or none.
 
         Raises:
@@ -112,7 +112,7 @@ class Transcript(Handle):
             self._store(opened, given)
             self._embed_soon(opened)
 
-    def entries(self, limit: int | None = None) -> list[Entry]:
+    def entries(self, limit: int | None = None) -> list[ConversationEntry]:
         """Return the last entries, oldest first; None: all of them.
 
         Raises:
@@ -123,7 +123,7 @@ class Transcript(Handle):
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return [held.entry for held in self._newest(snapshot, limit)][::-1]
 
-    def pop(self, *, reason: str = "popped") -> Entry | None:
+    def pop(self, *, reason: str = "popped") -> ConversationEntry | None:
         """Retract the last entry and return it; None: there is none.
 
         Facts extracted from it become stale.
@@ -144,7 +144,7 @@ class Transcript(Handle):
             self._retract(transaction, found, reason)
         return len(found)
 
-    def _episodes(self, opened: Opened, entry: Entry) -> Iterator[EpisodeInput]:
+    def _episodes(self, opened: Opened, entry: ConversationEntry) -> Iterator[EpisodeInput]:
         """Yield the episodes of an entry, under one id, so that parts of two are never mixed."""
         item_id = opened.ids.new(ENTRY_PREFIX)
         for part in parts_of(entry):
@@ -196,7 +196,7 @@ class Transcript(Handle):
                     changes.retract(transaction, one.memory_id, reason=reason, view=self._view)
                 )
 
-    def _newest(self, snapshot: Snapshot, limit: int | None) -> Iterator[Held]:
+    def _newest(self, snapshot: Snapshot, limit: int | None) -> Iterator[StoredEntry]:
         """Yield complete entries, last one first."""
         found: list[Memory] = []
         left = limit
@@ -234,16 +234,16 @@ class Transcript(Handle):
                 return
             before, size = page[-1].memory_id, _PAGE
 
-    def _deny(self, reason: Reason) -> NoReturn:
+    def _deny(self, reason: VisibilityReason) -> NoReturn:
         with self._service.opened(self.name) as opened:
             opened.log.warning(AccessDenied.code, actor=self.actor, reason=reason.value)
         raise AccessDenied("the handle could not see what it stores", reason=reason.value)
 
 
-def _held(parts: Sequence[Memory]) -> Held:
+def _held(parts: Sequence[Memory]) -> StoredEntry:
     try:
         entry = entry_of([(one.content, one.attributes) for one in parts])
     except (ValueError, TypeError) as error:
         first = parts[0].memory_id
         raise DatabaseCorrupt("an entry of a session cannot be read", id=first) from error
-    return Held(entry, tuple(parts))
+    return StoredEntry(entry, tuple(parts))

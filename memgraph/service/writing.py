@@ -31,16 +31,16 @@ from memgraph.rules.trust import Trust
 from memgraph.service import changes, comparisons, conversing
 from memgraph.service.conversing import StoredTurn
 from memgraph.service.embedding import claim_model
-from memgraph.service.joining import Compare, Joiner, Written
+from memgraph.service.joining import Compare, Joiner, StoredBatch
 from memgraph.service.naming import EntityLinker, NameFinder
 from memgraph.service.quotas import Quotas
 from memgraph.store import comparisons as comparison_rows
 from memgraph.store import embeddings, entities, erasure, memories, sessions, text_index
 from memgraph.store.entities import EntityName
-from memgraph.store.memories import Turn
+from memgraph.store.memories import TurnIdentity
 from memgraph.store.rows import json_text
-from memgraph.store.sessions import Known
-from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot, Transaction
+from memgraph.store.sessions import RegisteredSession
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
 from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def identity_of(content_hash: str, one: Any) -> Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedMemory:
     """A memory with everything computed that needs no database."""
 
     given: MemoryInput
@@ -123,7 +123,7 @@ class Prepared:
         return comparisons.is_comparable(self.given)
 
     @property
-    def identity(self) -> Identity | Turn | None:
+    def identity(self) -> Identity | TurnIdentity | None:
         """The key by which another memory equals this one; None: a turn without an id equals no
         other.
         """
@@ -132,7 +132,7 @@ class Prepared:
             return identity_of(self.content_hash, given)
         if given.turn_id is None or given.session_id is None:
             return None
-        return Turn(
+        return TurnIdentity(
             session_id=given.session_id,
             turn_id=given.turn_id,
             content_hash=self.content_hash,
@@ -171,9 +171,11 @@ class Writer:
         """Writes the edges of facts that were drawn from turns."""
         return Joiner(self.ids, self.trust, compares=True, drawn=True)
 
-    def prepare(self, given: MemoryInput, vector: NDArray[np.float32] | None = None) -> Prepared:
+    def prepare(
+        self, given: MemoryInput, vector: NDArray[np.float32] | None = None
+    ) -> PreparedMemory:
         """Do the work of a write that needs no lock; call it before the transaction."""
-        return Prepared(
+        return PreparedMemory(
             given=given,
             content_hash=content_hash(given.content),
             summary=given.summary if given.summary is not None else summarise(given.content),
@@ -187,7 +189,7 @@ class Writer:
     def store(
         self,
         transaction: JournalledTransaction,
-        items: Sequence[Prepared],
+        items: Sequence[PreparedMemory],
         links: Sequence[EdgeInput],
         *,
         view: View | None = None,
@@ -195,7 +197,7 @@ class Writer:
         live: bool = False,
         compare: Compare = Compare.LATER,
         keys: dict[str, str] | None = None,
-    ) -> Written:
+    ) -> StoredBatch:
         """Store memories and edges. An item that cannot be stored is rejected, the rest goes on.
 
         Args:
@@ -208,7 +210,7 @@ class Writer:
                 comparison leaves is done by the outbox. The outcomes have the results.
             keys: ids of what was stored before under a ``#key`` of the same file; these are added.
         """
-        written = Written(ids_by_key={} if keys is None else keys)
+        written = StoredBatch(ids_by_key={} if keys is None else keys)
         found = (
             self._compare(transaction, items, transaction.at, view)
             if compare is Compare.NOW
@@ -241,7 +243,7 @@ class Writer:
         transaction: Transaction,
         pks: Mapping[str, int],
         found: Mapping[int, Matches],
-        written: Written,
+        written: StoredBatch,
         compare: Compare,
     ) -> None:
         """Queue stored facts for the rest of their comparison, and note it in the outcomes.
@@ -274,7 +276,7 @@ class Writer:
         self,
         transaction: JournalledTransaction,
         pks: Mapping[str, int],
-        written: Written,
+        written: StoredBatch,
         *,
         view: View | None,
     ) -> None:
@@ -295,7 +297,7 @@ class Writer:
             written.memories[place] = outcome
 
     def _compare(
-        self, snapshot: Snapshot, items: Sequence[Prepared], at: int, view: View | None
+        self, snapshot: Snapshot, items: Sequence[PreparedMemory], at: int, view: View | None
     ) -> dict[int, Matches]:
         """Return by place of a comparable item the stored facts that it relates to."""
         places = [place for place, each in enumerate(items) if each.comparable]
@@ -315,8 +317,8 @@ class Writer:
         return dict(zip(places, found, strict=True))
 
     def _strengthen(
-        self, transaction: JournalledTransaction, item: Prepared, memory_id: str
-    ) -> list[Entry]:
+        self, transaction: JournalledTransaction, item: PreparedMemory, memory_id: str
+    ) -> list[NewEntry]:
         """Record that a stored fact was repeated by the source of an item."""
         memories.insert_sources(transaction, {item.source_id: item.given.source})
         return changes.strengthen(transaction, memory_id, source_id=item.source_id)
@@ -324,13 +326,13 @@ class Writer:
     def _store_memories(
         self,
         transaction: JournalledTransaction,
-        items: Sequence[Prepared],
-        written: Written,
+        items: Sequence[PreparedMemory],
+        written: StoredBatch,
         found: Mapping[int, Matches],
         *,
         view: View | None,
         live: bool,
-    ) -> list[tuple[dict[str, Any], Prepared]]:
+    ) -> list[tuple[dict[str, Any], PreparedMemory]]:
         """Store memories; return their rows, each with its item."""
         identities = [item.identity for item in items]
         known = self._known(transaction, identities, view, transaction.at)
@@ -343,7 +345,7 @@ class Writer:
         talked = {each.session_id for each in turns if each.session_id is not None}
         talked_before = sessions.known(transaction, talked)
         sequences: dict[str, int] = {}
-        stored: list[tuple[dict[str, Any], Prepared]] = []
+        stored: list[tuple[dict[str, Any], PreparedMemory]] = []
         derived: list[tuple[str, str]] = []
         pk = memories.next_pk(transaction)
         names: list[tuple[int, tuple[EntityName, ...]]] = []
@@ -396,7 +398,9 @@ class Writer:
         return stored
 
     def _insert(
-        self, transaction: JournalledTransaction, stored: Sequence[tuple[dict[str, Any], Prepared]]
+        self,
+        transaction: JournalledTransaction,
+        stored: Sequence[tuple[dict[str, Any], PreparedMemory]],
     ) -> None:
         rows = [row for row, _ in stored]
         sources = {item.source_id: item.given.source for _, item in stored}
@@ -422,7 +426,7 @@ class Writer:
     def _add_vectors(
         self,
         transaction: Transaction,
-        stored: Sequence[tuple[dict[str, Any], Prepared]],
+        stored: Sequence[tuple[dict[str, Any], PreparedMemory]],
         embedding: EmbeddingProvider | None,
     ) -> set[int]:
         """Store the vectors that exist already; return the keys of those memories."""
@@ -442,15 +446,17 @@ class Writer:
     def _known(
         self,
         snapshot: Snapshot,
-        identities: Sequence[Identity | Turn | None],
+        identities: Sequence[Identity | TurnIdentity | None],
         view: View | None,
         at: int,
-    ) -> dict[Identity | Turn, str]:
+    ) -> dict[Identity | TurnIdentity, str]:
         """Return stored memories that one of these may equal."""
-        turns = {(one.session_id, one.turn_id) for one in identities if isinstance(one, Turn)}
-        known: dict[Identity | Turn, str] = {}
+        turns = {
+            (one.session_id, one.turn_id) for one in identities if isinstance(one, TurnIdentity)
+        }
+        known: dict[Identity | TurnIdentity, str] = {}
         known.update(memories.same_turns(snapshot, turns, view).items())
-        texts = [one for one in identities if one is not None and not isinstance(one, Turn)]
+        texts = [one for one in identities if one is not None and not isinstance(one, TurnIdentity)]
         unnamed = sorted({each[0] for each in texts if each[-1] is None})
         named = sorted({each[0] for each in texts if each[-1] is not None})
         item_ids = sorted({each[-1] for each in texts if each[-1] is not None})
@@ -462,7 +468,7 @@ class Writer:
         return known
 
     def _row(
-        self, item: Prepared, pk: int, memory_id: str, sequence: int | None, at: int
+        self, item: PreparedMemory, pk: int, memory_id: str, sequence: int | None, at: int
     ) -> dict[str, Any]:
         given = item.given
         attributes = conversing.attributes_of(given)
@@ -514,7 +520,7 @@ class Writer:
 
 
 def _sequence(
-    given: MemoryInput, known: Mapping[str, Known], sequences: dict[str, int]
+    given: MemoryInput, known: Mapping[str, RegisteredSession], sequences: dict[str, int]
 ) -> int | None:
     """Return the position of a turn in its session, and advance ``sequences``."""
     session_id = given.session_id
@@ -527,7 +533,7 @@ def _sequence(
     return place
 
 
-def _missing(given: MemoryInput, grounds: set[str], written: Written) -> NotFound | None:
+def _missing(given: MemoryInput, grounds: set[str], written: StoredBatch) -> NotFound | None:
     """Return the first evidence id that is neither stored nor an earlier item of the batch."""
     for one in given.derived_from:
         if one not in grounds and not (one.startswith("#") and one[1:] in written.ids_by_key):
@@ -536,6 +542,6 @@ def _missing(given: MemoryInput, grounds: set[str], written: Written) -> NotFoun
     return None
 
 
-def _remembered(row: dict[str, Any]) -> Entry:
+def _remembered(row: dict[str, Any]) -> NewEntry:
     told = {name: row[name] for name in ("content_hash", "kind", "type", *VALUES)}
-    return Entry("remember", row["memory_id"], told | {"seal": memory_seal(row)})
+    return NewEntry("remember", row["memory_id"], told | {"seal": memory_seal(row)})

@@ -20,7 +20,15 @@ from memgraph.rules.contradictions import Side
 from memgraph.store import tables
 from memgraph.store.items import is_no_item
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.statements import Column, Statement, listed, member, ordered, prepared, value
+from memgraph.store.statements import (
+    Column,
+    CompiledStatement,
+    listed,
+    member,
+    ordered,
+    prepared,
+    value,
+)
 from memgraph.store.visibility import AS_OF, Table, View
 
 # What a bulletin was made of at an earlier time.
@@ -78,7 +86,7 @@ def prepare(snapshot: Snapshot, as_of: int) -> None:
 
 
 @prepared
-def _section_then(section: Section, view: View, shows: bool) -> sa.Select[Any]:
+def _section_then(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
     """Return what ``_section`` does, as of an earlier time."""
     m, changed = tables.memories.alias("m"), _CHANGED.alias("changed")
     seen = (View(view.viewer).where(m), m.c.created_at <= AS_OF)
@@ -134,7 +142,7 @@ class Excerpt(NamedTuple):
         return self.created_at
 
 
-class Conflict(NamedTuple):
+class OpenConflict(NamedTuple):
     """An open contradiction; of a side from a file that does not tell its time, the time is 0."""
 
     since: int
@@ -166,7 +174,7 @@ def _by_importance(m: Table) -> tuple[Column, ...]:
     return m.c.importance.desc(), m.c.created_at.desc(), m.c.pk.desc()
 
 
-class Section(NamedTuple):
+class SectionQuery(NamedTuple):
     """The query of a section: a condition, the index that serves it, the order."""
 
     where: Callable[[Table], Column]
@@ -184,13 +192,13 @@ class Section(NamedTuple):
         values = {"at": at, "limit": MOST_COUNTED + 1}
         return len(self._statement(view, False).rows(snapshot, view.params, **values))
 
-    def _statement(self, view: View, shows: bool) -> Statement:
+    def _statement(self, view: View, shows: bool) -> CompiledStatement:
         build = _section if view.as_of is None else _section_then
         return build(self, view.shape, shows)
 
 
 @prepared
-def _section(section: Section, view: View, shows: bool) -> sa.Select[Any]:
+def _section(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
     """Return the first memories of a section that had not expired ``at`` a time.
 
     Args:
@@ -201,7 +209,9 @@ def _section(section: Section, view: View, shows: bool) -> sa.Select[Any]:
     return found.where(view.where(m)).with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
 
 
-def _first_of(section: Section, m: Table, shows: bool, columns: Sequence[Column]) -> sa.Select[Any]:
+def _first_of(
+    section: SectionQuery, m: Table, shows: bool, columns: Sequence[Column]
+) -> sa.Select[Any]:
     found = sa.select(*columns).where(section.where(m))
     if shows:
         found = found.where(m.c.confidence >= value("floor"))
@@ -213,11 +223,11 @@ def _shown(m: Table, shows: bool) -> list[Column]:
     return _excerpt(m) if shows else [m.c.pk]
 
 
-def _of_type(type_: MemoryType) -> Section:
+def _of_type(type_: MemoryType) -> SectionQuery:
     def where(m: Table) -> Column:
         return (m.c.type == type_) & (m.c.status == MemoryStatus.ACTIVE)
 
-    return Section(where, "ix_memories_type_status")
+    return SectionQuery(where, "ix_memories_type_status")
 
 
 def _is_knowledge(m: Table) -> Column:
@@ -253,14 +263,14 @@ _KNOWLEDGE: Final = (
     MemoryType.OBSERVATION,
     MemoryType.EVENT,
 )
-KNOWLEDGE = Section(_is_knowledge, "ix_memories_knowledge")
+KNOWLEDGE = SectionQuery(_is_knowledge, "ix_memories_knowledge")
 """Facts, identities, observations and events that are no raw turns."""
 GOALS = _of_type(MemoryType.GOAL)
 PREFERENCES = _of_type(MemoryType.PREFERENCE)
-OPEN_TODOS = Section(_is_open_todo, "ix_memories_open_todos")
+OPEN_TODOS = SectionQuery(_is_open_todo, "ix_memories_open_todos")
 """Todos without ``attributes.done`` and without the tag ``done``."""
-DECISIONS = Section(_is_decision, "ix_memories_decisions", _by_dates)
-UNCERTAIN = Section(
+DECISIONS = SectionQuery(_is_decision, "ix_memories_decisions", _by_dates)
+UNCERTAIN = SectionQuery(
     _is_uncertain,
     "ix_memories_uncertain",
     lambda m: (m.c.confidence, m.c.created_at, m.c.pk),
@@ -325,12 +335,12 @@ def _open_conflicts(view: View) -> sa.Select[Any]:
     )
 
 
-def open_conflicts(snapshot: Snapshot, view: View) -> list[Conflict]:
+def open_conflicts(snapshot: Snapshot, view: View) -> list[OpenConflict]:
     """Return contradictions without a resolution between two visible, active memories, newest
     first.
     """
     return [
-        Conflict(since, Side(time, one), Side(other_time, other))
+        OpenConflict(since, Side(time, one), Side(other_time, other))
         for since, time, one, other_time, other in _open_conflicts(view.shape).rows(
             snapshot, view.params
         )

@@ -23,7 +23,7 @@ from memgraph.model.enums import (
 )
 from memgraph.store import tables
 from memgraph.store.items import is_no_item
-from memgraph.store.sessions import Place
+from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import Insert, Snapshot, Transaction
 from memgraph.store.statements import Column, among, least, listed, ordered, prepared, value
 from memgraph.store.text_index import matching
@@ -251,7 +251,7 @@ class Beside(NamedTuple):
         before: only facts with a lower key; None: any.
     """
 
-    place: Place
+    place: ComparisonPlace
     at: int
     view: View | None = None
     before: int | None = None

@@ -242,7 +242,7 @@ def forget(transaction: Transaction, before: int) -> int:
 MAX_TEXTS = 4_096
 
 
-class Recalled(NamedTuple):
+class HandedOutMemory(NamedTuple):
     """A memory that was handed out by recalls, and when first and last."""
 
     pk: int
@@ -252,12 +252,12 @@ class Recalled(NamedTuple):
     last_at: int
 
 
-class Pending(NamedTuple):
+class EchoBacklog(NamedTuple):
     """The oldest of what waits: how much it is, and the last one's id. Texts have their times."""
 
     number: int
     through: int
-    recalled: tuple[Recalled, ...]
+    recalled: tuple[HandedOutMemory, ...]
     texts: tuple[tuple[str, int], ...]
 
 
@@ -314,15 +314,15 @@ def _texts_through() -> sa.Select[Any]:
     return sa.select(p.text, p.at).where(*waiting)
 
 
-def oldest(snapshot: Snapshot, limit: int) -> Pending | None:
+def oldest(snapshot: Snapshot, limit: int) -> EchoBacklog | None:
     """Return at most ``limit`` recalls and texts, each memory of them once; None: nothing waits."""
     through, number = _through().row(snapshot, limit=limit)
     if through is None:
         return None
-    return Pending(
+    return EchoBacklog(
         number,
         through,
-        tuple(map(Recalled._make, _recalled_through().rows(snapshot, through=through))),
+        tuple(map(HandedOutMemory._make, _recalled_through().rows(snapshot, through=through))),
         tuple(_texts_through().rows(snapshot, through=through)),
     )
 

@@ -18,7 +18,7 @@ ENRICHED_AT: Final = "enriched_at"
 ENRICHED_NAMES: Final = "enriched_names"
 
 
-class Candidate(NamedTuple):
+class EnrichmentCandidate(NamedTuple):
     """A memory that may be enriched."""
 
     pk: int
@@ -32,7 +32,7 @@ class Candidate(NamedTuple):
 def _open(m: sa.FromClause) -> sa.Select[Any]:
     """Return active memories that nobody has enriched, by key."""
     return (
-        sa.select(*(m.c[name] for name in Candidate._fields))
+        sa.select(*(m.c[name] for name in EnrichmentCandidate._fields))
         .where(
             m.c.status == MemoryStatus.ACTIVE,
             m.c.kind.in_([MemoryKind.EPISODE, MemoryKind.FACT]),
@@ -65,7 +65,7 @@ def _candidates() -> sa.Select[Any]:
 
 def candidates(
     snapshot: Snapshot, after: int, through: int, max_entities: int, limit: int
-) -> list[Candidate]:
+) -> list[EnrichmentCandidate]:
     """Return active episodes and facts with keys in (``after``, ``through``] to be enriched.
 
     Those that name more than ``max_entities`` are left out. In the order of their keys.
@@ -80,13 +80,13 @@ def _still_open() -> sa.Select[Any]:
     return _open(m).where(among(m.c.pk, "pks"))
 
 
-def still_open(snapshot: Snapshot, pks: Collection[int]) -> list[Candidate]:
+def still_open(snapshot: Snapshot, pks: Collection[int]) -> list[EnrichmentCandidate]:
     """Return those of ``pks`` that are active by now and not enriched, as they are by now."""
     return _read(_still_open().rows(snapshot, pks=json.dumps(list(pks))))
 
 
-def _read(rows: list[tuple[Any, ...]]) -> list[Candidate]:
-    return [Candidate._make((*row[:-1], json.loads(row[-1]))) for row in rows]
+def _read(rows: list[tuple[Any, ...]]) -> list[EnrichmentCandidate]:
+    return [EnrichmentCandidate._make((*row[:-1], json.loads(row[-1]))) for row in rows]
 
 
 @prepared

@@ -139,7 +139,7 @@ class EntityName:
     provider: str = field(default=TOLD, compare=False)
 
 
-class Known(NamedTuple):
+class NameSnapshot(NamedTuple):
     """Names that are known.
 
     Attributes:
@@ -153,7 +153,7 @@ class Known(NamedTuple):
     surer: dict[int, EntityName]
 
 
-def find(snapshot: Snapshot, names: Sequence[EntityName]) -> Known:
+def find(snapshot: Snapshot, names: Sequence[EntityName]) -> NameSnapshot:
     """Return entities that are known by canonical name and type, or else by an alias.
 
     A name that was merged into another entity means that one. A name whose type is not sure means
@@ -162,7 +162,7 @@ def find(snapshot: Snapshot, names: Sequence[EntityName]) -> Known:
     """
     rows = _by_name().rows(snapshot, keys=_keys(names))
     by_name = {row[:2]: row for row in rows}
-    known = Known({}, [], {})
+    known = NameSnapshot({}, [], {})
     others = []
     for each in names:
         found = by_name.get((each.key, each.type)) or _of_another_type(each, rows)
@@ -435,7 +435,7 @@ def count(snapshot: Snapshot) -> int:
 _LAST_CHARACTER = "\U0010ffff"
 
 
-class EntityRow(NamedTuple):
+class EntityRecord(NamedTuple):
     """``mention_count`` counts all memories, whoever may see them."""
 
     pk: int
@@ -446,7 +446,7 @@ class EntityRow(NamedTuple):
     mention_count: int
 
 
-class Seen(NamedTuple):
+class MentionCounts(NamedTuple):
     """The number of visible memories of an entity, and the first and last times."""
 
     mentions: int
@@ -454,7 +454,7 @@ class Seen(NamedTuple):
     last: int
 
 
-_FIELDS: Final = EntityRow._fields
+_FIELDS: Final = EntityRecord._fields
 
 
 @cache
@@ -502,9 +502,9 @@ def _is_named(view: View) -> Column:
     return naming.where(n.c.entity_pk == _row().c.pk, view.where(m)).correlate(_row())
 
 
-def _rows(found: Iterable[tuple[Any, ...]]) -> Iterator[EntityRow]:
+def _rows(found: Iterable[tuple[Any, ...]]) -> Iterator[EntityRecord]:
     for pk, entity_id, name, key, kind, mentions in found:
-        yield EntityRow(pk, entity_id, name, key, EntityType(kind), mentions)
+        yield EntityRecord(pk, entity_id, name, key, EntityType(kind), mentions)
 
 
 @prepared
@@ -513,7 +513,7 @@ def _by_id() -> sa.Select[Any]:
     return _meant(e, e).where(e.c.entity_id == value("entity_id"))
 
 
-def by_id(snapshot: Snapshot, entity_id: str) -> EntityRow | None:
+def by_id(snapshot: Snapshot, entity_id: str) -> EntityRecord | None:
     """Return an entity, of a merged one what it was merged into; None: there is none."""
     return next(_rows(_by_id().rows(snapshot, entity_id=entity_id)), None)
 
@@ -523,7 +523,7 @@ def _by_keys() -> Any:
     return _called(lambda key: among(key, "keys"))
 
 
-def by_keys(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRow]:
+def by_keys(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
     """Return entities that have one of these names or aliases, the most mentioned first."""
     return list(_rows(_by_keys().rows(snapshot, keys=json.dumps(sorted(keys)))))
 
@@ -533,7 +533,7 @@ def _by_prefix(view: View) -> Any:
     return _called(lambda key: (key >= value("begin")) & (key < value("end")), view)
 
 
-def by_prefix(snapshot: Snapshot, prefix: str, view: View) -> Iterator[EntityRow]:
+def by_prefix(snapshot: Snapshot, prefix: str, view: View) -> Iterator[EntityRecord]:
     """Return entities of the view with a name or an alias that begins so, as they are asked for.
 
     The most mentioned come first.
@@ -547,7 +547,7 @@ def _most_mentioned(view: View) -> Any:
     return _first(_fields().where(_row().c.mention_count > 0, _is_named(view)))
 
 
-def most_mentioned(snapshot: Snapshot, view: View) -> Iterator[EntityRow]:
+def most_mentioned(snapshot: Snapshot, view: View) -> Iterator[EntityRecord]:
     """Return all that is named by a memory of the view, as it is asked for.
 
     What is mentioned most by all memories comes first.
@@ -570,7 +570,7 @@ def _merged_names() -> sa.Select[Any]:
     return _fields().where(_row().c.merged_into == value("entity_id")).order_by(_row().c.pk)
 
 
-def merged_names(snapshot: Snapshot, entity_id: str) -> list[EntityRow]:
+def merged_names(snapshot: Snapshot, entity_id: str) -> list[EntityRecord]:
     """Return the entities that were merged into this one, as they were."""
     return list(_rows(_merged_names().rows(snapshot, entity_id=entity_id)))
 
@@ -594,7 +594,7 @@ def _of_first_names() -> Any:
     return _first(found.where(e.c.type == EntityType.PERSON))
 
 
-def of_first_names(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRow]:
+def of_first_names(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
     """Return people whose full name begins with one of these names, the most mentioned first."""
     return list(_rows(_of_first_names().rows(snapshot, keys=json.dumps(sorted(keys)))))
 
@@ -616,10 +616,10 @@ def _seen(view: View) -> sa.Select[Any]:
     return found.select_from(naming).where(its, view.where(m))
 
 
-def seen(snapshot: Snapshot, pk: int, view: View) -> Seen | None:
+def seen(snapshot: Snapshot, pk: int, view: View) -> MentionCounts | None:
     """Return how often an entity is named by memories of the view; None: it is not there."""
     row = _seen(view.shape).row(snapshot, view.params, entity_pk=pk)
-    return Seen(*row) if row[0] else None
+    return MentionCounts(*row) if row[0] else None
 
 
 @prepared
@@ -688,7 +688,7 @@ def _together(view: View) -> sa.Select[Any]:
     return found.order_by(shared.desc(), _row().c.pk).limit(value("limit"))
 
 
-def together(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[tuple[EntityRow, int]]:
+def together(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[tuple[EntityRecord, int]]:
     """Return entities named in the same memories, each with their number, most frequent first."""
     rows = _together(view.shape).rows(snapshot, view.params, entity_pk=pk, limit=limit)
     return list(zip(_rows(row[:-1] for row in rows), (row[-1] for row in rows), strict=True))

@@ -30,7 +30,7 @@ from memgraph.store.erasure_search import given_ids, joins_given
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
-    Statement,
+    CompiledStatement,
     among,
     each,
     greatest,
@@ -116,7 +116,7 @@ def _blank() -> sa.Update:
 
 
 @cache
-def _blanked() -> dict[str, Statement]:
+def _blanked() -> dict[str, CompiledStatement]:
     """Return the statements that blank the texts of memories, by table."""
     e, h, r, n = tables.edges, tables.statuses, tables.revisions, tables.entities
     c, k, w = tables.comparisons, tables.document_keys, tables.pending_links
@@ -131,7 +131,7 @@ def _blanked() -> dict[str, Statement]:
         sa.delete(k).where(k.c.memory_id.in_(given_ids())),
         sa.update(n).where(n.c.summary.is_not(None), n.c.pk.in_(named)).values(summary=None),
     ]
-    return {str(each.table): Statement(each) for each in changes}
+    return {str(each.table): CompiledStatement(each) for each in changes}
 
 
 def blank(transaction: JournalledTransaction, pks: Sequence[int]) -> dict[str, int]:
@@ -191,10 +191,10 @@ def _resolutions(transaction: Transaction, listed: str) -> int:
 
 
 @cache
-def _removed() -> list[Statement]:
+def _removed() -> list[CompiledStatement]:
     """Return the statements that remove entities: links, names, and the entities."""
     keys = (tables.links.c.entity_pk, tables.aliases.c.entity_pk, tables.entities.c.pk)
-    return [Statement(sa.delete(key.table).where(among(key, "pks"))) for key in keys]
+    return [CompiledStatement(sa.delete(key.table).where(among(key, "pks"))) for key in keys]
 
 
 def remove_entities(transaction: Transaction, pks: Collection[int]) -> int:
@@ -318,7 +318,7 @@ _REMOVED: Final = (("ingest_pending_links", ("link_id",), ("target",)),)
 _DECISIONS: Final = frozenset({"relate", "resolve", "reopen", "dismiss"})
 
 
-class Change(NamedTuple):
+class ErasedRow(NamedTuple):
     """A row that says what was erased.
 
     Attributes:
@@ -383,7 +383,7 @@ def _reasons_beside() -> sa.Select[Any]:
 
 def citing(
     snapshot: Snapshot, memory_ids: Collection[str], notes: Collection[str]
-) -> Iterator[Change]:
+) -> Iterator[ErasedRow]:
     """Yield what was made of erased memories, whatever it says: bulletins, answers, queries, and
     the reasons that memories got by decisions about erased ones.
 
@@ -396,16 +396,16 @@ def citing(
         lines = [MARK if any(each in line for each in gone) else line for line in body.split("\n")]
         if (after := "\n".join(lines)) != body:
             key = ("bulletin_id",), (bulletin_id,)
-            yield Change("bulletins", *key, ("body",), (body,), (after,))
+            yield ErasedRow("bulletins", *key, ("body",), (body,), (after,))
     for key_sha256, *before in _citing_answers().cursor(snapshot, ids=listed):
         key = ("key_sha256",), (key_sha256,)
-        yield Change("idempotency_keys", *key, ("status", "answer"), tuple(before), (None, None))
+        yield ErasedRow("idempotency_keys", *key, ("status", "answer"), tuple(before), (None, None))
     for recall_id, query in _citing_queries().cursor(snapshot, ids=listed):
-        yield Change("recalls", ("recall_id",), (recall_id,), ("query",), (query,), ("",))
+        yield ErasedRow("recalls", ("recall_id",), (recall_id,), ("query",), (query,), ("",))
     for status_id, reason in _reasons_beside().cursor(snapshot, ids=listed):
         if (after := without_notes(reason, memory_ids, notes)) != reason:
             key = ("status_id",), (status_id,)
-            yield Change("memory_status", *key, ("reason",), (reason,), (after,))
+            yield ErasedRow("memory_status", *key, ("reason",), (reason,), (after,))
 
 
 def _named(table: str, *names: str) -> list[Column]:
@@ -428,7 +428,7 @@ def saying(
     entity_ids: Collection[str],
     says: Callable[[bytes], bool],
     scrub: Scrub,
-) -> Iterator[Change]:
+) -> Iterator[ErasedRow]:
     """Yield every other text that says an erased string, and the journal's entries of what is
     erased.
 
@@ -447,7 +447,9 @@ def saying(
                 after = tuple(each if each is None else scrubbed(each, scrub) for each in before)
                 if after != tuple(before):
                     key = tuple(row[: len(keys)])
-                    yield Change(table, keys, key, columns, tuple(before), None if goes else after)
+                    yield ErasedRow(
+                        table, keys, key, columns, tuple(before), None if goes else after
+                    )
     yield from _journal(snapshot, memory_ids, entity_ids, says, scrub)
 
 
@@ -463,7 +465,7 @@ def _journal(
     entity_ids: Collection[str],
     says: Callable[[bytes], bool],
     scrub: Scrub,
-) -> Iterator[Change]:
+) -> Iterator[ErasedRow]:
     decided = set(_edges_of().column(snapshot, ids=json.dumps(sorted(memory_ids))))
     subjects = {*memory_ids, *entity_ids}
     cursor = _entries().cursor(snapshot)
@@ -477,7 +479,7 @@ def _journal(
                 continue
             after = redacted_details(details, scrub, own=own)
             if after != details:
-                yield Change(JOURNAL, ("seq",), (seq,), ("details",), (details,), (after,))
+                yield ErasedRow(JOURNAL, ("seq",), (seq,), ("details",), (details,), (after,))
 
 
 @prepared
@@ -506,9 +508,9 @@ def _make(
     return sa.update(changed).where(*same).values(after)
 
 
-def make(transaction: Transaction, changes: Sequence[Change]) -> list[Change]:
+def make(transaction: Transaction, changes: Sequence[ErasedRow]) -> list[ErasedRow]:
     """Make those whose rows are as they were read; gives them."""
-    made: list[Change] = []
+    made: list[ErasedRow] = []
     for kind, some in groupby(changes, _kind):
         statement = _make(*kind)
         for change in some:
@@ -523,7 +525,7 @@ def make(transaction: Transaction, changes: Sequence[Change]) -> list[Change]:
     return made
 
 
-def _kind(change: Change) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
+def _kind(change: ErasedRow) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
     return change.table, change.keys, change.columns, change.after is None
 
 
@@ -533,7 +535,7 @@ def _sealed() -> sa.Select[Any]:
     return sa.select(log.c.seq, log.c.hash).where(among(log.c.seq, "seqs")).order_by(log.c.seq)
 
 
-def redacted(snapshot: Snapshot, changes: Sequence[Change]) -> list[Redacted]:
+def redacted(snapshot: Snapshot, changes: Sequence[ErasedRow]) -> list[Redacted]:
     """Return what a tombstone says of those that are the journal's."""
     details = {
         each.key[0]: each.after[0] or ""

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from memgraph.store import tables
 from memgraph.store.snapshot import Transaction
-from memgraph.store.statements import Column, Statement, prepared, value
+from memgraph.store.statements import Column, CompiledStatement, prepared, value
 
 Columns = tuple[tuple[str, str], ...]
 """Columns, each with its field: its own name, or the id of what its key refers to."""
@@ -66,7 +66,7 @@ def _stored(column: str, field: str) -> Column:
 
 
 def insert(
-    transaction: Transaction, statement: Statement, rows: Sequence[Mapping[str, Any]]
+    transaction: Transaction, statement: CompiledStatement, rows: Sequence[Mapping[str, Any]]
 ) -> None:
     """Insert rows, all or none.
 

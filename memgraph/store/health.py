@@ -18,7 +18,7 @@ from memgraph.store.visibility import Table, View
 EXCERPT_CHARS: Final = 160
 
 
-class Found(NamedTuple):
+class CountedMemory(NamedTuple):
     """A memory that counts; ``other_id``: the other one, where it takes two."""
 
     memory_id: str
@@ -26,7 +26,7 @@ class Found(NamedTuple):
     text: str
 
 
-class Known(NamedTuple):
+class MemoryOfPlace(NamedTuple):
     """``place``: scope, its id and the agent; memories of another place are none of this one's."""
 
     pk: int
@@ -81,7 +81,7 @@ def _doubled(view: View, m: Table) -> _Sought:
     return _with_other(m, others.order_by(o.c.pk))
 
 
-def doubled(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[Found]]:
+def doubled(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
     """Find memories that say, word for word, what another one of the same place says."""
     return _found(snapshot, view, _doubled, limit)
 
@@ -105,7 +105,7 @@ _OUT: Final = ("from_memory_id", "to_memory_id")
 _IN: Final = ("to_memory_id", "from_memory_id")
 
 
-def contradicted(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[Found]]:
+def contradicted(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
     """Find memories in an open contradiction with another active one."""
     return _found(snapshot, view, _contradicted, limit)
 
@@ -126,7 +126,7 @@ def _unsourced(view: View, m: Table) -> _Sought:  # noqa: ARG001
     return _Sought(sa.and_(_is_known(m), m.c.session_id.is_(None), *terms), sa.null())
 
 
-def unsourced(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[Found]]:
+def unsourced(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
     """Find memories of which nobody knows where they come from: no file, conversation, run or
     ground.
     """
@@ -151,7 +151,7 @@ def _orphans(view: View, m: Table) -> _Sought:
     return _Sought(sa.and_(_is_known(m), *(~tie.correlate(m) for tie in ties)), sa.null())
 
 
-def orphans(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[Found]]:
+def orphans(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
     """Find memories that nothing joins to others that are seen: no edge, derivation or entity."""
     return _found(snapshot, view, _orphans, limit)
 
@@ -162,7 +162,7 @@ def _unembedded(view: View, m: Table) -> _Sought:
     return _Sought(_active(view, m).condition & m.c.pk.in_(waiting), sa.null())
 
 
-def unembedded(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[Found]]:
+def unembedded(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
     """Find active memories, raw turns too, whose vector is still to come or could not be made."""
     return _found(snapshot, view, _unembedded, limit)
 
@@ -182,11 +182,14 @@ def _sample(view: View) -> sa.Select[Any]:
     return chosen.where(is_next | (n.c.total <= most)).order_by(n.c.pk)
 
 
-def sample(snapshot: Snapshot, view: View, most: int) -> list[Known]:
+def sample(snapshot: Snapshot, view: View, most: int) -> list[MemoryOfPlace]:
     """Return at most so many active memories that are no raw turns, spread evenly over all, by
     key.
     """
-    return [Known._make(row) for row in _sample(view.shape).rows(snapshot, view.params, most=most)]
+    return [
+        MemoryOfPlace._make(row)
+        for row in _sample(view.shape).rows(snapshot, view.params, most=most)
+    ]
 
 
 def _beginning(m: Table) -> Column:
@@ -222,12 +225,14 @@ def _newest(view: View, seek: _Seek) -> sa.Select[Any]:
     return found.order_by(m.c.pk.desc()).limit(value("limit"))
 
 
-def _found(snapshot: Snapshot, view: View, seek: _Seek, limit: int) -> tuple[int, list[Found]]:
+def _found(
+    snapshot: Snapshot, view: View, seek: _Seek, limit: int
+) -> tuple[int, list[CountedMemory]]:
     count = _count(snapshot, view, seek)
     if not count or not limit:
         return count, []
     rows = _newest(view.shape, seek).rows(snapshot, view.params, limit=limit)
-    return count, [Found._make(row) for row in rows]
+    return count, [CountedMemory._make(row) for row in rows]
 
 
 # When the database was verified last beside its work, and what was found then.

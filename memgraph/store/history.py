@@ -62,7 +62,7 @@ class Pair(NamedTuple):
     created_at: int
 
 
-class Decision(NamedTuple):
+class EdgeDecision(NamedTuple):
     """A journal entry about a contradiction; ``details`` is JSON."""
 
     seq: int
@@ -169,9 +169,9 @@ def _decisions() -> sa.Select[Any]:
     return told.where(_within(log.c.at), log.c.action.in_(DECISIONS)).order_by(log.c.seq.desc())
 
 
-def decisions(snapshot: Snapshot, during: Interval) -> list[Decision]:
+def decisions(snapshot: Snapshot, during: Interval) -> list[EdgeDecision]:
     """Return what the journal tells of decided and reopened contradictions, the newest first."""
-    return [Decision._make(row) for row in _decisions().rows(snapshot, during._asdict())]
+    return [EdgeDecision._make(row) for row in _decisions().rows(snapshot, during._asdict())]
 
 
 @prepared

@@ -27,7 +27,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredAnswer:
     """The answer to a request, kept with it.
 
     Attributes:
@@ -111,7 +111,7 @@ def _keep() -> sa.Update:
     return sa.update(done).where(*its, done.c.status.is_(None)).values(given)
 
 
-def keep(transaction: Transaction, answers: Sequence[Answer], *, kept_ms: int) -> None:
+def keep(transaction: Transaction, answers: Sequence[StoredAnswer], *, kept_ms: int) -> None:
     """Keep what was answered, once for each request; those that are not noted yet are now."""
     for each in answers:
         if each.at is not None:

@@ -90,7 +90,7 @@ def record(
     )
 
 
-class Part(NamedTuple):
+class StoredPart(NamedTuple):
     """A stored part of a file. ``done``: steps of its ``plan`` so far."""
 
     part: int
@@ -107,15 +107,15 @@ def last_part(snapshot: Snapshot, sha256: str) -> tuple[str, int] | None:
     return (row.plan, row.part) if row else None
 
 
-def parts(snapshot: Snapshot, sha256: str) -> list[Part]:
+def parts(snapshot: Snapshot, sha256: str) -> list[StoredPart]:
     """Return the parts of a content that are stored while others are not, in order."""
     columns = tables.file_parts.c
     statement = sa.select(columns.part, columns.plan, columns.done, columns.outcomes)
     rows = snapshot.execute(statement.where(columns.sha256 == sha256).order_by(columns.part))
-    return [Part(row.part, row.plan, row.done, json.loads(row.outcomes)) for row in rows]
+    return [StoredPart(row.part, row.plan, row.done, json.loads(row.outcomes)) for row in rows]
 
 
-def add_part(transaction: Transaction, sha256: str, part: Part) -> None:
+def add_part(transaction: Transaction, sha256: str, part: StoredPart) -> None:
     """Note that a part of a content is stored."""
     row = {**part._asdict(), "sha256": sha256, "outcomes": json_text(part.outcomes)}
     transaction.execute(sa.insert(tables.file_parts), row)

@@ -18,7 +18,7 @@ from memgraph.rules.filters import PAYLOAD, Operator, Order, Term
 from memgraph.rules.lifecycle import KEPT_TYPES
 from memgraph.rules.namespaces import ITEM_TAG, ROOT, Namespace, after, parse_item_id, within
 from memgraph.store import tables
-from memgraph.store.recall import Narrowed, Narrowing
+from memgraph.store.recall import Narrowed, RecallFilter
 from memgraph.store.rows import MEMORY_FIELDS, memory_from_row
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
@@ -133,7 +133,7 @@ class _Asked(NamedTuple):
         return sa.or_(in_attributes, m.c.content == operand, in_content)
 
 
-class Conditions:
+class ItemFilter:
     """A filter, as far as the database can decide it.
 
     Attributes:
@@ -349,7 +349,7 @@ def namespaces(
 ROWS_AT_A_TIME = 200
 
 
-class Found(NamedTuple):
+class NamedItem(NamedTuple):
     """An item by the name that its owner has for it, and the memory that it is."""
 
     item_id: str
@@ -357,7 +357,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ItemPlace:
     """Whose items: one scope's that a reader sees, as they are at a time.
 
     Attributes:
@@ -382,7 +382,7 @@ class Place:
 
 
 def _in_place(view: View, scope: Scope, m: sa.FromClause) -> Column:
-    """Return the condition on a row of ``memories``; it binds ``Place.params``."""
+    """Return the condition on a row of ``memories``; it binds ``ItemPlace.params``."""
     if scope is Scope.GLOBAL:
         # The index on content hashes is kept out: walking it from end to end, each row of it
         # fetched from somewhere else, takes four times as long as a plain scan.
@@ -417,7 +417,7 @@ def _find(view: View, scope: Scope) -> sa.Select[Any]:
     return found.where(_in_place(view, scope, m)).order_by(m.c.pk.desc())
 
 
-def find(snapshot: Snapshot, place: Place, item_id: str) -> list[Memory]:
+def find(snapshot: Snapshot, place: ItemPlace, item_id: str) -> list[Memory]:
     """Return the memories that are the item of an id, newest first.
 
     It is one, as long as nobody stored two.
@@ -432,7 +432,7 @@ def _count(view: View, scope: Scope) -> sa.Select[Any]:
     return sa.select(sa.func.count()).select_from(m).where(_in_place(view, scope, m))
 
 
-def count(snapshot: Snapshot, place: Place) -> int:
+def count(snapshot: Snapshot, place: ItemPlace) -> int:
     """Return how many items there are."""
     return int(_count(place.view.shape, place.scope).scalar(snapshot, place.params))
 
@@ -451,7 +451,7 @@ def _select(
 
 def select(
     snapshot: Snapshot,
-    place: Place,
+    place: ItemPlace,
     terms: Sequence[Term],
     order: Order,
     limit: int | None = None,
@@ -462,7 +462,7 @@ def select(
         The memories, read as they are asked for, and the terms that are still to be asked of each;
         while there are such terms, ``limit`` is left to the caller.
     """
-    condition = Conditions(terms)
+    condition = ItemFilter(terms)
     most = None if condition.rest else limit
     statement = _select(place.view.shape, place.scope, condition.asked, order, most)
     # The keys alone: rows that nobody comes to read are never read.
@@ -491,11 +491,13 @@ def _next_to_evict(view: View, scope: Scope) -> sa.Select[Any]:
 
 
 def next_to_evict(
-    snapshot: Snapshot, place: Place, number: int, *, but: str | None = None
-) -> list[Found]:
+    snapshot: Snapshot, place: ItemPlace, number: int, *, but: str | None = None
+) -> list[NamedItem]:
     """Return so many items, the first to go first, without one; see ``rules.lifecycle``."""
     statement = _next_to_evict(place.view.shape, place.scope)
-    return [Found(*row) for row in statement.rows(snapshot, place.params, number=number, but=but)]
+    return [
+        NamedItem(*row) for row in statement.rows(snapshot, place.params, number=number, but=but)
+    ]
 
 
 @prepared
@@ -507,7 +509,7 @@ def _some(view: View, scope: Scope, number: int) -> sa.Select[Any]:
 
 
 def some(
-    snapshot: Snapshot, place: Place, *, after: int, through: int, number: int
+    snapshot: Snapshot, place: ItemPlace, *, after: int, through: int, number: int
 ) -> list[tuple[int, str]]:
     """Return keys and ids of the next memories that are items, by key, up to a last one."""
     statement = _some(place.view.shape, place.scope, number)
@@ -595,7 +597,7 @@ def _both_ends(narrowed: Narrowed, each_end: int) -> sa.Select[Any]:
 
 
 def first_and_last(
-    snapshot: Snapshot, narrowing: Narrowing, scope: Scope, scope_id: str, limit: int
+    snapshot: Snapshot, narrowing: RecallFilter, scope: Scope, scope_id: str, limit: int
 ) -> list[Memory]:
     """Return what a task or project holds, in time order; of more the first and the last half.
 
@@ -648,7 +650,7 @@ def _most_important_of_all(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
 
 def most_important(
     snapshot: Snapshot,
-    narrowing: Narrowing,
+    narrowing: RecallFilter,
     scope: Scope,
     scope_id: str | None,
     limit: int,
@@ -668,7 +670,9 @@ def _by_ids(narrowed: Narrowed) -> sa.Select[Any]:
     return found.where(narrowed.where(m))
 
 
-def by_ids(snapshot: Snapshot, narrowing: Narrowing, memory_ids: Collection[str]) -> list[Memory]:
+def by_ids(
+    snapshot: Snapshot, narrowing: RecallFilter, memory_ids: Collection[str]
+) -> list[Memory]:
     """Return those of ``memory_ids`` that pass, in their order."""
     if not memory_ids:
         return []

@@ -53,7 +53,7 @@ _memory_values = itemgetter(*_COLUMNS)
 _status_values = itemgetter(*_STATUS_COLUMNS)
 
 
-class Turn(NamedTuple):
+class TurnIdentity(NamedTuple):
     """The identity of a turn: two turns with equal values are the same turn."""
 
     session_id: str
@@ -174,7 +174,7 @@ def _same_turns() -> sa.Select[Any]:
     f, m = listed("turns", "f"), tables.memories.alias("m")
     is_it = (m.c.session_id == element(f.c.value, 0)) & (m.c.turn_id == element(f.c.value, 1))
     return (
-        sa.select(*(m.c[name] for name in Turn._fields), m.c.memory_id)
+        sa.select(*(m.c[name] for name in TurnIdentity._fields), m.c.memory_id)
         .select_from(ordered(f, (m, is_it)))
         .where(m.c.turn_id.is_not(None), m.c.kind == MemoryKind.EPISODE)
         .where(m.c.status != MemoryStatus.RETRACTED)
@@ -183,13 +183,13 @@ def _same_turns() -> sa.Select[Any]:
 
 def same_turns(
     snapshot: Snapshot, turns: Collection[tuple[str, str]], view: View | None = None
-) -> dict[Turn, str]:
+) -> dict[TurnIdentity, str]:
     """Return the turns stored under these (session, turn id), by all that makes two one."""
     if not turns:
         return {}
     found = _same_turns().rows(snapshot, turns=json.dumps(list(turns)))
     seen = existing_ids(snapshot, [row[-1] for row in found], view)
-    return {Turn(*row[:-1]): row[-1] for row in found if row[-1] in seen}
+    return {TurnIdentity(*row[:-1]): row[-1] for row in found if row[-1] in seen}
 
 
 @prepared

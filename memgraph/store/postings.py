@@ -85,7 +85,7 @@ def _segments() -> sa.Select[Any]:
     return sa.select(h.segment, h.stamp, h.first_pk, span).order_by(h.first_pk)
 
 
-class Document(NamedTuple):
+class IndexedText(NamedTuple):
     """The words of a memory.
 
     Attributes:
@@ -118,7 +118,7 @@ class Segment(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class SegmentDraft:
     """A segment that is to be written.
 
     Attributes:
@@ -153,7 +153,7 @@ def mark_of(scope: str, scope_id: str | None, sensitivity: str) -> int:
     return crc32(f"{sensitivity}\0{scope}\0{scope_id or ''}".encode("utf-8", "surrogatepass"))
 
 
-def document(row: Sequence[Any]) -> Document:
+def document(row: Sequence[Any]) -> IndexedText:
     """Return the words of a row of `texts`."""
     pk, content, speaker, tags, search_terms, scope, scope_id, sensitivity = row[:8]
     text = content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
@@ -163,7 +163,7 @@ def document(row: Sequence[Any]) -> Document:
         text = f"{text}\n{search_terms}"
     found = words(text)
     length = len(found) + (len(words(speaker)) if speaker else 0)
-    return Document(
+    return IndexedText(
         pk,
         Counter(map(stem, found)),
         min(length, _MOST_LENGTH),
@@ -184,7 +184,7 @@ def segments(snapshot: Snapshot) -> list[Segment]:
     return [Segment._make(row) for row in _segments().rows(snapshot)]
 
 
-def draft(snapshot: Snapshot, first: int, last: int) -> Draft:
+def draft(snapshot: Snapshot, first: int, last: int) -> SegmentDraft:
     """Return the segment of all memories with keys from ``first`` to ``last``."""
     seen = _last_change().scalar(snapshot)
     known = segments(snapshot)
@@ -207,7 +207,7 @@ def draft(snapshot: Snapshot, first: int, last: int) -> Draft:
     if sys.byteorder == "big":
         lengths.byteswap()
         marks.byteswap()
-    return Draft(
+    return SegmentDraft(
         first,
         lengths.tobytes(),
         marks.tobytes(),
@@ -220,7 +220,7 @@ def draft(snapshot: Snapshot, first: int, last: int) -> Draft:
     )
 
 
-def _documents(cursor: Any) -> Iterator[Document]:
+def _documents(cursor: Any) -> Iterator[IndexedText]:
     while page := cursor.fetchmany(_PAGE):
         yield from map(document, page)
 
@@ -257,7 +257,7 @@ def _forget_changes() -> sa.Delete:
     return sa.delete(changes).where(between, c.seq <= value("seen"))
 
 
-def commit(transaction: Transaction, made: Draft) -> bool:
+def commit(transaction: Transaction, made: SegmentDraft) -> bool:
     """Put a draft in the place of the segments it was made of; False: these are others by now."""
     known = segments(transaction)
     held = tuple(each for each in known if each.first <= made.last and each.last >= made.first)
@@ -287,12 +287,12 @@ def _changes_since() -> sa.Select[Any]:
     return sa.select(c.pk).where(c.seq > value("seen"), between).limit(1)
 
 
-def _changed_since(snapshot: Snapshot, made: Draft) -> bool:
+def _changed_since(snapshot: Snapshot, made: SegmentDraft) -> bool:
     values = {"seen": made.seen, "first": made.first, "last": made.last}
     return _changes_since().row(snapshot, values) is not None
 
 
-def due(snapshot: Snapshot) -> Draft | None:
+def due(snapshot: Snapshot) -> SegmentDraft | None:
     """Return what is to be merged next: the tail, small segments, changes; None: nothing."""
     known = segments(snapshot)
     keys = _tail(snapshot, known, TAIL) or _small(known) or _changed(snapshot, known)

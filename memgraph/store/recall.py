@@ -32,7 +32,7 @@ from memgraph.store.rows import SOURCE_FIELDS, memory_from_row, source_from_row
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     Column,
-    Statement,
+    CompiledStatement,
     among,
     as_read,
     holds_all,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 class Narrowed(NamedTuple):
-    """The part of a ``Narrowing`` that shapes its condition; the rest are ``params``.
+    """The part of a ``RecallFilter`` that shapes its condition; the rest are ``params``.
 
     Attributes:
         view: the shape of the reader's view.
@@ -140,7 +140,7 @@ def _comes_from_elsewhere(m: Table) -> Column:
 
 
 @dataclass(frozen=True)
-class Narrowing:
+class RecallFilter:
     """The view of the reader and the filters of the request, as one condition."""
 
     view: View
@@ -183,12 +183,12 @@ class Narrowing:
             "without": json.dumps(sorted(self.without)),
         }
 
-    def with_statuses(self, statuses: frozenset[MemoryStatus] | None) -> Narrowing:
+    def with_statuses(self, statuses: frozenset[MemoryStatus] | None) -> RecallFilter:
         """Return the same for memories of other statuses."""
         view = View(self.view.viewer, self.view.as_of, statuses)
         return replace(self, view=view)
 
-    def without_sources(self, names: Collection[Named]) -> Narrowing:
+    def without_sources(self, names: Collection[Named]) -> RecallFilter:
         """Return the same without what comes from some sources."""
         return replace(self, without=frozenset(each.name for each in names))
 
@@ -237,7 +237,7 @@ def by_text(
     snapshot: Snapshot,
     matches: TextMatches,
     stems: Collection[str],
-    narrowing: Narrowing,
+    narrowing: RecallFilter,
     limit: int,
 ) -> list[Candidate]:
     """Return memories that hold any of some stems, best BM25 first."""
@@ -265,7 +265,7 @@ def _text_marks(texts: TextIndex, viewer: Viewer) -> frozenset[int]:
 def by_vector(
     snapshot: Snapshot,
     query: NDArray[np.float32],
-    narrowing: Narrowing,
+    narrowing: RecallFilter,
     limit: int,
     index: VectorIndex,
 ) -> list[Candidate]:
@@ -285,7 +285,7 @@ def by_vector(
 
 
 def _first_that_pass(
-    snapshot: Snapshot, pks: Sequence[int], narrowing: Narrowing, limit: int
+    snapshot: Snapshot, pks: Sequence[int], narrowing: RecallFilter, limit: int
 ) -> list[Candidate]:
     found: list[Candidate] = []
     for start in range(0, len(pks), limit):
@@ -299,7 +299,7 @@ def by_entities(
     snapshot: Snapshot,
     keys: Collection[str],
     most_mentions: int,
-    narrowing: Narrowing,
+    narrowing: RecallFilter,
     limit: int,
 ) -> list[Candidate]:
     """Return the memories that name some entities, by the sum of the entities' weights, then the
@@ -356,7 +356,7 @@ def _by_filters(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
     )
 
 
-def by_filters(snapshot: Snapshot, narrowing: Narrowing, limit: int) -> list[Candidate]:
+def by_filters(snapshot: Snapshot, narrowing: RecallFilter, limit: int) -> list[Candidate]:
     """Return what the filters let through, the most important first, then the newest."""
     return _found(snapshot, _by_filters(narrowing.shape, limit), narrowing, {})
 
@@ -368,14 +368,16 @@ def _candidates(narrowed: Narrowed, key: str) -> sa.Select[Any]:
     return found.select_from(ordered(f, (m, m.c[key] == f.c.value))).where(narrowed.where(m))
 
 
-def candidates(snapshot: Snapshot, pks: Collection[int], narrowing: Narrowing) -> list[Candidate]:
+def candidates(
+    snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter
+) -> list[Candidate]:
     """Return those of ``pks`` that pass, in the order of ``pks``."""
     values = {"keys": json.dumps(list(pks))}
     return _found(snapshot, _candidates(narrowing.shape, "pk"), narrowing, values)
 
 
 def candidates_by_id(
-    snapshot: Snapshot, memory_ids: Collection[str], narrowing: Narrowing
+    snapshot: Snapshot, memory_ids: Collection[str], narrowing: RecallFilter
 ) -> list[Candidate]:
     """Return those of ``memory_ids`` that pass, in their order."""
     values = {"keys": json.dumps(list(memory_ids))}
@@ -399,7 +401,7 @@ def _neighbours(narrowed: Narrowed) -> sa.Select[Any]:
 
 
 def neighbours(
-    snapshot: Snapshot, pks: Collection[int], narrowing: Narrowing, distance: int
+    snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter, distance: int
 ) -> list[Candidate]:
     """Return what was said up to ``distance`` turns before and after, in the same session."""
     values = {"pks": json.dumps(list(pks)), "distance": distance}
@@ -417,7 +419,7 @@ def _items(narrowed: Narrowed) -> sa.Select[Any]:
 
 
 def items(
-    snapshot: Snapshot, pks: Collection[int], narrowing: Narrowing
+    snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter
 ) -> dict[int, tuple[Memory, StoredSource]]:
     """Return those of ``pks`` that pass, as whole memories with their sources, in their order.
 
@@ -442,12 +444,12 @@ def _allowed(narrowed: Narrowed) -> sa.Select[Any]:
     return sa.select(m.c.pk).where(narrowed.where(m))
 
 
-def allowed(snapshot: Snapshot, narrowing: Narrowing) -> list[int]:
+def allowed(snapshot: Snapshot, narrowing: RecallFilter) -> list[int]:
     """Return the keys of all memories that pass."""
     return _allowed(narrowing.shape).column(snapshot, narrowing.params)
 
 
-def _visibilities(narrowing: Narrowing) -> tuple[int, ...]:
+def _visibilities(narrowing: RecallFilter) -> tuple[int, ...]:
     view = narrowing.view
     # As-of looks at what a memory was: its present status says nothing.
     statuses = frozenset(MemoryStatus)
@@ -482,7 +484,10 @@ def _candidate_columns(view: View, m: Table) -> list[Column]:
 
 
 def _found(
-    snapshot: Snapshot, statement: Statement, narrowing: Narrowing, values: dict[str, Any]
+    snapshot: Snapshot,
+    statement: CompiledStatement,
+    narrowing: RecallFilter,
+    values: dict[str, Any],
 ) -> list[Candidate]:
     rows = statement.rows(snapshot, narrowing.params | values)
     return [Candidate._make(row) for row in rows]

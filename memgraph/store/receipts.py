@@ -15,9 +15,9 @@ from sqlalchemy.dialects.sqlite import insert
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.receipts import Receipt, ReceiptItem
-from memgraph.rules.scope import Reason, ScopeFacts, Viewer, covers, viewer_of, visible
+from memgraph.rules.scope import ScopeFacts, Viewer, VisibilityReason, covers, viewer_of, visible
 from memgraph.store import tables
-from memgraph.store.recall import Narrowed, Narrowing
+from memgraph.store.recall import Narrowed, RecallFilter
 from memgraph.store.rows import json_text, unreadable
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
@@ -87,7 +87,7 @@ class ShownBulletin(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class HandedOut:
+class NewReceipt:
     """A receipt that is to be written, and what is written beside it.
 
     Attributes:
@@ -110,7 +110,7 @@ class Stored(NamedTuple):
 
 
 def write(
-    transaction: Transaction, given: Sequence[HandedOut], *, with_queries: bool = True
+    transaction: Transaction, given: Sequence[NewReceipt], *, with_queries: bool = True
 ) -> None:
     """Store receipts and note the uses. One that is stored already is passed over.
 
@@ -291,7 +291,7 @@ def _add_bulletin() -> sa.Insert:
     return new.on_conflict_do_nothing()
 
 
-def _with_bulletin(transaction: Transaction, given: HandedOut) -> Receipt:
+def _with_bulletin(transaction: Transaction, given: NewReceipt) -> Receipt:
     """Return the receipt, with the bulletin that it is of; a new one is stored."""
     receipt, shown = given.receipt, given.bulletin
     if shown is None:
@@ -593,7 +593,7 @@ def bulletin(
     return IssuedBulletin._make(head), BulletinText(tuple(json.loads(memory_ids)), body)
 
 
-def hidden_matches(snapshot: Snapshot, match: str, narrowing: Narrowing) -> dict[str, list[str]]:
+def hidden_matches(snapshot: Snapshot, match: str, narrowing: RecallFilter) -> dict[str, list[str]]:
     """Return active memories that the words and the filters would have let answer, not the view.
 
     Args:
@@ -603,7 +603,7 @@ def hidden_matches(snapshot: Snapshot, match: str, narrowing: Narrowing) -> dict
     Returns:
         Ids by reason, ``scope`` and ``clearance``, newest first, ``MOST_HIDDEN`` together at most.
     """
-    anyones = Narrowing(_Anyones(narrowing.view.viewer), narrowing.request, narrowing.at)
+    anyones = RecallFilter(_Anyones(narrowing.view.viewer), narrowing.request, narrowing.at)
     statement = _hidden_matches(anyones.shape)
     asked = snapshot.engine.phrases.expression(match)
     values = anyones.params | {"match": asked, "met_at": narrowing.at}
@@ -639,7 +639,7 @@ class _Anyones(View):
 
 
 def _reason(viewer: Viewer, facts: ScopeFacts) -> str:
-    told = (Reason.SENSITIVITY_ABOVE_CLEARANCE, Reason.SENSITIVITY_UNKNOWN)
+    told = (VisibilityReason.SENSITIVITY_ABOVE_CLEARANCE, VisibilityReason.SENSITIVITY_UNKNOWN)
     return "clearance" if visible(viewer, facts).reason in told else "scope"
 
 
@@ -649,7 +649,7 @@ def _reason(viewer: Viewer, facts: ScopeFacts) -> str:
 MOST_ENTRIES: Final = 200
 
 
-class Change(NamedTuple):
+class JournalledChange(NamedTuple):
     """An entry of the journal that is about a memory."""
 
     memory_id: str
@@ -703,10 +703,10 @@ def _changes_since(view: View) -> sa.CompoundSelect[Any]:
 
 def changes_since(
     snapshot: Snapshot, seq: int, memory_ids: Collection[str], view: View
-) -> list[Change]:
+) -> list[JournalledChange]:
     """Return entries after ``seq`` about these memories, or about edges of theirs between memories
     that the view shows: the first ``MOST_ENTRIES`` and one more, by seq.
     """
     values = {"seq": seq, "ids": json.dumps(sorted(memory_ids)), "limit": MOST_ENTRIES + 1}
     rows = _changes_since(view.shape).rows(snapshot, view.params, **values)
-    return [Change._make(row) for row in rows]
+    return [JournalledChange._make(row) for row in rows]

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory
-from memgraph.rules.reflection import WEEKLY, Period
+from memgraph.rules.reflection import WEEKLY, ReflectionPeriod
 from memgraph.store import tables
 from memgraph.store.items import is_no_item
 from memgraph.store.rows import MEMORY_FIELDS, memory_from_row
@@ -85,7 +85,7 @@ def _projects() -> sa.Select[Any]:
 
 def projects(
     snapshot: Snapshot,
-    during: Period,
+    during: ReflectionPeriod,
     sensitivities: Sequence[str],
     at_least: int,
     limit: int,
@@ -110,7 +110,7 @@ def _of_period(view: View, facts: bool) -> sa.Select[Any]:
     return _active(view, m).where(chosen, _is_of_period(m)).order_by(m.c.pk.desc())
 
 
-def of_period(snapshot: Snapshot, view: View, during: Period, limit: int) -> list[Memory]:
+def of_period(snapshot: Snapshot, view: View, during: ReflectionPeriod, limit: int) -> list[Memory]:
     """Return active facts and turns of a period, the latest.
 
     Facts come first, and turns for what is left.
@@ -130,7 +130,7 @@ def _count_facts(view: View) -> sa.Select[Any]:
     return sa.select(sa.func.count()).select_from(m).where(*new, view.where(m))
 
 
-def count_facts(snapshot: Snapshot, view: View, during: Period) -> int:
+def count_facts(snapshot: Snapshot, view: View, during: ReflectionPeriod) -> int:
     """Return how many active facts a period brought."""
     return int(_count_facts(view.shape).scalar(snapshot, view.params | asdict(during)))
 
@@ -226,7 +226,7 @@ def _joined(view: View, edge_type: EdgeType) -> sa.Select[Any]:
 
 
 def contradictions(
-    snapshot: Snapshot, view: View, during: Period, limit: int
+    snapshot: Snapshot, view: View, during: ReflectionPeriod, limit: int
 ) -> list[tuple[str, str]]:
     """Return both sides of open contradictions that were found in a period."""
     statement = _joined(view.shape, EdgeType.CONTRADICTS)
@@ -234,7 +234,7 @@ def contradictions(
 
 
 def replacements(
-    snapshot: Snapshot, view: View, during: Period, limit: int
+    snapshot: Snapshot, view: View, during: ReflectionPeriod, limit: int
 ) -> list[tuple[str, str]]:
     """Return (what holds now, what it replaced) in a period; amendments of a part too."""
     statement = _joined(view.shape, EdgeType.UPDATES)

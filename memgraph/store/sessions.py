@@ -31,7 +31,7 @@ _INFO_FIELDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RegisteredSession:
     """A session that is registered: the place of its next turn, and where it stands."""
 
     next_sequence: int
@@ -46,7 +46,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class StoredSession:
     """A session after turns of it were stored; ``completed_at`` None: it is open."""
 
     session_id: str
@@ -61,12 +61,12 @@ def _known() -> sa.Select[Any]:
     return places.where(among(s.c.session_id, "ids"))
 
 
-def known(snapshot: Snapshot, session_ids: Collection[str]) -> dict[str, Known]:
+def known(snapshot: Snapshot, session_ids: Collection[str]) -> dict[str, RegisteredSession]:
     """Return those of the sessions that are registered, by id."""
     if not session_ids:
         return {}
     found = _known().rows(snapshot, ids=json.dumps(list(session_ids)))
-    return {session_id: Known(*rest) for session_id, *rest in found}
+    return {session_id: RegisteredSession(*rest) for session_id, *rest in found}
 
 
 @prepared
@@ -105,7 +105,7 @@ def _seen() -> sa.Insert:
     )
 
 
-def seen(transaction: JournalledTransaction, rows: Sequence[Seen]) -> None:
+def seen(transaction: JournalledTransaction, rows: Sequence[StoredSession]) -> None:
     """Note that turns of these sessions were stored: what was consolidated is so no longer."""
     if rows:
         _seen().write_all(
@@ -141,7 +141,7 @@ def _is_visible(view: View) -> sa.Select[Any]:
     return sa.select(_has_turn(view, value("session_id")))
 
 
-def visible(snapshot: Snapshot, view: View, session_id: str) -> Known | None:
+def visible(snapshot: Snapshot, view: View, session_id: str) -> RegisteredSession | None:
     """Return a session of which the viewer may see a turn; None: there is none, or not for them."""
     if not _is_visible(view.shape).scalar(snapshot, view.params, session_id=session_id):
         return None
@@ -291,7 +291,7 @@ class FactRow(NamedTuple):
     twin: int
 
 
-class Place(NamedTuple):
+class ComparisonPlace(NamedTuple):
     """Whose memories may be compared: one scope, one agent, up to a sensitivity."""
 
     scope: str
@@ -448,7 +448,7 @@ def _facts_by_id() -> sa.Select[Any]:
 
 
 def facts_by_id(
-    snapshot: Snapshot, ids: Sequence[str], place: Place, *, at: int
+    snapshot: Snapshot, ids: Sequence[str], place: ComparisonPlace, *, at: int
 ) -> dict[str, FactRow]:
     """Return those of ``ids`` that are facts beside a place, by id."""
     found = _facts_by_id().rows(snapshot, _beside(place, at), ids=json.dumps(list(ids)))
@@ -473,7 +473,7 @@ def _same_facts() -> sa.Select[Any]:
 
 
 def same_facts(
-    snapshot: Snapshot, hashes: Collection[str], place: Place, *, at: int
+    snapshot: Snapshot, hashes: Collection[str], place: ComparisonPlace, *, at: int
 ) -> dict[str, str]:
     """Return by content hash the oldest fact of just this place and sensitivity, of any type.
 
@@ -489,7 +489,9 @@ def _facts_since() -> sa.Select[Any]:
     return facts.where(m.c.pk > value("pk")).order_by(m.c.pk).limit(value("limit"))
 
 
-def facts_since(snapshot: Snapshot, pk: int, place: Place, limit: int, *, at: int) -> list[FactRow]:
+def facts_since(
+    snapshot: Snapshot, pk: int, place: ComparisonPlace, limit: int, *, at: int
+) -> list[FactRow]:
     """Return facts beside a place that were stored after a key, the first one first."""
     found = _facts_since().rows(snapshot, _beside(place, at), pk=pk, limit=limit)
     return [FactRow._make(row) for row in found]
@@ -543,7 +545,7 @@ def speakers(
     return found
 
 
-def _beside(place: Place, at: int) -> dict[str, Any]:
+def _beside(place: ComparisonPlace, at: int) -> dict[str, Any]:
     most = Sensitivity(place.sensitivity).level
     seen = [each.value for each in Sensitivity if each.level <= most]
     return place._asdict() | {"sensitivities": json.dumps(seen), "at": at}

@@ -66,7 +66,7 @@ class Transaction(Snapshot):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class NewEntry:
     """An entry of the journal to come.
 
     Attributes:
@@ -94,9 +94,9 @@ class JournalledTransaction(Transaction):
         super().__init__(transaction.connection, transaction.engine)
         self.at = at
         self.actor = actor
-        self.entries: list[Entry] = []
+        self.entries: list[NewEntry] = []
 
-    def tell(self, entries: Sequence[Entry]) -> None:
+    def tell(self, entries: Sequence[NewEntry]) -> None:
         """Add entries for the journal."""
         self.entries.extend(entries)
 

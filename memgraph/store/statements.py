@@ -35,7 +35,7 @@ def rendered(expression: sa.ClauseElement, engine: Engine) -> str:
     return str(expression.compile(dialect=engine.dialect))
 
 
-class Statement:
+class CompiledStatement:
     """A statement, compiled once for an engine.
 
     Values are plain: an enum's member takes the driver 10 µs more.
@@ -102,15 +102,15 @@ class Statement:
         return snapshot.driver.execute(text, {**values, **more} if values else more)
 
 
-def prepared(build: Callable[P, sa.ClauseElement]) -> Callable[P, Statement]:
+def prepared(build: Callable[P, sa.ClauseElement]) -> Callable[P, CompiledStatement]:
     """Keep what a function builds, once for each of its arguments.
 
     The arguments are hashable and few: a view's shape, a flag. What they leave open is a ``value``.
     """
 
     @lru_cache(maxsize=SHAPES)
-    def kept(*shape: Any, **named: Any) -> Statement:
-        return Statement(build(*shape, **named))
+    def kept(*shape: Any, **named: Any) -> CompiledStatement:
+        return CompiledStatement(build(*shape, **named))
 
     return kept  # type: ignore[return-value]  # a cache has no parameters of its own
 
@@ -267,7 +267,7 @@ class LastNumber(Construct):
     name = "last_number"
 
 
-class Place(sa.ColumnClause[int]):
+class RowPlace(sa.ColumnClause[int]):
     """The place of a row in its table."""
 
     inherit_cache = True
@@ -306,7 +306,7 @@ def as_read(column: Column) -> Column:
 
 def place_of(table: sa.FromClause) -> Column:
     """Return the place of a row in the order in which a table's rows were stored."""
-    return Place("place", sa.Integer, _selectable=table)
+    return RowPlace("place", sa.Integer, _selectable=table)
 
 
 def member(column: Column, key: str, type_: Any = None) -> Column:

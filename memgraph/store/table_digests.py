@@ -85,14 +85,14 @@ class Watched(NamedTuple):
     columns: tuple[str, ...]
 
 
-class Digest(NamedTuple):
+class TableDigest(NamedTuple):
     """The digest of a table: the number of rows, and the sum of their digests."""
 
     rows: int = 0
     total: int = 0
 
-    def plus(self, rows: int, total: int) -> Digest:
-        return Digest(self.rows + rows, (self.total + total) % _MODULUS)
+    def plus(self, rows: int, total: int) -> TableDigest:
+        return TableDigest(self.rows + rows, (self.total + total) % _MODULUS)
 
 
 def keep(transaction: Transaction) -> str | None:
@@ -114,7 +114,7 @@ def keep(transaction: Transaction) -> str | None:
         # Nothing was ever counted: the rows may be of an earlier schema.
         return renew(transaction)
     changed = {
-        name: known.get(name, Digest()).plus(rows[name], total)
+        name: known.get(name, TableDigest()).plus(rows[name], total)
         for name, total in totals.items()
         if rows[name] or total
     }
@@ -135,14 +135,14 @@ def renew(transaction: Transaction) -> str:
     return _state(found)
 
 
-def differing(snapshot: Snapshot) -> Iterator[tuple[str, Digest, Digest]]:
+def differing(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest, TableDigest]]:
     """Yield the tables that are not as they were written last: name, then and now."""
     known = _known(snapshot)
     if not known and journal.sealed_state(snapshot) is None:
         return
     for name, found in _found(snapshot):
-        if found != known.get(name, Digest()):
-            yield name, known.get(name, Digest()), found
+        if found != known.get(name, TableDigest()):
+            yield name, known.get(name, TableDigest()), found
 
 
 def state(snapshot: Snapshot) -> str:
@@ -171,15 +171,15 @@ def _rows_of(table: str, columns: tuple[str, ...]) -> sa.Select[Any]:
     return sa.select(*listed).select_from(sa.table(table))
 
 
-def _found(snapshot: Snapshot) -> Iterator[tuple[str, Digest]]:
+def _found(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest]]:
     for name, table, columns in watched(lambda table: snapshot.engine.columns(snapshot, table)):
         rows = _rows_of(table, columns).cursor(snapshot)
         yield name, _sum(row_digest(name, *row) for row in rows)
 
 
-def _sum(digests: Iterable[bytes]) -> Digest:
+def _sum(digests: Iterable[bytes]) -> TableDigest:
     found = [int.from_bytes(digest, "big") for digest in digests]
-    return Digest(len(found), sum(found) % _MODULUS)
+    return TableDigest(len(found), sum(found) % _MODULUS)
 
 
 def row_digest(name: str, *values: Any) -> bytes:
@@ -208,9 +208,9 @@ def _put() -> sa.Insert:
     return replacing(tables.table_digests)
 
 
-def _known(snapshot: Snapshot) -> dict[str, Digest]:
+def _known(snapshot: Snapshot) -> dict[str, TableDigest]:
     rows = _digests().rows(snapshot)
-    return {name: Digest(count, _number(digest)) for name, count, digest in rows}
+    return {name: TableDigest(count, _number(digest)) for name, count, digest in rows}
 
 
 def _number(digest: Any) -> int:
@@ -220,7 +220,7 @@ def _number(digest: Any) -> int:
         return -1
 
 
-def _write(transaction: Transaction, digests: Mapping[str, Digest]) -> None:
+def _write(transaction: Transaction, digests: Mapping[str, TableDigest]) -> None:
     rows = (
         {"name": name, "rows": each.rows, "digest": f"{each.total:064x}"}
         for name, each in digests.items()
@@ -228,14 +228,14 @@ def _write(transaction: Transaction, digests: Mapping[str, Digest]) -> None:
     _put().write_all(transaction, rows)
 
 
-def _state(digests: Mapping[str, Digest]) -> str:
+def _state(digests: Mapping[str, TableDigest]) -> str:
     parts = [
         each
         for name in sorted(SEALED)
         for each in (
             name,
-            digests.get(name, Digest()).rows,
-            f"{digests.get(name, Digest()).total:064x}",
+            digests.get(name, TableDigest()).rows,
+            f"{digests.get(name, TableDigest()).total:064x}",
         )
     ]
     return hashlib.sha256(compact_array(parts).encode()).hexdigest()

@@ -23,7 +23,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from memgraph.store import postings, tables
-from memgraph.store.postings import BYTES_A_POSTING, Document
+from memgraph.store.postings import BYTES_A_POSTING, IndexedText
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import element, listed, ordered, prepared, whole_number
 from memgraph.store.text_tables import changes
@@ -201,7 +201,7 @@ class RowCache:
 _ROWS = RowCache(_KEPT_BYTES)
 
 
-class Kept:
+class SearchCache:
     """The data that a process keeps of one database between searches.
 
     Only what a committed snapshot says is put here: connections that write have none.
@@ -226,7 +226,7 @@ class Changed(NamedTuple):
 
     state: tuple[int, int]
     pks: NDArray[np.int64]
-    documents: dict[tuple[int, int], Document]
+    documents: dict[tuple[int, int], IndexedText]
 
 
 class Tail:
@@ -275,7 +275,7 @@ class Tail:
                 part.found[term] = Postings(offsets[:here], counts)
         return part
 
-    def _add(self, each: Document) -> None:
+    def _add(self, each: IndexedText) -> None:
         place = len(self._pks)
         self._pks.append(each.pk)
         self._lengths.append(each.length)
@@ -288,7 +288,7 @@ class Tail:
             known[1].append(min(count, 255))
 
 
-class Matches:
+class SnapshotMatches:
     """The matches of some terms in a snapshot.
 
     Attributes:
@@ -440,7 +440,7 @@ def _top(
     return scores[stay], offsets[stay]
 
 
-def find(snapshot: Snapshot, terms: Collection[str]) -> Matches:
+def find(snapshot: Snapshot, terms: Collection[str]) -> SnapshotMatches:
     """Return what the snapshot of a connection holds of some stems."""
     kept = _kept(snapshot)
     [state, *known] = _state().rows(snapshot)
@@ -450,17 +450,17 @@ def find(snapshot: Snapshot, terms: Collection[str]) -> Matches:
     parts.append(_tail(snapshot, covered, newest, terms, kept))
     if changes:
         parts.append(_changed(snapshot, (changes, seq), parts, terms, kept))
-    return Matches(parts, terms)
+    return SnapshotMatches(parts, terms)
 
 
-def _kept(snapshot: Snapshot) -> Kept | None:
+def _kept(snapshot: Snapshot) -> SearchCache | None:
     """Return what is kept for the database of a connection that reads; None: it may write."""
     shared: dict[str, Any] | None = snapshot.driver.shared
     if shared is None:
         return None
     if "text" not in shared:
-        shared.setdefault("text", Kept(_ROWS))
-    kept: Kept = shared["text"]
+        shared.setdefault("text", SearchCache(_ROWS))
+    kept: SearchCache = shared["text"]
     return kept
 
 
@@ -468,7 +468,7 @@ def _segments(
     snapshot: Snapshot,
     known: Sequence[tuple[int, ...]],
     terms: Collection[str],
-    kept: Kept | None,
+    kept: SearchCache | None,
 ) -> list[_Part]:
     """Return the segments with the postings of some terms: what is not kept is read."""
     owner = None if kept is None else kept.owner
@@ -522,7 +522,7 @@ def _tail(
     covered: int,
     newest: int,
     terms: Collection[str],
-    kept: Kept | None,
+    kept: SearchCache | None,
 ) -> _Part:
     tail = None if kept is None else kept.tail
     if tail is None or tail.after != covered:
@@ -538,7 +538,7 @@ def _changed(
     state: tuple[int, int],
     parts: Sequence[_Part],
     terms: Collection[str],
-    kept: Kept | None,
+    kept: SearchCache | None,
 ) -> _Part:
     """Return the changed memories as a part of their own, and take them from the other parts."""
     changed = None if kept is None else kept.changed

@@ -17,7 +17,7 @@ from memgraph.model.conversation import PERSONS, Voice, voice_of
 from memgraph.model.enums import CapturedBy, MemoryKind, SourceName, SourceType, TrustTier
 from memgraph.model.values import StoredSource
 from memgraph.rules.evidence import Origin
-from memgraph.rules.trust import Captured, Named, Standing, Trust, Trusted, ceiling, floors
+from memgraph.rules.trust import Captured, Named, Trust, Trusted, TrustFacts, ceiling, floors
 from memgraph.store import tables
 from memgraph.store.rows import SOURCE_FIELDS, source_from_row
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
@@ -477,9 +477,9 @@ def has_other_talks(snapshot: Snapshot, names: Collection[Named]) -> bool:
     return any(session not in told for session in sessions)
 
 
-def standings(snapshot: Snapshot, memory_ids: Iterable[str]) -> dict[str, Standing]:
+def standings(snapshot: Snapshot, memory_ids: Iterable[str]) -> dict[str, TrustFacts]:
     """Return what memories stand on, and their grounds, ``MAX_LOOKED_AT`` of them at most."""
-    found: dict[str, Standing] = {}
+    found: dict[str, TrustFacts] = {}
     layer = list(memory_ids)
     while layer and len(found) < MAX_LOOKED_AT:
         fresh = _read(snapshot, layer, MAX_LOOKED_AT)
@@ -521,7 +521,7 @@ def _grounds() -> sa.Select[Any]:
 
 def _read(
     snapshot: Snapshot, memory_ids: Collection[str], most_grounds: int, at: int | None = None
-) -> dict[str, Standing]:
+) -> dict[str, TrustFacts]:
     """Return what memories stand on.
 
     Args:
@@ -546,7 +546,7 @@ def _read(
             # Whose grounds these are that stay unread is not known: none of them is trusted.
             grounds = {one: [*grounds.get(one, ()), _UNREAD] for one in own}
     return {
-        one: Standing(
+        one: TrustFacts(
             each, tuple(supports.get(one, ())), tuple(grounds.get(one, ())), one in own_gone
         )
         for one, each in own.items()

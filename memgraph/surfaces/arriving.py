@@ -12,13 +12,13 @@ from starlette.requests import ClientDisconnect, Request
 
 from memgraph.errors import RequestRefused, RequestTimeout
 from memgraph.model.remote import Uploaded
-from memgraph.service.intake import Draft
+from memgraph.service.intake import UploadDraft
 
 PIECE: Final = 1 << 18
 """Bytes of a file written at a time."""
 
 
-async def taken(request: Request, draft: Draft, timeout_s: float) -> Uploaded:
+async def taken(request: Request, draft: UploadDraft, timeout_s: float) -> Uploaded:
     """Write the whole body of a request to a draft, and store the draft.
 
     The draft is always discarded in the end.
@@ -26,7 +26,7 @@ async def taken(request: Request, draft: Draft, timeout_s: float) -> Uploaded:
     Raises:
         RequestTimeout: the body took longer than ``timeout_s`` seconds to arrive.
         RequestRefused: its sender is gone.
-        MemgraphError: what ``Draft.write`` and ``Draft.place`` raise.
+        MemgraphError: what ``UploadDraft.write`` and ``UploadDraft.place`` raise.
     """
     try:
         await _arrived(request, draft, timeout_s)
@@ -36,7 +36,7 @@ async def taken(request: Request, draft: Draft, timeout_s: float) -> Uploaded:
             await run_sync(draft.discard)
 
 
-async def _arrived(request: Request, draft: Draft, timeout_s: float) -> None:
+async def _arrived(request: Request, draft: UploadDraft, timeout_s: float) -> None:
     try:
         async with asyncio.timeout(timeout_s):
             async for piece in _pieces(request):

@@ -24,7 +24,7 @@ from memgraph.config.schema import BulletinSettings
 from memgraph.ids import short_id
 from memgraph.model.context import Bulletin
 from memgraph.model.enums import Scope, Sensitivity
-from memgraph.rules.bulletin import KEPT_LONGEST, Section
+from memgraph.rules.bulletin import KEPT_LONGEST, BulletinSection
 from memgraph.rules.namespaces import ITEM_TAG, ROOT
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import items as items_rows
@@ -44,16 +44,16 @@ def made(database: Database, viewer: Viewer = DEFAULT_VIEWER, **limits: int) -> 
     return generate(database, viewer, SETTINGS.model_copy(update=limits))
 
 
-def cited(bulletin: Bulletin, section: Section) -> list[str]:
+def cited(bulletin: Bulletin, section: BulletinSection) -> list[str]:
     return [one for line in bulletin.sections[section] for one in line.memory_ids]
 
 
 def test_an_empty_database_gives_six_empty_sections(database: Database) -> None:
     bulletin = made(database)
-    assert list(bulletin.sections) == [section.value for section in Section]
+    assert list(bulletin.sections) == [section.value for section in BulletinSection]
     assert not any(bulletin.sections.values())
     assert bulletin.change_seq == 0
-    assert all(f"## {section.heading} (0 of 0)" in bulletin.text for section in Section)
+    assert all(f"## {section.heading} (0 of 0)" in bulletin.text for section in BulletinSection)
 
 
 def test_knowledge_is_what_is_known_and_matters_most(database: Database) -> None:
@@ -67,15 +67,15 @@ def test_knowledge_is_what_is_known_and_matters_most(database: Database) -> None
     filling.memory(status="retracted", importance=100)
     filling.flush()
     bulletin = made(database)
-    assert cited(bulletin, Section.KNOWLEDGE_SUMMARY) == [event, newer, older, low]
+    assert cited(bulletin, BulletinSection.KNOWLEDGE_SUMMARY) == [event, newer, older, low]
     assert bulletin.sections["knowledge_summary"][0].text.startswith("Event: ")
 
 
 def test_goals_and_preferences_are_by_importance(database: Database) -> None:
     filling = Filling(database)
     for type_, section in (
-        ("Goal", Section.ACTIVE_GOALS),
-        ("Preference", Section.PREFERENCE_PROFILE),
+        ("Goal", BulletinSection.ACTIVE_GOALS),
+        ("Preference", BulletinSection.PREFERENCE_PROFILE),
     ):
         ids = [filling.memory(type=type_, importance=value) for value in (20, 90, 60)]
         filling.memory(type=type_, status="superseded")
@@ -91,7 +91,7 @@ def test_todos_that_are_done_are_left_out(database: Database) -> None:
     filling.memory(type="Todo", tags=["later", "done"])
     filling.flush()
     bulletin = made(database)
-    assert cited(bulletin, Section.OPEN_TODOS) == [due, plain]
+    assert cited(bulletin, BulletinSection.OPEN_TODOS) == [due, plain]
     assert bulletin.sections["open_todos"][0].text.startswith("(until 2026-01-02) ")
 
 
@@ -106,7 +106,11 @@ def test_decisions_are_the_newest_by_when_they_were_taken(database: Database) ->
     )
     filling.flush()
     bulletin = made(database)
-    assert cited(bulletin, Section.RECENT_DECISIONS) == [taken_late, stored_late, taken_early]
+    assert cited(bulletin, BulletinSection.RECENT_DECISIONS) == [
+        taken_late,
+        stored_late,
+        taken_early,
+    ]
     assert bulletin.sections["recent_decisions"][0].text.startswith("2026-01-04 (Rejected) ")
     assert bulletin.sections["recent_decisions"][1].text.startswith("2026-01-03 Text")
 
@@ -116,7 +120,7 @@ def test_an_odd_decision_status_is_no_harm(database: Database, status: Any) -> N
     filling = Filling(database)
     memory_id = filling.memory(type="Decision", attributes={"decision_status": status})
     filling.flush()
-    assert cited(made(database), Section.RECENT_DECISIONS) == [memory_id]
+    assert cited(made(database), BulletinSection.RECENT_DECISIONS) == [memory_id]
 
 
 def test_what_stands_on_fallen_ground_is_named_in_turn_with_conflicts_and_before_doubts(
@@ -183,7 +187,7 @@ def test_what_a_file_says_is_quoted_and_comes_after_what_a_person_said(database:
     filling.memory(type="Preference", importance=100, summary="A title", source_id=file)
     filling.flush()
     bulletin = made(database)
-    assert cited(bulletin, Section.PREFERENCE_PROFILE) == [own, filed]
+    assert cited(bulletin, BulletinSection.PREFERENCE_PROFILE) == [own, filed]
     assert "## Preferences (2 of 3)" in bulletin.text
     assert f"- undated “{poison}” (from notes (1).md) [{short_id(filed)}]\n" in bulletin.text
     assert bulletin.left_out["preference_profile"] == 1
@@ -200,7 +204,7 @@ def test_what_is_undated_is_said_to_be_and_sorts_as_the_oldest(database: Databas
     typed = filling.memory(type="Decision", created_at=NOW)
     filling.flush()
     bulletin = made(database)
-    assert cited(bulletin, Section.RECENT_DECISIONS) == [typed, old, undated]
+    assert cited(bulletin, BulletinSection.RECENT_DECISIONS) == [typed, old, undated]
     assert "- undated “Use PostgreSQL" in bulletin.text
 
 
@@ -211,12 +215,12 @@ def test_what_is_little_trusted_is_a_doubt_alone(database: Database) -> None:
     sure = filling.memory(type="Goal", confidence=0.5)
     filling.flush()
     bulletin = made(database)
-    assert cited(bulletin, Section.ACTIVE_GOALS) == [sure]
+    assert cited(bulletin, BulletinSection.ACTIVE_GOALS) == [sure]
     assert "## Active goals (1 of 2)" in bulletin.text
     assert len(bulletin.sections["conflicts_and_uncertainties"]) == 4
     assert [
         len(made(database, min_confidence=0.4).sections[one.value])
-        for one in (Section.ACTIVE_GOALS, Section.OPEN_TODOS)
+        for one in (BulletinSection.ACTIVE_GOALS, BulletinSection.OPEN_TODOS)
     ] == [2, 1]
 
 
@@ -252,7 +256,7 @@ def test_what_has_expired_at_the_last_change_is_left_out(database: Database) -> 
     filling.memory(type="Goal", valid_until=NOW)
     valid = filling.memory(type="Goal", valid_until=NOW + 1)
     filling.flush()
-    assert cited(made(database), Section.ACTIVE_GOALS) == [valid]
+    assert cited(made(database), BulletinSection.ACTIVE_GOALS) == [valid]
 
 
 @settings(max_examples=25)
@@ -334,7 +338,7 @@ def test_a_memory_cannot_fake_a_heading_a_line_or_a_citation(texts: list[str]) -
         ]
         assert [heading.split(" (")[0] for heading in headings] == [
             TITLE,
-            *(section.heading for section in Section),
+            *(section.heading for section in BulletinSection),
         ]
         items = [one for one in tokens if one.type == "list_item_open"]
         assert len(items) == sum(len(lines) for lines in bulletin.sections.values())

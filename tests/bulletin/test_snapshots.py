@@ -11,13 +11,13 @@ from memgraph.bulletin.document import composed
 from memgraph.bulletin.snapshots import Snapshots
 from memgraph.config.schema import BulletinSettings
 from memgraph.model.context import Bulletin
-from memgraph.rules.bulletin import Line, Section
+from memgraph.rules.bulletin import BulletinSection, LayoutEntry
 
 PLAIN, OTHER = "0" * 16, "f" * 16
 
 
 def bulletin(seq: int, key: str = PLAIN, text: str = "Ship — 船") -> Bulletin:
-    offered = {Section.ACTIVE_GOALS: [Line(text, ("fact_1",))]}
+    offered = {BulletinSection.ACTIVE_GOALS: [LayoutEntry(text, ("fact_1",))]}
     return composed(offered, BulletinSettings(), change_seq=seq, key=key)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from memgraph import errors
 from memgraph.client import AsyncClient, Client
 from memgraph.client.calls import Call, Repeat, typed
-from memgraph.client.exchange import Answer, NoAnswer, Rules, Send, exchange
+from memgraph.client.exchange import NoAnswer, Response, Rules, Send, exchange
 from memgraph.client.orchestrator import MAX_BYTES, batches
 from memgraph.errors import (
     AnswerLost,
@@ -281,7 +281,7 @@ TOLD = st.fixed_dictionaries(
 )
 KINDS = st.sampled_from(["application/problem+json", "application/json; charset=utf-8", "", "x/y"])
 ANSWERS = st.builds(
-    Answer,
+    Response,
     status=st.integers(100, 599),
     content_type=KINDS,
     retry_after=st.none() | st.integers(0, 40).map(str) | st.text(max_size=9),
@@ -294,13 +294,13 @@ CAME = ANSWERS | st.builds(
 
 @given(st.lists(CAME, min_size=4, max_size=4), st.sampled_from(Repeat), st.integers(0, 3))
 def test_any_course_ends_in_an_answer_or_an_error_of_the_library(
-    replies: list[Answer | NoAnswer], repeat: Repeat, retries: int
+    replies: list[Response | NoAnswer], repeat: Repeat, retries: int
 ) -> None:
     """Whatever comes, of a server, a proxy or a stranger."""
     rules = Rules(retries=retries, longest_pause_s=30)
     steps = exchange(Call("POST", "/x", typed(dict), repeat=repeat), rules)
-    sent: list[Answer | NoAnswer] = []
-    came: Answer | NoAnswer | None = None
+    sent: list[Response | NoAnswer] = []
+    came: Response | NoAnswer | None = None
     ended: object = None
     while ended is None:
         try:
@@ -318,7 +318,7 @@ def test_any_course_ends_in_an_answer_or_an_error_of_the_library(
     if repeat is Repeat.NEVER:
         assert not any(isinstance(each, NoAnswer) and each.sent for each in sent[:-1])
     # Nothing is sent after what is good.
-    assert not any(isinstance(each, Answer) and each.status // 100 == 2 for each in sent[:-1])
+    assert not any(isinstance(each, Response) and each.status // 100 == 2 for each in sent[:-1])
 
 
 @pytest.mark.parametrize(("size", "many", "sent"), [(1, 2_500, 3), (30_000, 100, 4)])

@@ -18,7 +18,7 @@ from memgraph.consolidation.agent_tools import (
     MAX_PAGE_CHARS,
     MAX_TOLD,
     ConsolidatorTools,
-    Turn,
+    PageTurn,
     fenced_lines,
     longest_shown,
 )
@@ -27,9 +27,9 @@ from memgraph.consolidation.ports import (
     Extractor,
     FactCandidate,
     KnownFact,
-    Page,
     PageProposal,
     ResolutionProposal,
+    TurnPage,
 )
 from memgraph.errors import ProviderAnswerInvalid, ProviderRejected, ProviderUnavailable
 from memgraph.model.enums import MemoryType, Sensitivity
@@ -68,7 +68,7 @@ class Rules:
     asked: int = 0
     name: str = "rules"
 
-    def propose(self, page: Page) -> PageProposal:
+    def propose(self, page: TurnPage) -> PageProposal:
         self.asked += 1
         turn = page.turns[0]
         found = FactCandidate(
@@ -77,22 +77,22 @@ class Rules:
         return PageProposal(facts=(found,))
 
 
-def page(**changed: Any) -> Page:
+def page(**changed: Any) -> TurnPage:
     turns = (
-        Turn("ep_1", "Hello! We painted the garden fence green.", "Ana", 2_000, 1),
-        Turn("ep_2", INJECTION, "Bruno", 3_000, 2),
+        PageTurn("ep_1", "Hello! We painted the garden fence green.", "Ana", 2_000, 1),
+        PageTurn("ep_2", INJECTION, "Bruno", 3_000, 2),
     )
     given: dict[str, Any] = {
         "session_id": SESSION,
         "turns": turns,
-        "before": (Turn("ep_0", "Good morning, garden people.", "Ana", 1_000, 0),),
+        "before": (PageTurn("ep_0", "Good morning, garden people.", "Ana", 1_000, 0),),
         "sensitivity": Sensitivity.INTERNAL,
         "known": Known(),
         "budget": Budget(100, 1_000_000),
         "max_facts": 12,
         "now_ms": 10_000,
     }
-    return Page(**(given | changed))
+    return TurnPage(**(given | changed))
 
 
 def fact(**changed: Any) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def resolve(
     return "resolve_conflict", {"winner": winner, "loser": loser, "reason": reason, **words}
 
 
-def tools(given: Page | None = None) -> ConsolidatorTools:
+def tools(given: TurnPage | None = None) -> ConsolidatorTools:
     return ConsolidatorTools(given or page(), model="fake", mark="mark")
 
 
@@ -203,8 +203,8 @@ def test_turns_are_fenced_data_and_what_stands_before_has_no_id() -> None:
 
 
 def test_a_long_turn_is_cut_and_told() -> None:
-    long = Turn("ep_1", "word " * 20_000, "Ana", 2_000, 1)
-    short = Turn("ep_2", "A short one.", "Ana", 2_000, 2)
+    long = PageTurn("ep_1", "word " * 20_000, "Ana", 2_000, 1)
+    short = PageTurn("ep_2", "A short one.", "Ana", 2_000, 2)
     page_tools = tools(page(turns=(long, short)))
     assert [(each.code, each.where) for each in page_tools.rejected] == [("agent.turn_cut", "ep_1")]
     first, second = map(json.loads, page_tools.episodes().split("\n")[3:5])
@@ -483,7 +483,7 @@ def test_a_model_that_obeys_an_injection_changes_nothing() -> None:
     provider = FakeToolCalling(
         [asks(SAVE), asks(*everything, ("forget", {"all": True})), asks(END)]
     )
-    asked: Callable[[Page], PageProposal] = extractor(provider).propose
+    asked: Callable[[TurnPage], PageProposal] = extractor(provider).propose
     proposal = asked(page(known=Known((OLD,))))
     assert proposal.resolutions == ()
     assert codes(proposal) == ["agent.not_in_conflict"] * 41 + ["agent.unknown_tool"]

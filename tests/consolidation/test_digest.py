@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph.clock import MS_PER_DAY
-from memgraph.consolidation.digest import MAX_CHARS, Part, Week, digest, headline, title
+from memgraph.consolidation.digest import MAX_CHARS, DigestPart, Week, digest, headline, title
 from memgraph.model.enums import (
     MemoryKind,
     MemoryStatus,
@@ -20,11 +20,11 @@ from memgraph.model.enums import (
     Sensitivity,
 )
 from memgraph.model.values import Memory
-from memgraph.rules.bulletin import Line
-from memgraph.rules.reflection import Period
+from memgraph.rules.bulletin import LayoutEntry
+from memgraph.rules.reflection import ReflectionPeriod
 
 NOW = 1_767_225_600_000
-WEEK = Period(NOW - 7 * MS_PER_DAY, NOW + 1)
+WEEK = ReflectionPeriod(NOW - 7 * MS_PER_DAY, NOW + 1)
 
 
 def memory(number: int, content: str = "", **values: Any) -> Memory:
@@ -108,7 +108,7 @@ def test_a_week_as_it_reads() -> None:
 def test_the_days_of_a_title(since: str, until: str, expected: str) -> None:
     from memgraph.clock import parse_time
 
-    assert title(Period(parse_time(since), parse_time(until) + 1)) == expected
+    assert title(ReflectionPeriod(parse_time(since), parse_time(until) + 1)) == expected
 
 
 def test_more_than_was_looked_at_is_said() -> None:
@@ -117,10 +117,10 @@ def test_more_than_was_looked_at_is_said() -> None:
 
 
 def test_a_model_s_sentences_stand_in_place_of_the_most_central() -> None:
-    said = [Line("It was about the depot.", ("fact_0001",))]
+    said = [LayoutEntry("It was about the depot.", ("fact_0001",))]
     found = digest(week(memory(1), memory(2)), said)
     assert "## In short\n\n- It was about the depot. [fact_0001]\n" in found.text
-    assert Part.CENTRAL not in [part for part, lines in found.lines.items() if lines]
+    assert DigestPart.CENTRAL not in [part for part, lines in found.lines.items() if lines]
     assert found.summary.endswith("It was about the depot.")
 
 
@@ -165,7 +165,7 @@ def test_no_text_breaks_out_of_its_line_and_none_makes_it_too_long(
     assert lines == [line for line in lines if line.startswith("- ")]
     assert len(lines) == sum(len(each) for each in found.lines.values())
     assert all(re.search(r" \[fact_\d{4}\]$", line) for line in lines)
-    headings = {f"## {part}" for part in Part}
+    headings = {f"## {part}" for part in DigestPart}
     assert {line for line in found.text.split("\n") if line.startswith("##")} <= headings
 
 
@@ -181,14 +181,14 @@ def test_a_week_of_many_is_cut_in_turn() -> None:
     pairs = list(zip(long[:20], long[20:], strict=True))
     found = digest(replace(week(*long), contradictions=pairs, replaced=pairs))
     assert len(found.text) <= MAX_CHARS
-    assert len(found.lines[Part.CONTRADICTIONS]) == len(found.lines[Part.REPLACED]) == 5
+    assert len(found.lines[DigestPart.CONTRADICTIONS]) == len(found.lines[DigestPart.REPLACED]) == 5
 
 
 def test_quotations_stand_in_their_own_marks() -> None:
     old = memory(1, "Ann: “I live in Oslo.” (2026-01-02)")
     new = memory(2, "Ann: “I moved to Bergen.” (2026-01-09)")
     made = digest(week(new, replaced=[(new, old)]))
-    [line] = made.lines[Part.REPLACED]
+    [line] = made.lines[DigestPart.REPLACED]
     assert line.text == (
         "Ann: “I moved to Bergen.” (2026-01-09) instead of Ann: “I live in Oslo.” (2026-01-02)"
     )

@@ -8,7 +8,7 @@ import pytest
 
 from memgraph import MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
-from memgraph.consolidation.agent_tools import Turn
+from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.consolidation.echo_filter import EchoFilter, Remainder
 from memgraph.rules.echo import LATE_MS, WINDOW_MS, EchoReason, judged_at
 from memgraph.service.life.echoes import echo_filter, forget_old_lines, record_handed_out
@@ -24,7 +24,7 @@ def judge(
 ) -> EchoReason | None:
     with service.opened(NAME) as opened:
         at = service.clock.now_ms()
-        found = echo_filter(opened, [Turn("ep_1", text, role, at)])
+        found = echo_filter(opened, [PageTurn("ep_1", text, role, at)])
         left = found.without_echo(text, source_role=role, **{"at_ms": at, **fields})
         return left.reasons[0] if left.reasons and not left.text else None
 

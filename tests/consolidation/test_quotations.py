@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.consolidation.agent_tools import Turn
+from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.consolidation.ports import FactCandidate
 from memgraph.consolidation.quotations import RuleExtractor, speaker_of
 from memgraph.model.enums import MemoryType
@@ -18,8 +18,8 @@ from memgraph.relations.statement import Statement
 AT = int(datetime(2024, 3, 15, 18, tzinfo=UTC).timestamp()) * 1000
 
 
-def talk(*said: tuple[str, str]) -> list[Turn]:
-    return [Turn(f"ep_{at}", text, role, AT, at) for at, (role, text) in enumerate(said)]
+def talk(*said: tuple[str, str]) -> list[PageTurn]:
+    return [PageTurn(f"ep_{at}", text, role, AT, at) for at, (role, text) in enumerate(said)]
 
 
 def facts(*said: tuple[str, str], limit: int = 20) -> list[FactCandidate]:
@@ -42,7 +42,7 @@ def test_a_fact_is_a_quotation_with_speaker_and_day() -> None:
 
 
 def test_an_unknown_day_stays_unknown() -> None:
-    turn = Turn("ep_0", "I moved to Oslo last year.", "Ann", AT, dated=False)
+    turn = PageTurn("ep_0", "I moved to Oslo last year.", "Ann", AT, dated=False)
     [fact] = RuleExtractor().extract([turn], limit=5)
     assert (fact.content, fact.event_time) == ("Ann: “I moved to Oslo last year.”", None)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memgraph.consolidation.agent_tools import Turn
+from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.consolidation.ports import FactCandidate
 from memgraph.consolidation.quotations import RuleExtractor
 
@@ -51,7 +51,10 @@ def labelled(half: str) -> list[tuple[frozenset[str], str]]:
 
 
 def facts(text: str) -> list[FactCandidate]:
-    turns = [Turn("ep_0", text, "user", AT, 0), Turn("ep_1", "Okay.", "assistant", AT + 1, 1)]
+    turns = [
+        PageTurn("ep_0", text, "user", AT, 0),
+        PageTurn("ep_1", "Okay.", "assistant", AT + 1, 1),
+    ]
     return RuleExtractor().extract(turns, limit=5)
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.context.assembling import Assembled, Plan, assembled
+from memgraph.context.assembling import Assembled, ContextPlan, assembled
 from memgraph.context.blocks import render
-from memgraph.context.candidates import Candidate
+from memgraph.context.candidates import ContextCandidate
 from memgraph.context.counting import Estimate
 from memgraph.context.fitting import CUT
 from memgraph.model.context import BlockFormat, BlockLine, Shares, Tier
@@ -26,7 +26,7 @@ MARK = "0123456789abcdef"
 COUNTER = Estimate()
 
 
-def candidate(number: int, tier: Tier, text: str = "", **fields: Any) -> Candidate:
+def candidate(number: int, tier: Tier, text: str = "", **fields: Any) -> ContextCandidate:
     """``number`` is its id and its time; ``fields``: of the candidate, and its importance."""
     content = text or f"What is known by the number {number}."
     memory = Memory.model_construct(
@@ -47,10 +47,10 @@ def candidate(number: int, tier: Tier, text: str = "", **fields: Any) -> Candida
         content_hash=content_hash(content),
         token_cost=token_cost(content),
     )
-    return Candidate(memory, tier, "manual", "manual", 1.0, **fields)
+    return ContextCandidate(memory, tier, "manual", "manual", 1.0, **fields)
 
 
-def plan(budget: int = 2_000, **fields: Any) -> Plan:
+def plan(budget: int = 2_000, **fields: Any) -> ContextPlan:
     given_ = {
         "budget_tokens": budget,
         "shares": Shares(),
@@ -59,7 +59,7 @@ def plan(budget: int = 2_000, **fields: Any) -> Plan:
         "max_items": 100,
         "mark": MARK,
     }
-    return Plan(**(given_ | fields))
+    return ContextPlan(**(given_ | fields))
 
 
 def numbers(found: Assembled, tier: Tier | None = None) -> list[int]:
@@ -75,7 +75,7 @@ def left_out(found: Assembled) -> dict[int, str]:
 
 
 @st.composite
-def several(draw: st.DrawFn) -> list[Candidate]:
+def several(draw: st.DrawFn) -> list[ContextCandidate]:
     count = draw(st.integers(0, 30))
     texts = st.text(min_size=1, max_size=300)
     pairs = {}
@@ -100,7 +100,7 @@ def several(draw: st.DrawFn) -> list[Candidate]:
     several(), st.integers(0, 1_500), st.sampled_from(BlockFormat), st.integers(1, 20), st.randoms()
 )
 def test_within_the_budget_complete_and_independent_of_order(
-    given_: list[Candidate],
+    given_: list[ContextCandidate],
     budget: int,
     form: BlockFormat,
     most: int,
@@ -225,7 +225,7 @@ def test_a_text_above_its_share_is_whole_where_the_others_leave_enough() -> None
 @settings(deadline=None)
 @given(several(), st.integers(0, 1_500), st.sampled_from(BlockFormat))
 def test_only_what_is_above_all_that_its_tier_can_have_is_cut(
-    given_: list[Candidate], budget: int, form: BlockFormat
+    given_: list[ContextCandidate], budget: int, form: BlockFormat
 ) -> None:
     found = assembled(given_, plan(budget, format=form), COUNTER)
     by_id = {each.memory.memory_id: each for each in given_}
@@ -343,7 +343,7 @@ def test_the_whole_text_is_counted_and_the_last_go_until_it_fits() -> None:
 
 
 def test_only_the_best_of_what_was_left_out_are_listed() -> None:
-    given_: Sequence[Candidate] = [candidate(at, Tier.PROJECT) for at in range(300)]
+    given_: Sequence[ContextCandidate] = [candidate(at, Tier.PROJECT) for at in range(300)]
     found = assembled(given_, plan(0), COUNTER)
     assert (len(found.left_out), found.left_out_count) == (200, 300)
     assert found.left_out_reasons == {"too_large": 300}

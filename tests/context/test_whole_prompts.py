@@ -13,12 +13,12 @@ from memgraph.context.blocks import render
 from memgraph.model.context import BlockFormat, BlockLine, ContextPackage
 from memgraph.model.enums import MemoryKind
 from memgraph.rules.blocks import FENCE_INTRO, LIST_TITLE, SECTION_TITLE
-from memgraph.rules.bulletin import INTRO, Line, Section, compose
-from memgraph.service.turns.showing import Shown
+from memgraph.rules.bulletin import INTRO, BulletinSection, LayoutEntry, compose
+from memgraph.service.turns.showing import ShownMemories
 
 BATCH = 20
 EVERYTHING = 1_000_000
-HEADINGS = "|".join(each.heading for each in Section)
+HEADINGS = "|".join(each.heading for each in BulletinSection)
 FRAME = re.compile(
     rf"# Memory bulletin|{re.escape(INTRO)}|## (?:{HEADINGS}) \(\d+ of (?:over )?\d+\)|"
 )
@@ -38,10 +38,10 @@ def passes_for_a_sign(character: str) -> bool:
 
 def prompt_of(texts: list[str], form: BlockFormat) -> tuple[str, str, str]:
     """The bulletin, the block and the prompt."""
-    sections = list(Section)
-    offered: dict[Section, list[Line]] = {each: [] for each in sections}
+    sections = list(BulletinSection)
+    offered: dict[BulletinSection, list[LayoutEntry]] = {each: [] for each in sections}
     for place, text in enumerate(texts):
-        offered[sections[place % len(sections)]].append(Line(text, (f"{text[:6]}id",)))
+        offered[sections[place % len(sections)]].append(LayoutEntry(text, (f"{text[:6]}id",)))
     bulletin = compose(offered, EVERYTHING).markdown
     lines = [
         BlockLine.model_construct(
@@ -56,7 +56,7 @@ def prompt_of(texts: list[str], form: BlockFormat) -> tuple[str, str, str]:
     ]
     block = render(lines[1:], form, mark=MARK, insight=lines[0])
     context = ContextPackage.model_construct(text=block)
-    shown = Shown(bulletin, None, context, None, ())
+    shown = ShownMemories(bulletin, None, context, None, ())
     return bulletin, block, shown.prompt
 
 
@@ -92,5 +92,5 @@ def test_no_text_of_twenty_thousand_leaves_its_half(form: BlockFormat) -> None:
 def test_one_half_alone_stands_as_it_is() -> None:
     bulletin, block, _ = prompt_of(["Mira lives in Graz."], BlockFormat.FENCED)
     context = ContextPackage.model_construct(text=block)
-    assert Shown("", None, context, None, ()).prompt == block
-    assert Shown(bulletin, None, None, None, ()).prompt == bulletin
+    assert ShownMemories("", None, context, None, ()).prompt == block
+    assert ShownMemories(bulletin, None, None, None, ()).prompt == bulletin

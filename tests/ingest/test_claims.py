@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.claims import CLAIMS, MANIFEST_ENDING, Claim, adopt, claim, write_durably
+from ingest.claims import CLAIMS, MANIFEST_ENDING, FileClaim, adopt, claim, write_durably
 from memgraph.errors import IngestRejected
 
 
@@ -17,7 +17,7 @@ def zone(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def taken(zone: Path, path: str = "notes/a.md") -> Claim:
+def taken(zone: Path, path: str = "notes/a.md") -> FileClaim:
     made = claim(zone, path, at=1_000)
     assert made is not None
     return made

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.candidates import Candidate, DocumentLink, ParsedDocument
+from ingest.candidates import DocumentLink, IngestCandidate, ParsedDocument
 from ingest.parse import parse_document
 from ingest.parsers.decision_record import MAX_DECISION_CHARS
-from ingest.reasons import Part
+from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 
 
@@ -24,7 +24,7 @@ def parse(text: str, path: str = "adr/0007-use-queues.md") -> ParsedDocument:
     return document
 
 
-def decision(document: ParsedDocument) -> Candidate:
+def decision(document: ParsedDocument) -> IngestCandidate:
     (found,) = [each for each in document.candidates if each.type is MemoryType.DECISION]
     return found
 
@@ -225,7 +225,7 @@ def test_placeholders_are_left_out_and_told(words: str) -> None:
     document = parse(record(consequences=words))
     assert joined(document, EdgeType.CAUSED_BY) == []
     if words != "-":
-        assert [each.code for each in document.findings] == [Part.PLACEHOLDER_SECTION]
+        assert [each.code for each in document.findings] == [SkippedPart.PLACEHOLDER_SECTION]
 
 
 def test_the_madr_template() -> None:
@@ -306,7 +306,7 @@ def test_a_proposal_is_the_decision_when_no_other_section_is() -> None:
 def test_a_date_that_cannot_be_read_is_told() -> None:
     document = parse(record().replace("2024-05-06", "5/6/2024"))
     assert decision(document).event_time is None
-    assert [each.code for each in document.findings] == [Part.DATE_NOT_UNDERSTOOD]
+    assert [each.code for each in document.findings] == [SkippedPart.DATE_NOT_UNDERSTOOD]
 
 
 def test_a_date_is_read_as_the_other_dates_of_the_record_are() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.decoding import decode
-from ingest.reasons import Part, Reason
+from ingest.reasons import RejectionReason, SkippedPart
 from memgraph.errors import IngestRejected
 
 
@@ -33,28 +33,30 @@ def test_reads_utf8_and_marked_utf16(data: bytes, text: str) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", Reason.EMPTY),
-        (b" \n\t ", Reason.EMPTY),
-        (b"\xef\xbb\xbf", Reason.EMPTY),
-        (b"\x89PNG\r\n\x1a\n", Reason.BINARY),
-        (b"%PDF-1.7 text", Reason.BINARY),
-        (b"\x01\x02\x03\x04abc", Reason.BINARY),
-        (b"\x00\xff\xfe\x80abc", Reason.BINARY),
-        (b"text\x00text", Reason.NUL_BYTES),
-        ("caf\u00e9 au lait".encode("latin-1"), Reason.NOT_UTF8),
-        (b"\xff\xfe\x00\x00a\x00\x00\x00", Reason.NOT_UTF8),
-        ("cut off \u20ac".encode()[:-1], Reason.ENCODING_TRUNCATED),
-        ("cut off".encode("utf-16")[:-1], Reason.ENCODING_TRUNCATED),
+        (b"", RejectionReason.EMPTY),
+        (b" \n\t ", RejectionReason.EMPTY),
+        (b"\xef\xbb\xbf", RejectionReason.EMPTY),
+        (b"\x89PNG\r\n\x1a\n", RejectionReason.BINARY),
+        (b"%PDF-1.7 text", RejectionReason.BINARY),
+        (b"\x01\x02\x03\x04abc", RejectionReason.BINARY),
+        (b"\x00\xff\xfe\x80abc", RejectionReason.BINARY),
+        (b"text\x00text", RejectionReason.NUL_BYTES),
+        ("caf\u00e9 au lait".encode("latin-1"), RejectionReason.NOT_UTF8),
+        (b"\xff\xfe\x00\x00a\x00\x00\x00", RejectionReason.NOT_UTF8),
+        ("cut off \u20ac".encode()[:-1], RejectionReason.ENCODING_TRUNCATED),
+        ("cut off".encode("utf-16")[:-1], RejectionReason.ENCODING_TRUNCATED),
     ],
 )
-def test_refuses_with_a_reason(data: bytes, reason: Reason) -> None:
+def test_refuses_with_a_reason(data: bytes, reason: RejectionReason) -> None:
     assert refused(data) == reason
 
 
 def test_a_few_control_characters_are_removed_and_told() -> None:
     text, findings = decode(b"x" * 200 + b"\x1b" + b"y\x07z")
     assert text == "x" * 200 + "yz"
-    assert [(each.code, each.count) for each in findings] == [(Part.CONTROL_CHARACTERS_REMOVED, 2)]
+    assert [(each.code, each.count) for each in findings] == [
+        (SkippedPart.CONTROL_CHARACTERS_REMOVED, 2)
+    ]
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1))

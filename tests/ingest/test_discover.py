@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ingest.discover import DropEntry, discover, display_path, is_hidden_or_temporary
-from ingest.reasons import Reason
+from ingest.reasons import RejectionReason
 from memgraph.errors import IngestRejected
 
 
@@ -21,7 +21,7 @@ def taken(entries: list[DropEntry]) -> list[str]:
     return [each.path for each in entries if each.verdict == "take"]
 
 
-def verdicts(zone: Path) -> dict[str, tuple[str, Reason | None]]:
+def verdicts(zone: Path) -> dict[str, tuple[str, RejectionReason | None]]:
     return {each.shown: (each.verdict, each.reason) for each in discover(zone)}
 
 
@@ -50,7 +50,7 @@ def test_hidden_and_temporary_names(tmp_path: Path, name: str) -> None:
     assert is_hidden_or_temporary(name)
     assert taken(list(discover(tmp_path))) == ["a.md"]
     told = [each for each in discover(tmp_path) if each.verdict == "skip"]
-    assert [each.reason for each in told] in ([], [Reason.HIDDEN_OR_TEMPORARY])
+    assert [each.reason for each in told] in ([], [RejectionReason.HIDDEN_OR_TEMPORARY])
 
 
 def test_what_is_refused_unread(tmp_path: Path) -> None:
@@ -59,11 +59,11 @@ def test_what_is_refused_unread(tmp_path: Path) -> None:
     (tmp_path / "link.md").symlink_to("/etc/passwd")
     (tmp_path / "folder-link").symlink_to("/etc")
     assert verdicts(tmp_path) == {
-        "LICENSE": ("reject", Reason.UNSUPPORTED_TYPE),
-        "a.pdf": ("reject", Reason.UNSUPPORTED_TYPE),
-        "pipe.txt": ("reject", Reason.NOT_REGULAR_FILE),
-        "link.md": ("reject", Reason.LINK),
-        "folder-link": ("reject", Reason.LINK),
+        "LICENSE": ("reject", RejectionReason.UNSUPPORTED_TYPE),
+        "a.pdf": ("reject", RejectionReason.UNSUPPORTED_TYPE),
+        "pipe.txt": ("reject", RejectionReason.NOT_REGULAR_FILE),
+        "link.md": ("reject", RejectionReason.LINK),
+        "folder-link": ("reject", RejectionReason.LINK),
     }
 
 
@@ -97,7 +97,7 @@ def test_bounds(tmp_path: Path) -> None:
     drop(tmp_path, *(f"{number}.md" for number in range(5)), "x/y/z/deep.md")
     assert len(list(discover(tmp_path, max_files=3))) == 3
     deep = [each for each in discover(tmp_path, max_depth=2) if each.verdict == "skip"]
-    assert [(each.path, each.reason) for each in deep] == [("x/y/z", Reason.TOO_DEEP)]
+    assert [(each.path, each.reason) for each in deep] == [("x/y/z", RejectionReason.TOO_DEEP)]
 
 
 def test_no_drop_zone_and_a_linked_one(tmp_path: Path) -> None:

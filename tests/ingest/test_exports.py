@@ -14,7 +14,7 @@ from ingest.candidates import Format, Origin, ParsedDocument
 from ingest.parse import parse_document
 from ingest.pipeline import IngestPipeline
 from ingest.preview import RECOGNISED, UNKNOWN_JSON, label
-from ingest.reasons import Part, Reason
+from ingest.reasons import RejectionReason, SkippedPart
 from memgraph import Orchestrator
 from memgraph.errors import IngestRejected
 from memgraph.model.enums import MemoryKind, MemoryType
@@ -173,7 +173,7 @@ def test_a_conversation_of_101_000_messages_is_refused_soon() -> None:
     begun = time.process_time()
     with pytest.raises(IngestRejected) as caught:
         parse_document(data, "conversations.json")
-    assert caught.value.details["reason"] == Reason.TOO_MANY_ITEMS
+    assert caught.value.details["reason"] == RejectionReason.TOO_MANY_ITEMS
     assert time.process_time() - begun < 30
 
 
@@ -347,7 +347,7 @@ def test_memories_of_mem0_are_facts_about_their_user(value: Any) -> None:
 def test_an_unknown_shape_is_refused_with_what_was_expected(value: Any) -> None:
     with pytest.raises(IngestRejected, match="ChatGPT, Claude, Slack or mem0") as caught:
         parse(value, "x.json")
-    assert caught.value.details["reason"] == Reason.JSON_SHAPE_UNKNOWN
+    assert caught.value.details["reason"] == RejectionReason.JSON_SHAPE_UNKNOWN
     assert caught.value.details["found"]
 
 
@@ -365,7 +365,7 @@ def test_a_table_is_a_record_for_each_row() -> None:
 def test_json_that_says_nothing(value: Any) -> None:
     parsed = parse(value)
     assert parsed.candidates == ()
-    assert Part.NOTHING_EXTRACTED in [each.code for each in parsed.findings]
+    assert SkippedPart.NOTHING_EXTRACTED in [each.code for each in parsed.findings]
 
 
 NOTES = {

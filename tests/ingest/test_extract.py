@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ingest.candidates import MAX_CONFIDENCE, MAX_IMPORTANCE, ParsedDocument
 from ingest.extract import extract
 from ingest.parse import parse_document
-from ingest.reasons import Part
+from ingest.reasons import SkippedPart
 from memgraph.errors import IngestRejected
 from memgraph.model.enums import EdgeType, MemoryType
 
@@ -63,7 +63,10 @@ def test_what_is_no_statement_of_its_own_is_nothing(text: str) -> None:
     document = made(text)
     assert document.candidates == ()
     assert document.main_key is None
-    assert {each.code for each in document.findings} == {Part.NOT_TYPED, Part.NOTHING_EXTRACTED}
+    assert {each.code for each in document.findings} == {
+        SkippedPart.NOT_TYPED,
+        SkippedPart.NOTHING_EXTRACTED,
+    }
 
 
 def test_a_standing_rule_is_quoted_from_its_document() -> None:

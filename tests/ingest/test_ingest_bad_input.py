@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ingest.claims import MANIFEST_ENDING
-from ingest.reasons import Reason
+from ingest.reasons import RejectionReason
 from memgraph import MemoryService, Orchestrator
 from memgraph.surfaces.cli import main
 
@@ -23,39 +23,39 @@ def own(**fields: Any) -> bytes:
     return json.dumps({"memories": [{"content": "Tea.", "type": "Fact", **fields}]}).encode()
 
 
-REFUSED: dict[str, tuple[bytes, Reason]] = {
-    "empty.md": (b"", Reason.EMPTY),
-    "blank.txt": (b" \n\t", Reason.EMPTY),
-    "bom-only.txt": (b"\xef\xbb\xbf", Reason.EMPTY),
-    "huge.txt": (b"x" * 1_000_001, Reason.TOO_LARGE),
-    "binary.txt": (bytes(range(256)) * 50, Reason.BINARY),
-    "image.md": (b"\x89PNG\r\n\x1a\n1234", Reason.BINARY),
-    "half.json": (b'{"memories":[{"content":"Tea', Reason.JSON_TRUNCATED),
-    "half.txt": ("Café".encode()[:-1], Reason.ENCODING_TRUNCATED),
-    "half16.txt": ("We go.".encode("utf-16")[:-1], Reason.ENCODING_TRUNCATED),
-    "latin1.txt": ("café au lait".encode("latin-1"), Reason.NOT_UTF8),
-    "latin1.json": ('{"a":"é"}'.encode("latin-1"), Reason.NOT_UTF8),
-    "utf32.txt": ("We go.".encode("utf-32"), Reason.NOT_UTF8),
-    "nul.txt": (b"We decided\x00 to go.", Reason.NUL_BYTES),
-    "nul.json": (b'{"a":"\\u0000"}', Reason.JSON_NUL),
-    "deep.json": (b"[" * 100_000, Reason.JSON_TOO_DEEP),
-    "deep.md": (b">" * 100_000 + b" We go.\n", Reason.MARKDOWN_TOO_DEEP),
-    "twice.json": (b'{"memories":[],"memories":[]}', Reason.JSON_DUPLICATE_KEY),
-    "nan.json": (b"[NaN]", Reason.JSON_NOT_A_NUMBER),
-    "infinite.json": (b"[-Infinity]", Reason.JSON_NOT_A_NUMBER),
-    "float.json": (b"[1e400]", Reason.JSON_NUMBER_RANGE),
-    "integer.json": (b"[9223372036854775808]", Reason.JSON_NUMBER_RANGE),
-    "digits.json": (b"[" + b"9" * 10_000 + b"]", Reason.JSON_NUMBER_RANGE),
-    "surrogate.json": (b'["\\ud800"]', Reason.JSON_LONE_SURROGATE),
-    "comma.json": (b"[1,]", Reason.JSON_INVALID),
-    "enum.json": (own(type="Rumour"), Reason.NO_VALID_ITEMS),
-    "bound.json": (own(importance=101), Reason.NO_VALID_ITEMS),
-    "negative.json": (own(confidence=-0.1), Reason.NO_VALID_ITEMS),
-    "year-0.json": (own(event_time="0001-01-01T00:00:00+14:00"), Reason.NO_VALID_ITEMS),
-    "unknown.json": (own(weight=1), Reason.NO_VALID_ITEMS),
-    "identity.json": (own(type="Identity"), Reason.NO_VALID_ITEMS),
-    "field.json": (b'{"memories":[],"edges":[],"extra":1}', Reason.SCHEMA_VIOLATION),
-    "x." + "t" * 250: (b"words", Reason.UNSUPPORTED_TYPE),
+REFUSED: dict[str, tuple[bytes, RejectionReason]] = {
+    "empty.md": (b"", RejectionReason.EMPTY),
+    "blank.txt": (b" \n\t", RejectionReason.EMPTY),
+    "bom-only.txt": (b"\xef\xbb\xbf", RejectionReason.EMPTY),
+    "huge.txt": (b"x" * 1_000_001, RejectionReason.TOO_LARGE),
+    "binary.txt": (bytes(range(256)) * 50, RejectionReason.BINARY),
+    "image.md": (b"\x89PNG\r\n\x1a\n1234", RejectionReason.BINARY),
+    "half.json": (b'{"memories":[{"content":"Tea', RejectionReason.JSON_TRUNCATED),
+    "half.txt": ("Café".encode()[:-1], RejectionReason.ENCODING_TRUNCATED),
+    "half16.txt": ("We go.".encode("utf-16")[:-1], RejectionReason.ENCODING_TRUNCATED),
+    "latin1.txt": ("café au lait".encode("latin-1"), RejectionReason.NOT_UTF8),
+    "latin1.json": ('{"a":"é"}'.encode("latin-1"), RejectionReason.NOT_UTF8),
+    "utf32.txt": ("We go.".encode("utf-32"), RejectionReason.NOT_UTF8),
+    "nul.txt": (b"We decided\x00 to go.", RejectionReason.NUL_BYTES),
+    "nul.json": (b'{"a":"\\u0000"}', RejectionReason.JSON_NUL),
+    "deep.json": (b"[" * 100_000, RejectionReason.JSON_TOO_DEEP),
+    "deep.md": (b">" * 100_000 + b" We go.\n", RejectionReason.MARKDOWN_TOO_DEEP),
+    "twice.json": (b'{"memories":[],"memories":[]}', RejectionReason.JSON_DUPLICATE_KEY),
+    "nan.json": (b"[NaN]", RejectionReason.JSON_NOT_A_NUMBER),
+    "infinite.json": (b"[-Infinity]", RejectionReason.JSON_NOT_A_NUMBER),
+    "float.json": (b"[1e400]", RejectionReason.JSON_NUMBER_RANGE),
+    "integer.json": (b"[9223372036854775808]", RejectionReason.JSON_NUMBER_RANGE),
+    "digits.json": (b"[" + b"9" * 10_000 + b"]", RejectionReason.JSON_NUMBER_RANGE),
+    "surrogate.json": (b'["\\ud800"]', RejectionReason.JSON_LONE_SURROGATE),
+    "comma.json": (b"[1,]", RejectionReason.JSON_INVALID),
+    "enum.json": (own(type="Rumour"), RejectionReason.NO_VALID_ITEMS),
+    "bound.json": (own(importance=101), RejectionReason.NO_VALID_ITEMS),
+    "negative.json": (own(confidence=-0.1), RejectionReason.NO_VALID_ITEMS),
+    "year-0.json": (own(event_time="0001-01-01T00:00:00+14:00"), RejectionReason.NO_VALID_ITEMS),
+    "unknown.json": (own(weight=1), RejectionReason.NO_VALID_ITEMS),
+    "identity.json": (own(type="Identity"), RejectionReason.NO_VALID_ITEMS),
+    "field.json": (b'{"memories":[],"edges":[],"extra":1}', RejectionReason.SCHEMA_VIOLATION),
+    "x." + "t" * 250: (b"words", RejectionReason.UNSUPPORTED_TYPE),
 }
 TAKEN = {
     "bom.txt": b"\xef\xbb\xbfWe decided to close the office.\n",
@@ -109,8 +109,8 @@ def test_bad_files(orc: Orchestrator, root: Path, capsys: pytest.CaptureFixture[
         [each[name] for name in known] for each in told
     ]
     expected = {name: reason.value for name, (_, reason) in REFUSED.items()}
-    links = dict.fromkeys(("link.md", "dangling.md"), Reason.LINK.value)
-    expected |= {**links, "pipe.md": Reason.NOT_REGULAR_FILE.value}
+    links = dict.fromkeys(("link.md", "dangling.md"), RejectionReason.LINK.value)
+    expected |= {**links, "pipe.md": RejectionReason.NOT_REGULAR_FILE.value}
     refused = {each["path"]: each for each in told if each["outcome"] == "rejected"}
     assert {path: each["reason"] for path, each in refused.items()} == expected
     for each in refused.values():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.candidates import Candidate, ParsedDocument
+from ingest.candidates import IngestCandidate, ParsedDocument
 from ingest.parse import parse_document
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 
@@ -33,7 +33,7 @@ def records() -> dict[str, ParsedDocument]:
     return {name[4:8]: each for name, each in parsed().items() if name.startswith("adr/")}
 
 
-def decision(document: ParsedDocument) -> Candidate:
+def decision(document: ParsedDocument) -> IngestCandidate:
     (found,) = [each for each in document.candidates if each.type is MemoryType.DECISION]
     return found
 

@@ -9,7 +9,7 @@ import pytest
 from ingest.manifest import FileResult
 from ingest.parse import parse_document
 from ingest.pipeline import IngestPipeline
-from ingest.reasons import Part, Reason
+from ingest.reasons import RejectionReason, SkippedPart
 from memgraph import Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import IngestRejected
@@ -48,7 +48,7 @@ def test_its_own_output_is_refused_as_a_whole(orc: Orchestrator, known: str, nam
     }
     before = facts(orc)
     result = drop(orc, name, texts[name.partition(".")[0]])
-    assert (result.outcome, result.reason) == ("rejected", Reason.OWN_OUTPUT)
+    assert (result.outcome, result.reason) == ("rejected", RejectionReason.OWN_OUTPUT)
     assert facts(orc) == before
 
 
@@ -63,7 +63,7 @@ def test_lines_that_cite_a_memory_and_add_nothing_are_left_out(
         f"The landlord sold the mill in March. [{known}]\n\n"
         "Ida keeps three goats near the river.\n",
     )
-    assert result.findings[Part.OWN_OUTPUT] == 1
+    assert result.findings[SkippedPart.OWN_OUTPUT] == 1
     made = set(facts(orc)) - before
     assert made == {
         "The landlord sold the mill in March.",
@@ -82,7 +82,7 @@ def test_a_short_id_cites_as_a_whole_one_does(orc: Orchestrator, known: str) -> 
         f"The landlord sold the mill in March. [{short_id(known)}]\n\n"
         "Ida keeps three goats near the river [ABCDEFGH].\n",
     )
-    assert result.findings[Part.OWN_OUTPUT] == 1
+    assert result.findings[SkippedPart.OWN_OUTPUT] == 1
     assert set(facts(orc)) - before == {
         "The landlord sold the mill in March.",
         "Ida keeps three goats near the river [ABCDEFGH].",
@@ -96,14 +96,14 @@ def test_an_original_stays_a_source_though_its_lines_were_handed_out(orc: Orches
     orc.bulletin()
     again = drop(orc, "lease.txt", f"{text}\nThe landlord lives above the bakery.\n")
     assert again.outcome == "processed"
-    assert Part.OWN_OUTPUT not in again.findings
+    assert SkippedPart.OWN_OUTPUT not in again.findings
     assert again.counts["memories"] == {"duplicate": 2, "stored": 1}
 
 
 def test_ids_of_another_memory_mark_nothing(orc: Orchestrator, known: str) -> None:
     result = drop(orc, "foreign.txt", f"The mill was sold in March 2026. [{FOREIGN}]\n")
     assert result.outcome == "processed"
-    assert Part.OWN_OUTPUT not in result.findings
+    assert SkippedPart.OWN_OUTPUT not in result.findings
 
 
 def test_places_in_the_file_are_those_of_the_file(orc: Orchestrator, known: str) -> None:
@@ -117,7 +117,7 @@ def test_places_in_the_file_are_those_of_the_file(orc: Orchestrator, known: str)
 
 def test_cleaning_is_told_and_an_empty_rest_is_refused() -> None:
     parsed = parse_document(b"Ida keeps goats.", "a.txt", lambda text: (text, 2))
-    assert [(each.code, each.count) for each in parsed.findings] == [(Part.OWN_OUTPUT, 2)]
+    assert [(each.code, each.count) for each in parsed.findings] == [(SkippedPart.OWN_OUTPUT, 2)]
     with pytest.raises(IngestRejected) as caught:
         parse_document(b"Ida keeps goats.", "a.txt", lambda text: ("\n", 1))
-    assert caught.value.details["reason"] == Reason.OWN_OUTPUT
+    assert caught.value.details["reason"] == RejectionReason.OWN_OUTPUT

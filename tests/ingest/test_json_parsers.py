@@ -7,7 +7,7 @@ import pytest
 
 from ingest.candidates import MAX_CONFIDENCE, MAX_IMPORTANCE, ParsedDocument
 from ingest.parse import parse_document
-from ingest.reasons import Part, Reason
+from ingest.reasons import RejectionReason, SkippedPart
 from memgraph.errors import IngestRejected
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryType
 
@@ -27,29 +27,29 @@ def document(*memories: dict[str, Any], **fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('{"a":1,"a":2}', Reason.JSON_DUPLICATE_KEY),
-        ('{"x":[{"a":1,"a":1}]}', Reason.JSON_DUPLICATE_KEY),
-        ('{"a":NaN}', Reason.JSON_NOT_A_NUMBER),
-        ('{"a":-Infinity}', Reason.JSON_NOT_A_NUMBER),
-        ('{"a":1e999}', Reason.JSON_NUMBER_RANGE),
-        ('{"a":9223372036854775808}', Reason.JSON_NUMBER_RANGE),
-        ('{"a":-9223372036854775809}', Reason.JSON_NUMBER_RANGE),
-        ("9" * 5000, Reason.JSON_NUMBER_RANGE),
-        ('{"a":"\\ud800"}', Reason.JSON_LONE_SURROGATE),
-        ('{"\\udc00":1}', Reason.JSON_LONE_SURROGATE),
-        ('{"a":"x\\u0000"}', Reason.JSON_NUL),
-        ("[" * 65 + "]" * 65, Reason.JSON_TOO_DEEP),
-        ('{"a":' * 100_000, Reason.JSON_TOO_DEEP),
-        ('{"a":[1,2', Reason.JSON_TRUNCATED),
-        ('{"a":"x', Reason.JSON_TRUNCATED),
-        ('{"a":tr', Reason.JSON_TRUNCATED),
-        ('{"a"', Reason.JSON_TRUNCATED),
-        ("{'a':1}", Reason.JSON_INVALID),
-        ('{"a":1} x', Reason.JSON_INVALID),
-        ('{"a":1}{"b":2}', Reason.JSON_INVALID),
+        ('{"a":1,"a":2}', RejectionReason.JSON_DUPLICATE_KEY),
+        ('{"x":[{"a":1,"a":1}]}', RejectionReason.JSON_DUPLICATE_KEY),
+        ('{"a":NaN}', RejectionReason.JSON_NOT_A_NUMBER),
+        ('{"a":-Infinity}', RejectionReason.JSON_NOT_A_NUMBER),
+        ('{"a":1e999}', RejectionReason.JSON_NUMBER_RANGE),
+        ('{"a":9223372036854775808}', RejectionReason.JSON_NUMBER_RANGE),
+        ('{"a":-9223372036854775809}', RejectionReason.JSON_NUMBER_RANGE),
+        ("9" * 5000, RejectionReason.JSON_NUMBER_RANGE),
+        ('{"a":"\\ud800"}', RejectionReason.JSON_LONE_SURROGATE),
+        ('{"\\udc00":1}', RejectionReason.JSON_LONE_SURROGATE),
+        ('{"a":"x\\u0000"}', RejectionReason.JSON_NUL),
+        ("[" * 65 + "]" * 65, RejectionReason.JSON_TOO_DEEP),
+        ('{"a":' * 100_000, RejectionReason.JSON_TOO_DEEP),
+        ('{"a":[1,2', RejectionReason.JSON_TRUNCATED),
+        ('{"a":"x', RejectionReason.JSON_TRUNCATED),
+        ('{"a":tr', RejectionReason.JSON_TRUNCATED),
+        ('{"a"', RejectionReason.JSON_TRUNCATED),
+        ("{'a':1}", RejectionReason.JSON_INVALID),
+        ('{"a":1} x', RejectionReason.JSON_INVALID),
+        ('{"a":1}{"b":2}', RejectionReason.JSON_INVALID),
     ],
 )
-def test_strict_json(text: str, reason: Reason) -> None:
+def test_strict_json(text: str, reason: RejectionReason) -> None:
     with pytest.raises(IngestRejected) as caught:
         parse_document(text.encode(), "x.json")
     assert caught.value.details["reason"] == reason
@@ -82,29 +82,29 @@ def test_own_document() -> None:
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
-        ({"type": "Identity"}, Part.IDENTITY_NOT_ALLOWED),
-        ({"captured_by": "user"}, Part.FIELD_NOT_ALLOWED),
-        ({"colour": "red"}, Part.UNKNOWN_FIELD),
-        ({"type": "Rumour"}, Part.ENUM_INVALID),
-        ({"kind": "dream"}, Part.ENUM_INVALID),
-        ({"status": "retracted"}, Part.ENUM_INVALID),
-        ({"importance": 101}, Part.OUT_OF_BOUNDS),
-        ({"importance": -1}, Part.OUT_OF_BOUNDS),
-        ({"confidence": 1.1}, Part.OUT_OF_BOUNDS),
-        ({"content": ""}, Part.OUT_OF_BOUNDS),
-        ({"content": "x" * 32_001}, Part.OUT_OF_BOUNDS),
-        ({"importance": "80"}, Part.TYPE_INVALID),
-        ({"importance": True}, Part.TYPE_INVALID),
-        ({"content": 7}, Part.TYPE_INVALID),
-        ({"content": "  "}, Part.VALUE_INVALID),
-        ({"event_time": "soon"}, Part.VALUE_INVALID),
-        ({"scope": "session"}, Part.VALUE_INVALID),
-        ({"attributes": {"a": "x" * 20_000}}, Part.VALUE_INVALID),
-        ({"key": "good"}, Part.KEY_REPEATED),
+        ({"type": "Identity"}, SkippedPart.IDENTITY_NOT_ALLOWED),
+        ({"captured_by": "user"}, SkippedPart.FIELD_NOT_ALLOWED),
+        ({"colour": "red"}, SkippedPart.UNKNOWN_FIELD),
+        ({"type": "Rumour"}, SkippedPart.ENUM_INVALID),
+        ({"kind": "dream"}, SkippedPart.ENUM_INVALID),
+        ({"status": "retracted"}, SkippedPart.ENUM_INVALID),
+        ({"importance": 101}, SkippedPart.OUT_OF_BOUNDS),
+        ({"importance": -1}, SkippedPart.OUT_OF_BOUNDS),
+        ({"confidence": 1.1}, SkippedPart.OUT_OF_BOUNDS),
+        ({"content": ""}, SkippedPart.OUT_OF_BOUNDS),
+        ({"content": "x" * 32_001}, SkippedPart.OUT_OF_BOUNDS),
+        ({"importance": "80"}, SkippedPart.TYPE_INVALID),
+        ({"importance": True}, SkippedPart.TYPE_INVALID),
+        ({"content": 7}, SkippedPart.TYPE_INVALID),
+        ({"content": "  "}, SkippedPart.VALUE_INVALID),
+        ({"event_time": "soon"}, SkippedPart.VALUE_INVALID),
+        ({"scope": "session"}, SkippedPart.VALUE_INVALID),
+        ({"attributes": {"a": "x" * 20_000}}, SkippedPart.VALUE_INVALID),
+        ({"key": "good"}, SkippedPart.KEY_REPEATED),
     ],
 )
 def test_an_item_that_breaks_a_rule_is_left_out_by_itself(
-    fields: dict[str, Any], code: Part
+    fields: dict[str, Any], code: SkippedPart
 ) -> None:
     parsed = parse(document(memory(key="good"), memory(**fields)))
     assert [each.locator for each in parsed.candidates] == ["/memories/0"]
@@ -114,23 +114,23 @@ def test_an_item_that_breaks_a_rule_is_left_out_by_itself(
 def test_a_missing_field_is_named() -> None:
     parsed = parse(document(memory(), {"type": "Fact"}))
     (finding,) = parsed.findings
-    assert finding.code is Part.FIELD_MISSING
+    assert finding.code is SkippedPart.FIELD_MISSING
     assert finding.details["problems"][0].startswith("content:")
 
 
 @pytest.mark.parametrize(
     ("edge", "code"),
     [
-        ({"from": "a", "to": "gone", "type": "PartOf"}, Part.EDGE_ENDPOINT_MISSING),
-        ({"from": "a", "to": "a", "type": "PartOf"}, Part.SELF_EDGE),
-        ({"from": "a", "to": "b", "type": "Updates"}, Part.EDGE_REPEATED),
-        ({"from": "a", "to": "b", "type": "Likes"}, Part.ENUM_INVALID),
-        ({"from": "a", "to": "b", "type": "PartOf", "weight": 2}, Part.OUT_OF_BOUNDS),
-        ({"from": "a", "type": "PartOf"}, Part.FIELD_MISSING),
-        ("a to b", Part.TYPE_INVALID),
+        ({"from": "a", "to": "gone", "type": "PartOf"}, SkippedPart.EDGE_ENDPOINT_MISSING),
+        ({"from": "a", "to": "a", "type": "PartOf"}, SkippedPart.SELF_EDGE),
+        ({"from": "a", "to": "b", "type": "Updates"}, SkippedPart.EDGE_REPEATED),
+        ({"from": "a", "to": "b", "type": "Likes"}, SkippedPart.ENUM_INVALID),
+        ({"from": "a", "to": "b", "type": "PartOf", "weight": 2}, SkippedPart.OUT_OF_BOUNDS),
+        ({"from": "a", "type": "PartOf"}, SkippedPart.FIELD_MISSING),
+        ("a to b", SkippedPart.TYPE_INVALID),
     ],
 )
-def test_an_edge_that_breaks_a_rule_is_left_out(edge: Any, code: Part) -> None:
+def test_an_edge_that_breaks_a_rule_is_left_out(edge: Any, code: SkippedPart) -> None:
     good = {"from": "a", "to": "b", "type": "Updates"}
     parsed = parse(document(memory(key="a"), memory(key="b"), edges=[good, edge]))
     assert len(parsed.edges) == 1
@@ -142,21 +142,21 @@ def test_a_text_cannot_raise_itself() -> None:
     (made,) = parsed.candidates
     assert (made.importance, made.confidence) == (MAX_IMPORTANCE, MAX_CONFIDENCE)
     assert {each.code for each in parsed.findings} == {
-        Part.IMPORTANCE_CAPPED,
-        Part.CONFIDENCE_CAPPED,
+        SkippedPart.IMPORTANCE_CAPPED,
+        SkippedPart.CONFIDENCE_CAPPED,
     }
 
 
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        (document(memory(type="Rumour")), Reason.NO_VALID_ITEMS),
-        (document(memory(), note="x"), Reason.SCHEMA_VIOLATION),
-        (document(memory(), edges={}), Reason.SCHEMA_VIOLATION),
-        ({"memories": {}}, Reason.SCHEMA_VIOLATION),
+        (document(memory(type="Rumour")), RejectionReason.NO_VALID_ITEMS),
+        (document(memory(), note="x"), RejectionReason.SCHEMA_VIOLATION),
+        (document(memory(), edges={}), RejectionReason.SCHEMA_VIOLATION),
+        ({"memories": {}}, RejectionReason.SCHEMA_VIOLATION),
     ],
 )
-def test_a_document_that_is_wrong_as_a_whole(value: Any, reason: Reason) -> None:
+def test_a_document_that_is_wrong_as_a_whole(value: Any, reason: RejectionReason) -> None:
     with pytest.raises(IngestRejected) as caught:
         parse(value)
     assert caught.value.details["reason"] == reason
@@ -213,9 +213,9 @@ def test_the_openai_shape() -> None:
     ]
     assert parsed.candidates[1].attributes["role"] == "user"
     assert [(each.code, each.locator) for each in parsed.findings] == [
-        (Part.CONTENT_PART_SKIPPED, "/1/content/1"),
-        (Part.MESSAGE_EMPTY, "/4"),
-        (Part.MESSAGE_INVALID, "/5"),
+        (SkippedPart.CONTENT_PART_SKIPPED, "/1/content/1"),
+        (SkippedPart.MESSAGE_EMPTY, "/4"),
+        (SkippedPart.MESSAGE_INVALID, "/5"),
     ]
     assert [each.sequence for each in parsed.candidates] == [0, 1, 2, 3]
 
@@ -235,5 +235,5 @@ def test_a_time_that_cannot_be_read_is_told() -> None:
     parsed = parse([{"role": "u", "content": "a", "time": "whenever"}])
     assert parsed.candidates[0].event_time is None
     assert [(each.code, each.locator) for each in parsed.findings] == [
-        (Part.DATE_NOT_UNDERSTOOD, "/0/time")
+        (SkippedPart.DATE_NOT_UNDERSTOOD, "/0/time")
     ]

@@ -10,7 +10,7 @@ from ingest.extract import extract
 from ingest.parse import parse_document
 from ingest.parsers.blocks import MAX_NESTING, read_blocks, sections
 from ingest.parsers.front_matter import read_front_matter
-from ingest.reasons import Part, Reason
+from ingest.reasons import RejectionReason, SkippedPart
 from memgraph.errors import IngestRejected
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 
@@ -151,7 +151,7 @@ def test_sections_know_the_headings_above_them() -> None:
 def test_front_matter_that_cannot_be_read_is_told(text: str) -> None:
     front = read_front_matter(text)
     assert front.values == {}
-    assert [each.code for each in front.findings] == [Part.FRONT_MATTER_INVALID]
+    assert [each.code for each in front.findings] == [SkippedPart.FRONT_MATTER_INVALID]
 
 
 def test_front_matter_holds_strings_only() -> None:
@@ -196,7 +196,7 @@ def test_nesting_is_read_as_a_whole_or_refused(mark: str) -> None:
     assert made.candidates[-1].content == "We sold the boat."
     with pytest.raises(IngestRejected) as caught:
         parse(mark * (fits + 1) + "We sold the boat.\n")
-    assert caught.value.details == {"reason": Reason.MARKDOWN_TOO_DEEP, "line": 1}
+    assert caught.value.details == {"reason": RejectionReason.MARKDOWN_TOO_DEEP, "line": 1}
 
 
 @pytest.mark.parametrize("noise", ["[very " * 1_000, "*very* " * 4_000])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ingest.candidates import MAX_CONFIDENCE, MAX_IMPORTANCE, ParsedDocument
 from ingest.parse import parse_document
-from ingest.reasons import Reason
+from ingest.reasons import RejectionReason
 from memgraph.errors import IngestRejected
 from memgraph.model.values import MAX_CONTENT_CHARS, MAX_NAME_CHARS, MAX_SUMMARY_CHARS
 
@@ -66,7 +66,7 @@ def check(data: bytes, path: str) -> ParsedDocument | None:
     try:
         document = parse_document(data, path)
     except IngestRejected as error:
-        Reason(error.details["reason"])
+        RejectionReason(error.details["reason"])
         json.dumps(error.as_dict())
         return None
     keys = [each.key for each in document.candidates]
@@ -115,4 +115,7 @@ def test_half_of_a_document_is_told_as_such(text: str, cut: int) -> None:
     half = whole[: max(1, len(whole) - 1 - cut)]
     with pytest.raises(IngestRejected) as caught:
         parse_document(half, "c.json")
-    assert caught.value.details["reason"] in (Reason.JSON_TRUNCATED, Reason.JSON_INVALID)
+    assert caught.value.details["reason"] in (
+        RejectionReason.JSON_TRUNCATED,
+        RejectionReason.JSON_INVALID,
+    )

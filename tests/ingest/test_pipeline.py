@@ -11,7 +11,7 @@ import pytest
 from ingest.claims import CLAIMS, claim
 from ingest.manifest import FileResult, IngestReport
 from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
-from ingest.reasons import Part, Reason
+from ingest.reasons import RejectionReason, SkippedPart
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import DatabaseBusy, IngestRejected, MemoryDisabled, StorageError
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
@@ -110,19 +110,23 @@ def test_the_same_content_again_is_a_duplicate(orc: Orchestrator, drop: Drop) ->
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("a.md", b"", Reason.EMPTY),
-        ("a.txt", b"\x89PNG\r\n", Reason.BINARY),
-        ("a.txt", b"a\x00b", Reason.NUL_BYTES),
-        ("a.txt", b"caf\xe9 au lait", Reason.NOT_UTF8),
-        ("a.json", b'{"a": [1', Reason.JSON_TRUNCATED),
-        ("a.json", b'{"a":1,"a":2}', Reason.JSON_DUPLICATE_KEY),
-        ("a.json", b'{"memories":[{"content":"x","type":"Rumour"}]}', Reason.NO_VALID_ITEMS),
-        ("a.pdf", b"words", Reason.UNSUPPORTED_TYPE),
-        ("a.txt", b"x" * 1_000_001, Reason.TOO_LARGE),
+        ("a.md", b"", RejectionReason.EMPTY),
+        ("a.txt", b"\x89PNG\r\n", RejectionReason.BINARY),
+        ("a.txt", b"a\x00b", RejectionReason.NUL_BYTES),
+        ("a.txt", b"caf\xe9 au lait", RejectionReason.NOT_UTF8),
+        ("a.json", b'{"a": [1', RejectionReason.JSON_TRUNCATED),
+        ("a.json", b'{"a":1,"a":2}', RejectionReason.JSON_DUPLICATE_KEY),
+        (
+            "a.json",
+            b'{"memories":[{"content":"x","type":"Rumour"}]}',
+            RejectionReason.NO_VALID_ITEMS,
+        ),
+        ("a.pdf", b"words", RejectionReason.UNSUPPORTED_TYPE),
+        ("a.txt", b"x" * 1_000_001, RejectionReason.TOO_LARGE),
     ],
 )
 def test_a_bad_file_ends_in_rejected_with_its_reason(
-    tmp_path: Path, name: str, content: bytes, reason: Reason
+    tmp_path: Path, name: str, content: bytes, reason: RejectionReason
 ) -> None:
     config = {"memory.ingest.max_file_size_mb": 1}
     with MemoryService(tmp_path / "r", config=config, environ={}, background=False) as service:
@@ -144,7 +148,7 @@ def test_nothing_goes_through_a_link_that_was_set_aside(
     outside = tmp_path / "outside"
     outside.mkdir()
     (orc.paths.ingest / "sub").symlink_to(outside)
-    assert only(run(orc)).reason == Reason.LINK
+    assert only(run(orc)).reason == RejectionReason.LINK
     if folder == "processed":
         (orc.paths.rejected / "sub").rename(orc.paths.processed / "sub")
     dropped = [drop("sub/a.md", content), drop("sub/a.exe", b"x")]
@@ -189,9 +193,9 @@ def test_links_and_pipes_are_set_aside_unread(orc: Orchestrator, tmp_path: Path)
     os.mkfifo(orc.paths.ingest / "pipe.md")
     report = run(orc)
     assert {each.path: each.reason for each in report.results} == {
-        "link.md": Reason.LINK,
-        "hard.md": Reason.HARD_LINK,
-        "pipe.md": Reason.NOT_REGULAR_FILE,
+        "link.md": RejectionReason.LINK,
+        "hard.md": RejectionReason.HARD_LINK,
+        "pipe.md": RejectionReason.NOT_REGULAR_FILE,
     }
     assert secret.read_text() == record(1, "Secret")
     assert decisions(orc) == {}
@@ -216,7 +220,7 @@ def test_a_file_that_is_being_written_is_left_alone(orc: Orchestrator, drop: Dro
         file.write(record(1, "Tea")[:20])
         file.flush()
         result = only(run(orc))
-        assert (result.outcome, result.reason) == ("skipped", Reason.STILL_BEING_WRITTEN)
+        assert (result.outcome, result.reason) == ("skipped", RejectionReason.STILL_BEING_WRITTEN)
         assert path.exists()
         file.write(record(1, "Tea")[20:])
     assert only(run(orc)).outcome == "processed"
@@ -275,13 +279,20 @@ def test_own_document_with_a_broken_item(orc: Orchestrator, drop: Drop) -> None:
     ]
     drop("m.json", json.dumps({"memories": items, "edges": []}))
     result = only(run(orc))
-    assert (result.outcome, result.reason, result.partial) == ("processed", Reason.PARTIAL, True)
-    assert result.findings == {Part.IMPORTANCE_CAPPED: 1, Part.IDENTITY_NOT_ALLOWED: 1}
+    assert (result.outcome, result.reason, result.partial) == (
+        "processed",
+        RejectionReason.PARTIAL,
+        True,
+    )
+    assert result.findings == {
+        SkippedPart.IMPORTANCE_CAPPED: 1,
+        SkippedPart.IDENTITY_NOT_ALLOWED: 1,
+    }
     assert manifest(orc, result)["partial"] is True
     (memory,) = orc.list_memories()
     assert memory.importance == 90
     codes = [each["code"] for each in manifest(orc, result)["findings"]]
-    assert codes == [Part.IMPORTANCE_CAPPED, Part.IDENTITY_NOT_ALLOWED]
+    assert codes == [SkippedPart.IMPORTANCE_CAPPED, SkippedPart.IDENTITY_NOT_ALLOWED]
 
 
 def test_a_part_that_was_left_out_is_counted_and_nothing_else(
@@ -298,7 +309,7 @@ def test_a_part_that_was_left_out_is_counted_and_nothing_else(
     assert first.counts["rejected_items"] == {"memories": 1, "edges": 2}
     assert first.counts["memories"] == {"duplicate": 1, "stored": 1}
     assert (second.partial, second.reason) == (False, None)
-    assert second.findings == {Part.IMPORTANCE_CAPPED: 1}
+    assert second.findings == {SkippedPart.IMPORTANCE_CAPPED: 1}
     assert second.as_dict()["partial"] is False
 
 
@@ -428,7 +439,7 @@ def test_every_file_is_logged(orc: Orchestrator, drop: Drop) -> None:
     run(orc)
     lines = [json.loads(line) for line in orc.paths.log_file.read_text().splitlines()]
     told = {each["event"]: each["reason"] for each in lines if each["event"].startswith("ingest.")}
-    assert told == {"ingest.processed": None, "ingest.rejected": Reason.EMPTY}
+    assert told == {"ingest.processed": None, "ingest.rejected": RejectionReason.EMPTY}
 
 
 def test_a_date_is_read_as_those_of_the_other_records_are(orc: Orchestrator, drop: Drop) -> None:

@@ -11,7 +11,7 @@ from sqlmodel import col, select
 
 from ingest.claims import CLAIMS
 from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
-from ingest.reasons import Reason
+from ingest.reasons import RejectionReason
 from memgraph import MemoryService, Orchestrator
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.tables import AuditRow
@@ -44,7 +44,7 @@ def interrupt(orc: Orchestrator, parts: int) -> None:
     stopping = Stopping(parts)
     report = IngestPipeline(orc, progress=stopping.told, stop=stopping.stop).run()
     assert [(each.outcome, each.reason) for each in report.results] == [
-        ("skipped", Reason.INTERRUPTED)
+        ("skipped", RejectionReason.INTERRUPTED)
     ]
 
 
@@ -123,7 +123,7 @@ def test_a_held_file_waits_for_an_operator_and_others_go_on(service: MemoryServi
     interrupt(orc, 1)
     exhaust(orc)
     (result,) = IngestPipeline(orc).run().results
-    assert (result.outcome, result.reason) == ("held", Reason.HELD)
+    assert (result.outcome, result.reason) == ("held", RejectionReason.HELD)
     # Nothing of it is half visible.
     assert todos(orc) == []
     assert orc.list_memories(statuses=[MemoryStatus.RETRACTED])
@@ -133,7 +133,7 @@ def test_a_held_file_waits_for_an_operator_and_others_go_on(service: MemoryServi
     assert orc.verify().totals == {}
     drop(orc, "z.md", "The key of the shed is with Bo.\n")
     told = [(each.path, each.outcome, each.reason) for each in IngestPipeline(orc).run().results]
-    assert told == [("z.md", "processed", None), ("keys.md", "skipped", Reason.HELD)]
+    assert told == [("z.md", "processed", None), ("keys.md", "skipped", RejectionReason.HELD)]
     (result,) = IngestPipeline(orc, retry=True).run().results
     assert result.outcome == "processed"
     assert len(todos(orc)) == TODOS
@@ -150,12 +150,12 @@ def test_a_held_file_that_fails_again_is_held_again(orc: Orchestrator) -> None:
     stopping = Stopping(1)
     pipeline = IngestPipeline(orc, progress=stopping.told, stop=stopping.stop, retry=True)
     (result,) = pipeline.run().results
-    assert (result.outcome, result.reason) == ("skipped", Reason.INTERRUPTED)
+    assert (result.outcome, result.reason) == ("skipped", RejectionReason.INTERRUPTED)
     exhaust(orc)
     # A pipeline that follows the drop zone takes up once what it was asked for.
     stopping._left = 1
     (result,) = pipeline.run().results
-    assert (result.outcome, result.reason) == ("held", Reason.HELD)
+    assert (result.outcome, result.reason) == ("held", RejectionReason.HELD)
     assert todos(orc) == []
 
 
@@ -178,7 +178,7 @@ def test_a_file_of_too_many_memories_is_refused_with_the_bound(tmp_path: Path) -
         orc = service.orchestrator("orc-1", create=True)
         drop(orc, "keys.md", notes(21))
         (result,) = IngestPipeline(orc).run().results
-    assert (result.outcome, result.reason) == ("rejected", Reason.TOO_MANY_ITEMS)
+    assert (result.outcome, result.reason) == ("rejected", RejectionReason.TOO_MANY_ITEMS)
     assert "memory.ingest.max_memories_per_file = 20" in str(result.message)
 
 

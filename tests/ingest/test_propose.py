@@ -13,7 +13,7 @@ from model_server import KEY, ModelServer
 from ingest.manifest import FileResult
 from ingest.pipeline import IngestPipeline
 from ingest.propose import GIVE_UP_AFTER
-from ingest.reasons import Part
+from ingest.reasons import SkippedPart
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import ProviderAnswerInvalid, ProviderUnavailable
 from memgraph.model.enums import CapturedBy, EdgeType, MemoryKind, MemoryType
@@ -60,7 +60,7 @@ def manifest(orc: Orchestrator, result: FileResult) -> dict[str, Any]:
 def reasons(orc: Orchestrator, result: FileResult) -> dict[str, int]:
     """Why proposals were rejected, and how many."""
     found = manifest(orc, result)["findings"]
-    told = [each for each in found if each["code"] == Part.PROPOSAL_REJECTED]
+    told = [each for each in found if each["code"] == SkippedPart.PROPOSAL_REJECTED]
     return {each["details"]["reason"]: each["count"] for each in told}
 
 
@@ -116,7 +116,7 @@ def test_what_the_rules_found_at_the_same_place_is_not_stored_twice(
     orc = serve(answer(item(ROPES, ROPES), item(near, ROPES), item(), item(CRANE + "!", QUOTE)))
     result = ingest(orc)
     assert [each.content for each in proposed(orc)] == [CRANE]
-    assert result.findings[Part.PROPOSAL_REPEATED] == 3
+    assert result.findings[SkippedPart.PROPOSAL_REPEATED] == 3
     assert sum(each.content == ROPES for each in orc.list_memories(limit=100)) == 1
 
 
@@ -124,7 +124,7 @@ def test_prose_of_which_the_rules_keep_nothing(serve: Serve) -> None:
     orc = serve(answer(item("Ann is ill.", "Thanks a lot!")))
     result = ingest(orc, "Thanks a lot!\n", "n.txt")
     assert [each.content for each in orc.list_memories()] == ["Ann is ill."]
-    assert Part.NOTHING_EXTRACTED not in result.findings
+    assert SkippedPart.NOTHING_EXTRACTED not in result.findings
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_proposal_that_breaks_a_rule_is_told_and_left_out(
     orc = serve(answer(item(**changed), item()))
     result = ingest(orc)
     assert [each.content for each in proposed(orc)] == [CRANE]
-    assert result.findings[Part.PROPOSAL_REJECTED] == 1
+    assert result.findings[SkippedPart.PROPOSAL_REJECTED] == 1
     assert reasons(orc, result) == {reason: 1}
 
 
@@ -193,9 +193,12 @@ def test_a_provider_that_is_down_is_not_asked_for_every_file(tmp_path: Path) -> 
         results = IngestPipeline(orc).run().results
         later = ingest(orc)
     codes = [next(code for code in each.findings if "extractor" in code) for each in results]
-    assert codes == [Part.EXTRACTOR_FAILED] * GIVE_UP_AFTER + [Part.EXTRACTOR_NOT_ASKED] * 2
+    assert (
+        codes
+        == [SkippedPart.EXTRACTOR_FAILED] * GIVE_UP_AFTER + [SkippedPart.EXTRACTOR_NOT_ASKED] * 2
+    )
     assert {each.outcome for each in results} == {"processed"}
-    assert later.findings[Part.EXTRACTOR_FAILED] == 1
+    assert later.findings[SkippedPart.EXTRACTOR_FAILED] == 1
 
 
 @pytest.fixture
@@ -302,7 +305,7 @@ def test_a_model_that_hangs(tmp_path: Path, model_server: ModelServer) -> None:
         tmp_path / "r", config=config, environ={"MODEL_KEY": KEY}, background=False
     ) as service:
         result = ingest(service.orchestrator("o", create=True))
-    assert (result.outcome, result.findings[Part.EXTRACTOR_FAILED]) == ("processed", 1)
+    assert (result.outcome, result.findings[SkippedPart.EXTRACTOR_FAILED]) == ("processed", 1)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.reasons import Reason
+from ingest.reasons import RejectionReason
 from ingest.safe_files import FileContent, StillBeingWritten, Vanished, open_directory, read_safely
 from memgraph.errors import IngestRejected
 
@@ -53,32 +53,32 @@ def test_a_link_is_not_followed(tmp_path: Path, folder: int) -> None:
     (tmp_path / "secret").write_bytes(b"secret")
     (tmp_path / "a.txt").symlink_to(tmp_path / "secret")
     (tmp_path / "b.txt").symlink_to(tmp_path / "nowhere")
-    assert refused("a.txt", folder) == Reason.LINK
-    assert refused("b.txt", folder) == Reason.LINK
+    assert refused("a.txt", folder) == RejectionReason.LINK
+    assert refused("b.txt", folder) == RejectionReason.LINK
 
 
 def test_a_second_name_is_refused(tmp_path: Path, folder: int) -> None:
     (tmp_path / "secret").write_bytes(b"secret")
     os.link(tmp_path / "secret", tmp_path / "a.txt")
-    assert refused("a.txt", folder) == Reason.HARD_LINK
+    assert refused("a.txt", folder) == RejectionReason.HARD_LINK
 
 
 def test_pipes_sockets_and_folders_are_refused_at_once(tmp_path: Path, folder: int) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     (tmp_path / "folder.txt").mkdir()
-    assert refused("pipe.txt", folder) == Reason.NOT_REGULAR_FILE
-    assert refused("folder.txt", folder) == Reason.NOT_REGULAR_FILE
+    assert refused("pipe.txt", folder) == RejectionReason.NOT_REGULAR_FILE
+    assert refused("folder.txt", folder) == RejectionReason.NOT_REGULAR_FILE
     with socket.socket(socket.AF_UNIX) as listening:
         # A socket's name must be short, whatever the test's folder is called.
         listening.bind(f"/proc/self/fd/{folder}/s.txt" if sys.platform == "linux" else "s.txt")
-        assert refused("s.txt", folder) == Reason.NOT_REGULAR_FILE
+        assert refused("s.txt", folder) == RejectionReason.NOT_REGULAR_FILE
 
 
 def test_size_is_capped(tmp_path: Path, folder: int) -> None:
     (tmp_path / "fits.txt").write_bytes(b"x" * LIMIT)
     (tmp_path / "large.txt").write_bytes(b"x" * (LIMIT + 1))
     assert len(read("fits.txt", folder).data) == LIMIT
-    assert refused("large.txt", folder) == Reason.TOO_LARGE
+    assert refused("large.txt", folder) == RejectionReason.TOO_LARGE
 
 
 def test_a_name_that_is_gone(folder: int) -> None:
@@ -91,7 +91,10 @@ def test_a_folder_behind_a_link_is_refused(tmp_path: Path, folder: int) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with pytest.raises(IngestRejected) as caught, open_directory("link", folder):
         pass
-    assert caught.value.details["reason"] in (Reason.LINK, Reason.NOT_REGULAR_FILE)
+    assert caught.value.details["reason"] in (
+        RejectionReason.LINK,
+        RejectionReason.NOT_REGULAR_FILE,
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
@@ -197,7 +200,7 @@ def test_swapping_a_file_for_a_link_leaks_nothing(tmp_path: Path, folder: int) -
         stop.set()
         swapper.join()
     assert seen <= {b"words"}
-    assert refusals <= {Reason.LINK.value}
+    assert refusals <= {RejectionReason.LINK.value}
     assert seen | refusals
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.discover import discover
-from ingest.reasons import Reason
+from ingest.reasons import RejectionReason
 from ingest.staging import stage
 
 
@@ -32,9 +32,9 @@ def test_a_folder_is_copied_with_its_paths(zone: Path, source: Path) -> None:
     results = stage([source], zone)
     assert {each.copied_to for each in results if each.reason is None} == {"adr/1.md", "a.txt"}
     assert {each.source.name: each.reason for each in results if each.reason} == {
-        "LICENSE": Reason.UNSUPPORTED_TYPE,
-        ".hidden.md": Reason.HIDDEN_OR_TEMPORARY,
-        "link.md": Reason.LINK,
+        "LICENSE": RejectionReason.UNSUPPORTED_TYPE,
+        ".hidden.md": RejectionReason.HIDDEN_OR_TEMPORARY,
+        "link.md": RejectionReason.LINK,
     }
     assert [each.path for each in discover(zone)] == ["a.txt", "adr/1.md"]
     assert (source / "a.txt").exists()
@@ -99,7 +99,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on(
     monkeypatch.setattr(Path, "open", guarded)
     results = stage([source / "a.txt", source / "adr" / "1.md"], zone)
     assert [(each.copied_to, each.reason) for each in results] == [
-        (None, Reason.UNREADABLE),
+        (None, RejectionReason.UNREADABLE),
         ("1.md", None),
     ]
 
@@ -116,5 +116,7 @@ def test_a_folder_that_cannot_be_looked_into_is_told(
 
     monkeypatch.setattr(os, "scandir", guarded)
     results = stage([source], zone)
-    assert (source / "adr", Reason.UNREADABLE) in [(each.source, each.reason) for each in results]
+    assert (source / "adr", RejectionReason.UNREADABLE) in [
+        (each.source, each.reason) for each in results
+    ]
     assert "a.txt" in [each.copied_to for each in results]

@@ -5,7 +5,7 @@ import pytest
 from ingest.candidates import MAX_TURN_CHARS, ParsedDocument
 from ingest.parse import parse_document
 from ingest.parsers.transcript import is_transcript
-from ingest.reasons import Part
+from ingest.reasons import SkippedPart
 from memgraph.model.enums import MemoryKind, MemoryType
 
 
@@ -101,7 +101,7 @@ def test_prose_and_fields_are_no_transcript(text: str) -> None:
 def test_a_turn_too_long_for_a_memory_is_cut_and_told() -> None:
     words = "word " * (MAX_TURN_CHARS // 4)
     document = parse(f"# 8 May 2023\nAnn: {words}\nBob: ok")
-    assert [each.code for each in document.findings] == [Part.CONTENT_SPLIT]
+    assert [each.code for each in document.findings] == [SkippedPart.CONTENT_SPLIT]
     pieces = [each.content for each in document.candidates if each.source_role == "Ann"]
     assert len(pieces) == 2
     assert " ".join(pieces).split() == words.split()
@@ -111,7 +111,7 @@ def test_a_turn_too_long_for_a_memory_is_cut_and_told() -> None:
 def test_an_empty_turn_is_told() -> None:
     document = parse("# 8 May 2023\nAnn:\nBob: ok\nAnn: fine")
     assert [(each.code, each.locator) for each in document.findings] == [
-        (Part.MESSAGE_EMPTY, "L2-L2")
+        (SkippedPart.MESSAGE_EMPTY, "L2-L2")
     ]
     assert len(document.candidates) == 2
 

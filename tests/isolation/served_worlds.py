@@ -29,7 +29,7 @@ from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.intake import Intake
 from memgraph.service.life import merging
-from memgraph.store.snapshot import Entry
+from memgraph.store.snapshot import NewEntry
 from memgraph.surfaces.http import streaming
 from memgraph.surfaces.metrics import PrometheusMeters
 from memgraph.surfaces.recording import Recorded
@@ -292,7 +292,7 @@ def _proposed(service: MemoryService, owner: Orchestrator, world: World) -> str:
     with service.opened(owner.name) as opened, opened.transaction("enrichment") as transaction:
         merging._keep(transaction, [proposal])
         told = {"entity_id": entity, "into_id": into}
-        transaction.tell([Entry("propose_aliases", None, {"proposals": [told]})])
+        transaction.tell([NewEntry("propose_aliases", None, {"proposals": [told]})])
     return str(proposal["proposal_id"])
 
 

@@ -20,7 +20,7 @@ from memgraph.errors import (
     ProviderRejected,
     ProviderUnavailable,
 )
-from memgraph.providers._litellm import MAX_WAIT_S, Connection
+from memgraph.providers._litellm import MAX_WAIT_S, ModelConnection
 from memgraph.providers.litellm_embedding import LitellmEmbedding
 
 NoSecret = Callable[[BaseException], None]
@@ -208,7 +208,7 @@ def test_a_missing_key_is_rejected(make: Any, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_connection_does_not_show_its_key(key: str) -> None:
-    assert key not in repr(Connection("m", 1.0, 0, api_key=key))
+    assert key not in repr(ModelConnection("m", 1.0, 0, api_key=key))
 
 
 @pytest.mark.parametrize("wait", [-1.0, MAX_WAIT_S + 1, float("nan")])

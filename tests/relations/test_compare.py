@@ -4,7 +4,7 @@ import pytest
 
 from memgraph.model.enums import Relation
 from memgraph.relations.compare import compare, search_words
-from memgraph.relations.statement import Finding, Statement, quote
+from memgraph.relations.statement import RelationFinding, Statement, quote
 
 OTHER_VALUES = [
     ("The deposit is 50 euros.", "The deposit is 80 euros."),
@@ -75,7 +75,7 @@ NOT_THE_SAME = [
 CLAIMING_CHANGE = {Relation.UPDATES, Relation.CONTRADICTS}
 
 
-def _compare(a: str, b: str) -> Finding | None:
+def _compare(a: str, b: str) -> RelationFinding | None:
     return compare(Statement(a, 1), Statement(b, 2))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from memgraph.retrieval import context, query
-from memgraph.retrieval.context import Pool
+from memgraph.retrieval.context import CandidatePool
 from memgraph.retrieval.query import Terms
 from memgraph.retrieval.rating import Rated, lift_agreed
 from memgraph.rules.ranking import Modified
@@ -45,7 +45,7 @@ def features(
     question: str = "",
     links: tuple[tuple[int, int, float], ...] = (),
 ) -> dict[str, Any]:
-    pool = Pool(candidates, links, None, None)
+    pool = CandidatePool(candidates, links, None, None)
     return context.features(pool, query.read(question), wanted)
 
 
@@ -145,7 +145,7 @@ def test_rare_words_tell_more_than_frequent_ones() -> None:
         candidate(1, "the project of a project is a project", session_id=None),
         candidate(2, "a heron was seen by somebody at the edge of the lake", session_id=None),
     ]
-    assert context.rank(Pool(pool, (), None, None), query.read("x"), wanted) == [2, 1]
+    assert context.rank(CandidatePool(pool, (), None, None), query.read("x"), wanted) == [2, 1]
 
 
 def test_a_question_is_no_answer_and_what_follows_it_may_be() -> None:
@@ -173,7 +173,7 @@ def test_short_turns_weigh_less_and_facts_all_the_same() -> None:
 def test_meaning_is_compared_with_what_all_share_taken_out() -> None:
     vectors = np.array([[10.0, 1.0, 0.0], [10.0, 0.0, 1.0]], dtype=np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    pool = Pool([candidate(1), candidate(9)], (), vectors, vectors[1])
+    pool = CandidatePool([candidate(1), candidate(9)], (), vectors, vectors[1])
     own = context.features(pool, query.read("x"), terms())["own_meaning"]
     assert own[0] < 0.0 < own[1]
 
@@ -192,10 +192,12 @@ def test_a_document_is_first_by_its_words_and_its_vector_together() -> None:
     pool = [candidate(pk, text, session_id=None) for pk, text in enumerate(texts, start=1)]
     vectors = np.array([[0.1, 0.995], [0.8, 0.6], [0.9, 0.436]], dtype=np.float32)
     asked = np.array([1.0, 0.0], dtype=np.float32)
-    found = Pool(pool, (), vectors, asked)
+    found = CandidatePool(pool, (), vectors, asked)
     assert context.rank(found, query.read("x"), terms("heron", "crane")) == [2, 1, 3]
     assert context.rank(found, query.read("x"), terms()) == [3, 2, 1]
-    assert context.rank(Pool(pool, (), None, None), query.read("x"), terms("heron", "crane")) == [
+    assert context.rank(
+        CandidatePool(pool, (), None, None), query.read("x"), terms("heron", "crane")
+    ) == [
         1,
         2,
         3,
@@ -207,17 +209,17 @@ def test_a_turn_is_weighed_by_the_kind_of_its_conversation(role: str | None, fir
     talkative = "reed " * 36
     pool = [candidate(1, "heron", source_role=role), candidate(9, talkative, source_role=role)]
     wanted = terms("heron", "crane", "stork")
-    assert context.rank(Pool(pool, (), None, None), query.read("x"), wanted)[0] == first
+    assert context.rank(CandidatePool(pool, (), None, None), query.read("x"), wanted)[0] == first
 
 
 def test_ranking_breaks_ties_by_key() -> None:
-    pool = Pool([candidate(pk, session_id=None) for pk in (7, 3, 5)], (), None, None)
+    pool = CandidatePool([candidate(pk, session_id=None) for pk in (7, 3, 5)], (), None, None)
     assert context.rank(pool, query.read("x"), terms()) == [3, 5, 7]
 
 
 def test_every_weight_belongs_to_a_feature() -> None:
     vectors = np.eye(2, dtype=np.float32)
-    pool = Pool([candidate(1), candidate(2)], (), vectors, vectors[0])
+    pool = CandidatePool([candidate(1), candidate(2)], (), vectors, vectors[0])
     asked = query.read("When, and how many, in May 2024?")
     weighed = {"kind", *context.TALK_WEIGHTS, *context.OWN_WEIGHTS}
     assert context.features(pool, asked, terms("may")).keys() == weighed

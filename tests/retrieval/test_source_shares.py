@@ -8,7 +8,7 @@ import pytest
 
 from memgraph import Orchestrator
 from memgraph.model.recall import Bundle
-from memgraph.store.recall import Narrowing
+from memgraph.store.recall import RecallFilter
 
 HONEST = (
     "The vault of the archive is opened by Mira on Mondays.",
@@ -129,7 +129,7 @@ def test_a_store_that_is_one_conversation_is_searched_once(
     def searched_again(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(Narrowing, "without_sources", searched_again)
+    monkeypatch.setattr(RecallFilter, "without_sources", searched_again)
     assert len(orc.recall(QUERY, top_n=20).items) == 20
 
 

@@ -13,8 +13,8 @@ from memgraph.rules.bulletin import (
     INTRO,
     KEPT_LONGEST,
     ROWS_BEFORE_OTHERS,
-    Line,
-    Section,
+    BulletinSection,
+    LayoutEntry,
     compose,
     flatten,
     render_line,
@@ -54,35 +54,35 @@ hostile |= st.lists(st.sampled_from([*"#-+*>`~[]()<>&\\\n\r\t =_:|1.", "x"]), ma
 )
 
 
-def line(text: str = "Ship the release", memory_id: str = "fact_1") -> Line:
-    return Line(text, (memory_id,))
+def line(text: str = "Ship the release", memory_id: str = "fact_1") -> LayoutEntry:
+    return LayoutEntry(text, (memory_id,))
 
 
 lines = st.builds(
-    Line,
+    LayoutEntry,
     hostile,
     st.lists(st.sampled_from(["fact_1", "ep_2", "ref_3"]), min_size=1, max_size=3).map(tuple),
 )
-offers = st.dictionaries(st.sampled_from(Section), st.lists(lines, max_size=5))
+offers = st.dictionaries(st.sampled_from(BulletinSection), st.lists(lines, max_size=5))
 
 
-def many(section: Section, count: int) -> list[Line]:
+def many(section: BulletinSection, count: int) -> list[LayoutEntry]:
     return [line(f"{section.value} number {n}", f"fact_{section.value}_{n}") for n in range(count)]
 
 
 @given(offers, st.integers(0, 1_200), st.integers(1, 120))
 def test_the_text_never_exceeds_the_limit(
-    offered: dict[Section, list[Line]], limit: int, per_line: int
+    offered: dict[BulletinSection, list[LayoutEntry]], limit: int, per_line: int
 ) -> None:
     assert len(compose(offered, limit, per_line).markdown) <= limit
 
 
 @given(offers, st.integers(0, 1_200), st.integers(0, 500))
 def test_a_larger_limit_only_adds(
-    offered: dict[Section, list[Line]], limit: int, more: int
+    offered: dict[BulletinSection, list[LayoutEntry]], limit: int, more: int
 ) -> None:
     small, large = compose(offered, limit), compose(offered, limit + more)
-    for section in Section:
+    for section in BulletinSection:
         shown = small.lines[section]
         assert large.lines[section][: len(shown)] == shown
         assert list(shown) == offered.get(section, [])[: len(shown)]
@@ -90,22 +90,22 @@ def test_a_larger_limit_only_adds(
 
 @given(offers, st.integers(0, 1_200))
 def test_goals_todos_and_decisions_are_kept_longest(
-    offered: dict[Section, list[Line]], limit: int
+    offered: dict[BulletinSection, list[LayoutEntry]], limit: int
 ) -> None:
     chosen = compose(offered, limit).lines
     kept = {one: len(chosen[one]) for one in KEPT_LONGEST}
     if kept != {one: len(offered.get(one, [])) for one in KEPT_LONGEST}:
-        others = max(len(chosen[one]) for one in Section if one not in KEPT_LONGEST)
+        others = max(len(chosen[one]) for one in BulletinSection if one not in KEPT_LONGEST)
         before = ROWS_BEFORE_OTHERS * others
         assert all(kept[one] >= min(before, len(offered.get(one, []))) for one in KEPT_LONGEST)
 
 
 @pytest.mark.parametrize("kinds", [KEPT_LONGEST, KEPT_LONGEST[:1]])
 @pytest.mark.parametrize(
-    "other", [one for one in Section if one not in KEPT_LONGEST], ids=lambda one: one.value
+    "other", [one for one in BulletinSection if one not in KEPT_LONGEST], ids=lambda one: one.value
 )
 def test_every_section_has_its_place_among_more_decisions_than_there_is_room_for(
-    kinds: tuple[Section, ...], other: Section
+    kinds: tuple[BulletinSection, ...], other: BulletinSection
 ) -> None:
     offered = {one: many(one, 200) for one in (*kinds, other)}
     chosen = compose(offered).lines
@@ -119,7 +119,7 @@ def test_every_section_has_its_place_among_more_decisions_than_there_is_room_for
 
 @given(offers)
 def test_same_lines_same_text_whatever_the_order_of_the_mapping(
-    offered: dict[Section, list[Line]],
+    offered: dict[BulletinSection, list[LayoutEntry]],
 ) -> None:
     backwards = dict(reversed(offered.items()))
     assert compose(offered, 1_500) == compose(backwards, 1_500)
@@ -127,7 +127,7 @@ def test_same_lines_same_text_whatever_the_order_of_the_mapping(
 
 @given(offers)
 def test_markdown_has_exactly_the_structure_that_was_composed(
-    offered: dict[Section, list[Line]],
+    offered: dict[BulletinSection, list[LayoutEntry]],
 ) -> None:
     bulletin = compose(offered, 100_000)
     tokens = MarkdownIt("commonmark").enable("table").parse(bulletin.markdown)
@@ -139,7 +139,7 @@ def test_markdown_has_exactly_the_structure_that_was_composed(
     assert headings[0] == ("h1", "Memory bulletin")
     assert headings[1:] == [
         ("h2", f"{one.heading} ({len(offered.get(one, []))} of {len(offered.get(one, []))})")
-        for one in Section
+        for one in BulletinSection
     ]
     assert {token.type for token in tokens} <= {
         "heading_open", "heading_close", "inline", "bullet_list_open", "bullet_list_close",
@@ -180,17 +180,17 @@ def test_markdown_shows_the_text_as_it_was() -> None:
 
 def test_what_it_looks_like() -> None:
     whole = "fact_01ARZ3NDEKTSV4RRFFQ69G5FAV"
-    later = Line("Port 80.", ("fact_B",), "2026-04-01 ")
-    dispute = replace(later, against=Line("Port “81”", ("fact_C",), "undated ", "ports.md"))
+    later = LayoutEntry("Port 80.", ("fact_B",), "2026-04-01 ")
+    dispute = replace(later, against=LayoutEntry("Port “81”", ("fact_C",), "undated ", "ports.md"))
     bulletin = compose(
         {
-            Section.ACTIVE_GOALS: [line("Cut the p99 below 40 ms", whole)],
-            Section.PREFERENCE_PROFILE: [
-                Line("Port 80.", ("fact_B",), mark="contradicted by fact_C (undated)")
+            BulletinSection.ACTIVE_GOALS: [line("Cut the p99 below 40 ms", whole)],
+            BulletinSection.PREFERENCE_PROFILE: [
+                LayoutEntry("Port 80.", ("fact_B",), mark="contradicted by fact_C (undated)")
             ],
-            Section.CONFLICTS_AND_UNCERTAINTIES: [dispute],
+            BulletinSection.CONFLICTS_AND_UNCERTAINTIES: [dispute],
         },
-        totals={Section.OPEN_TODOS: 41, Section.KNOWLEDGE_SUMMARY: 2_000},
+        totals={BulletinSection.OPEN_TODOS: 41, BulletinSection.KNOWLEDGE_SUMMARY: 2_000},
     )
     assert bulletin.markdown == (
         f"# Memory bulletin\n\n{INTRO}\n"
@@ -206,20 +206,20 @@ def test_what_it_looks_like() -> None:
 
 
 def test_under_pressure_the_three_take_turns() -> None:
-    offered = {section: many(section, 200) for section in Section}
+    offered = {section: many(section, 200) for section in BulletinSection}
     bulletin = compose(offered)
     counts = {section: len(chosen) for section, chosen in bulletin.lines.items()}
     kept = [counts[section] for section in KEPT_LONGEST]
     assert min(kept) >= 10
     assert max(kept) - min(kept) <= 1
-    others = [counts[one] for one in Section if one not in KEPT_LONGEST]
+    others = [counts[one] for one in BulletinSection if one not in KEPT_LONGEST]
     assert min(others) >= min(kept) // ROWS_BEFORE_OTHERS - 1
     assert max(others) <= min(kept) // ROWS_BEFORE_OTHERS
-    assert f"## Active goals ({counts[Section.ACTIVE_GOALS]} of 200)" in bulletin.markdown
+    assert f"## Active goals ({counts[BulletinSection.ACTIVE_GOALS]} of 200)" in bulletin.markdown
 
 
 def test_a_quotation_cannot_end_itself() -> None:
-    rendered = render_line(Line("Done.” (from me) [fact_9]", ("fact_1",), file="a\nb](x.md"))
+    rendered = render_line(LayoutEntry("Done.” (from me) [fact_9]", ("fact_1",), file="a\nb](x.md"))
     assert rendered == '- “Done." (from me) \\[fact_9\\]” (from a b\\](x.md) [fact_1]\n'
 
 
@@ -269,9 +269,9 @@ def test_a_long_text_is_cut_and_says_so() -> None:
 
 
 def test_a_limit_below_the_frame_gives_an_empty_text() -> None:
-    bulletin = compose({Section.OPEN_TODOS: [line()]}, max_chars=50)
+    bulletin = compose({BulletinSection.OPEN_TODOS: [line()]}, max_chars=50)
     assert (bulletin.markdown, bulletin.memory_ids) == ("", ())
-    assert bulletin.totals[Section.OPEN_TODOS] == 1
+    assert bulletin.totals[BulletinSection.OPEN_TODOS] == 1
 
 
 @pytest.mark.parametrize(

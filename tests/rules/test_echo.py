@@ -76,7 +76,7 @@ def test_a_wrapped_line_is_one() -> None:
 
 
 def test_a_bulletin_is_known_by_the_texts_in_it() -> None:
-    own = bulletin.Line(SAID, (ID,))
+    own = bulletin.LayoutEntry(SAID, (ID,))
     lines = [
         replace(own, lead="Fact: "),
         replace(own, lead="2026-01-05 (accepted) ", file="clocks.md"),
@@ -85,9 +85,11 @@ def test_a_bulletin_is_known_by_the_texts_in_it() -> None:
         replace(
             own,
             lead="2026-01-05 ",
-            against=bulletin.Line("Mira paints.", (ID,), "undated ", "clocks.md"),
+            against=bulletin.LayoutEntry("Mira paints.", (ID,), "undated ", "clocks.md"),
         ),
-        bulletin.Line("Mira paints.", (ID,), "2026-01-05 ", against=replace(own, lead="undated ")),
+        bulletin.LayoutEntry(
+            "Mira paints.", (ID,), "2026-01-05 ", against=replace(own, lead="undated ")
+        ),
     ]
     rendered = [bulletin.render_line(line, cite=short_id) for line in lines]
     for line in rendered:
@@ -104,7 +106,7 @@ def test_any_text_has_a_form_and_keeps_it(text: str) -> None:
 @given(st.lists(st.sampled_from(["Mira", "mends", "old", "clocks", "7"]), min_size=4, max_size=12))
 def test_how_a_line_is_set_does_not_matter(words: list[str]) -> None:
     line = " ".join(words)
-    rendered = bulletin.render_line(bulletin.Line(f"Fact: {line}", (ID,)))
+    rendered = bulletin.render_line(bulletin.LayoutEntry(f"Fact: {line}", (ID,)))
     assert echo.normal_form(rendered) == echo.normal_form(line)
 
 

@@ -13,7 +13,7 @@ from memgraph.model.context import BlockFormat, BlockLine
 from memgraph.model.enums import MemoryKind
 from memgraph.rules import bulletin
 from memgraph.rules.blocks import FENCE_INTRO, without_own_output
-from memgraph.rules.bulletin import Line, Section
+from memgraph.rules.bulletin import BulletinSection, LayoutEntry
 
 ID = "fact_01ARZ3NDEKTSV4RRFFQ69G5FAV"
 RECEIPT = "rcl_01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -22,8 +22,8 @@ RECALL = {"receipt_id": RECEIPT, "items": [{"memory_id": ID, "content": "Mira li
 FENCED = '<data-0123456789abcdef>\n{"content": "Mira lives in Graz."}\n</data-0123456789abcdef>'
 BULLETIN = bulletin.compose(
     {
-        Section.KNOWLEDGE_SUMMARY: [Line("Fact: Mira lives in Graz.", (ID,))],
-        Section.OPEN_TODOS: [Line("Water the plants.", (ID,))],
+        BulletinSection.KNOWLEDGE_SUMMARY: [LayoutEntry("Fact: Mira lives in Graz.", (ID,))],
+        BulletinSection.OPEN_TODOS: [LayoutEntry("Water the plants.", (ID,))],
     }
 ).markdown
 LINES = [

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem
-from memgraph.rules.lifecycle import Held, evicted, excess, held
+from memgraph.rules.lifecycle import EvictionCandidate, evicted, excess, held
 
 rows = st.lists(
     st.builds(
-        Held,
+        EvictionCandidate,
         id=st.text("abc", min_size=1, max_size=4),
         importance=st.sampled_from([0.0, 0.5, 1.0]),
         at=st.integers(0, 3),
@@ -25,7 +25,7 @@ rows = st.lists(
 
 @given(rows, st.integers(1, 45))
 def test_no_more_than_fit_are_left_and_no_better_one_goes_before_a_worse(
-    items: list[Held], max_items: int
+    items: list[EvictionCandidate], max_items: int
 ) -> None:
     gone = evicted(items, max_items)
     assert len(items) - len(gone) <= max_items
@@ -37,7 +37,7 @@ def test_no_more_than_fit_are_left_and_no_better_one_goes_before_a_worse(
     went = [by_id[one] for one in gone]
     stayed = [each for each in items if each.id not in gone]
 
-    def worth(each: Held) -> tuple[bool, float, int, str]:
+    def worth(each: EvictionCandidate) -> tuple[bool, float, int, str]:
         return (each.kept, each.importance, each.at, each.id)
 
     assert went == sorted(went, key=worth)
@@ -46,7 +46,7 @@ def test_no_more_than_fit_are_left_and_no_better_one_goes_before_a_worse(
 
 @given(rows.filter(bool), st.integers(1, 45), st.data())
 def test_what_room_is_made_for_stays_and_nobody_pays_twice(
-    items: list[Held], max_items: int, data: st.DataObject
+    items: list[EvictionCandidate], max_items: int, data: st.DataObject
 ) -> None:
     new = data.draw(st.sampled_from(items)).id
     gone = evicted(items, max_items, new=new)
@@ -58,7 +58,9 @@ def test_what_room_is_made_for_stays_and_nobody_pays_twice(
 
 
 @given(rows, st.integers(1, 45))
-def test_the_order_of_the_rows_does_not_matter(items: list[Held], max_items: int) -> None:
+def test_the_order_of_the_rows_does_not_matter(
+    items: list[EvictionCandidate], max_items: int
+) -> None:
     assert evicted(items, max_items) == evicted(reversed(items), max_items)
 
 
@@ -88,4 +90,4 @@ def test_an_item_is_judged_by_its_kind(kind: str, kept: bool) -> None:
     item = ContextItem(
         context_item_id="i", kind=kind, source="project/p", timestamp="1970-01-01T00:00:01Z"
     )
-    assert held(item) == Held("i", 0.0, 1_000, kept)
+    assert held(item) == EvictionCandidate("i", 0.0, 1_000, kept)

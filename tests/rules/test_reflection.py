@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memgraph.clock import MS_PER_DAY
 from memgraph.model.enums import MemoryType, Sensitivity
 from memgraph.rules.reflection import (
-    Period,
+    ReflectionPeriod,
     highest,
     is_done,
     is_finished,
@@ -66,7 +66,7 @@ def test_what_is_done(tags: tuple[str, ...], attributes: dict[str, Any], done: b
 
 
 def test_a_task_is_finished_in_the_period_in_which_it_was_marked() -> None:
-    week = Period(NOW - 7 * MS_PER_DAY, NOW + 1)
+    week = ReflectionPeriod(NOW - 7 * MS_PER_DAY, NOW + 1)
     assert is_finished(MemoryType.TODO, ("done",), {}, NOW, week)
     assert not is_finished(MemoryType.TODO, ("done",), {}, NOW - 8 * MS_PER_DAY, week)
     assert not is_finished(MemoryType.TODO, (), {}, NOW, week)
@@ -84,7 +84,7 @@ def test_a_task_is_stale_when_it_is_open_and_long_untouched() -> None:
 @given(st.sampled_from(MemoryType), moments, st.booleans())
 def test_no_task_is_both(kind: MemoryType, touched: int, done: bool) -> None:
     attributes = {"done": done}
-    finished = is_finished(kind, (), attributes, touched, Period(0, NOW + 1))
+    finished = is_finished(kind, (), attributes, touched, ReflectionPeriod(0, NOW + 1))
     assert not (finished and is_stale(kind, (), attributes, touched, NOW))
 
 

@@ -15,10 +15,10 @@ from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.rules.scope import (
     DEFAULT_VIEWER,
-    Reason,
     ScopeFacts,
     ScopePredicate,
     Viewer,
+    VisibilityReason,
     narrow,
     predicate,
     visible,
@@ -72,7 +72,7 @@ def test_rule_and_predicate_agree(viewer: Viewer, memory: ScopeFacts) -> None:
 @given(viewers, memories)
 def test_allowed_is_the_only_reason_that_shows(viewer: Viewer, memory: ScopeFacts) -> None:
     verdict = visible(viewer, memory)
-    assert verdict.allowed == (verdict.reason is Reason.ALLOWED)
+    assert verdict.allowed == (verdict.reason is VisibilityReason.ALLOWED)
 
 
 @given(viewers, memories)
@@ -89,32 +89,32 @@ def test_less_granted_never_shows_more(viewer: Viewer, memory: ScopeFacts) -> No
 @pytest.mark.parametrize(
     ("memory", "reason"),
     [
-        (facts(), Reason.ALLOWED),
-        (facts(scope_id="anything"), Reason.ALLOWED),
-        (facts(sensitivity="Confidential"), Reason.SENSITIVITY_ABOVE_CLEARANCE),
-        (facts(sensitivity="secret"), Reason.SENSITIVITY_UNKNOWN),
-        (facts(sensitivity=None), Reason.SENSITIVITY_UNKNOWN),
-        (facts("team", "a"), Reason.SCOPE_UNKNOWN),
-        (facts(None), Reason.SCOPE_UNKNOWN),
-        (facts("project"), Reason.SCOPE_ID_MISSING),
-        (facts("session", ""), Reason.SCOPE_ID_MISSING),
-        (facts("project", "p1"), Reason.SCOPE_ID_NOT_GRANTED),
-        (facts(agent_id="anyone"), Reason.ALLOWED),
+        (facts(), VisibilityReason.ALLOWED),
+        (facts(scope_id="anything"), VisibilityReason.ALLOWED),
+        (facts(sensitivity="Confidential"), VisibilityReason.SENSITIVITY_ABOVE_CLEARANCE),
+        (facts(sensitivity="secret"), VisibilityReason.SENSITIVITY_UNKNOWN),
+        (facts(sensitivity=None), VisibilityReason.SENSITIVITY_UNKNOWN),
+        (facts("team", "a"), VisibilityReason.SCOPE_UNKNOWN),
+        (facts(None), VisibilityReason.SCOPE_UNKNOWN),
+        (facts("project"), VisibilityReason.SCOPE_ID_MISSING),
+        (facts("session", ""), VisibilityReason.SCOPE_ID_MISSING),
+        (facts("project", "p1"), VisibilityReason.SCOPE_ID_NOT_GRANTED),
+        (facts(agent_id="anyone"), VisibilityReason.ALLOWED),
     ],
 )
-def test_the_default_viewer(memory: ScopeFacts, reason: Reason) -> None:
+def test_the_default_viewer(memory: ScopeFacts, reason: VisibilityReason) -> None:
     assert visible(DEFAULT_VIEWER, memory).reason is reason
 
 
 def test_granted_ids_open_their_own_scope_only() -> None:
     viewer = Viewer(project_ids=frozenset({"x"}))
     assert visible(viewer, facts("project", "x")).allowed
-    assert visible(viewer, facts("session", "x")).reason is Reason.SCOPE_ID_NOT_GRANTED
+    assert visible(viewer, facts("session", "x")).reason is VisibilityReason.SCOPE_ID_NOT_GRANTED
 
 
 def test_a_scope_that_was_not_asked_for_is_left_out() -> None:
     viewer = Viewer(project_ids=frozenset({"x"}), scopes=frozenset({Scope.PROJECT}))
-    assert visible(viewer, facts()).reason is Reason.SCOPE_NOT_REQUESTED
+    assert visible(viewer, facts()).reason is VisibilityReason.SCOPE_NOT_REQUESTED
     assert predicate(viewer).grants == ((Scope.PROJECT, "x"),)
 
 
@@ -122,13 +122,13 @@ def test_an_agent_sees_its_own_and_what_belongs_to_no_agent() -> None:
     viewer = Viewer(agent_id="a1")
     assert visible(viewer, facts(agent_id="a1")).allowed
     assert visible(viewer, facts()).allowed
-    assert visible(viewer, facts(agent_id="a2")).reason is Reason.OTHER_AGENT
+    assert visible(viewer, facts(agent_id="a2")).reason is VisibilityReason.OTHER_AGENT
 
 
 def test_an_agent_may_see_what_is_its_own_alone() -> None:
     viewer = Viewer(agent_id="a1", shared=False)
     assert visible(viewer, facts(agent_id="a1")).allowed
-    assert visible(viewer, facts()).reason is Reason.OTHER_AGENT
+    assert visible(viewer, facts()).reason is VisibilityReason.OTHER_AGENT
     with pytest.raises(InvalidInput):
         Viewer(shared=False)
 

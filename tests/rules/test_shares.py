@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from memgraph.model.enums import SourceName
 from memgraph.rules.trust import (
     COMPARABLE,
-    Claim,
     Named,
+    PlaceClaim,
     contested,
     crowding,
     flooding,
@@ -19,9 +19,9 @@ from memgraph.rules.trust import (
 )
 
 
-def claim(source: str, relevance: float = 1.0, *, bounded: bool = True) -> Claim:
+def claim(source: str, relevance: float = 1.0, *, bounded: bool = True) -> PlaceClaim:
     names = frozenset({Named(SourceName.CONVERSATION, source)} if source else ())
-    return Claim(names, relevance, bounded)
+    return PlaceClaim(names, relevance, bounded)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ claims_of = st.lists(
 
 @given(claims_of, st.integers(1, 20), st.integers(1, 8))
 def test_nothing_is_lost_and_no_share_is_passed_where_others_would_do(
-    claims: list[Claim], places: int, most: int
+    claims: list[PlaceClaim], places: int, most: int
 ) -> None:
     order = shared(claims, places, most)
     assert sorted(order) == list(range(len(claims)))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.rules.sources import Part, Text, part_of, texts_of
+from memgraph.rules.sources import FilePart, Text, part_of, texts_of
 
 TEXT = "one\ntwo\r\nthree\rfour\u2028five"
 LINES = ["one", "two", "three", "four", "five"]
@@ -49,7 +49,7 @@ def test_a_hidden_place_that_is_no_range_hides_all_lines(own: list[int]) -> None
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_text_is_read_as_it_is_encoded(encoding: str) -> None:
-    found = texts_of(Text.of("eins\nzwei ü\n".encode(encoding)), Part(2, 2))
+    found = texts_of(Text.of("eins\nzwei ü\n".encode(encoding)), FilePart(2, 2))
     assert list(found) == [(2, "zwei ü")]
 
 

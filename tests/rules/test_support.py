@@ -12,7 +12,7 @@ from memgraph.rules.evidence import (
     MAX_AGAIN,
     SHARE_KEPT,
     Origin,
-    Support,
+    SupportCount,
     independent_sources,
     strengthened,
     support_of,
@@ -20,7 +20,7 @@ from memgraph.rules.evidence import (
 
 SESSIONS = st.lists(st.sampled_from("abcde"), max_size=12)
 CONFIDENCES = st.floats(0.0, 1.0)
-SUPPORTS = st.builds(Support, st.integers(1, 12), st.integers(0, MAX_AGAIN))
+SUPPORTS = st.builds(SupportCount, st.integers(1, 12), st.integers(0, MAX_AGAIN))
 
 
 def talk(name: str, speaker: str = "", day: int = 0, words: str = "", path: str = "") -> Origin:
@@ -54,42 +54,46 @@ def test_what_names_no_place_is_no_further_source() -> None:
 
 def test_a_speaker_is_one_source_however_often() -> None:
     same_day = [talk(f"s-{n}", "user", 1) for n in range(9)]
-    assert support_of([talk("s", "user", 1)], same_day) == Support(1, 0)
+    assert support_of([talk("s", "user", 1)], same_day) == SupportCount(1, 0)
     later = [talk(f"s-{n}", "user", n) for n in range(9)]
-    assert support_of([talk("s", "user", 0)], later) == Support(1, MAX_AGAIN)
-    assert support_of([talk("s", "user", 0)], [talk("t", "ann", 0)]) == Support(2, 0)
+    assert support_of([talk("s", "user", 0)], later) == SupportCount(1, MAX_AGAIN)
+    assert support_of([talk("s", "user", 0)], [talk("t", "ann", 0)]) == SupportCount(2, 0)
 
 
 def test_somebody_who_says_it_for_ever_adds_less_than_a_second_one() -> None:
-    assert Support(1, MAX_AGAIN).share_kept > Support(2).share_kept
+    assert SupportCount(1, MAX_AGAIN).share_kept > SupportCount(2).share_kept
     assert AGAIN_KEPT**MAX_AGAIN > SHARE_KEPT
 
 
 def test_a_copy_under_another_name_is_no_source() -> None:
     own = talk("a", "ann", 1, "hash", "/drop/a.txt")
-    assert support_of([own], [talk("b", "anne", 1, "hash", "/drop/b.txt")]) == Support(1)
-    assert support_of([own], [talk("b", "anne", 2, "hash", "/drop/b.txt")]) == Support(1)
-    assert support_of([own], [talk("b", "anne", 2, "hash")]) == Support(1, 1)
-    assert support_of([own], [talk("b", "anne", 2, "other", "/drop/b.txt")]) == Support(2)
+    assert support_of([own], [talk("b", "anne", 1, "hash", "/drop/b.txt")]) == SupportCount(1)
+    assert support_of([own], [talk("b", "anne", 2, "hash", "/drop/b.txt")]) == SupportCount(1)
+    assert support_of([own], [talk("b", "anne", 2, "hash")]) == SupportCount(1, 1)
+    assert support_of([own], [talk("b", "anne", 2, "other", "/drop/b.txt")]) == SupportCount(2)
 
 
 @given(CONFIDENCES, SUPPORTS)
 def test_confidence_grows_with_sources_and_stays_below_certainty(
-    base: float, support: Support
+    base: float, support: SupportCount
 ) -> None:
-    grown = strengthened(base, Support(1), support)
+    grown = strengthened(base, SupportCount(1), support)
     assert base <= grown <= max(base, CEILING)
-    assert grown <= strengthened(base, Support(1), Support(support.sources + 1, support.again))
+    assert grown <= strengthened(
+        base, SupportCount(1), SupportCount(support.sources + 1, support.again)
+    )
 
 
 @given(CONFIDENCES, SUPPORTS, st.integers(0, 9))
-def test_step_by_step_comes_to_the_same(base: float, support: Support, further: int) -> None:
-    more = Support(support.sources + further, support.again)
-    steps = strengthened(strengthened(base, Support(1), support), support, more)
-    assert steps == pytest.approx(strengthened(base, Support(1), more))
+def test_step_by_step_comes_to_the_same(base: float, support: SupportCount, further: int) -> None:
+    more = SupportCount(support.sources + further, support.again)
+    steps = strengthened(strengthened(base, SupportCount(1), support), support, more)
+    assert steps == pytest.approx(strengthened(base, SupportCount(1), more))
 
 
 @given(CONFIDENCES, SUPPORTS, SUPPORTS)
-def test_support_that_became_less_takes_nothing(base: float, one: Support, other: Support) -> None:
+def test_support_that_became_less_takes_nothing(
+    base: float, one: SupportCount, other: SupportCount
+) -> None:
     assert strengthened(base, one, one) == base
     assert strengthened(base, one, other) >= base

@@ -14,9 +14,9 @@ from memgraph.rules.trust import (
     Captured,
     Named,
     Quota,
-    Standing,
     Trust,
     Trusted,
+    TrustFacts,
     ceiling,
     floors,
     lowest,
@@ -115,13 +115,13 @@ class TestQuotas:
 
 class TestFloors:
     def test_a_long_way_round_washes_nothing(self) -> None:
-        standings = {"0": Standing(run("evil"))}
+        standings = {"0": TrustFacts(run("evil"))}
         for n in range(1, 3_000):
-            standings[str(n)] = Standing(run("good"), grounds=(str(n - 1),))
+            standings[str(n)] = TrustFacts(run("good"), grounds=(str(n - 1),))
         assert floors(["2999"], standings, runs({"evil": TrustTier.LOW})) == {"2999": TrustTier.LOW}
 
     def test_what_could_not_be_looked_at_is_not_trusted(self) -> None:
-        standings = {"a": Standing(run("good"), grounds=("unread",))}
+        standings = {"a": TrustFacts(run("good"), grounds=("unread",))}
         assert floors(["a", "gone"], standings, runs({"x": TrustTier.HIGH})) == {
             "a": TrustTier.LOW,
             "gone": TrustTier.LOW,
@@ -129,8 +129,8 @@ class TestFloors:
 
     def test_a_circle_ends(self) -> None:
         standings = {
-            "a": Standing(run("good"), grounds=("b",)),
-            "b": Standing(run("good"), grounds=("a",)),
+            "a": TrustFacts(run("good"), grounds=("b",)),
+            "b": TrustFacts(run("good"), grounds=("a",)),
         }
         found = floors(["a", "b"], standings, runs({"good": TrustTier.HIGH}))
         assert found == {"a": TrustTier.HIGH, "b": TrustTier.HIGH}
@@ -139,10 +139,10 @@ class TestFloors:
         chat, forum = captured(conversation_id="chat"), captured(conversation_id="forum")
         made = trust({("conversation", "forum"): TrustTier.LOW}, TrustSettings())
         standings = {
-            "fact": Standing(chat, supports=(forum,), grounds=("t1",)),
-            "washed": Standing(chat, supports=(forum,), grounds=("t1", "t2")),
-            "t1": Standing(captured(session_id="chat")),
-            "t2": Standing(captured(session_id="forum")),
+            "fact": TrustFacts(chat, supports=(forum,), grounds=("t1",)),
+            "washed": TrustFacts(chat, supports=(forum,), grounds=("t1", "t2")),
+            "t1": TrustFacts(captured(session_id="chat")),
+            "t2": TrustFacts(captured(session_id="forum")),
         }
         found = floors(["fact", "washed"], standings, made)
         assert found == {"fact": TrustTier.STANDARD, "washed": TrustTier.LOW}
@@ -155,7 +155,7 @@ class TestFloors:
         for n in range(number):
             before = [str(one) for one in range(n)]
             grounds = data.draw(st.sets(st.sampled_from(before))) if before else set()
-            standings[str(n)] = Standing(run(f"r{n}"), grounds=tuple(sorted(grounds)))
+            standings[str(n)] = TrustFacts(run(f"r{n}"), grounds=tuple(sorted(grounds)))
         found = floors(standings, standings, runs(tiers))
         for one, standing in standings.items():
             below = [found[each] for each in standing.grounds]
@@ -167,7 +167,7 @@ class TestCeiling:
     def test_the_best_source_protects(self, own: TrustTier, further: list[TrustTier]) -> None:
         tiers = {"own": own} | {f"s{n}": tier for n, tier in enumerate(further)}
         supports = tuple(run(f"s{n}") for n in range(len(further)))
-        found = ceiling(Standing(run("own"), supports=supports), runs(tiers))
+        found = ceiling(TrustFacts(run("own"), supports=supports), runs(tiers))
         assert found.level == max(each.level for each in (own, *further))
 
 

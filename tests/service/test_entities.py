@@ -16,7 +16,7 @@ from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.entities import EntityInfo
 from memgraph.service.life import profiles
-from memgraph.store.entities import EntityRow
+from memgraph.store.entities import EntityRecord
 from memgraph.store.sqlite import provisioning
 
 SEES_ALL = Viewer(clearance=Sensitivity.RESTRICTED)
@@ -259,7 +259,7 @@ def test_a_list_looks_at_nothing_that_is_hidden(
     looked_at: list[str] = []
     found = profiles.Reader.found
 
-    def told(self: profiles.Reader, row: EntityRow) -> profiles.Found | None:
+    def told(self: profiles.Reader, row: EntityRecord) -> profiles.VisibleEntity | None:
         looked_at.append(row.canonical_name)
         return found(self, row)
 

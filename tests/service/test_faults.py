@@ -14,7 +14,7 @@ import pytest
 from benchmarks import faults
 from benchmarks.faults import Row
 from ingest import pipeline
-from ingest.reasons import Reason, refuse
+from ingest.reasons import RejectionReason, refuse
 from ingest.safe_files import FileContent
 
 
@@ -51,7 +51,7 @@ def test_what_is_led_outside_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         try:
             data = Path(f"/proc/self/fd/{folder}", name).read_bytes()
         except OSError as error:
-            raise refuse(Reason.LINK, "it leads nowhere") from error
+            raise refuse(RejectionReason.LINK, "it leads nowhere") from error
         return FileContent(data, hashlib.sha256(data).hexdigest(), 0)
 
     monkeypatch.setattr(pipeline, "read_safely", follow)

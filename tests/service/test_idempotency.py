@@ -19,14 +19,14 @@ from memgraph.service.idempotency import (
     MAX_KEY_CHARS,
     MOST_IDS,
     MOST_WAITING,
-    Claim,
     ClaimTaken,
-    Kept,
+    KeptAnswer,
+    RequestClaim,
     claiming,
 )
 from memgraph.service.opened import Opened
 from memgraph.store.idempotency import Done
-from memgraph.store.snapshot import Entry
+from memgraph.store.snapshot import NewEntry
 from memgraph.store.visibility import View
 
 PRINTABLE = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=20)
@@ -39,11 +39,11 @@ def opened(service: MemoryService, orc: Orchestrator) -> Iterator[Opened]:
         yield found
 
 
-def claim(key: str = "k", request: bytes = b"body", actor: str = "key:1") -> Claim:
-    return Claim.of(actor, key, request)
+def claim(key: str = "k", request: bytes = b"body", actor: str = "key:1") -> RequestClaim:
+    return RequestClaim.of(actor, key, request)
 
 
-def done(opened: Opened, of: Claim) -> Done:
+def done(opened: Opened, of: RequestClaim) -> Done:
     found = opened.answers.find(of)
     assert isinstance(found, Done)
     return found
@@ -53,20 +53,20 @@ def done(opened: Opened, of: Claim) -> Done:
 def test_different_requests_have_different_digests(
     key: str, other_key: str, request: list[bytes], other: list[bytes]
 ) -> None:
-    one, two = Claim.of("a", key, *request), Claim.of("a", other_key, *other)
+    one, two = RequestClaim.of("a", key, *request), RequestClaim.of("a", other_key, *other)
     assert (one.key_sha256 == two.key_sha256) is (key == other_key)
     assert (one.request_sha256 == two.request_sha256) is (request == other)
 
 
 @given(PRINTABLE)
 def test_a_key_is_its_askers(key: str) -> None:
-    assert Claim.of("a", key).key_sha256 != Claim.of("b", key).key_sha256
+    assert RequestClaim.of("a", key).key_sha256 != RequestClaim.of("b", key).key_sha256
 
 
 @pytest.mark.parametrize("key", ["", "x" * (MAX_KEY_CHARS + 1), "ü", "a\nb", "\x7f"])
 def test_what_is_no_key_is_refused(key: str) -> None:
     with pytest.raises(InvalidInput):
-        Claim.of("a", key)
+        RequestClaim.of("a", key)
 
 
 def test_a_claim_is_durable_with_its_write(opened: Opened, orc: Orchestrator) -> None:
@@ -82,7 +82,7 @@ def test_a_write_that_is_undone_leaves_no_claim(opened: Opened, orc: Orchestrato
 
     def fail() -> None:
         with opened.transaction("x") as transaction:
-            transaction.tell([Entry("remember", "mem_1")])
+            transaction.tell([NewEntry("remember", "mem_1")])
             raise ZeroDivisionError
 
     with claiming(mine), pytest.raises(ZeroDivisionError):
@@ -136,11 +136,11 @@ def test_an_answer_is_there_at_once_and_after_it_is_written(
     with claiming(mine):
         orc.confirm(orc.remember("answered"))
     opened.answers.keep(mine, 201, "told")
-    assert opened.answers.find(claim()) == Kept(201, "told")
+    assert opened.answers.find(claim()) == KeptAnswer(201, "told")
     with pytest.raises(KeyReused):
         opened.answers.find(claim(request=b"another"))
     opened.answers.flush()
-    assert opened.answers.find(claim()) == Kept(201, "told")
+    assert opened.answers.find(claim()) == KeptAnswer(201, "told")
     with pytest.raises(KeyReused):
         opened.answers.find(claim(request=b"another"))
 
@@ -153,7 +153,7 @@ def test_closing_writes_the_answers(service: MemoryService, orc: Orchestrator) -
         opened.answers.keep(mine, 204, "")
     service.forget(orc.name)
     with service.opened(orc.name) as again:
-        assert again.answers.find(claim()) == Kept(204, "")
+        assert again.answers.find(claim()) == KeptAnswer(204, "")
 
 
 def test_many_answers_are_to_be_written(opened: Opened) -> None:
@@ -211,6 +211,6 @@ def test_ids_are_told_to_who_sees_them(opened: Opened, orc: Orchestrator) -> Non
 def test_a_request_that_wrote_nothing_may_have_an_answer(opened: Opened) -> None:
     opened.answers.keep(claim(), 200, "{}")
     opened.answers.flush()
-    assert opened.answers.find(claim()) == Kept(200, "{}")
+    assert opened.answers.find(claim()) == KeptAnswer(200, "{}")
     with claiming(claim()), pytest.raises(ClaimTaken), opened.transaction("x"):
         pass

@@ -18,7 +18,7 @@ from memgraph import (
 from memgraph.clock import FixedClock
 from memgraph.errors import DatabaseFull
 from memgraph.model.enums import CapturedBy, IngestStatus, Sensitivity, SourceType
-from memgraph.model.sources import Document, Link
+from memgraph.model.sources import Document, FileLink
 from memgraph.model.values import Source
 from memgraph.store import ingest_files
 
@@ -49,7 +49,7 @@ def test_edges_within_the_file_follow_its_keys(orc: Orchestrator) -> None:
 @pytest.mark.parametrize("newer_first", [True, False])
 def test_a_link_waits_for_the_file_it_names(orc: Orchestrator, newer_first: bool) -> None:
     older = document("a", "We bake at night.", document_keys=("adr:1",))
-    link = Link(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, reason="Supersedes 1")
+    link = FileLink(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, reason="Supersedes 1")
     newer = document("b", "We bake in the morning.", document_keys=("adr:2",), links=(link,))
     outcomes = [orc.ingest_document(d) for d in ((newer, older) if newer_first else (older, newer))]
     old = str(outcomes[1 if newer_first else 0].memories[0].memory_id)
@@ -62,7 +62,7 @@ def test_a_link_waits_for_the_file_it_names(orc: Orchestrator, newer_first: bool
 
 def test_a_partial_link_leaves_the_older_file_active(orc: Orchestrator) -> None:
     older = orc.ingest_document(document("a", "Old.", document_keys=("adr:1",)))
-    link = Link(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, partial=True)
+    link = FileLink(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, partial=True)
     orc.ingest_document(document("b", "New.", links=(link,)))
     assert orc.get(str(older.memories[0].memory_id)).status is MemoryStatus.ACTIVE
 
@@ -70,7 +70,7 @@ def test_a_partial_link_leaves_the_older_file_active(orc: Orchestrator) -> None:
 def test_a_loose_key_counts_only_if_one_file_has_it(orc: Orchestrator) -> None:
     for mark, text in (("a", "One."), ("b", "Two.")):
         orc.ingest_document(document(mark, text, document_keys=(f"file:{mark}", "name:readme")))
-    link = Link(
+    link = FileLink(
         local="#m0", target="file:gone", edge_type=EdgeType.RELATED_TO, fallbacks=("name:readme",)
     )
     assert orc.ingest_document(document("c", "Three.", links=(link,))).links_made == 0
@@ -161,8 +161,8 @@ def test_statements_of_different_scopes_are_not_related(orc: Orchestrator) -> No
 
 
 def test_a_link_that_cannot_be_is_told(orc: Orchestrator) -> None:
-    def updates(target: str) -> Link:
-        return Link(local="#m0", target=target, edge_type=EdgeType.UPDATES)
+    def updates(target: str) -> FileLink:
+        return FileLink(local="#m0", target=target, edge_type=EdgeType.UPDATES)
 
     orc.ingest_document(document("a", "One.", document_keys=("k:1",), links=(updates("k:2"),)))
     outcome = orc.ingest_document(
@@ -192,7 +192,9 @@ def test_a_link_to_a_hidden_file_is_as_one_to_a_file_that_has_not_come(
     outcomes = [
         bound.ingest_document(
             document(
-                mark, text, links=(Link(local="#m0", target=key, edge_type=EdgeType.RELATED_TO),)
+                mark,
+                text,
+                links=(FileLink(local="#m0", target=key, edge_type=EdgeType.RELATED_TO),),
             )
         )
         for mark, text, key in (("b", "One.", "k:hidden"), ("c", "Two.", "k:absent"))
@@ -208,7 +210,7 @@ def test_a_hidden_file_does_not_stand_before_one_of_the_same_name(
     orc.ingest_document(hidden(document("a", "Secret.", **named)))
     orc.ingest_document(document("b", "Open.", **named))
     for mark, target, fallbacks in (("c", "k:1", ()), ("d", "k:2", ("name:readme",))):
-        link = Link(local="#m0", target=target, edge_type=EdgeType.PART_OF, fallbacks=fallbacks)
+        link = FileLink(local="#m0", target=target, edge_type=EdgeType.PART_OF, fallbacks=fallbacks)
         found = bound.ingest_document(document(mark, f"Linked by {mark}.", links=(link,)))
         assert (found.links_made, found.links_waiting) == (1, 0)
 
@@ -239,7 +241,7 @@ def test_a_replaced_decision_takes_no_hidden_part_with_it(
     )
     older = document("a", document_keys=("adr:1",), edges=edges)
     stored = orc.ingest_document(older.model_copy(update={"memories": parts}))
-    link = Link(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES)
+    link = FileLink(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES)
     bound.ingest_document(document("b", "We bake in the morning.", links=(link,)))
     host = service.orchestrator(orc.name, viewer=Viewer(clearance=Sensitivity.RESTRICTED))
     assert [host.get(str(each.memory_id)).status for each in stored.memories] == [

@@ -19,7 +19,7 @@ from memgraph.errors import InvalidInput, MemoryDisabled, ProviderUnavailable
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.service import embedding, maintenance, rebuilding
 from memgraph.service.opened import Opened
-from memgraph.service.rebuilding import Part
+from memgraph.service.rebuilding import RebuildPart
 from memgraph.store import embeddings
 from memgraph.store.entities import EntityName
 from memgraph.store.sqlite import provisioning
@@ -103,7 +103,7 @@ def test_entities_follow_the_rules_that_find_them_now(
         return [EntityName("office", "office", "other")] if "office" in text else []  # type: ignore[arg-type]  # any name does
 
     monkeypatch.setattr(opened, "find_names", office)
-    rebuilding.rebuild(opened, [Part.ENTITIES], actor="a")
+    rebuilding.rebuild(opened, [RebuildPart.ENTITIES], actor="a")
     # What somebody marked is still known, and found; what older rules found is not.
     assert rows(opened, ENTITY_LINKS) == [
         *sorted(("office", ids[name], 2) for name in ("berlin", "paris")),
@@ -126,9 +126,9 @@ def test_an_entity_rebuild_that_was_stopped_leaves_a_sound_database(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        rebuilding.rebuild(opened, [Part.ENTITIES], actor="a", progress=stop)
+        rebuilding.rebuild(opened, [RebuildPart.ENTITIES], actor="a", progress=stop)
     assert maintenance.verify(opened).ok
-    rebuilding.rebuild(opened, [Part.ENTITIES], actor="a")
+    rebuilding.rebuild(opened, [RebuildPart.ENTITIES], actor="a")
     assert rows(opened, ENTITY_LINKS) == before
 
 

@@ -14,7 +14,7 @@ from memgraph.clock import FixedClock
 from memgraph.model.enums import MemoryStatus
 from memgraph.store import memories
 from memgraph.store.receipts import known_until
-from memgraph.store.snapshot import Entry
+from memgraph.store.snapshot import NewEntry
 
 QUERY = "When does the harbour close?"
 SECOND = 1_000
@@ -29,7 +29,7 @@ def being_retracted(service: MemoryService, clock: FixedClock, memory_id: str) -
         clock.advance(ms=SECOND)
         yield
         memories.set_status(transaction, memory_id, MemoryStatus.RETRACTED, reason="it was told")
-        transaction.tell([Entry(action="retract", subject=memory_id, details={})])
+        transaction.tell([NewEntry(action="retract", subject=memory_id, details={})])
 
 
 def handed_out(orc: Orchestrator) -> dict[str, str | None]:

@@ -16,7 +16,7 @@ from memgraph.errors import Conflict, InvalidInput, NotFound, QuotaReached
 from memgraph.ids import CountingIds
 from memgraph.model import context
 from memgraph.model.enums import EdgeType, Sensitivity, SourceName, TrustTier
-from memgraph.model.sources import Document, Link, SourceRetraction
+from memgraph.model.sources import Document, FileLink, SourceRetraction
 from memgraph.model.values import EdgeInput, MemoryInput, Source
 from memgraph.rules.trust import LESS_TRUSTED
 from memgraph.service.changes import strengthen
@@ -173,7 +173,9 @@ class TestTrust:
 
     def test_a_dropped_file_opens_a_case_and_says_so(self, orc: Orchestrator) -> None:
         older = document("a", "We bake at night.", document_keys=("adr:1",))
-        link = Link(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, reason="Supersedes")
+        link = FileLink(
+            local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, reason="Supersedes"
+        )
         newer = document("b", "We bake at noon.", document_keys=("adr:2",), links=(link,))
         orc.trust("path", "/drop/b.md", "low", reason="x")
         [old] = orc.ingest_document(older).memories
@@ -193,7 +195,9 @@ class TestTrust:
         main, part = orc.ingest_document(older.model_copy(update=given)).memories
         repeats(service, str(part.memory_id), FORUM)
         orc.trust("conversation", "forum", tier, reason="x")
-        link = Link(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, reason="Supersedes")
+        link = FileLink(
+            local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, reason="Supersedes"
+        )
         orc.ingest_document(document("b", "We bake at noon.", links=(link,)))
         assert status(orc, str(main.memory_id)) is MemoryStatus.SUPERSEDED
         stays = tier == "high"

@@ -13,13 +13,13 @@ from transcript_workers import append_numbered
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.errors import AccessDenied, DatabaseCorrupt, InvalidInput
-from memgraph.model.conversation import Entry
+from memgraph.model.conversation import ConversationEntry
 from memgraph.model.enums import MemoryKind, MemoryStatus, Scope
 from memgraph.service.transcript import Transcript
 
 
-def said(text: str) -> Entry:
-    return Entry({"text": text}, text, "person")
+def said(text: str) -> ConversationEntry:
+    return ConversationEntry({"text": text}, text, "person")
 
 
 def records(transcript: Transcript, limit: int | None = None) -> list[Any]:
@@ -36,8 +36,10 @@ def transcript(orc: Orchestrator) -> Transcript:
 
 
 def test_entries_come_back_in_order_and_the_last_ones_on_demand(transcript: Transcript) -> None:
-    transcript.append([Entry(number) for number in range(3)])
-    transcript.append([Entry(3), Entry({"long": "x" * 50_000}), Entry(5)])
+    transcript.append([ConversationEntry(number) for number in range(3)])
+    transcript.append(
+        [ConversationEntry(3), ConversationEntry({"long": "x" * 50_000}), ConversationEntry(5)]
+    )
     expected = [0, 1, 2, 3, {"long": "x" * 50_000}, 5]
     assert records(transcript) == expected
     for limit in range(8):
@@ -52,21 +54,21 @@ def test_nothing_to_append_writes_nothing(transcript: Transcript, orc: Orchestra
 
 
 def test_more_entries_than_a_page_holds(transcript: Transcript) -> None:
-    transcript.append([Entry(number) for number in range(2_500)])
+    transcript.append([ConversationEntry(number) for number in range(2_500)])
     assert records(transcript) == list(range(2_500))
     assert records(transcript, 1_200) == list(range(1_300, 2_500))
 
 
 def test_all_of_them_or_none(transcript: Transcript) -> None:
     with pytest.raises(InvalidInput):
-        transcript.append([said("good"), Entry(float("nan"))])
+        transcript.append([said("good"), ConversationEntry(float("nan"))])
     assert transcript.entries() == []
 
 
 def test_what_is_popped_and_cleared_stays_in_the_history(
     transcript: Transcript, orc: Orchestrator
 ) -> None:
-    transcript.append([said("first"), said("second"), Entry("r" * 20_000)])
+    transcript.append([said("first"), said("second"), ConversationEntry("r" * 20_000)])
     last = transcript.pop()
     assert last is not None
     assert last.record == "r" * 20_000
@@ -106,7 +108,7 @@ def test_it_goes_on_after_a_restart(tmp_path: Path) -> None:
         with MemoryService(tmp_path, environ={}, background=False) as service:
             transcript = Transcript(service.orchestrator("orc", create=True), "s")
             assert records(transcript) == list(range(number))
-            transcript.append([Entry(number)])
+            transcript.append([ConversationEntry(number)])
 
 
 def test_sessions_and_other_turns_are_kept_apart(orc: Orchestrator) -> None:
@@ -184,9 +186,11 @@ def test_facts_come_from_what_was_said_alone(orc: Orchestrator) -> None:
     transcript.append(
         [
             said("I live in Berlin."),
-            Entry({"output": "Anna lives in Paris."}, label="function_call_output"),
-            Entry({"summary": "I live in Rome."}, label="reasoning"),
-            Entry({"role": "system", "content": "The user lives in Oslo."}, label="message"),
+            ConversationEntry({"output": "Anna lives in Paris."}, label="function_call_output"),
+            ConversationEntry({"summary": "I live in Rome."}, label="reasoning"),
+            ConversationEntry(
+                {"role": "system", "content": "The user lives in Oslo."}, label="message"
+            ),
         ]
     )
     orc.consolidate("s")
@@ -231,8 +235,10 @@ def test_wrong_arguments_are_told_at_once(orc: Orchestrator, arguments: dict[str
 def test_an_export_carries_the_session_and_an_audit_finds_nothing(
     service: MemoryService, transcript: Transcript, orc: Orchestrator
 ) -> None:
-    transcript.append([said("I live in Berlin."), Entry("r" * 20_000), said("word " * 20_000)])
-    transcript.append([Entry("popped")])
+    transcript.append(
+        [said("I live in Berlin."), ConversationEntry("r" * 20_000), said("word " * 20_000)]
+    )
+    transcript.append([ConversationEntry("popped")])
     transcript.pop()
     service.import_lines("copy", io.BytesIO(b"".join(orc.export_lines())))
     copy = service.orchestrator("copy")
@@ -248,7 +254,9 @@ def test_threads_lose_nothing_and_mix_nothing_up(transcript: Transcript) -> None
         list(
             pool.map(
                 lambda worker: [
-                    transcript.append([Entry([worker, n, long]), Entry([worker, n])])
+                    transcript.append(
+                        [ConversationEntry([worker, n, long]), ConversationEntry([worker, n])]
+                    )
                     for n in range(10)
                 ],
                 range(8),
@@ -263,7 +271,7 @@ def test_threads_lose_nothing_and_mix_nothing_up(transcript: Transcript) -> None
 
 
 def test_each_entry_is_popped_once(transcript: Transcript) -> None:
-    transcript.append([Entry(number) for number in range(40)])
+    transcript.append([ConversationEntry(number) for number in range(40)])
     with ThreadPoolExecutor(4) as pool:
         popped = [entry for entry in pool.map(lambda _: transcript.pop(), range(50)) if entry]
     assert sorted(entry.record for entry in popped) == list(range(40))

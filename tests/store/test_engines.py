@@ -28,7 +28,7 @@ from memgraph.store.engine import (
 )
 from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.statements import Statement, last_number, value
+from memgraph.store.statements import CompiledStatement, last_number, value
 from memgraph.store.vector_cache import LocalVectorCache
 from memgraph.text.stemming import stem
 
@@ -184,7 +184,9 @@ def test_who_waits_too_long_is_told(make: Make) -> None:
 
 @pytest.mark.engines
 def test_what_violates_a_constraint_leaves_the_transaction(database: Database) -> None:
-    statement = Statement(sa.insert(tables.metadata).values(key=value("key"), value=value("value")))
+    statement = CompiledStatement(
+        sa.insert(tables.metadata).values(key=value("key"), value=value("value"))
+    )
     text = statement.text(database.engine)
     with database.write() as transaction:
         with pytest.raises(ConstraintViolated) as caught:
@@ -223,7 +225,7 @@ def test_a_deadline_interrupts_and_the_snapshot_stays(database: Database) -> Non
     with database.read() as snapshot:
         begun = time.monotonic()
         with pytest.raises(DeadlinePassed), database.engine.deadline(snapshot, 50):
-            Statement(slow).rows(snapshot)
+            CompiledStatement(slow).rows(snapshot)
         assert time.monotonic() - begun < 5
         assert count(snapshot, tables.memories) == 1_000
         with database.engine.deadline(snapshot, 5_000):
@@ -233,7 +235,7 @@ def test_a_deadline_interrupts_and_the_snapshot_stays(database: Database) -> Non
 @pytest.mark.engines
 def test_a_number_is_never_given_twice(database: Database) -> None:
     e = tables.events
-    statement = Statement(last_number(e))
+    statement = CompiledStatement(last_number(e))
     with database.write() as transaction:
         assert statement.scalar(transaction) is None
         given = [
@@ -401,7 +403,7 @@ def test_both_find_the_same_phrases(twins: tuple[Database, Database]) -> None:
     def pks(expression: str) -> Callable[[Transaction], list[int]]:
         def ask(transaction: Transaction) -> list[int]:
             match = transaction.engine.phrases.expression(expression)
-            found = Statement(text_index.matching("match"))
+            found = CompiledStatement(text_index.matching("match"))
             return sorted(found.column(transaction, match=match))
 
         return ask

@@ -8,7 +8,7 @@ from memgraph import MemoryService, Orchestrator
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt
 from memgraph.store import receipts
-from memgraph.store.receipts import HandedOut
+from memgraph.store.receipts import NewReceipt
 
 
 def given(orc: Orchestrator) -> tuple[RecallRequest, Bundle]:
@@ -22,8 +22,8 @@ def given(orc: Orchestrator) -> tuple[RecallRequest, Bundle]:
 def test_a_receipt_is_written_once(service: MemoryService, orc: Orchestrator) -> None:
     request, bundle = given(orc)
     with service.opened("orc-1") as opened, opened.database.write() as connection:
-        receipts.write(connection, [HandedOut(Receipt.of(request, bundle))])
-        receipts.write(connection, [HandedOut(Receipt.of(request, bundle))])
+        receipts.write(connection, [NewReceipt(Receipt.of(request, bundle))])
+        receipts.write(connection, [NewReceipt(Receipt.of(request, bundle))])
         kept = connection.exec_driver_sql("SELECT * FROM recalls").mappings().one()
         items = connection.exec_driver_sql("SELECT * FROM recall_items ORDER BY rank").all()
         accesses = connection.exec_driver_sql(
@@ -44,6 +44,6 @@ def test_a_memory_that_is_gone_is_left_out(service: MemoryService, orc: Orchestr
     )
     changed = bundle.model_copy(update={"items": (ghost, *bundle.items[1:])})
     with service.opened("orc-1") as opened, opened.database.write() as connection:
-        receipts.write(connection, [HandedOut(Receipt.of(request, changed))])
+        receipts.write(connection, [NewReceipt(Receipt.of(request, changed))])
         rows = connection.exec_driver_sql("SELECT rank, memory_id FROM recall_items").all()
     assert [tuple(row) for row in rows] == [(2, bundle.ids[1])]

@@ -22,7 +22,7 @@ from memgraph.model.enums import Sensitivity
 from memgraph.rules.access import Refusal, grants, refusal, sees_whole, viewer_of
 from memgraph.service.access.keys import KeyStore, nobody
 from memgraph.service.denials import NOT_JOURNALLED, Denial, tell_each
-from memgraph.service.handle import Refused
+from memgraph.service.handle import RefusalNote
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
 
@@ -181,7 +181,9 @@ class Gate:
         """
         refusals = [each for each in errors if isinstance(each, AccessDenied | NotFound)]
         self._tell_all(
-            principal, orchestrator, [Refused.of(each) for each in refusals if not each.journalled]
+            principal,
+            orchestrator,
+            [RefusalNote.of(each) for each in refusals if not each.journalled],
         )
 
     def pause_s(self, error: MemgraphError, took_s: float) -> float:
@@ -248,9 +250,9 @@ class Gate:
         field: str,
         asked: str | None = None,
     ) -> None:
-        self._tell_all(principal, name, [Refused(error, Denial(field, asked, error.code))])
+        self._tell_all(principal, name, [RefusalNote(error, Denial(field, asked, error.code))])
 
-    def _tell_all(self, principal: Principal, name: str, refused: Sequence[Refused]) -> None:
+    def _tell_all(self, principal: Principal, name: str, refused: Sequence[RefusalNote]) -> None:
         """Count refusals and journal those whose orchestrator can be written."""
         if not refused:
             return

@@ -13,11 +13,11 @@ from memgraph.context.assembling import (
     OVER_BUDGET,
     TOO_LARGE,
     Assembled,
-    Plan,
+    ContextPlan,
     assembled,
 )
 from memgraph.context.counting import TokenCounter
-from memgraph.context.gathering import Wanted, gathered
+from memgraph.context.gathering import GatherRequest, gathered
 from memgraph.model.context import (
     AgentProfile,
     BlockFormat,
@@ -43,14 +43,14 @@ _FEWEST_CANDIDATES, _MOST_CANDIDATES = 10, 200
 
 def plan_of(
     asked: ContextRequest, profile: AgentProfile, settings: ContextSettings, mark: str
-) -> Plan:
+) -> ContextPlan:
     """Return the plan from the request, else the profile, else the settings."""
     shares = Shares.model_construct(
         task=settings.task_share,
         project=settings.project_share,
         everywhere=settings.global_share,
     )
-    return Plan(
+    return ContextPlan(
         budget_tokens=_first(asked.budget_tokens, profile.budget_tokens, settings.budget_tokens),
         shares=_first(asked.shares, profile.shares, shares),
         head_tail=_first(asked.head_tail, profile.head_tail, settings.head_tail),
@@ -62,10 +62,10 @@ def plan_of(
     )
 
 
-def plan_from(asked: Mapping[str, Any], query: str) -> Plan:
+def plan_from(asked: Mapping[str, Any], query: str) -> ContextPlan:
     """Return the plan of a context from its receipt."""
     kept = asked["plan"]
-    return Plan(
+    return ContextPlan(
         budget_tokens=asked["budget_tokens"],
         shares=Shares(**kept["shares"]),
         head_tail=kept["head_tail"],
@@ -82,7 +82,7 @@ def built(
     viewer: Viewer,
     task: Task | None,
     asked: ContextRequest,
-    plan: Plan,
+    plan: ContextPlan,
     counter: TokenCounter,
     told: Sequence[Degraded] = (),
     *,
@@ -96,7 +96,7 @@ def built(
         then: rebuild it as it was at that moment; None: now.
     """
     most = _candidates_of(plan)
-    wanted = Wanted(
+    wanted = GatherRequest(
         task_id=None if task is None else task.task_id,
         project_id=None if task is None else task.project,
         shares=plan.shares,
@@ -136,7 +136,7 @@ def built(
     return package, receipt, Behind(match=found.account.match, narrowing=found.narrowing)
 
 
-def _candidates_of(plan: Plan) -> int:
+def _candidates_of(plan: ContextPlan) -> int:
     fitting = plan.budget_tokens // _LEAST_LINE_TOKENS[plan.format]
     return min(plan.max_items, max(fitting, _FEWEST_CANDIDATES), _MOST_CANDIDATES)
 
@@ -160,7 +160,7 @@ def _recall_request(
 def _receipt(
     package: ContextPackage,
     asked: ContextRequest,
-    wanted: Wanted,
+    wanted: GatherRequest,
     context: Assembled,
     recalled: Mapping[str, RecallItem],
 ) -> Receipt:
@@ -191,7 +191,7 @@ def _receipt(
     )
 
 
-def _laid_out(plan: Plan, asked: ContextRequest) -> dict[str, Any]:
+def _laid_out(plan: ContextPlan, asked: ContextRequest) -> dict[str, Any]:
     """Return the parts of a plan that only the receipt's plan field keeps."""
     return {
         "shares": plan.shares.model_dump(),

@@ -20,12 +20,12 @@ from memgraph.service.context.promoting import evict, retract_all
 from memgraph.service.handle import Handle
 from memgraph.service.opened import Opened
 from memgraph.store import items, memories
-from memgraph.store.items import Place
-from memgraph.store.snapshot import Entry, JournalledTransaction
+from memgraph.store.items import ItemPlace
+from memgraph.store.snapshot import JournalledTransaction, NewEntry
 from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
-    from memgraph.service.writing import Prepared
+    from memgraph.service.writing import PreparedMemory
 
 DELETED: Final = "deleted"
 REPLACED: Final = "replaced by a newer item of its id"
@@ -35,7 +35,7 @@ CLEARED_AT_A_TIME: Final = 200
 _ACTIVE = frozenset({MemoryStatus.ACTIVE})
 
 
-class HeldItem(NamedTuple):
+class BackendItem(NamedTuple):
     """An item with its memory's id, which promote, trace and show take."""
 
     memory_id: str
@@ -111,12 +111,12 @@ class DatabaseBackend(Handle):
 
     def query_held(
         self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
-    ) -> list[HeldItem]:
+    ) -> list[BackendItem]:
         """Return the items of ``query``, each with the id of its memory. Raises as ``query``."""
         terms, order, most = parse(filters), parse_order(order_by), parse_limit(limit)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             found, rest = items.select(snapshot, self._place(opened), terms, order, limit=most)
-            held = (HeldItem(each.memory_id, item_of(each)) for each in found)
+            held = (BackendItem(each.memory_id, item_of(each)) for each in found)
             return list(islice((each for each in held if matches(each.item, rest)), most))
 
     def get(self, item_id: str) -> ContextItem | None:
@@ -181,8 +181,8 @@ class DatabaseBackend(Handle):
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return items.count(snapshot, self._place(opened))
 
-    def _place(self, opened: Opened) -> Place:
-        return Place(
+    def _place(self, opened: Opened) -> ItemPlace:
+        return ItemPlace(
             scope=self.tier.scope,
             scope_id=self.scope_id,
             source=source_of(self.tier.scope, self.scope_id),
@@ -213,7 +213,7 @@ class DatabaseBackend(Handle):
         self,
         opened: Opened,
         transaction: JournalledTransaction,
-        prepared: Prepared,
+        prepared: PreparedMemory,
         known: Sequence[Memory],
         kept: ContextItem,
     ) -> None:
@@ -252,4 +252,4 @@ class DatabaseBackend(Handle):
             raise written.errors[0]
         transaction.tell(written.entries)
         by = {"by": written.ids_by_key["new"]}
-        transaction.tell([Entry("supersede", each.memory_id, by) for each in replaced])
+        transaction.tell([NewEntry("supersede", each.memory_id, by) for each in replaced])

@@ -42,7 +42,7 @@ from memgraph.service.handle import Handle
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
 from memgraph.service.receipts import behind as behind_of
-from memgraph.service.writing import Prepared
+from memgraph.service.writing import PreparedMemory
 from memgraph.store import items as items_rows
 from memgraph.store import memories
 from memgraph.store.graph import sources_of
@@ -296,7 +296,7 @@ class MemoryEntity(Handle):
 
     def _write_items(self, opened: Opened, inputs: Sequence[MemoryInput]) -> list[str]:
         """Return the ids of the items, in order; items that exist already are not written."""
-        prepared: dict[str, Prepared] = {}
+        prepared: dict[str, PreparedMemory] = {}
         for each in inputs:
             prepared.setdefault(str(each.item_id), opened.writer.prepare(each))
         with opened.transaction(self.actor) as transaction:

@@ -24,16 +24,16 @@ from memgraph.rules import namespaces as rules
 from memgraph.rules import value_filters
 from memgraph.rules.dedup import normalise_content
 from memgraph.rules.namespaces import Namespace
-from memgraph.rules.scope import Reason, ScopeFacts, visible
+from memgraph.rules.scope import ScopeFacts, VisibilityReason, visible
 from memgraph.service import changes
 from memgraph.service.handle import Handle
 from memgraph.service.opened import Opened
 from memgraph.service.recalling import answer
-from memgraph.service.writing import Prepared
+from memgraph.service.writing import PreparedMemory
 from memgraph.store import items as items_rows
 from memgraph.store import journal, memories
 from memgraph.store.items import NamespacePlace
-from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import View
 
 PURPOSE: Final = "store.search"
@@ -191,7 +191,7 @@ class NamespaceHandle(Handle):
                 write_all(opened, transaction, self._place, drafts)
             self._embed_soon(opened)
 
-    def _deny(self, reason: Reason) -> NoReturn:
+    def _deny(self, reason: VisibilityReason) -> NoReturn:
         with self._service.opened(self.name) as opened:
             opened.log.warning("access.denied", actor=self.actor, reason=reason.value)
         raise AccessDenied("the handle could not see what it stores", reason=reason.value)
@@ -391,7 +391,7 @@ def write_all(
     opened: Opened,
     transaction: JournalledTransaction,
     place: NamespacePlace,
-    drafts: Mapping[str, Prepared | None],
+    drafts: Mapping[str, PreparedMemory | None],
 ) -> None:
     """Store the drafts by their ``item_id``, and delete those without a draft.
 
@@ -402,7 +402,7 @@ def write_all(
     standing: dict[str, list[Memory]] = {one: [] for one in drafts}
     for row in items_rows.standing_in_namespace(transaction, place, list(drafts)):
         standing[row.item_id or ""].append(row)
-    items: list[Prepared] = []
+    items: list[PreparedMemory] = []
     links: list[EdgeInput] = []
     for one, draft in drafts.items():
         before = standing[one]
@@ -451,12 +451,12 @@ def _put_again(transaction: JournalledTransaction, row: Memory, given: MemoryInp
     memories.update(
         transaction, row.memory_id, updated_at=at, valid_until=until, attributes=attributes
     )
-    transaction.tell([Entry("put_again", row.memory_id, {"valid_until": until})])
+    transaction.tell([NewEntry("put_again", row.memory_id, {"valid_until": until})])
 
 
 def _following(
-    opened: Opened, draft: Prepared, key: str, before: Sequence[Memory], at: int
-) -> Prepared:
+    opened: Opened, draft: PreparedMemory, key: str, before: Sequence[Memory], at: int
+) -> PreparedMemory:
     """Return the draft as the version that follows the earlier ones."""
     given = draft.given
     ttl = given.attributes.get("ttl")

@@ -16,8 +16,8 @@ from memgraph.rules.lifecycle import EVICTED, excess
 from memgraph.rules.namespaces import is_item
 from memgraph.service.opened import Opened
 from memgraph.store import decay, graph, items, memories
-from memgraph.store.items import Place
-from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
+from memgraph.store.items import ItemPlace
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
@@ -122,9 +122,9 @@ def _finished(
     reason: str,
 ) -> str:
     told = {"from": memory.memory_id, "to": target.tier.value, "scope_id": target.scope_id}
-    transaction.tell([Entry("promote", new_id, told | {"reason": reason})])
+    transaction.tell([NewEntry("promote", new_id, told | {"reason": reason})])
     if target.tier is Tier.PROJECT:
-        place = Place(
+        place = ItemPlace(
             scope=Scope.PROJECT,
             scope_id=target.scope_id,
             source=source_of(Scope.PROJECT, target.scope_id),
@@ -208,7 +208,7 @@ def _promotion(memory: Memory, target: Target, source: Source) -> MemoryInput:
 
 
 def evict(
-    transaction: JournalledTransaction, place: Place, max_items: int, *, new: str | None = None
+    transaction: JournalledTransaction, place: ItemPlace, max_items: int, *, new: str | None = None
 ) -> tuple[str, ...]:
     """Retract the excess items of a place with the reason ``evicted``; return their ids.
 
@@ -232,4 +232,4 @@ def retract_all(transaction: JournalledTransaction, memory_ids: Sequence[str], r
     ``changes.retract`` handles one; a hundred take it a third of a second.
     """
     decay.retire(transaction, memory_ids, reason=reason)
-    transaction.tell([Entry("retract", each, {"reason": reason}) for each in memory_ids])
+    transaction.tell([NewEntry("retract", each, {"reason": reason}) for each in memory_ids])

@@ -17,7 +17,7 @@ from memgraph.model.erasing import Erasable, ErasureTarget
 from memgraph.paths import OrchestratorPaths
 from memgraph.rules.erasure import ENOUGH, names_of, stands_without, strings_of, unsought
 from memgraph.rules.sources import encoding_of, line_spans, part_of
-from memgraph.service.erasing.plan import Plan
+from memgraph.service.erasing.plan import ErasurePlan
 from memgraph.service.opened import Opened
 from memgraph.store import erasure_search as queries
 from memgraph.store.erasure_search import Doomed, Entity
@@ -33,7 +33,7 @@ _CHUNK: Final = 4_000
 
 def make_plan(
     opened: Opened, snapshot: Snapshot, target: ErasureTarget, *, reason: str, actor: str
-) -> Plan:
+) -> ErasurePlan:
     """Return the plan for erasing a target; only reads.
 
     Raises:
@@ -43,7 +43,7 @@ def make_plan(
             once.
     """
     pks, entity = _meant(snapshot, target)
-    plan = Plan(
+    plan = ErasurePlan(
         erasure_id=opened.ids.new("era_"),
         kind=target.kind,
         target=target.value if entity is None else entity.entity_id,
@@ -82,7 +82,7 @@ def make_plan(
     return plan
 
 
-def _noted(plan: Plan) -> list[str]:
+def _noted(plan: ErasurePlan) -> list[str]:
     """Return the strings of notes, without words that are also in the erasure's reason."""
     strings = strings_of(plan.notes)
     repeated = Needles(strings, {n: len(each) for n, each in enumerate(strings)}).found_in(
@@ -91,13 +91,13 @@ def _noted(plan: Plan) -> list[str]:
     return [each for number, each in enumerate(strings) if number not in repeated]
 
 
-def note_snapshots(opened: Opened, plan: Plan) -> None:
+def note_snapshots(opened: Opened, plan: ErasurePlan) -> None:
     """Record the existing snapshots of bulletins: all of them are removed and reported."""
     found = (each.relative_to(opened.paths.directory) for each in opened.board.snapshot_files())
     plan.snapshots = sorted({*plan.snapshots, *map(str, found)})
 
 
-def overtaken(snapshot: Snapshot, plan: Plan) -> bool:
+def overtaken(snapshot: Snapshot, plan: ErasurePlan) -> bool:
     """Return True when the set of memories to erase has changed since the plan."""
     now = replace(plan, pks=[], kept=[])
     target = ErasureTarget(kind=plan.kind, value=plan.target)
@@ -132,7 +132,7 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity
     raise NotFound(f"no memory of the {target.kind.value} {named!r}", value=named)
 
 
-def _close(snapshot: Snapshot, plan: Plan, named: Sequence[int]) -> None:
+def _close(snapshot: Snapshot, plan: ErasurePlan, named: Sequence[int]) -> None:
     """Set the plan's memories: the named ones and those derived from them alone; note those that
     stay.
     """
@@ -184,7 +184,7 @@ def _words(value: Any) -> list[str]:
     return [word for each in value for word in _words(each)] if isinstance(value, list) else []
 
 
-def look_again(snapshot: Snapshot, plan: Plan) -> None:
+def look_again(snapshot: Snapshot, plan: ErasurePlan) -> None:
     """Drop from a plan the strings that other memories also contain; this is reported.
 
     For a string whose beginning a remaining memory contains, more of it is searched for. Memories
@@ -203,7 +203,9 @@ def look_again(snapshot: Snapshot, plan: Plan) -> None:
     plan.forget_needles()
 
 
-def _lengthen(snapshot: Snapshot, plan: Plan, needles: Needles, least: dict[int, int]) -> set[str]:
+def _lengthen(
+    snapshot: Snapshot, plan: ErasurePlan, needles: Needles, least: dict[int, int]
+) -> set[str]:
     """Set how many characters tell each string from what stays; return memories that contain
     one.
     """
@@ -240,7 +242,7 @@ MANIFEST_ENDING: Final = ".manifest.json"
 
 
 def find_lines(
-    paths: OrchestratorPaths, snapshot: Snapshot, plan: Plan, rows: Sequence[Doomed]
+    paths: OrchestratorPaths, snapshot: Snapshot, plan: ErasurePlan, rows: Sequence[Doomed]
 ) -> list[str]:
     """Return the texts of erased memories as their files spell them, and add the edits to the plan.
 
@@ -271,7 +273,7 @@ def find_lines(
 
 
 def _said(
-    plan: Plan, relative: str, data: bytes, own: Sequence[Doomed], kept: Sequence[str]
+    plan: ErasurePlan, relative: str, data: bytes, own: Sequence[Doomed], kept: Sequence[str]
 ) -> list[str]:
     lines, encoding = line_spans(data), encoding_of(data)
     taken = set(chain.from_iterable(_span(each, len(lines)) for each in kept))

@@ -23,7 +23,7 @@ from memgraph.model.erasing import (
 from memgraph.service.erasing import folder
 from memgraph.service.erasing.choosing import look_again, make_plan, note_snapshots
 from memgraph.service.erasing.folder import FilesErased
-from memgraph.service.erasing.plan import Plan, PlanFile, unfinished
+from memgraph.service.erasing.plan import ErasurePlan, PlanFile, unfinished
 from memgraph.service.erasing.rows import Overtaken, erase_rows
 from memgraph.service.erasing.signing import (
     keep_proven,
@@ -38,7 +38,7 @@ from memgraph.store import erasure
 from memgraph.store import erasure_search as queries
 from memgraph.store.erasure import digest
 from memgraph.store.files import FileLock
-from memgraph.store.snapshot import Entry, Snapshot
+from memgraph.store.snapshot import NewEntry, Snapshot
 
 # What a dry run shows of an erasure: how the texts begin, and names like the one that is meant.
 
@@ -50,7 +50,7 @@ _SIMILAR: Final = 20
 _SHORTEST_WORD: Final = 3
 
 
-def preview(snapshot: Snapshot, plan: Plan) -> ErasurePreview:
+def preview(snapshot: Snapshot, plan: ErasurePlan) -> ErasurePreview:
     """Return what a plan would erase, in words; only reads. Files to ingest are not included."""
     kept = [each["memory_id"] for each in plan.kept[:SHOWN]]
     begins = queries.beginnings(snapshot, [*plan.memory_ids[:SHOWN], *kept], _BEGINNING)
@@ -63,7 +63,7 @@ def preview(snapshot: Snapshot, plan: Plan) -> ErasurePreview:
     )
 
 
-def _similar(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
+def _similar(snapshot: Snapshot, plan: ErasurePlan) -> tuple[str, ...]:
     """Return names of other entities that share a word with the named one."""
     meant = [name for each in queries.entity(snapshot, plan.target) for name in each.names]
     own = {word for name in meant for word in _words(name)}
@@ -137,7 +137,7 @@ def erase(
         return _finish(opened, plan, file, progress)
 
 
-def _previewed(opened: Opened, plan: Plan) -> ErasureReport:
+def _previewed(opened: Opened, plan: ErasurePlan) -> ErasureReport:
     found = folder.would_erase(opened.paths, plan)
     with opened.database.read() as snapshot:
         told = preview(snapshot, plan).model_copy(update={"waiting": found.waiting})
@@ -146,7 +146,7 @@ def _previewed(opened: Opened, plan: Plan) -> ErasureReport:
     return report.model_copy(update={"dry_run": True, "preview": told, "residue": residue})
 
 
-def _finish(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -> ErasureReport:
+def _finish(opened: Opened, plan: ErasurePlan, file: PlanFile, progress: Progress) -> ErasureReport:
     """Carry a plan out; plan again when more was stored before the first step."""
     for _ in range(TRIES):
         try:
@@ -163,7 +163,9 @@ def _finish(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -> E
     raise Conflict("the memories changed while the erasure was planned; try again")
 
 
-def _carry_out(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -> ErasureReport:
+def _carry_out(
+    opened: Opened, plan: ErasurePlan, file: PlanFile, progress: Progress
+) -> ErasureReport:
     def step(number: int) -> None:
         progress(STEPS[number], number, len(STEPS) - 1)
 
@@ -203,7 +205,7 @@ def _carry_out(opened: Opened, plan: Plan, file: PlanFile, progress: Progress) -
     return report
 
 
-def _report(opened: Opened, plan: Plan, files: FilesErased) -> ErasureReport:
+def _report(opened: Opened, plan: ErasurePlan, files: FilesErased) -> ErasureReport:
     """Return the report of what the database knows; the caller adds the scan."""
     with opened.database.read() as snapshot:
         steps = erasure.told_of(snapshot, plan.erasure_id)
@@ -275,7 +277,7 @@ def _write_anew(opened: Opened) -> bool:
     return _fold(opened)
 
 
-def _note_files(opened: Opened, plan: Plan) -> None:
+def _note_files(opened: Opened, plan: ErasurePlan) -> None:
     """Keep digests of files that differ from what was ingested."""
     at = opened.clock.now_ms()
     changed = folder.contents_of(opened, plan)
@@ -303,5 +305,5 @@ def _end(opened: Opened, report: ErasureReport, file: PlanFile) -> None:
         "report_sha256": digest(text),
     }
     with opened.transaction(report.actor) as transaction:
-        transaction.tell([Entry(ENTRY, None, details)])
+        transaction.tell([NewEntry(ENTRY, None, details)])
     file.wipe()

@@ -24,7 +24,7 @@ from memgraph.paths import OrchestratorPaths
 from memgraph.rules.erasure import fill
 from memgraph.rules.sources import UTF8, encoding_of, line_spans
 from memgraph.service.erasing.choosing import below, read
-from memgraph.service.erasing.plan import Plan, wipe
+from memgraph.service.erasing.plan import ErasurePlan, wipe
 from memgraph.service.opened import Opened
 from memgraph.store import erasure_search, open_files
 from memgraph.store.engine import store_of
@@ -112,7 +112,7 @@ class _Said(NamedTuple):
     other_case: int
 
 
-def erase_files(paths: OrchestratorPaths, plan: Plan) -> FilesErased:
+def erase_files(paths: OrchestratorPaths, plan: ErasurePlan) -> FilesErased:
     """Overwrite erased texts in files, and remove files that go as a whole.
 
     A copy of the database with one of the memories is removed: it cannot be edited without becoming
@@ -157,7 +157,9 @@ def files_of(paths: OrchestratorPaths) -> Iterator[Path]:
 
 
 def scan(
-    paths: OrchestratorPaths, plan: Plan, progress: Callable[[int], None] = lambda _bytes: None
+    paths: OrchestratorPaths,
+    plan: ErasurePlan,
+    progress: Callable[[int], None] = lambda _bytes: None,
 ) -> Residue:
     """Search every byte of the folder for the strings of the plan."""
     places, hits, files, size = [], set[int](), 0, 0
@@ -196,7 +198,7 @@ def scan(
     )
 
 
-def would_erase(paths: OrchestratorPaths, plan: Plan) -> WouldErase:
+def would_erase(paths: OrchestratorPaths, plan: ErasurePlan) -> WouldErase:
     """Return what ``erase_files`` would do, and what would be left; nothing is written."""
     done, waiting, cased = FilesErased(), list[str](), list[OtherCase]()
     whole = (*plan.removals, *plan.snapshots)
@@ -224,7 +226,7 @@ def would_erase(paths: OrchestratorPaths, plan: Plan) -> WouldErase:
     return WouldErase(done, tuple(waiting), tuple(cased))
 
 
-def _said_in(path: Path, plan: Plan, *, aside: bool = False) -> Iterator[_Said]:
+def _said_in(path: Path, plan: ErasurePlan, *, aside: bool = False) -> Iterator[_Said]:
     encoding = None if aside or _is_database(path) else UTF8
     overlap = _overlap(plan)
     for number, piece in enumerate(pieces(path, overlap, aside=aside)):
@@ -240,7 +242,7 @@ def _said_in(path: Path, plan: Plan, *, aside: bool = False) -> Iterator[_Said]:
         yield _Said(len(piece), found, max(cased, 0))
 
 
-def _of_other_case(folded: bytes, plan: Plan) -> int:
+def _of_other_case(folded: bytes, plan: ErasurePlan) -> int:
     """Return how often a long string occurs only in another letter case."""
     as_it_is, of_any_case = plan.cased
     text = folded.decode("utf-8", "surrogateescape").casefold()
@@ -261,7 +263,7 @@ def _waits(paths: OrchestratorPaths, path: Path) -> bool:
     return path.name.startswith(paths.database.name + "-") and path.parent == paths.memory
 
 
-def _redact(path: Path, plan: Plan, relative: str) -> bool:
+def _redact(path: Path, plan: ErasurePlan, relative: str) -> bool:
     """Overwrite the spans of a file and every other occurrence of an erased string."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
@@ -295,7 +297,7 @@ def _aligned(span: tuple[int, int], encoding: str) -> tuple[int, int]:
     return span[0] + beside, span[1] + beside
 
 
-def _overlap(plan: Plan) -> int:
+def _overlap(plan: ErasurePlan) -> int:
     """Return the overlap in bytes, with room for folded white space; whole units of two bytes."""
     return 4 * max(plan.needles.overlap, plan.folded.overlap)
 
@@ -360,7 +362,7 @@ def _remove_database(path: Path) -> None:
         wipe(path.with_name(path.name + ending))
 
 
-def contents_of(opened: Opened, plan: Plan) -> dict[str, str | None]:
+def contents_of(opened: Opened, plan: ErasurePlan) -> dict[str, str | None]:
     """Return the current digest of each changed content's file; None: gone.
 
     Contents whose files are unchanged are left out.

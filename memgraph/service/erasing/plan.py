@@ -27,7 +27,7 @@ _VERSION: Final = 1
 
 
 @dataclass
-class Plan:
+class ErasurePlan:
     """The plan of one erasure.
 
     Attributes:
@@ -128,7 +128,7 @@ class PlanFile:
     def of(cls, paths: OrchestratorPaths, erasure_id: str) -> PlanFile:
         return cls(paths.erasing / f"{erasure_id}.json")
 
-    def write(self, plan: Plan) -> None:
+    def write(self, plan: ErasurePlan) -> None:
         """Write it durably and atomically, readable only by its owner."""
         self.path.parent.mkdir(mode=0o700, exist_ok=True)
         draft = self.path.with_suffix(".new")
@@ -140,13 +140,13 @@ class PlanFile:
         draft.replace(self.path)
         fsync(self.path.parent)
 
-    def read(self) -> Plan:
+    def read(self) -> ErasurePlan:
         """Return the plan. Raises StorageError: it is no plan of this version."""
         try:
             found: dict[str, Any] = json.loads(self.path.read_text(encoding="ascii"))
             version = found.pop("version")
             found["least"] = {int(key): each for key, each in found["least"].items()}
-            plan = Plan(**{**found, "kind": Erasable(found["kind"])})
+            plan = ErasurePlan(**{**found, "kind": Erasable(found["kind"])})
         except (ValueError, KeyError, TypeError) as error:
             raise StorageError(f"{self.path} is not the plan of an erasure") from error
         if version != _VERSION:
@@ -188,6 +188,6 @@ def unfinished(paths: OrchestratorPaths) -> Iterator[PlanFile]:
             yield PlanFile(path)
 
 
-def _plain(plan: Plan) -> dict[str, Any]:
+def _plain(plan: ErasurePlan) -> dict[str, Any]:
     names = {each.name for each in fields(plan)}
     return {name: each for name, each in asdict(plan).items() if name in names}

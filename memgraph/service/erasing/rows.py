@@ -14,11 +14,11 @@ from typing import Any, Final, TypeVar
 # Loading it at first use would take a second under the lock.
 import memgraph.model.tables  # noqa: F401 - for the time that it takes
 from memgraph.service.erasing.choosing import overtaken
-from memgraph.service.erasing.plan import Plan
+from memgraph.service.erasing.plan import ErasurePlan
 from memgraph.service.opened import Opened
 from memgraph.store import erasure, erasure_search, journal
-from memgraph.store.erasure import Change
-from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
+from memgraph.store.erasure import ErasedRow
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 
 TOMBSTONE: Final = "erase"
 HIDDEN: Final = 200
@@ -38,7 +38,7 @@ class Overtaken(Exception):
     """The set of memories to erase has changed since the plan."""
 
 
-def erase_rows(opened: Opened, plan: Plan) -> None:
+def erase_rows(opened: Opened, plan: ErasurePlan) -> None:
     """Remove the texts from the database.
 
     What an earlier attempt removed is skipped; what another process wrote back since is removed
@@ -59,7 +59,7 @@ def erase_rows(opened: Opened, plan: Plan) -> None:
     )
 
 
-def _hide(opened: Opened, plan: Plan) -> None:
+def _hide(opened: Opened, plan: ErasurePlan) -> None:
     """Retract the memories, with a tombstone for each and one for the erasure."""
     with opened.database.read() as snapshot:
         begun = bool(erasure.told_of(snapshot, plan.erasure_id))
@@ -79,7 +79,7 @@ def _hide(opened: Opened, plan: Plan) -> None:
             pks = [pk for pk, _ in batch]
             erasure.retract(transaction, pks)
             ids = [memory_id for _, memory_id in batch]
-            entries = [Entry(TOMBSTONE, each, {"erasure_id": plan.erasure_id}) for each in ids]
+            entries = [NewEntry(TOMBSTONE, each, {"erasure_id": plan.erasure_id}) for each in ids]
             if not begun:
                 known = {"kind": plan.kind.value, "reason": plan.reason}
                 entries.append(_step(plan, {**known, "memories": len(plan.memory_ids)}))
@@ -87,7 +87,7 @@ def _hide(opened: Opened, plan: Plan) -> None:
         begun = True
 
 
-def _blank(opened: Opened, plan: Plan) -> None:
+def _blank(opened: Opened, plan: ErasurePlan) -> None:
     with opened.database.read() as snapshot:
         standing = erasure_search.standing_among(snapshot, plan.pks)
     for batch in _batches(standing, BLANKED):
@@ -105,7 +105,9 @@ def _blank(opened: Opened, plan: Plan) -> None:
                 _tell(transaction, [_step(plan, {"entities": entities})])
 
 
-def _sweep(opened: Opened, plan: Plan, find: Callable[[Snapshot], Iterable[Change]]) -> None:
+def _sweep(
+    opened: Opened, plan: ErasurePlan, find: Callable[[Snapshot], Iterable[ErasedRow]]
+) -> None:
     """Make the changes that are found; again where a row was changed meanwhile."""
     for _ in range(LOOKS):
         with opened.database.read() as snapshot:
@@ -115,7 +117,7 @@ def _sweep(opened: Opened, plan: Plan, find: Callable[[Snapshot], Iterable[Chang
             return
 
 
-def _change(opened: Opened, plan: Plan, changes: Sequence[Change]) -> int:
+def _change(opened: Opened, plan: ErasurePlan, changes: Sequence[ErasedRow]) -> int:
     with opened.transaction(plan.actor) as transaction:
         with transaction.engine.thorough(transaction):
             made = erasure.make(transaction, changes)
@@ -129,12 +131,12 @@ def _change(opened: Opened, plan: Plan, changes: Sequence[Change]) -> int:
     return len(made)
 
 
-def _step(plan: Plan, told: dict[str, Any]) -> Entry:
+def _step(plan: ErasurePlan, told: dict[str, Any]) -> NewEntry:
     """Return the journal entry of one step; ``erasing.told_of`` collects all of them."""
-    return Entry(TOMBSTONE, None, {"erasure_id": plan.erasure_id, **told})
+    return NewEntry(TOMBSTONE, None, {"erasure_id": plan.erasure_id, **told})
 
 
-def _tell(transaction: JournalledTransaction, entries: Sequence[Entry]) -> None:
+def _tell(transaction: JournalledTransaction, entries: Sequence[NewEntry]) -> None:
     """Journal a step, and drop caches of earlier data."""
     head, _ = journal.head(transaction)
     transaction.tell(entries)

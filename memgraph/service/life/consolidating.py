@@ -27,7 +27,7 @@ from memgraph.service.life.page_writing import (
 from memgraph.service.life.pages import PageRead, PageWork, Tools, match_all, propose, read_page
 from memgraph.service.opened import Opened
 from memgraph.store import sessions as queries
-from memgraph.store.sessions import Consolidation, Place
+from memgraph.store.sessions import ComparisonPlace, Consolidation
 
 ACTOR = CONSOLIDATION
 PART = "sessions"
@@ -171,7 +171,7 @@ class _Notes:
     reason: str | None = None
     error_code: str | None = None
     # On a dry run: what the pages so far would have stored.
-    shown: list[tuple[Place, str]] = field(default_factory=list)
+    shown: list[tuple[ComparisonPlace, str]] = field(default_factory=list)
 
     def add(self, work: PageWork, done: PageDone) -> None:
         self.pages += 1

@@ -16,7 +16,7 @@ from memgraph.service.life.echoes import forget_old_lines
 from memgraph.service.opened import Opened
 from memgraph.store import decay as decay_rows
 from memgraph.store.decay import REASON, DecayRow, Rule
-from memgraph.store.snapshot import Entry
+from memgraph.store.snapshot import NewEntry
 
 PART = "decay"
 USED = "used before it was retired"
@@ -119,6 +119,6 @@ def _retire(opened: Opened, pks: Sequence[int], rule: Rule, actor: str) -> int:
         if expired:
             decay_rows.retire(transaction, [each.memory_id for each in expired])
             transaction.tell(
-                [Entry("retract", each.memory_id, {"reason": REASON}) for each in expired]
+                [NewEntry("retract", each.memory_id, {"reason": REASON}) for each in expired]
             )
     return len(expired)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from memgraph.clock import MS_PER_DAY
-from memgraph.consolidation.agent_tools import Turn
+from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.consolidation.echo_filter import EchoFilter, Remainder
 from memgraph.rules.echo import cited_ids, cited_short_ids, line_hashes
 from memgraph.service.opened import Opened
 from memgraph.store import echoes
-from memgraph.store.echoes import Pending, Recalled
+from memgraph.store.echoes import EchoBacklog, HandedOutMemory
 
 # Who keeps a text at hand for longer without being told it anew is not a conversation any more.
 LINES_KEPT_MS = 365 * MS_PER_DAY
@@ -21,7 +21,7 @@ BATCH = 64
 MAX_CACHED = 20_000
 
 
-def echo_filter(opened: Opened, turns: Sequence[Turn] = ()) -> EchoFilter:
+def echo_filter(opened: Opened, turns: Sequence[PageTurn] = ()) -> EchoFilter:
     """Return the filter for a page of turns, after hashing all that was handed out.
 
     Pending receipts of this process are written first; those that wait in another process are not
@@ -96,7 +96,7 @@ class _Hashes:
     def __init__(self) -> None:
         self._known: dict[int, frozenset[int]] = {}
 
-    def of(self, memory: Recalled) -> frozenset[int]:
+    def of(self, memory: HandedOutMemory) -> frozenset[int]:
         found = self._known.get(memory.pk)
         if found is None:
             found = line_hashes(memory.content) | line_hashes(memory.summary or "")
@@ -106,7 +106,7 @@ class _Hashes:
         return found
 
 
-def _lines(pending: Pending, hashes: _Hashes) -> list[tuple[int, int, int]]:
+def _lines(pending: EchoBacklog, hashes: _Hashes) -> list[tuple[int, int, int]]:
     """Return every line once: its hash, and when it was handed out first and last."""
     handed: Iterable[tuple[frozenset[int], int, int]] = (
         *((hashes.of(each), each.first_at, each.last_at) for each in pending.recalled),

@@ -19,12 +19,12 @@ from memgraph.service.life import merging
 from memgraph.service.naming import MAX_KEPT_NAMES, names_of
 from memgraph.service.opened import Opened
 from memgraph.store import enrichment, memories, metadata
-from memgraph.store.enrichment import ENRICHED_AT, ENRICHED_NAMES, Candidate
+from memgraph.store.enrichment import ENRICHED_AT, ENRICHED_NAMES, EnrichmentCandidate
 from memgraph.store.entities import EntityName
-from memgraph.store.snapshot import Entry
+from memgraph.store.snapshot import NewEntry
 
 if TYPE_CHECKING:
-    from memgraph.entities.strategies import Found
+    from memgraph.entities.strategies import StrategyResult
 
 PART: Final = "enrichment"
 ACTOR: Final = "enrichment"
@@ -123,7 +123,7 @@ class _Run:
         readable = [] if model is None else [each for each in Sensitivity if model.may_read(each)]
         return f"{self.opened.naming.signature}; {self.most}; {' '.join(readable)}"
 
-    def next_batch(self, left: int) -> tuple[list[Candidate], int]:
+    def next_batch(self, left: int) -> tuple[list[EnrichmentCandidate], int]:
         """Return the next candidates, and the key up to which all memories have then been
         checked.
         """
@@ -135,7 +135,7 @@ class _Run:
             found = enrichment.candidates(snapshot, self.cursor, through, self.most, size)
         return found, found[-1].pk if len(found) == size else through
 
-    def work_off(self, batch: Sequence[Candidate], through: int) -> bool:
+    def work_off(self, batch: Sequence[EnrichmentCandidate], through: int) -> bool:
         """Ask the providers and link what they find; return True when the run may continue."""
         found: dict[int, list[EntityName]] = {}
         groups = list(self._groups(batch))
@@ -156,8 +156,8 @@ class _Run:
         return self.error is None
 
     def _groups(
-        self, batch: Sequence[Candidate]
-    ) -> Iterable[tuple[tuple[str, ...], list[Candidate]]]:
+        self, batch: Sequence[EnrichmentCandidate]
+    ) -> Iterable[tuple[tuple[str, ...], list[EnrichmentCandidate]]]:
         """Return the batch grouped by the providers that must not see the texts."""
         naming, model = self.opened.naming, self.opened.llm
         if "llm" not in naming.accurate.names or model is None:
@@ -169,14 +169,14 @@ class _Run:
             may_not = []
         return [(w, group) for w, group in (((), may), (("llm",), may_not)) if group]
 
-    def _find(self, group: Sequence[Candidate], without: Sequence[str]) -> Found:
+    def _find(self, group: Sequence[EnrichmentCandidate], without: Sequence[str]) -> StrategyResult:
         return self.opened.naming.find_accurate([one.content for one in group], without=without)
 
     def _take(
         self,
-        group: Sequence[Candidate],
+        group: Sequence[EnrichmentCandidate],
         without: Sequence[str],
-        answer: Found,
+        answer: StrategyResult,
         found: dict[int, list[EntityName]],
     ) -> None:
         for provider in self.opened.naming.accurate.names:
@@ -190,7 +190,9 @@ class _Run:
             for code in codes:
                 self._reject(code, one.memory_id)
 
-    def _failed(self, provider: str, error: MemgraphError, group: Sequence[Candidate]) -> None:
+    def _failed(
+        self, provider: str, error: MemgraphError, group: Sequence[EnrichmentCandidate]
+    ) -> None:
         if _is_refusal(error):
             self.refused[provider] += 1
             self._reject(error.code, group[0].memory_id)
@@ -208,7 +210,10 @@ class _Run:
             self.rejected.append(RejectedItem(code=code, where=where))
 
     def _write(
-        self, found: dict[int, list[EntityName]], given: dict[int, Candidate], through: int
+        self,
+        found: dict[int, list[EntityName]],
+        given: dict[int, EnrichmentCandidate],
+        through: int,
     ) -> None:
         """Link memories that did not change since they were read, and stamp those that every
         provider saw.
@@ -233,13 +238,13 @@ class _Run:
                 self.kept = through
             if standing:
                 ids = [one.memory_id for one in standing]
-                transaction.tell([Entry("enrich", None, {"memories": ids, "links": new})])
+                transaction.tell([NewEntry("enrich", None, {"memories": ids, "links": new})])
         self.counts["links"] += new
         self.counts["gone"] += len(found) - len(standing)
         if self.error is None:
             self.counts["enriched"] += len(standing)
 
-    def _stamped(self, one: Candidate, names: Sequence[EntityName]) -> dict[str, Any]:
+    def _stamped(self, one: EnrichmentCandidate, names: Sequence[EntityName]) -> dict[str, Any]:
         """Return the attributes of an enriched memory, with what only models can find."""
         by_rules = {(each.key, each.type) for each in self.opened.find_names(one.content)}
         beyond = [
@@ -268,7 +273,7 @@ class _Run:
         return json.dumps({"through": through, "with": self.signature})
 
 
-def _errors(answer: Found) -> Iterable[MemgraphError]:
+def _errors(answer: StrategyResult) -> Iterable[MemgraphError]:
     return answer.failures.values()
 
 

@@ -14,13 +14,13 @@ from memgraph.model.enums import Sensitivity
 from memgraph.providers.fencing import fenced
 from memgraph.rules.scope import Viewer
 from memgraph.service.life.models import LanguageModel
-from memgraph.service.life.profiles import Found, Reader
+from memgraph.service.life.profiles import Reader, VisibleEntity
 from memgraph.service.opened import Opened
 from memgraph.service.rebuilding import names_in
 from memgraph.store import enrichment, entities, metadata, text_index
 from memgraph.store.enrichment import Unsure
-from memgraph.store.entities import EntityName, EntityRow
-from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot, Transaction
+from memgraph.store.entities import EntityName, EntityRecord
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
 
 MAX_NAMES: Final = 50
 BATCH: Final = 1_000
@@ -45,14 +45,16 @@ def merge(
         return reader.only(kept.row.entity_id).info
 
 
-def merge_found(transaction: Transaction, into: Found, other: Found, reason: str) -> Entry:
+def merge_found(
+    transaction: Transaction, into: VisibleEntity, other: VisibleEntity, reason: str
+) -> NewEntry:
     """Merge two entities and return the journal entry. Raises Conflict: they are one."""
     kept, gone = into.row, other.row
     if kept.pk == gone.pk:
         raise Conflict("these are already one entity", entity_id=kept.entity_id)
     moved = entities.merge(transaction, (kept.pk, kept.entity_id), (gone.pk, gone.entity_id))
     told = {"other": _told(gone), "into": _told(kept), "links": moved, "reason": reason}
-    return Entry("merge_entities", kept.entity_id, told)
+    return NewEntry("merge_entities", kept.entity_id, told)
 
 
 def protect(
@@ -68,7 +70,7 @@ def protect(
         one = Reader(transaction, viewer, opened.naming).only(name)
         entities.protect(transaction, one.row.pk, protected=protected)
         details = {"protected": protected, "reason": reason}
-        transaction.tell([Entry("protect_entity", one.row.entity_id, details)])
+        transaction.tell([NewEntry("protect_entity", one.row.entity_id, details)])
         return one.info
 
 
@@ -104,7 +106,7 @@ def split(
         new = _part(opened, transaction, row, keys)
         moved = _relink(transaction, row, new, named)
         told = {"from": _told(row), "new": _told(new), "names": keys, "links": moved}
-        transaction.tell([Entry("split_entity", row.entity_id, {**told, "reason": reason})])
+        transaction.tell([NewEntry("split_entity", row.entity_id, {**told, "reason": reason})])
         found = reader.found(new)
         shown = new.canonical_name if found is None else found.names.shown
         return EntityInfo(
@@ -115,7 +117,7 @@ def split(
         )
 
 
-def _splittable(reader: Reader, opened: Opened, entity: str, keys: Collection[str]) -> EntityRow:
+def _splittable(reader: Reader, opened: Opened, entity: str, keys: Collection[str]) -> EntityRecord:
     """Return the entity, if all these are names of it that can be removed from it."""
     one = reader.only(entity)
     for key in keys:
@@ -135,8 +137,8 @@ def _named(opened: Opened, snapshot: Snapshot, pks: Sequence[int]) -> Named:
 
 
 def _part(
-    opened: Opened, transaction: JournalledTransaction, row: EntityRow, keys: Sequence[str]
-) -> EntityRow:
+    opened: Opened, transaction: JournalledTransaction, row: EntityRecord, keys: Sequence[str]
+) -> EntityRecord:
     """Give the names to an entity of their own: one that was merged, or else a new one."""
     merged = [
         each
@@ -156,7 +158,7 @@ def _part(
             transaction, {EntityName(key, written, row.type): entity_id}, transaction.at
         )
         [pk] = made.values()
-        new = EntityRow(pk, entity_id, written, key, row.type, 0)
+        new = EntityRecord(pk, entity_id, written, key, row.type, 0)
     names = [each.pk for each in merged if each.pk != new.pk]
     entities.make_name_of(transaction, names, new.entity_id)
     moving = {pk for pk in group if pk not in {each.pk for each in merged}}
@@ -166,7 +168,7 @@ def _part(
     return new
 
 
-def _relink(transaction: Transaction, old: EntityRow, new: EntityRow, named: Named) -> int:
+def _relink(transaction: Transaction, old: EntityRecord, new: EntityRecord, named: Named) -> int:
     """Link memories by the names in their texts; return how many links the new entity has."""
     names = dict.fromkeys(name for each in named.values() for name in each)
     known = entities.find(transaction, list(names))
@@ -181,7 +183,7 @@ def _relink(transaction: Transaction, old: EntityRow, new: EntityRow, named: Nam
     return len(add)
 
 
-def _told(row: EntityRow) -> dict[str, str]:
+def _told(row: EntityRecord) -> dict[str, str]:
     return {"id": row.entity_id, "name": row.canonical_name, "type": row.type.value}
 
 
@@ -254,7 +256,7 @@ def propose(
             _keep(transaction, [*_kept(transaction), *answers])
             told = [{name: each[name] for name in ("entity_id", "into_id")} for each in proposed]
             if told:
-                transaction.tell([Entry("propose_aliases", None, {"proposals": told})])
+                transaction.tell([NewEntry("propose_aliases", None, {"proposals": told})])
     if error is not None:
         raise error
     return len(proposed)
@@ -287,7 +289,7 @@ def decide(
         one["accepted"] = accept
         _keep(transaction, kept)
         details = {"proposal_id": proposal_id, "accepted": accept, "reason": reason}
-        transaction.tell([Entry("decide_alias", one["entity_id"], details)])
+        transaction.tell([NewEntry("decide_alias", one["entity_id"], details)])
         into = reader.only(one["into_id"])
         if accept:
             other = reader.only(one["entity_id"])

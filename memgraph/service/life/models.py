@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memgraph.config import Settings
-from memgraph.consolidation.ports import ConflictJudge, Extractor, Page, PageProposal
+from memgraph.consolidation.ports import ConflictJudge, Extractor, PageProposal, TurnPage
 from memgraph.consolidation.quotations import RuleExtractor
 from memgraph.model.enums import Sensitivity
 from memgraph.model.jobs import RejectedItem
@@ -97,7 +97,7 @@ class RulePages:
 
     name = RULES
 
-    def propose(self, page: Page) -> PageProposal:
+    def propose(self, page: TurnPage) -> PageProposal:
         facts, left = RuleExtractor().extract_some(page.turns, limit=page.max_facts)
         if not left:
             return PageProposal(facts=tuple(facts))

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from memgraph.consolidation.drafts import Draft, source_of
+from memgraph.consolidation.drafts import FactDraft, source_of
 from memgraph.consolidation.matching import is_protected, relation_of
-from memgraph.consolidation.resolving import Decision
+from memgraph.consolidation.resolving import ResolutionDecision
 from memgraph.errors import Conflict, InvalidInput, NotFound, QuotaReached
 from memgraph.model.enums import EdgeType, Relation
 from memgraph.model.events import ContradictionFound, Event, SessionConsolidated
@@ -20,14 +20,14 @@ from memgraph.rules.dedup import content_hash
 from memgraph.rules.echo import known_echo
 from memgraph.rules.trust import KEPT_APART
 from memgraph.service import changes
-from memgraph.service.joining import Compare, Written
+from memgraph.service.joining import Compare, StoredBatch
 from memgraph.service.life.pages import GroupWork, PageRead, PageWork
 from memgraph.service.opened import Opened
-from memgraph.service.writing import Prepared
+from memgraph.service.writing import PreparedMemory
 from memgraph.store import edges, events, memories
 from memgraph.store import sessions as queries
-from memgraph.store.sessions import FactRow, Place
-from memgraph.store.snapshot import Entry, JournalledTransaction, Snapshot
+from memgraph.store.sessions import ComparisonPlace, FactRow
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 
 # Facts that came between matching and writing; more of them and the page is matched anew.
 MAX_SINCE = 200
@@ -87,7 +87,7 @@ def write_page(opened: Opened, page: PageRead, work: PageWork, *, actor: str) ->
     return done
 
 
-def preview(work: PageWork, earlier: list[tuple[Place, str]]) -> PageDone:
+def preview(work: PageWork, earlier: list[tuple[ComparisonPlace, str]]) -> PageDone:
     """Return what would be written, for a dry run.
 
     Args:
@@ -116,7 +116,7 @@ def preview(work: PageWork, earlier: list[tuple[Place, str]]) -> PageDone:
     return done
 
 
-def _entry(page: PageRead, work: PageWork, done: PageDone, stored: int) -> Entry:
+def _entry(page: PageRead, work: PageWork, done: PageDone, stored: int) -> NewEntry:
     told = {
         "session_id": page.state.session_id,
         "through": page.turns[-1].memory_id if page.turns else page.state.through,
@@ -125,7 +125,7 @@ def _entry(page: PageRead, work: PageWork, done: PageDone, stored: int) -> Entry
         "strengthened": len(done.facts) - stored,
         "last": done.last,
     }
-    return Entry("consolidate", None, told)
+    return NewEntry("consolidate", None, told)
 
 
 def _require_unmoved(snapshot: Snapshot, page: PageRead, work: PageWork) -> None:
@@ -163,7 +163,7 @@ def _write_group(
     transaction: JournalledTransaction,
     session_id: str,
     group: GroupWork,
-    items: Sequence[Prepared],
+    items: Sequence[PreparedMemory],
     done: PageDone,
     told: list[Event],
 ) -> None:
@@ -194,7 +194,7 @@ def _write_group(
     told += open_ones.values()
 
 
-def _strengthening(group: GroupWork) -> list[tuple[Draft, str]]:
+def _strengthening(group: GroupWork) -> list[tuple[FactDraft, str]]:
     """Return drafts that repeat stored memories, each with that memory's id.
 
     Without those that no person said: they repeat what is known.
@@ -212,7 +212,7 @@ def _join(
     transaction: JournalledTransaction,
     group: GroupWork,
     links: Sequence[EdgeInput],
-    written: Written,
+    written: StoredBatch,
     done: PageDone,
 ) -> dict[str, Event]:
     """Write edges between active memories; return an event for each open contradiction by edge."""
@@ -228,7 +228,7 @@ def _join(
         for link in links
         if all(end[0] == "#" or end in active for end in (link.from_id, link.to_id))
     ]
-    joined = Written(ids_by_key=written.ids_by_key)
+    joined = StoredBatch(ids_by_key=written.ids_by_key)
     outcomes = opened.writer.consolidator.join_all(transaction, known, joined)
     transaction.tell(joined.entries)
     found: dict[str, Event] = {}
@@ -250,8 +250,8 @@ def _decide(
     opened: Opened,
     transaction: JournalledTransaction,
     group: GroupWork,
-    decision: Decision,
-    written: Written,
+    decision: ResolutionDecision,
+    written: StoredBatch,
     done: PageDone,
     open_ones: dict[str, Event],
 ) -> None:
@@ -296,7 +296,7 @@ def _decide(
     done.resolved.append(edge.edge_id)
 
 
-def _note(each: Draft, memory_id: str | None, outcome: str = "stored") -> FactNote:
+def _note(each: FactDraft, memory_id: str | None, outcome: str = "stored") -> FactNote:
     return FactNote.model_construct(
         outcome=outcome,
         memory_id=memory_id,

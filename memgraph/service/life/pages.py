@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from memgraph.consolidation import matching
-from memgraph.consolidation.drafts import Draft, draft, groups_of, turn_of
+from memgraph.consolidation.drafts import FactDraft, draft, groups_of, turn_of
 from memgraph.consolidation.matching import Matched, match
 from memgraph.consolidation.ports import (
     Budget,
     ConflictJudge,
     Extractor,
-    Page,
     PageProposal,
     Suspicion,
+    TurnPage,
 )
-from memgraph.consolidation.resolving import Decision, decide
+from memgraph.consolidation.resolving import ResolutionDecision, decide
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.model.jobs import RejectedItem
@@ -28,7 +28,7 @@ from memgraph.service.life.echoes import echo_filter
 from memgraph.service.life.models import RulePages
 from memgraph.service.opened import Opened
 from memgraph.store import sessions as queries
-from memgraph.store.sessions import Consolidation, Place, TurnRow
+from memgraph.store.sessions import ComparisonPlace, Consolidation, TurnRow
 from memgraph.store.snapshot import Snapshot
 
 # Turns before a page, for what its own ones refer to.
@@ -60,13 +60,13 @@ class PageRead:
 class GroupWork:
     """The turns of one place, and the results so far."""
 
-    place: Place
+    place: ComparisonPlace
     turns: dict[str, TurnRow]
     proposal: PageProposal
-    drafts: list[Draft] = field(default_factory=list)
+    drafts: list[FactDraft] = field(default_factory=list)
     rejected: list[RejectedItem] = field(default_factory=list)
     matched: Matched = field(default_factory=Matched)
-    decisions: list[Decision] = field(default_factory=list)
+    decisions: list[ResolutionDecision] = field(default_factory=list)
     undecided: list[RejectedItem] = field(default_factory=list)
 
 
@@ -114,7 +114,7 @@ def propose(tools: Tools, page: PageRead) -> PageWork:
     return work
 
 
-def _ask(tools: Tools, page: Page) -> PageProposal:
+def _ask(tools: Tools, page: TurnPage) -> PageProposal:
     """Return the extractor's proposals; an unusable answer is replaced by those of the rules."""
     calls, tokens = page.budget.calls, page.budget.tokens
     try:
@@ -171,12 +171,12 @@ def _dismiss(judge: ConflictJudge, group: GroupWork, budget: Budget) -> list[Edg
 def _page(
     tools: Tools,
     page: PageRead,
-    place: Place,
+    place: ComparisonPlace,
     rows: Sequence[TurnRow],
     before: Sequence[TurnRow],
     most: int,
-) -> Page:
-    return Page(
+) -> TurnPage:
+    return TurnPage(
         session_id=page.state.session_id,
         turns=tuple(turn_of(row) for row in rows),
         before=tuple(turn_of(row) for row in before if _open_to(row, place)),
@@ -190,7 +190,11 @@ def _page(
 
 
 def _drafted(
-    page: PageRead, place: Place, rows: Sequence[TurnRow], proposal: PageProposal, most: int
+    page: PageRead,
+    place: ComparisonPlace,
+    rows: Sequence[TurnRow],
+    proposal: PageProposal,
+    most: int,
 ) -> GroupWork:
     turns = {row.memory_id: row for row in rows}
     work = GroupWork(place, turns, proposal, rejected=list(proposal.rejected))
@@ -202,7 +206,7 @@ def _drafted(
             work.rejected.append(RejectedItem(code="fact.too_many", where=where, count=left))
             break
         judged = draft(candidate, number, turns, session_id)
-        if isinstance(judged, Draft):
+        if isinstance(judged, FactDraft):
             work.drafts.append(judged)
         else:
             work.rejected.append(judged)
@@ -213,7 +217,7 @@ def _counts(row: TurnRow) -> bool:
     return row.status == "active" and bool(row.content.strip())
 
 
-def _open_to(row: TurnRow, place: Place) -> bool:
+def _open_to(row: TurnRow, place: ComparisonPlace) -> bool:
     """Return True when a turn may be shown to readers of the facts of a place."""
     level = Sensitivity(row.sensitivity).level
     return (

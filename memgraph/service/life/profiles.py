@@ -20,7 +20,7 @@ from memgraph.rules.scope import Viewer
 from memgraph.service.naming import Naming
 from memgraph.service.opened import Opened
 from memgraph.store import entities
-from memgraph.store.entities import EntityRow, Seen
+from memgraph.store.entities import EntityRecord, MentionCounts
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING, View
 
@@ -43,11 +43,11 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class VisibleEntity:
     """An entity that the reader may see."""
 
-    row: EntityRow
-    seen: Seen
+    row: EntityRecord
+    seen: MentionCounts
     names: Names
 
     @property
@@ -69,7 +69,7 @@ class Reader:
         self.view = View(viewer, statuses=STANDING)
         self.active = View(viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
 
-    def meant(self, name_or_id: str) -> list[Found]:
+    def meant(self, name_or_id: str) -> list[VisibleEntity]:
         """Return the entities that an id, name, alias or nickname may mean, most mentioned first.
 
         Raises:
@@ -87,7 +87,7 @@ class Reader:
         if not key:
             raise InvalidInput("the name of an entity needs letters or digits", field="name")
         keys = self._naming.nicknames.also_called(key)
-        found: list[Found] = []
+        found: list[VisibleEntity] = []
         for look_up in (entities.by_keys, entities.of_first_names):
             rows = () if found else look_up(self._snapshot, keys)
             found += [one for row in rows if (one := self.found(row)) and one.names.keys & keys]
@@ -96,7 +96,7 @@ class Reader:
             raise NotFound(f"no entity {told!r} in the memories that you may see", name=told)
         return sorted(found, key=lambda one: (-one.seen.mentions, one.row.pk))
 
-    def only(self, name_or_id: str) -> Found:
+    def only(self, name_or_id: str) -> VisibleEntity:
         """Return the one entity that is meant. Raises Conflict with the candidates: there are
         several.
         """
@@ -110,13 +110,15 @@ class Reader:
             )
         return found[0]
 
-    def found(self, row: EntityRow) -> Found | None:
+    def found(self, row: EntityRecord) -> VisibleEntity | None:
         """Return the entity; None: no memory that the reader may see names it."""
         seen = entities.seen(self._snapshot, row.pk, self.view)
         names = None if seen is None else self._names(row, seen.mentions)
-        return None if seen is None or names is None else Found(row, seen, names)
+        return None if seen is None or names is None else VisibleEntity(row, seen, names)
 
-    def profile(self, one: Found, *, limit: int, others: Iterable[Found]) -> EntityProfile:
+    def profile(
+        self, one: VisibleEntity, *, limit: int, others: Iterable[VisibleEntity]
+    ) -> EntityProfile:
         related = []
         for row, together in entities.together(self._snapshot, one.row.pk, self.view, RELATED):
             other = self.found(row)
@@ -133,11 +135,11 @@ class Reader:
             candidates=tuple(each.info for each in others),
         )
 
-    def top(self, rows: Iterator[EntityRow], limit: int, prefix: str) -> list[Found]:
+    def top(self, rows: Iterator[EntityRecord], limit: int, prefix: str) -> list[VisibleEntity]:
         """Return the most mentioned entities. ``rows`` are sorted by all their mentions, most
         first.
         """
-        best: list[Found] = []
+        best: list[VisibleEntity] = []
         for row in rows:
             # No later one can have more visible mentions than it has mentions at all.
             if len(best) >= limit and best[limit - 1].seen.mentions >= row.mention_count:
@@ -148,7 +150,7 @@ class Reader:
                 best.sort(key=lambda each: (-each.seen.mentions, each.row.pk))
         return best[:limit]
 
-    def _names(self, row: EntityRow, mentions: int) -> Names | None:
+    def _names(self, row: EntityRecord, mentions: int) -> Names | None:
         """Return the names that the reader may know; None: there is none."""
         merged = entities.merged_names(self._snapshot, row.entity_id)
         written = [(row.name_key, row.canonical_name)]
@@ -172,7 +174,7 @@ class Reader:
         return Names(shown, frozenset(key for key, _ in known), tuple(others))
 
     def _said(
-        self, row: EntityRow, wanted: list[tuple[str, str]], mentions: int
+        self, row: EntityRecord, wanted: list[tuple[str, str]], mentions: int
     ) -> set[tuple[str, str]]:
         """Return the names, (key, as written), that occur in visible texts."""
         open_ones, said = dict.fromkeys(wanted), set[tuple[str, str]]()
@@ -189,12 +191,12 @@ class Reader:
             said.update(each for each in open_ones if self._is_said(row, each))
         return said
 
-    def _is_said(self, row: EntityRow, name: tuple[str, str]) -> bool:
+    def _is_said(self, row: EntityRecord, name: tuple[str, str]) -> bool:
         texts = entities.contents_saying(self._snapshot, row.pk, self.view, name)
         return any(_says(text, canonical(text), name, row) for text in texts)
 
 
-def _first_name(row: EntityRow) -> tuple[str, str] | None:
+def _first_name(row: EntityRecord) -> tuple[str, str] | None:
     """Return the name, (key, as written), by which a person is also linked: see
     ``storage.entities``.
     """
@@ -204,7 +206,7 @@ def _first_name(row: EntityRow) -> tuple[str, str] | None:
     return key, row.canonical_name.partition(" ")[0]
 
 
-def _says(text: str, folded: str, name: tuple[str, str], row: EntityRow) -> bool:
+def _says(text: str, folded: str, name: tuple[str, str], row: EntityRecord) -> bool:
     """Return True when a name, (key, as written), is a whole word in a text of the entity."""
     key, written = name
     # Another spelling of a name that is known is known only as it is written.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from memgraph.clock import iso
 from memgraph.consolidation.centrality import derivation_ties, edge_ties, entity_ties
-from memgraph.consolidation.digest import Digest, Week, by_centrality, digest
+from memgraph.consolidation.digest import Week, WeekDigest, by_centrality, digest
 from memgraph.consolidation.ports import Budget
 from memgraph.errors import ProviderError
 from memgraph.model.enums import (
@@ -29,8 +29,8 @@ from memgraph.model.events import ReflectionSaved
 from memgraph.model.jobs import JobReport, RejectedItem
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source
 from memgraph.rules import reflection as rules
-from memgraph.rules.bulletin import Line
-from memgraph.rules.reflection import CLEARANCE, Period
+from memgraph.rules.bulletin import LayoutEntry
+from memgraph.rules.reflection import CLEARANCE, ReflectionPeriod
 from memgraph.rules.scope import Viewer
 from memgraph.service.opened import Opened
 from memgraph.store import events, memories
@@ -50,7 +50,7 @@ MAX_PAIRS, MAX_TASKS = 50, 500
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReflectionScope:
     """The scope of a reflection: global, or one project; its readers may see what it reads.
 
     A conversation has no reflection: what only it holds must not leave it.
@@ -65,14 +65,16 @@ class Place:
         return View(Viewer(CLEARANCE, project_ids=granted, scopes=frozenset({self.scope})))
 
 
-def places(snapshot: Snapshot, during: Period, min_facts: int) -> list[Place]:
+def places(snapshot: Snapshot, during: ReflectionPeriod, min_facts: int) -> list[ReflectionScope]:
     """Return global, and every project with enough new facts, the busiest ones first."""
     open_ones = [each.value for each in Sensitivity if each.level <= CLEARANCE.level]
     found = queries.projects(snapshot, during, open_ones, min_facts, MAX_PROJECTS)
-    return [Place(), *(Place(Scope.PROJECT, each) for each in found)]
+    return [ReflectionScope(), *(ReflectionScope(Scope.PROJECT, each) for each in found)]
 
 
-def read_week(snapshot: Snapshot, place: Place, during: Period, now_ms: int, limit: int) -> Week:
+def read_week(
+    snapshot: Snapshot, place: ReflectionScope, during: ReflectionPeriod, now_ms: int, limit: int
+) -> Week:
     """Return the last ``limit`` memories of a period, the edges between them, and their
     outcomes.
     """
@@ -126,7 +128,7 @@ class _Run:
     provider: CompletionProvider | None
     clearance: Sensitivity
     budget: Budget
-    during: rules.Period
+    during: rules.ReflectionPeriod
     rejected: list[RejectedItem]
     by_model: int = 0
     sources: int = 0
@@ -197,7 +199,7 @@ def _begun(
     )
 
 
-def _reflect_on(run: _Run, place: Place) -> str:
+def _reflect_on(run: _Run, place: ReflectionScope) -> str:
     """Reflect on one place; return ``saved``, or why there is no reflection."""
     settings = run.opened.settings.memory.reflection
     with run.opened.database.read() as snapshot:
@@ -223,11 +225,11 @@ def _reflect_on(run: _Run, place: Place) -> str:
     return SAVED
 
 
-def _is_too_soon(run: _Run, snapshot: Snapshot, place: Place) -> bool:
+def _is_too_soon(run: _Run, snapshot: Snapshot, place: ReflectionScope) -> bool:
     return not run.force and bool(_near(run, snapshot, place))
 
 
-def _near(run: _Run, snapshot: Snapshot, place: Place) -> list[str]:
+def _near(run: _Run, snapshot: Snapshot, place: ReflectionScope) -> list[str]:
     """Return reflections on the same scope that are too close in time to add another."""
     pause = run.opened.settings.memory.reflection.min_days_between
     return [
@@ -237,7 +239,7 @@ def _near(run: _Run, snapshot: Snapshot, place: Place) -> list[str]:
     ]
 
 
-def _said(run: _Run, place: Place, week: Week) -> list[Line]:
+def _said(run: _Run, place: ReflectionScope, week: Week) -> list[LayoutEntry]:
     """Return the model's lines on the week; empty without a model, or when it fails."""
     if run.provider is None:
         return []
@@ -266,15 +268,15 @@ def _said(run: _Run, place: Place, week: Week) -> list[Line]:
     if found is None:
         return []
     run.rejected.extend(found.rejected)
-    return [Line(each.text, each.memory_ids) for each in found.sentences]
+    return [LayoutEntry(each.text, each.memory_ids) for each in found.sentences]
 
 
 def _save(
     run: _Run,
     transaction: JournalledTransaction,
-    place: Place,
+    place: ReflectionScope,
     week: Week,
-    made: Digest,
+    made: WeekDigest,
     *,
     by_model: bool,
 ) -> bool:
@@ -304,7 +306,9 @@ def _save(
     return True
 
 
-def _given(run: _Run, place: Place, week: Week, made: Digest, *, by_model: bool) -> MemoryInput:
+def _given(
+    run: _Run, place: ReflectionScope, week: Week, made: WeekDigest, *, by_model: bool
+) -> MemoryInput:
     # The first line counts all facts of the week, so each of them is a source of it.
     seen = [each.sensitivity for each in week.memories]
     cited = set(made.cited)

@@ -21,15 +21,15 @@ from memgraph.service.denials import tell_denial
 from memgraph.service.turns.capturing import (
     Capture,
     Captures,
-    Conditions,
-    Place,
     StoringHandle,
     Turn,
+    TurnConditions,
+    TurnPlace,
     refused,
     unacknowledged,
     warning_of,
 )
-from memgraph.service.turns.lanes import Gate, Lane, LaneError
+from memgraph.service.turns.lanes import Lane, LaneError, LaneLimit
 from memgraph.service.turns.showing import Showing
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ MAX_WRITES = 200
 MAX_CONTEXTS = 256
 CONTEXT_THREADS = 2
 # Of all hooks of the process together, where a context is work and waits for no model elsewhere.
-CONTEXTS_AT_ONCE = Gate(2)
+CONTEXTS_AT_ONCE = LaneLimit(2)
 PATIENCE_S = 5.0
 
 
@@ -92,7 +92,7 @@ class Host:
         self._contexts = Lane("contexts", threads=CONTEXT_THREADS, waiting=MAX_CONTEXTS, gate=gate)
         self._writes = Lane("writes", threads=1, waiting=MAX_WRITES, keeps=True)
         self._ending = threading.Event()
-        self._conditions = Conditions(log, self._aside)
+        self._conditions = TurnConditions(log, self._aside)
         self._captures = Captures(
             self._store_turns, lambda error: self._conditions.note("capture", error)
         )
@@ -135,7 +135,7 @@ class Host:
     ) -> None:
         self.close()
 
-    def _viewer(self, place: Place) -> Viewer:
+    def _viewer(self, place: TurnPlace) -> Viewer:
         """Return the viewer: the agent of the profile, with what the place opens."""
         return self._of_agent(place.viewer(self._granted.clearance))
 
@@ -146,7 +146,7 @@ class Host:
     def _until(self, deadline_ms: int | None) -> float:
         return time.monotonic() + checked_deadline(deadline_ms, self.deadline_ms) / 1_000
 
-    def _denied(self, place: Place, what: str, until: float) -> TurnWarning | None:
+    def _denied(self, place: TurnPlace, what: str, until: float) -> TurnWarning | None:
         """Return a warning for a caller that names another orchestrator; the refusal is journalled
         there.
 

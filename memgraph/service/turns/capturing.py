@@ -39,7 +39,7 @@ from memgraph.model.values import (
 from memgraph.providers.local import LocalEmbedding
 from memgraph.rules.scope import Viewer
 from memgraph.service.handle import Handle
-from memgraph.service.joining import Written
+from memgraph.service.joining import StoredBatch
 from memgraph.service.receipts import Behind
 from memgraph.service.turns.lanes import Lane, LaneClosed, LaneError, LaneFull, handed_over
 from memgraph.store.embeddings import embedded_text
@@ -192,7 +192,7 @@ class StoringHandle(Handle):
 
     def store(
         self, given: Sequence[MemoryInput], links: Sequence[EdgeInput] = (), *, live: bool = False
-    ) -> Written:
+    ) -> StoredBatch:
         """Store in one transaction, durable on return.
 
         Args:
@@ -271,7 +271,7 @@ T = TypeVar("T")
 _NOT_TEXT = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 
-class Place(Value):
+class TurnPlace(Value):
     """Ids of 1 to 512 characters; None: it belongs to none."""
 
     conversation_id: Name | None = None
@@ -330,9 +330,9 @@ class Place(Value):
         )
 
 
-def place_of(**ids: str | None) -> Place:
+def place_of(**ids: str | None) -> TurnPlace:
     """Return the place with these ids. Raises InvalidInput: one is empty, too long or no text."""
-    return validated(Place, ids)
+    return validated(TurnPlace, ids)
 
 
 def checked_text(given: str, name: str) -> str:
@@ -406,7 +406,7 @@ def once(warnings: Iterable[TurnWarning]) -> tuple[TurnWarning, ...]:
     return tuple(first.values())
 
 
-class Conditions:
+class TurnConditions:
     """The state of each part of a turn; changes are logged, repetitions are not.
 
     Args:

@@ -23,7 +23,7 @@ from memgraph.rules.echo import MEMORY_ID
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.rules.workflow_candidates import DEFAULT_CONFIDENCE
 from memgraph.service.turns.capturing import (
-    Place,
+    TurnPlace,
     checked_text,
     place_of,
     several,
@@ -171,7 +171,7 @@ class Diagnosing(WritingBack):
 
     def _gathered(
         self,
-        place: Place,
+        place: TurnPlace,
         question: str,
         memory_ids: tuple[str, ...],
         max_nodes: int,
@@ -269,7 +269,7 @@ def _shelter(
     }
 
 
-def _seeing(place: Place, shelter: Mapping[str, Any]) -> Place:
+def _seeing(place: TurnPlace, shelter: Mapping[str, Any]) -> TurnPlace:
     """Return a place from which its own writes are visible."""
     ids = {Scope.SESSION: "task_id", Scope.PROJECT: "project_id"}
     name = ids.get(shelter["scope"])
@@ -279,7 +279,7 @@ def _seeing(place: Place, shelter: Mapping[str, Any]) -> Place:
 def _remembered(
     finding: Finding,
     key: str,
-    place: Place,
+    place: TurnPlace,
     shelter: Mapping[str, Any],
     derived_from: tuple[str, ...],
 ) -> MemoryInput:

@@ -12,10 +12,10 @@ from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
 from memgraph.model.turns import StepContext, TurnContext, TurnWarning
 from memgraph.model.values import Moment, validated
 from memgraph.service.turns.base import Host
-from memgraph.service.turns.capturing import Place, once, place_of, refused, unfit
+from memgraph.service.turns.capturing import TurnPlace, once, place_of, refused, unfit
 from memgraph.service.turns.diagnosing import Diagnosing
 from memgraph.service.turns.lanes import LaneError
-from memgraph.service.turns.showing import Wanted
+from memgraph.service.turns.showing import PromptRequest
 from memgraph.service.turns.writing_back import WritingBack
 
 PREPARE_MS = 30_000
@@ -59,7 +59,9 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
             InvalidInput: a deadline out of its bounds.
         """
         until = self._until(deadline_ms)
-        wanted = self._wanted(Place(), ContextRequest(query="ready", budget_tokens=0), "prepare")
+        wanted = self._wanted(
+            TurnPlace(), ContextRequest(query="ready", budget_tokens=0), "prepare"
+        )
         pending = self._showing.begin(wanted)
         # Else the first warning of a process would load it during a turn that is slow already.
         with suppress(LaneError):
@@ -174,8 +176,8 @@ class MemoryHooks(Diagnosing, WritingBack, Host):
         shown = self._showing.finish(self._showing.begin(wanted), until)
         return StepContext(**shown.fields, warnings=once(shown.warnings))
 
-    def _wanted(self, place: Place, request: ContextRequest, purpose: str) -> Wanted:
-        return Wanted(self._viewer(place), place.task, request, purpose)
+    def _wanted(self, place: TurnPlace, request: ContextRequest, purpose: str) -> PromptRequest:
+        return PromptRequest(self._viewer(place), place.task, request, purpose)
 
 
 def _over(given: ContextRequest | None, asked: ContextRequest) -> ContextRequest:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 IDLE_S = 30.0
 
 
-class Gate:
+class LaneLimit:
     """Limits how much work of a process runs at a time, in order of arrival.
 
     Python runs one thread at a time: with many at work each takes as long as all of them, and short
@@ -97,7 +97,7 @@ class Ticket(Generic[T]):
     """Work that was handed to a lane."""
 
     def __init__(
-        self, work: Callable[[], T], *, keeps: bool = False, gate: Gate | None = None
+        self, work: Callable[[], T], *, keeps: bool = False, gate: LaneLimit | None = None
     ) -> None:
         self._work = work
         self._gate = gate
@@ -175,7 +175,7 @@ class Lane:
         threads: int,
         waiting: int,
         keeps: bool = False,
-        gate: Gate | None = None,
+        gate: LaneLimit | None = None,
     ) -> None:
         self._name = name
         self._threads = threads

@@ -15,7 +15,7 @@ from memgraph.model.receipts import Receipt
 from memgraph.model.turns import TurnWarning
 from memgraph.paths import Stamp
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.service.turns.capturing import Conditions, StoringHandle, warning_of
+from memgraph.service.turns.capturing import StoringHandle, TurnConditions, warning_of
 from memgraph.service.turns.lanes import Lane, LaneError, Ticket
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ BuildContext = Callable[[Task | None, ContextRequest], ContextPackage]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PromptRequest:
     """The prompt that the memory is asked for, and what the receipt keeps of it."""
 
     viewer: Viewer
@@ -48,16 +48,16 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class SubmittedWork:
     """The work submitted to the lanes, or why they refused it."""
 
-    wanted: Wanted
+    wanted: PromptRequest
     bulletin: Ticket[Issued] | LaneError
     context: Ticket[ContextPackage] | LaneError
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownMemories:
     bulletin: str
     bulletin_warning: str | None
     context: ContextPackage | None
@@ -94,7 +94,7 @@ class Showing:
         build: BuildContext,
         contexts: Lane,
         aside: Lane,
-        conditions: Conditions,
+        conditions: TurnConditions,
     ) -> None:
         self._service = service
         self._name = name
@@ -108,15 +108,15 @@ class Showing:
         self._lock = threading.Lock()
         self._last_good: OrderedDict[Viewer, tuple[Stamp, Issued]] = OrderedDict()
 
-    def begin(self, wanted: Wanted) -> Pending:
+    def begin(self, wanted: PromptRequest) -> SubmittedWork:
         """Request both, in parallel; returns at once."""
-        return Pending(
+        return SubmittedWork(
             wanted,
             _begun(self._bulletins, lambda: self._issue(wanted.viewer)),
             _begun(self._contexts, lambda: self._build(wanted.task, wanted.request)),
         )
 
-    def finish(self, pending: Pending, until: float) -> Shown:
+    def finish(self, pending: SubmittedWork, until: float) -> ShownMemories:
         """Return what is available when both are done, or at ``until``, of ``time.monotonic``."""
         context, unbuilt = self._context(pending, until)
         issued, warnings = self._bulletin(pending, until)
@@ -125,7 +125,7 @@ class Showing:
             receipt_id, unnoted = self._note(pending.wanted, issued, context)
             warnings += unnoted
         stale = next((each.code for each in warnings if each.code in (STALE, EMPTY)), None)
-        return Shown(
+        return ShownMemories(
             bulletin="" if issued is None else issued.bulletin.text,
             bulletin_warning=stale,
             context=context,
@@ -151,7 +151,7 @@ class Showing:
         return issued
 
     def _context(
-        self, pending: Pending, until: float
+        self, pending: SubmittedWork, until: float
     ) -> tuple[ContextPackage | None, tuple[TurnWarning, ...]]:
         try:
             package = _result(pending.context, until)
@@ -162,7 +162,7 @@ class Showing:
         return package, ()
 
     def _bulletin(
-        self, pending: Pending, until: float
+        self, pending: SubmittedWork, until: float
     ) -> tuple[Issued | None, tuple[TurnWarning, ...]]:
         """Return the current bulletin, else the last good one, else none."""
         try:
@@ -199,7 +199,7 @@ class Showing:
         return None if kept is None else kept[1]
 
     def _note(
-        self, wanted: Wanted, issued: Issued, context: ContextPackage | None
+        self, wanted: PromptRequest, issued: Issued, context: ContextPackage | None
     ) -> tuple[str | None, tuple[TurnWarning, ...]]:
         """Return the receipt id of what is shown; receipts are written beside the turn, in
         batches.

@@ -17,12 +17,12 @@ from memgraph.model.turns import Rejected, TaskEnded, TurnWarning, Written
 from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Outcome, validated
 from memgraph.rules.dedup import content_hash
 from memgraph.rules.workflow import TICKED, parse
-from memgraph.rules.workflow_candidates import Candidate
+from memgraph.rules.workflow_candidates import WorkflowCandidate
 from memgraph.service.turns.base import Host
 from memgraph.service.turns.capturing import (
     PASSING,
-    Place,
     StoringHandle,
+    TurnPlace,
     checked_text,
     once,
     place_of,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def checked(
-    place: Place, reasoning: str | None, tool_outputs: Mapping[str, Any] | None
+    place: TurnPlace, reasoning: str | None, tool_outputs: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Return what is to be stored: the reasoning under ``reasoning``, outputs under
     ``tool_outputs/<id>``.
@@ -68,7 +68,9 @@ def checked(
     return notes
 
 
-def keep(store: TaskMemoryStore, place: Place, notes: Mapping[str, Any]) -> tuple[Rejected, ...]:
+def keep(
+    store: TaskMemoryStore, place: TurnPlace, notes: Mapping[str, Any]
+) -> tuple[Rejected, ...]:
     """Store them in the task; each that cannot be stored is rejected by itself.
 
     Raises:
@@ -85,7 +87,7 @@ def keep(store: TaskMemoryStore, place: Place, notes: Mapping[str, Any]) -> tupl
     return tuple(rejected)
 
 
-def _keep(store: TaskMemoryStore, place: Place, name: str, note: Any) -> None:
+def _keep(store: TaskMemoryStore, place: TurnPlace, name: str, note: Any) -> None:
     text, _ = output_payload(note)
     said = json.dumps([place.workflow_run_id, place.step_id, name, text])
     item_id = f"step-{hashlib.sha256(said.encode()).hexdigest()[:32]}"
@@ -310,7 +312,7 @@ class WritingBack(Host):
         except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
             return TaskEnded(task_id=task_id, warnings=_unwritten(error), acknowledged=False)
 
-    def _ended(self, place: Place, wanted: Sequence[str], reason: str) -> TaskEnded:
+    def _ended(self, place: TurnPlace, wanted: Sequence[str], reason: str) -> TaskEnded:
         promoted: dict[str, str] = {}
         rejected: list[Rejected] = []
         for memory_id in wanted:
@@ -326,7 +328,7 @@ class WritingBack(Host):
             task_id=task_id, promoted=promoted, cleared=cleared, rejected=tuple(rejected)
         )
 
-    def _promoted(self, place: Place, memory_id: str, reason: str) -> str:
+    def _promoted(self, place: TurnPlace, memory_id: str, reason: str) -> str:
         """Return the id in the project: of an earlier promotion, its own, or the new one."""
         viewer = self._of_agent(place.viewer(self.clearance))
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
@@ -339,7 +341,7 @@ class WritingBack(Host):
             return memory_id
         return handle.promote(memory_id, Tier.PROJECT, place.project_id, reason=reason) or memory_id
 
-    def _writer_for(self, place: Place) -> StoringHandle:
+    def _writer_for(self, place: TurnPlace) -> StoringHandle:
         """Return a handle that sees where it writes at any sensitivity, to recognise
         repetitions.
         """
@@ -401,7 +403,7 @@ def stored(
     )
 
 
-def scope_of(place: Place, given: Tier | str | None) -> dict[str, Any]:
+def scope_of(place: TurnPlace, given: Tier | str | None) -> dict[str, Any]:
     """Return scope and scope_id of what is written.
 
     Raises:
@@ -428,7 +430,7 @@ def _readable(output: Any) -> str | Mapping[str, Any] | Sequence[Any]:
     return output
 
 
-def _remembered(one: Candidate, place: Place, scope: Mapping[str, Any]) -> MemoryInput:
+def _remembered(one: WorkflowCandidate, place: TurnPlace, scope: Mapping[str, Any]) -> MemoryInput:
     source = place.source(
         SourceType.WORKFLOW_OUTPUT,
         CapturedBy.EXTRACTOR,
@@ -446,7 +448,7 @@ def _remembered(one: Candidate, place: Place, scope: Mapping[str, Any]) -> Memor
     )
 
 
-def _links(one: Candidate) -> list[EdgeInput]:
+def _links(one: WorkflowCandidate) -> list[EdgeInput]:
     joins = ((EdgeType.CAUSED_BY, one.caused_by), (EdgeType.PART_OF, one.part_of))
     return [
         EdgeInput(from_id=f"#{one.key}", to_id=to_id, edge_type=edge_type)
@@ -455,7 +457,7 @@ def _links(one: Candidate) -> list[EdgeInput]:
     ]
 
 
-def _turn(given: Turn | Mapping[str, Any], place: Place) -> Turn | str:
+def _turn(given: Turn | Mapping[str, Any], place: TurnPlace) -> Turn | str:
     """Return a turn of this conversation; or why it cannot be stored."""
     if isinstance(given, UserTurn | AgentTurn):
         return given.model_copy(update={"session_id": place.conversation_id})

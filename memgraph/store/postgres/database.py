@@ -32,7 +32,7 @@ MORE_CONNECTIONS: Final = 28
 POOL_TIMEOUT_S: Final = 60
 
 
-class Server:
+class PostgresServer:
     """The connections of this process to one database of a server, shared by all its schemas."""
 
     def __init__(self, url: sa.URL) -> None:
@@ -110,22 +110,22 @@ class Server:
         self._engine.pool.dispose()
 
 
-_SERVERS: dict[tuple[int, sa.URL], Server] = {}
+_SERVERS: dict[tuple[int, sa.URL], PostgresServer] = {}
 _SERVERS_LOCK = threading.Lock()
 
 
-def take_server(url: sa.URL) -> Server:
+def take_server(url: sa.URL) -> PostgresServer:
     """Return the server of a database; whoever takes it gives it back."""
     # A process that was forked makes connections of its own.
     key = os.getpid(), url
     with _SERVERS_LOCK:
         if key not in _SERVERS:
-            _SERVERS[key] = Server(url)
+            _SERVERS[key] = PostgresServer(url)
         _SERVERS[key].users += 1
         return _SERVERS[key]
 
 
-def give_back(server: Server) -> None:
+def give_back(server: PostgresServer) -> None:
     """Close the connections of a server that nobody uses any more."""
     with _SERVERS_LOCK:
         server.users -= 1
@@ -135,7 +135,7 @@ def give_back(server: Server) -> None:
 
 
 @contextmanager
-def using(url: sa.URL) -> Iterator[Server]:
+def using(url: sa.URL) -> Iterator[PostgresServer]:
     """Take a server for the time of a block."""
     server = take_server(url)
     try:

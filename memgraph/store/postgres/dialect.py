@@ -31,8 +31,8 @@ from memgraph.store.statements import (
     OfFirst,
     OfLast,
     OrderedJoin,
-    Place,
     RawText,
+    RowPlace,
     Unindexed,
     WholeNumber,
 )
@@ -294,7 +294,7 @@ def in_order(select: sa.Select[Any]) -> sa.Select[Any]:
     if not isinstance(getattr(join, "element", None), JsonEach) or not tables:
         return select
     places = [
-        Place("place", sa.Integer, _selectable=each)
+        RowPlace("place", sa.Integer, _selectable=each)
         for each in tables
         if isinstance(getattr(each, "element", each), sa.Table)
     ]
@@ -453,8 +453,8 @@ def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> 
     )
 
 
-@compiles(Place, "postgresql")
-def _place(place: Place, compiler: Any, **options: Any) -> str:
+@compiles(RowPlace, "postgresql")
+def _place(place: RowPlace, compiler: Any, **options: Any) -> str:
     table: Any = place.table
     base = getattr(table, "element", table)
     number = numbered(base)

@@ -20,7 +20,7 @@ from memgraph.store.postgres.dialect import DIALECT
 from memgraph.store.postgres.phrases import PostgresPhraseIndex
 from memgraph.store.postings import PostingsIndex
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.statements import Statement
+from memgraph.store.statements import CompiledStatement
 
 if TYPE_CHECKING:
     from memgraph.store.vector_cache import LocalHeldVectors
@@ -111,7 +111,7 @@ class PostgresEngine:
 
 
 @cache
-def _references() -> tuple[tuple[str, str, Statement], ...]:
+def _references() -> tuple[tuple[str, str, CompiledStatement], ...]:
     """Return what finds rows that refer to nothing, with their table and the other."""
     found = []
     for table in schema.tables():
@@ -121,7 +121,7 @@ def _references() -> tuple[tuple[str, str, Statement], ...]:
             stray = sa.select(sa.literal(1)).select_from(child)
             stray = stray.where(child.c[each.parent.name].is_not(None))
             stray = stray.where(~sa.exists().where(its).correlate(child))
-            found.append((table.name, each.column.table.name, Statement(stray)))
+            found.append((table.name, each.column.table.name, CompiledStatement(stray)))
     return tuple(found)
 
 

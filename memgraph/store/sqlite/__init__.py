@@ -77,7 +77,7 @@ def require_suitable_sqlite(version: tuple[int, ...] = sqlite.sqlite_version_inf
         )
 
 
-class Connection(sqlite.Connection):  # type: ignore[misc]  # the driver has no types
+class TrackedConnection(sqlite.Connection):  # type: ignore[misc]  # the driver has no types
     """A connection that is known to be open until it is closed, see ``open_files``.
 
     Attributes:
@@ -130,7 +130,7 @@ def connect(
             check_same_thread=False,
             timeout=busy_timeout_ms / 1000,
             cached_statements=256,
-            factory=Connection,
+            factory=TrackedConnection,
         ),
     )
     connection.files = files

@@ -24,8 +24,8 @@ from memgraph.store.statements import (
     OfFirst,
     OfLast,
     OrderedJoin,
-    Place,
     RawText,
+    RowPlace,
     Unindexed,
     WholeNumber,
 )
@@ -143,7 +143,7 @@ def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> 
     return f"(SELECT rowid AS pk, rank FROM memory_fts WHERE memory_fts MATCH {match})"
 
 
-@compiles(Place, "sqlite")
-def _place(place: Place, compiler: Any, **options: Any) -> str:
+@compiles(RowPlace, "sqlite")
+def _place(place: RowPlace, compiler: Any, **options: Any) -> str:
     rowid = sa.column("rowid", sa.Integer, _selectable=place.table)
     return str(compiler.process(rowid, **options))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from memgraph.errors import InvalidInput
-from memgraph.model.conversation import Entry, ToldAs
+from memgraph.model.conversation import ConversationEntry, ToldAs
 
 _SPEAKERS: Final[Mapping[str, ToldAs]] = {"user": "person", "assistant": "agent"}
 _TEXT_OF: Final = {
@@ -24,7 +24,7 @@ _TEXT_OF: Final = {
 _BETWEEN: Final = "\n"
 
 
-def entry_of(item: Any) -> Entry:
+def entry_of(item: Any) -> ConversationEntry:
     """Return an item as an entry.
 
     Raises:
@@ -43,8 +43,8 @@ def entry_of(item: Any) -> Entry:
         holder[key] = ""
     said = _BETWEEN.join(texts)
     if not said:
-        return Entry([shape, [0] * len(texts)], label=_label(shape))
-    return Entry(
+        return ConversationEntry([shape, [0] * len(texts)], label=_label(shape))
+    return ConversationEntry(
         [shape, [len(text) for text in texts]],
         text=said,
         speaker=_SPEAKERS[shape["role"]],
@@ -52,7 +52,7 @@ def entry_of(item: Any) -> Entry:
     )
 
 
-def item_of(entry: Entry) -> dict[str, Any]:
+def item_of(entry: ConversationEntry) -> dict[str, Any]:
     """Return the item that an entry was made from."""
     shape: dict[str, Any]
     shape, lengths = entry.record

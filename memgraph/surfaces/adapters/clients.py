@@ -26,7 +26,7 @@ class _Block(Protocol):
     def text(self) -> str: ...
 
 
-class Memory(Protocol):
+class TurnMemory(Protocol):
     """The used part of an orchestrator, of this process or of a server."""
 
     def get_context(
@@ -37,7 +37,7 @@ class Memory(Protocol):
 
 
 def remembering(
-    client: _Client, orc: Memory, *, session_id: str | None = None, speaker: str = "user"
+    client: _Client, orc: TurnMemory, *, session_id: str | None = None, speaker: str = "user"
 ) -> _Client:
     """Return the client with a memory: its calls keep what was said and are shown what is known.
 
@@ -131,7 +131,7 @@ _STEPS: Final = frozenset(path[:end] for path in _APIS for end in range(1, len(p
 
 @dataclass(frozen=True, slots=True)
 class _Turns:
-    orc: Memory
+    orc: TurnMemory
     session_id: str
     speaker: str
 

@@ -44,7 +44,7 @@ class Unusable(InvalidInput):
     code = "cli.unusable"
 
 
-class Answer(Protocol):
+class CommandReport(Protocol):
     """The shape of ``Report``; a command outside of memgraph has its own."""
 
     @property
@@ -193,7 +193,7 @@ class Invocation:
         """Return standard output for a person."""
         return Screen()
 
-    def answer(self, report: Answer) -> int:
+    def answer(self, report: CommandReport) -> int:
         """Print a report; return the exit code."""
         if report.error is None:
             if self.as_json:

@@ -36,7 +36,7 @@ _MEMBERS: Final[Mapping[McpClient, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ConfigChange:
     """A change of a configuration file; ``before`` None: there is no such file yet."""
 
     path: Path
@@ -106,7 +106,7 @@ def program() -> str:
 
 def with_server(
     client: McpClient, path: Path, name: str, command: str, arguments: Sequence[str]
-) -> Change:
+) -> ConfigChange:
     """Return the change that adds a server to a configuration file, and loses nothing in it.
 
     Raises:
@@ -120,7 +120,7 @@ def with_server(
         entry = {"type": "stdio", **entry}
     member = _MEMBERS.get(client, "mcpServers")
     change = _with_table if client is McpClient.CODEX else _with_member
-    return Change(path, before, change(path, before or "", member, name, entry))
+    return ConfigChange(path, before, change(path, before or "", member, name, entry))
 
 
 def _with_member(path: Path, text: str, member: str, name: str, entry: dict[str, Any]) -> str:

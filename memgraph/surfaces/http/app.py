@@ -24,10 +24,10 @@ from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.guarding import ASGIApp, Guarded
 from memgraph.surfaces.http.document import document
 from memgraph.surfaces.http.envelope import Envelope
-from memgraph.surfaces.http.known import Known
+from memgraph.surfaces.http.known import KnownFields
 from memgraph.surfaces.http.lengthy import Lengthy
 from memgraph.surfaces.http.limits import Limits
-from memgraph.surfaces.http.once import Once, Replay, on_replay, on_taken
+from memgraph.surfaces.http.once import AnsweredBefore, Once, on_replay, on_taken
 from memgraph.surfaces.http.operations import router_of
 from memgraph.surfaces.http.problems import on_bug, on_http_error, on_invalid, on_memgraph_error
 from memgraph.surfaces.http.routes import (
@@ -83,7 +83,7 @@ def create_app(
         MemgraphError: on_memgraph_error,
         RequestValidationError: on_invalid,
         HTTPException: on_http_error,
-        Replay: on_replay,
+        AnsweredBefore: on_replay,
         ClaimTaken: on_taken,
         Exception: on_bug,
     }
@@ -119,7 +119,7 @@ def create_app(
     if pages is not None:
         home = f"{pages.place}/"
         app.add_route("/", lambda _request: RedirectResponse(home), include_in_schema=False)
-    app.state.known = Known(openapi)
+    app.state.known = KnownFields(openapi)
     return app
 
 

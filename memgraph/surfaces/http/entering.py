@@ -15,7 +15,7 @@ from memgraph.model.values import validated
 from memgraph.service.access.gate import Gate
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.guarding import shown_key
-from memgraph.surfaces.http.known import Known
+from memgraph.surfaces.http.known import KnownFields
 from memgraph.surfaces.http.once import take_turn
 from memgraph.surfaces.scopes import AUTHENTICATED, ENTERED, UNTIMED, WANTED
 
@@ -41,7 +41,7 @@ def asking_of(request: Request) -> Principal:
         InvalidInput: the query has a parameter that the route does not take.
     """
     principal = principal_of(request)
-    known: Known = request.app.state.known
+    known: KnownFields = request.app.state.known
     known.require_query(request)
     return principal
 

@@ -45,7 +45,7 @@ from memgraph.surfaces.scopes import AUTHENTICATED, UNTIMED, WANTED
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RequestSender:
     """The sender of a request.
 
     Attributes:
@@ -72,19 +72,19 @@ class Sources:
         self._known: OrderedDict[str, None] = OrderedDict()
         self._visitor = visitor
 
-    def of(self, scope: Scope) -> Source:
+    def of(self, scope: Scope) -> RequestSender:
         """Return the sender of a request, as far as its head shows."""
         secret = shown_key(scope)
         if secret is not None:
             digest = _digest(secret)
             if digest in self._known:
-                return Source(digest, secret, known=True)
+                return RequestSender(digest, secret, known=True)
         elif (visitor := self._visitor(scope)) is not None:
-            return Source(visitor, None, known=True)
+            return RequestSender(visitor, None, known=True)
         client = scope.get("client")
-        return Source("" if client is None else str(client[0]), secret, known=False)
+        return RequestSender("" if client is None else str(client[0]), secret, known=False)
 
-    def learning(self, scope: Scope, source: Source, send: Send) -> Send:
+    def learning(self, scope: Scope, source: RequestSender, send: Send) -> Send:
         """Pass an answer on, and record whether the key was valid."""
         secret = source.secret
         if secret is None:
@@ -182,7 +182,9 @@ class Limits:
             return
         await self._answered(scope, body, self._sources.learning(scope, source, send))
 
-    async def _arrived(self, scope: Scope, receive: Receive, source: Source) -> Receive | None:
+    async def _arrived(
+        self, scope: Scope, receive: Receive, source: RequestSender
+    ) -> Receive | None:
         """Return a function that yields the body to the application; None: the client is gone."""
         if scope["method"] == "PUT":
             _require_size(scope, self._max_file_bytes)
@@ -203,7 +205,7 @@ class Limits:
             _require_plain_json(body)
         return _given(body, receive)
 
-    async def _is_known(self, scope: Scope, source: Source) -> bool:
+    async def _is_known(self, scope: Scope, source: RequestSender) -> bool:
         """Return True when the sender is known, after authenticating it if much depends on it."""
         if source.known:
             return True

@@ -17,7 +17,12 @@ from fastapi import Request, Response
 from memgraph.errors import AnswerLost, MemgraphError, RequestRefused
 from memgraph.log import EventLog
 from memgraph.service.background import Background
-from memgraph.service.idempotency import Claim, ClaimTaken, Kept, claim_for_this_request
+from memgraph.service.idempotency import (
+    ClaimTaken,
+    KeptAnswer,
+    RequestClaim,
+    claim_for_this_request,
+)
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.store.idempotency import Done
@@ -34,10 +39,10 @@ _PATIENCE_MS: Final = round((Background.LATER_S + 1) * 1_000)
 _LOOK_EVERY_S: Final = 0.05
 
 
-class Replay(Exception):  # an answer, no error
+class AnsweredBefore(Exception):  # an answer, no error
     """The request was processed before; this is its answer."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: KeptAnswer) -> None:
         super().__init__("answered before")
         self.kept = kept
 
@@ -51,18 +56,18 @@ class Asker:
     view: View
 
 
-class Turn:
+class KeyedRequest:
     """One request with a key, from its arrival to its answer."""
 
     def __init__(self, going: MutableMapping[str, anyio.Event], key: str) -> None:
         self.key = key
-        self.claim: Claim | None = None
+        self.claim: RequestClaim | None = None
         self._going = going
         self._place = ""
         self._asker: Asker | None = None
         self._done = anyio.Event()
 
-    async def take(self, asker: Asker, claim: Claim) -> None:
+    async def take(self, asker: Asker, claim: RequestClaim) -> None:
         """Let the request proceed under its claim, once no other one with the key is running.
 
         Raises:
@@ -76,17 +81,17 @@ class Turn:
         self._going[place], self._place = self._done, place
         found = await self.find()
         if found is not None:
-            raise Replay(found)
+            raise AnsweredBefore(found)
         claim_for_this_request(claim)
 
-    async def find(self) -> Kept | None:
+    async def find(self) -> KeptAnswer | None:
         """Return the earlier answer to the request. Raises KeyReused, AnswerLost."""
         if self._asker is None or self.claim is None:
             return None
         waited_ms = 0.0
         while True:
             found = await run_sync(_find, self._asker, self.claim)
-            if found is None or isinstance(found, Kept):
+            if found is None or isinstance(found, KeptAnswer):
                 return found
             age_ms = max(self._asker.service.clock.now_ms() - found.created_at, waited_ms)
             if age_ms >= _PATIENCE_MS:
@@ -129,7 +134,7 @@ class Once:
         if key is None:
             await self._app(scope, receive, send)
             return
-        turn = scope[TURN] = Turn(self._going, key)
+        turn = scope[TURN] = KeyedRequest(self._going, key)
         told: list[Message] = []
 
         async def hold(message: Message) -> None:
@@ -150,10 +155,10 @@ class Once:
 
 async def take_turn(request: Request, service: MemoryService, handle: Orchestrator) -> None:
     """Let a write with a key proceed, or raise what ends it; one without a key always proceeds."""
-    turn: Turn | None = request.scope.get(TURN)
+    turn: KeyedRequest | None = request.scope.get(TURN)
     if turn is None:
         return
-    claim = Claim.of(
+    claim = RequestClaim.of(
         handle.actor,
         turn.key,
         request.method.encode(),
@@ -166,7 +171,7 @@ async def take_turn(request: Request, service: MemoryService, handle: Orchestrat
 
 async def on_replay(_request: Request, error: Exception) -> Response:
     """Handle requests that were processed before."""
-    if not isinstance(error, Replay):
+    if not isinstance(error, AnsweredBefore):
         raise error
     return _replayed(error.kept)
 
@@ -175,7 +180,7 @@ async def on_taken(request: Request, error: Exception) -> Response:
     """Handle requests that another process ran at the same time."""
     if not isinstance(error, ClaimTaken):
         raise error
-    turn: Turn = request.scope[TURN]
+    turn: KeyedRequest = request.scope[TURN]
     try:
         kept = await turn.find()
     except RequestRefused as refused:
@@ -185,7 +190,7 @@ async def on_taken(request: Request, error: Exception) -> Response:
     return _replayed(kept)
 
 
-def _replayed(kept: Kept) -> Response:
+def _replayed(kept: KeptAnswer) -> Response:
     media_type = PROBLEM if kept.status >= 400 else "application/json"
     answer = Response(kept.text, kept.status, media_type=media_type if kept.text else None)
     answer.headers[REPLAYED] = "true"
@@ -198,12 +203,12 @@ def _tell_lost(scope: Scope, error: MemgraphError) -> None:
         log.failure("answer.lost", error, request_id=scope.get(REQUEST_ID))
 
 
-def _find(asker: Asker, claim: Claim) -> Kept | Done | None:
+def _find(asker: Asker, claim: RequestClaim) -> KeptAnswer | Done | None:
     with asker.service.opened(asker.name) as opened:
         return opened.answers.find(claim, asker.view)
 
 
-def _keep(asker: Asker, claim: Claim, status: int, text: str) -> None:
+def _keep(asker: Asker, claim: RequestClaim, status: int, text: str) -> None:
     with asker.service.opened(asker.name) as opened:
         many = opened.answers.keep(claim, status, text)
         if not asker.service.embeds_in_background:

@@ -16,7 +16,7 @@ from memgraph import errors
 from memgraph.service.access.gate import Gate
 from memgraph.service.outward import outward
 from memgraph.surfaces.guarding import PROBLEM, problem_body
-from memgraph.surfaces.http.known import MOST_PROBLEMS, Known, invalid, told
+from memgraph.surfaces.http.known import MOST_PROBLEMS, KnownFields, invalid, told
 from memgraph.surfaces.refusing import settle
 
 BUG: Final = "something went wrong inside; the server's log says where"
@@ -143,7 +143,7 @@ def _wrong(request: Request, error: dict[str, Any]) -> dict[str, str]:
     elif where == ("body",) and error["type"] == "model_attributes_type":
         text = "Input should be an object" if _is_json(request) else _NO_JSON
     elif error["type"] == "extra_forbidden" and where[0] == "body":
-        known: Known = request.app.state.known
+        known: KnownFields = request.app.state.known
         text = known.unknown_field(request, where[1:-1])
     return {"field": ".".join(told(part) for part in where), "problem": text}
 

@@ -61,7 +61,7 @@ class Contradictions(Arguments):
     after: Name | None = Field(default=None, description="The next_after of the page before.")
 
 
-class Trace(Arguments):
+class TraceArguments(Arguments):
     memory_id: Annotated[Name, Field(description="As recall gave it.")]
 
 
@@ -91,7 +91,7 @@ class Tool:
     title: str
     description: str
     arguments: type[Arguments]
-    answer: type[answers.Answer]
+    answer: type[answers.ToolAnswer]
     function: Callable[..., dict[str, Any]]
     permission: Permission = Permission.READ
     places: bool = False
@@ -180,7 +180,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         "Remember something worth knowing in later conversations, told by the user just now. Do"
         " not repeat what the memory itself told you.",
         RememberFact,
-        answers.Remembered,
+        answers.RememberedFact,
         remember_fact,
         Permission.WRITE,
         places=True,
@@ -224,7 +224,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
     "trace": Tool(
         "Trace",
         "Tell where a memory comes from, what became of it and what it stands on." + AS_DATA,
-        Trace,
+        TraceArguments,
         answers.TraceAnswer,
         trace_memory,
     ),

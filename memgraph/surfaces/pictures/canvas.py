@@ -210,7 +210,7 @@ _GAP: Final = GAP_POINTS / 72
 Places = Mapping[str, tuple[float, float]]
 
 
-class Side(NamedTuple):
+class LabelSide(NamedTuple):
     """A direction from a dot, and the alignment of a text there."""
 
     x: int
@@ -221,14 +221,14 @@ class Side(NamedTuple):
 
 # The earlier one where two are as good.
 SIDES: Final = (
-    Side(0, -1, "center", "top"),
-    Side(0, 1, "center", "bottom"),
-    Side(1, 0, "left", "center"),
-    Side(-1, 0, "right", "center"),
-    Side(1, 1, "left", "bottom"),
-    Side(-1, -1, "right", "top"),
-    Side(1, -1, "left", "top"),
-    Side(-1, 1, "right", "bottom"),
+    LabelSide(0, -1, "center", "top"),
+    LabelSide(0, 1, "center", "bottom"),
+    LabelSide(1, 0, "left", "center"),
+    LabelSide(-1, 0, "right", "center"),
+    LabelSide(1, 1, "left", "bottom"),
+    LabelSide(-1, -1, "right", "top"),
+    LabelSide(1, -1, "left", "top"),
+    LabelSide(-1, 1, "right", "bottom"),
 )
 
 
@@ -238,7 +238,7 @@ class Label:
 
     memory_id: str
     text: str
-    side: Side
+    side: LabelSide
 
 
 class Box(NamedTuple):
@@ -292,7 +292,7 @@ def label(node: Memory) -> str:
     )
 
 
-def box_of(text: str, at: tuple[float, ...], side: Side) -> Box:
+def box_of(text: str, at: tuple[float, ...], side: LabelSide) -> Box:
     """Return the approximate extent of a label."""
     lines = text.splitlines() or [""]
     width, height = max(map(len, lines)) * _LETTER, len(lines) * _LINE
@@ -317,11 +317,11 @@ def _leading(
     return found
 
 
-def _sides(leading: Iterable[tuple[float, float]]) -> list[Side]:
+def _sides(leading: Iterable[tuple[float, float]]) -> list[LabelSide]:
     """Return the sides, those towards which the fewest edges lead first."""
     steps = list(leading)
 
-    def crossed(side: Side) -> float:
+    def crossed(side: LabelSide) -> float:
         length = math.hypot(side.x, side.y)
         return round(sum(max((side.x * x + side.y * y) / length, 0.0) for x, y in steps), 6)
 

@@ -29,7 +29,7 @@ KEPT, ADDED, REMOVED = "#5c6f82", "#2c7a4b", "#b5443a"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ConfidencePeriod:
     """A stored confidence that held from ``since`` to ``until``, milliseconds.
 
     Attributes:
@@ -51,7 +51,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DrawnBulletin:
     """A bulletin that was handed out: when first, how often, and what it cited."""
 
     at: int
@@ -60,7 +60,7 @@ class Shown:
 
 
 def confidence_picture(
-    held: Sequence[Held],
+    held: Sequence[ConfidencePeriod],
     periods: Sequence[StatusPeriod],
     form: str,
     *,
@@ -97,7 +97,7 @@ def confidence_picture(
     return _file(fill, form, title, (stored, statuses))
 
 
-def bulletin_picture(bulletins: Sequence[Shown], form: str, *, title: str) -> bytes:
+def bulletin_picture(bulletins: Sequence[DrawnBulletin], form: str, *, title: str) -> bytes:
     """Draw how bulletins changed: what each kept of the one before it, added and left out.
 
     Args:
@@ -133,7 +133,7 @@ def bulletin_picture(bulletins: Sequence[Shown], form: str, *, title: str) -> by
     return _file(fill, form, title, (Listing("Bulletins", columns, rows),))
 
 
-def changes(bulletins: Sequence[Shown]) -> list[tuple[int, int, int]]:
+def changes(bulletins: Sequence[DrawnBulletin]) -> list[tuple[int, int, int]]:
     """Return (kept, added, left out) of each, against the one before it."""
     before = [frozenset[str](), *(each.memory_ids for each in bulletins)]
     return [(len(new & old), len(new - old), len(old - new)) for old, new in pairwise(before)]
@@ -145,7 +145,7 @@ def _file(fill: Fill, form: str, title: str, listings: Sequence[Listing]) -> byt
     return page(title, drawn(fill, size=SIZE, form="svg"), listings).encode()
 
 
-def _curves(axes: Axes, held: Sequence[Held], exponent: float) -> None:
+def _curves(axes: Axes, held: Sequence[ConfidencePeriod], exponent: float) -> None:
     steps = [(at, each.confidence) for each in held for at in (each.since, each.until)]
     count = max(min(CURVE_POINTS, MOST_POINTS // max(len(held), 1)), 1)
     effective = [
@@ -220,7 +220,7 @@ QUIET: Final = frozenset({"bulletin", "on_diagnostics"})
 """Purposes of receipts that count as no access; nor does one that asks how it was then."""
 
 
-def held_of(history: History, accesses: Iterable[int]) -> list[Held]:
+def held_of(history: History, accesses: Iterable[int]) -> list[ConfidencePeriod]:
     """Return the stored confidences in order, each from an access or a change to the next one.
 
     The last one ends when the history was read.
@@ -232,12 +232,12 @@ def held_of(history: History, accesses: Iterable[int]) -> list[Held]:
     last = history.memory.last_accessed_at
     times = {created, *accesses} | (set() if last is None else {last})
     seen = sorted(each for each in times if created <= each <= now_ms)
-    held: list[Held] = []
+    held: list[ConfidencePeriod] = []
     for period in history.values:
         until = now_ms if period.until is None else period.until
         marks = [period.since, *(each for each in seen if period.since < each < until), until]
         held += [
-            Held(
+            ConfidencePeriod(
                 since=since,
                 until=end,
                 confidence=period.confidence,

@@ -32,7 +32,7 @@ from memgraph.surfaces.web.pages import ARRIVALS, PAGES, signing
 from memgraph.surfaces.web.rendering import Assets, environment
 from memgraph.surfaces.web.sessions import MS_PER_MINUTE, Session, Sessions, SignIns
 from memgraph.surfaces.web.tokens import FIELD, HEADER, Tokens
-from memgraph.surfaces.web.visiting import PLACE, VISIT, Arrival, Page, Visit
+from memgraph.surfaces.web.visiting import PLACE, VISIT, Arrival, ConsolePage, Visit
 
 # What every answer of the console tells the browser: whatever a page holds, it loads and runs
 # nothing that is not the console's own.
@@ -279,7 +279,7 @@ def console_of(request: Request) -> Console:
     return cast(Console, request.app.state.console)
 
 
-def _route(console: Console, page: Page) -> Route:
+def _route(console: Console, page: ConsolePage) -> Route:
     async def endpoint(request: Request) -> Response:
         form = await read_form(request)
         if page.lengthy:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class MenuEntry:
     """An entry of the menu.
 
     Attributes:
@@ -42,18 +42,18 @@ class Section:
 
 
 SECTIONS: Final = (
-    Section("", "Overview"),
-    Section("contradictions", "Contradictions"),
-    Section("memories", "Memories"),
-    Section("graph", "Graph"),
-    Section("recall", "Recall"),
-    Section("bulletin", "Bulletin"),
-    Section("diff", "Changes"),
-    Section("stale", "Stale", Permission.AUDIT),
-    Section("receipts", "Receipts", Permission.AUDIT),
-    Section("health", "Health", Permission.AUDIT),
-    Section("ingest", "Files"),
-    Section("jobs", "Jobs"),
+    MenuEntry("", "Overview"),
+    MenuEntry("contradictions", "Contradictions"),
+    MenuEntry("memories", "Memories"),
+    MenuEntry("graph", "Graph"),
+    MenuEntry("recall", "Recall"),
+    MenuEntry("bulletin", "Bulletin"),
+    MenuEntry("diff", "Changes"),
+    MenuEntry("stale", "Stale", Permission.AUDIT),
+    MenuEntry("receipts", "Receipts", Permission.AUDIT),
+    MenuEntry("health", "Health", Permission.AUDIT),
+    MenuEntry("ingest", "Files"),
+    MenuEntry("jobs", "Jobs"),
 )
 
 
@@ -188,13 +188,13 @@ class Visit:
         notice, self.session.notice = self.session.notice, ""
         return notice
 
-    def is_in(self, section: Section) -> bool:
+    def is_in(self, section: MenuEntry) -> bool:
         """Return True when this page belongs to a section."""
         own = f"{PLACE}/{self.orchestrator}/"
         return self.request.url.path.removeprefix(own).partition("/")[0] == section.path
 
     @property
-    def sections(self) -> list[Section]:
+    def sections(self) -> list[MenuEntry]:
         """Return the parts of the console that the principal may use."""
         return [each for each in SECTIONS if self.may(each.permission)]
 
@@ -210,7 +210,7 @@ Work = Callable[[Visit], Response]
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ConsolePage:
     """One address of the console, and the function that answers it.
 
     Attributes:
@@ -233,7 +233,7 @@ class Arrival:
     """An address of the console to which a script sends a body (PUT), with a token in its header.
 
     Attributes:
-        path: as of ``Page``.
+        path: as of ``ConsolePage``.
         take: reads the body as it comes, in the event loop; may raise MemgraphError.
     """
 

@@ -32,7 +32,7 @@ from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.enums import Sensitivity
 from memgraph.service.access.gate import FLOOR_S, KEYLESS, Gate
 from memgraph.service.access.keys import KeyStore
-from memgraph.service.handle import Refused
+from memgraph.service.handle import RefusalNote
 from memgraph.service.opened import Opened
 
 READ, WRITE = Permission.READ, Permission.WRITE
@@ -221,7 +221,7 @@ def test_the_files_of_a_batch_that_may_not_be_named_are_told_in_one_go(gate: Gat
     tell, calls = handle._teller, []
     assert tell is not None
 
-    def counted(refused: Sequence[Refused]) -> None:
+    def counted(refused: Sequence[RefusalNote]) -> None:
         calls.append(len(refused))
         tell(refused)
 

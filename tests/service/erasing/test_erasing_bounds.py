@@ -19,9 +19,9 @@ from memgraph.model.enums import EdgeType
 from memgraph.service.erasing import erase, folder, rows
 from memgraph.service.erasing.choosing import make_plan
 from memgraph.service.erasing.folder import pieces
-from memgraph.service.erasing.plan import Plan
+from memgraph.service.erasing.plan import ErasurePlan
 from memgraph.store import erasure
-from memgraph.store.erasure import Change
+from memgraph.store.erasure import ErasedRow
 from memgraph.store.snapshot import Snapshot
 
 WHY = "asked for"
@@ -85,7 +85,7 @@ def test_what_is_stored_while_it_is_planned_goes_too(orc: Orchestrator) -> None:
     secret = orc.remember(SECRET)
     late: list[str] = []
 
-    def planned(*args: Any, **fields: Any) -> Plan:
+    def planned(*args: Any, **fields: Any) -> ErasurePlan:
         plan = make_plan(*args, **fields)
         if not late:
             late.append(orc.remember("So he hides it well", derived_from=[secret]))
@@ -143,7 +143,7 @@ def test_what_is_changed_while_it_is_scrubbed_is_scrubbed_again(orc: Orchestrato
     make = erasure.make
     late: list[str] = []
 
-    def changed(connection: Snapshot, changes: Sequence[Change]) -> list[Change]:
+    def changed(connection: Snapshot, changes: Sequence[ErasedRow]) -> list[ErasedRow]:
         if not late and any(each.table == "memory_edges" for each in changes):
             late.append(edge)
             connection.exec_driver_sql(

@@ -17,7 +17,7 @@ from memgraph.errors import InvalidConfig, NotFound
 from memgraph.ids import CountingIds
 from memgraph.paths import SIGNING_KEY_NAME
 from memgraph.providers.fake import FakeEmbedding
-from memgraph.service.erasing.plan import Plan, PlanFile
+from memgraph.service.erasing.plan import ErasurePlan, PlanFile
 from memgraph.service.erasing.signing import check_signature
 
 WHY = "asked for"
@@ -160,7 +160,7 @@ def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
     from memgraph.model.erasing import Erasable
 
     file = PlanFile(tmp_path / "erasing" / "era_1.json")
-    plan = Plan("era_1", Erasable.SESSION, "s", "why", "me", 1, [1], ["m"], strings=["ä\n"])
+    plan = ErasurePlan("era_1", Erasable.SESSION, "s", "why", "me", 1, [1], ["m"], strings=["ä\n"])
     plan.least = {0: 2}
     assert plan.needles.strings == ["ä\n"]
     file.write(plan)

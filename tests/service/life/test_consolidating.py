@@ -11,7 +11,7 @@ from lines_extractor import Lines
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock
-from memgraph.consolidation.ports import Budget, Page, PageProposal, ResolutionProposal
+from memgraph.consolidation.ports import Budget, PageProposal, ResolutionProposal, TurnPage
 from memgraph.errors import NotFound, ProviderAnswerInvalid, ProviderUnavailable
 from memgraph.model.enums import EdgeType, JobState, MemoryKind, MemoryType, Sensitivity
 from memgraph.model.jobs import SessionReport
@@ -311,7 +311,7 @@ def test_a_fact_told_meanwhile_is_not_doubled(orc: Orchestrator) -> None:
     say(orc, "s-1", TEA, BERLIN)
     told_by_user: list[str] = []
 
-    def tell(_page: Page) -> None:
+    def tell(_page: TurnPage) -> None:
         told_by_user.append(orc.remember(TEA, type="Preference"))
 
     report = run(orc, "s-1", extractor=Lines(tell))
@@ -322,7 +322,7 @@ def test_a_fact_told_meanwhile_is_not_doubled(orc: Orchestrator) -> None:
 def test_a_turn_retracted_meanwhile_leaves_no_fact(orc: Orchestrator) -> None:
     turns = say(orc, "s-1", TEA, BERLIN)
 
-    def retract(_page: Page) -> None:
+    def retract(_page: TurnPage) -> None:
         if orc.get(turns[0]).status == "active":
             orc.retract(turns[0], reason="said in error")
 
@@ -411,7 +411,7 @@ def test_a_session_that_a_model_fails_at_holds_up_no_other(
     say(orc, "s-1", TEA)
     say(orc, "s-2", BERLIN)
 
-    def propose(page: Page) -> PageProposal:
+    def propose(page: TurnPage) -> PageProposal:
         if page.session_id == "s-1":
             raise ProviderUnavailable("too long for me")
         return Lines().propose(page)
@@ -440,7 +440,7 @@ def _raise(error: Exception) -> None:
 class Costly(Lines):
     """Spends one call for a page and reads nothing when there is none left."""
 
-    def propose(self, page: Page) -> PageProposal:
+    def propose(self, page: TurnPage) -> PageProposal:
         if page.budget.exhausted:
             return PageProposal(complete=False)
         page.budget.spend(calls=1, tokens=10)

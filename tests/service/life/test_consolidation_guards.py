@@ -10,7 +10,7 @@ from lines_extractor import Lines
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
-from memgraph.consolidation.ports import Page, PageProposal, ResolutionProposal
+from memgraph.consolidation.ports import PageProposal, ResolutionProposal, TurnPage
 from memgraph.errors import ProviderUnavailable
 from memgraph.model.enums import EdgeType, JobState, MemoryKind, Sensitivity
 from memgraph.model.jobs import SessionReport
@@ -228,7 +228,7 @@ def test_a_session_that_is_written_to_all_the_time_is_told(
 def test_what_a_page_cost_is_told_though_its_model_failed(
     orc: Orchestrator, service: MemoryService
 ) -> None:
-    def fail(page: Page) -> PageProposal:
+    def fail(page: TurnPage) -> PageProposal:
         page.budget.spend(calls=2, tokens=300)
         raise ProviderUnavailable("no answer")
 

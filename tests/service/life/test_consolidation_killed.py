@@ -114,8 +114,10 @@ def test_killed_runs_come_to_the_same_facts(tmp_path: Path) -> None:
         run = Process(consolidate, root)
         # Somewhere in the first pages of what is left, or while the database is opened.
         while killed < KILLS and not run.ends_within(chance.random() * usual / 2):
-            assert run.kill() == -signal.SIGKILL
-            killed += 1
+            code = run.kill()
+            # It may have ended just before.
+            assert code in (-signal.SIGKILL, 0)
+            killed += code != 0
             run = Process(consolidate, root)
         assert run.wait() == 0
         if killed == KILLS:

@@ -13,10 +13,10 @@ from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.consolidation.ports import (
     Budget,
     Extractor,
-    Page,
     PageProposal,
     ResolutionProposal,
     Suspicion,
+    TurnPage,
 )
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import EdgeType, MemoryKind, Sensitivity
@@ -126,7 +126,7 @@ class Quoting:
 
     name = "quoting"
 
-    def propose(self, page: Page) -> PageProposal:
+    def propose(self, page: TurnPage) -> PageProposal:
         evidence = tuple(turn.memory_id for turn in page.turns)
         return PageProposal((fact(page.turns[-1], evidence=evidence, content=TEA),))
 

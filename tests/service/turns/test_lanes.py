@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from memgraph.service.turns import lanes
-from memgraph.service.turns.lanes import Gate, Lane, LaneClosed, LaneFull, Ticket, TooLate
+from memgraph.service.turns.lanes import Lane, LaneClosed, LaneFull, LaneLimit, Ticket, TooLate
 
 PATIENCE_S = 10.0
 
@@ -136,7 +136,7 @@ def test_many_threads_lose_nothing() -> None:
 
 
 def test_a_gate_lets_in_so_many_and_forgets_those_who_gave_up() -> None:
-    gate, hang = Gate(1), threading.Event()
+    gate, hang = LaneLimit(1), threading.Event()
     stuck, free = (Lane(name, threads=1, waiting=5, gate=gate) for name in ("stuck", "free"))
     hung = stuck.submit(hang.wait)
     wait_for(lambda: bool(gate._inside))

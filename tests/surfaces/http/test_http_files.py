@@ -17,9 +17,9 @@ import pytest
 from serving_worlds import Served, serving
 
 from ingest import pipeline, uploads
-from ingest.claims import Claim
+from ingest.claims import FileClaim
 from ingest.pipeline import IngestPipeline
-from ingest.reasons import Reason, refuse
+from ingest.reasons import RejectionReason, refuse
 from memgraph.model.enums import MemoryStatus, Sensitivity
 from memgraph.rules.scope import Viewer
 from memgraph.service.intake import Intake
@@ -169,18 +169,18 @@ def test_bounds_hold_for_what_is_sent_again_while_its_twin_is_set_aside(
 ) -> None:
     """The second one comes when the first has its final place, and its sender is not forgotten."""
     data = a_file_of({"content": "The merger is called Bluebird.", "sensitivity": "Restricted"})
-    ended = Claim.finish
+    ended = FileClaim.finish
     with sent.client(sent.key(clearance=Sensitivity.PUBLIC)) as client:
 
         def refusing(*_: object) -> None:
-            raise refuse(Reason.JSON_INVALID, "not today")
+            raise refuse(RejectionReason.JSON_INVALID, "not today")
 
-        def finish(claim: Claim) -> None:
+        def finish(claim: FileClaim) -> None:
             ended(claim)
             assert upload(client, "again.json", data)["known"] is None
 
         with monkeypatch.context() as patch:
-            patch.setattr(Claim, "finish", finish)
+            patch.setattr(FileClaim, "finish", finish)
             patch.setattr(pipeline, "parse_document", refusing)
             upload(client, "facts.json", data)
             work_off(sent)

@@ -257,14 +257,14 @@ def test_ended_between_write_and_answer_it_tells_what_was_written(
 ) -> None:
     root, left = tmp_path / "root", tmp_path / "left"
 
-    async def end_here(_turn: once.Turn, _status: int, _body: bytes) -> None:
+    async def end_here(_turn: once.KeyedRequest, _status: int, _body: bytes) -> None:
         # What a process that is killed now would leave: the write is done, nothing was answered.
         subprocess.run(["cp", "-a", root, left], check=True)
 
     with serving(root, keyless=True) as served, served.client() as client:
         served.orchestrator()
         with monkeypatch.context() as patch:
-            patch.setattr(once.Turn, "keep", end_here)
+            patch.setattr(once.KeyedRequest, "keep", end_here)
             written = say(client, "k").json()["memory_id"]
     monkeypatch.setattr(once, "_PATIENCE_MS", 0)
     with serving(left, keyless=True) as served, served.client() as client:

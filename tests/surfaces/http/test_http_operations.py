@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 from pydantic import Field
 
 from memgraph.client import RemoteOrchestrator
-from memgraph.client.operations import Place, remote
+from memgraph.client.operations import RemotePlace, remote
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.access import Narrowing, Permission
 from memgraph.model.operation import (
@@ -98,7 +98,7 @@ def test_a_route_calls_the_operation() -> None:
 
 
 def test_the_client_asks_for_the_operation() -> None:
-    place = Place()
+    place = RemotePlace()
     place._set_place("orc-1", Narrowing())
     describe: Any = remote(LabelHandle.label_memory)
     call = describe._describe(place, "fact_1", ["a"], until="2026-01-02")

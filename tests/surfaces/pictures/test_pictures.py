@@ -23,8 +23,8 @@ from memgraph.surfaces.pictures import canvas, graphs, timelines
 from memgraph.surfaces.pictures.canvas import SIDES, Box, Listing, box_of, labelled, page
 from memgraph.surfaces.pictures.graphs import listings, picture, places
 from memgraph.surfaces.pictures.timelines import (
-    Held,
-    Shown,
+    ConfidencePeriod,
+    DrawnBulletin,
     accesses_of,
     bulletin_picture,
     changes,
@@ -211,14 +211,16 @@ def test_letters_that_the_own_font_lacks_are_taken_from_one_that_is_installed(
 
 def test_confidence_decays_from_its_last_access_and_is_drawn_with_the_statuses() -> None:
     held = [
-        Held(since=0, until=10 * DAY, confidence=0.9, decay_rate=0.1, idle_since=0),
-        Held(since=10 * DAY, until=20 * DAY, confidence=0.5, decay_rate=0.0, idle_since=0),
+        ConfidencePeriod(since=0, until=10 * DAY, confidence=0.9, decay_rate=0.1, idle_since=0),
+        ConfidencePeriod(
+            since=10 * DAY, until=20 * DAY, confidence=0.5, decay_rate=0.0, idle_since=0
+        ),
     ]
     assert held[0].at(5 * DAY, 0.8) == effective_confidence(0.9, 0.1, 5.0, 0.8)
     assert held[1].at(15 * DAY, 0.8) == 0.5
     periods = [_period("active", 0, 15 * DAY), _period("superseded", 15 * DAY, None)]
 
-    def draw(values: list[Held]) -> bytes:
+    def draw(values: list[ConfidencePeriod]) -> bytes:
         return confidence_picture(
             values, periods, "svg", title=HOSTILE, now_ms=20 * DAY, exponent=0.8
         )
@@ -268,7 +270,9 @@ def test_the_command_draws_with_the_settings_and_the_clock_of_the_orchestrator(
 
 def test_a_curve_has_a_bounded_number_of_points() -> None:
     def points(count: int) -> int:
-        held = [Held(at * DAY, (at + 1) * DAY, 0.9, 0.1, at * DAY) for at in range(count)]
+        held = [
+            ConfidencePeriod(at * DAY, (at + 1) * DAY, 0.9, 0.1, at * DAY) for at in range(count)
+        ]
         periods = [_period("active", 0, None)]
         svg = confidence_picture(held, periods, "svg", title="t", now_ms=count * DAY, exponent=0.8)
         return len(svg)
@@ -278,9 +282,9 @@ def test_a_curve_has_a_bounded_number_of_points() -> None:
 
 def test_a_bulletin_is_told_by_what_it_kept_added_and_left_out() -> None:
     shown = [
-        Shown(0, 1, frozenset("abc")),
-        Shown(DAY, 2, frozenset("bcd")),
-        Shown(2 * DAY, 1, frozenset("bcd")),
+        DrawnBulletin(0, 1, frozenset("abc")),
+        DrawnBulletin(DAY, 2, frozenset("bcd")),
+        DrawnBulletin(2 * DAY, 1, frozenset("bcd")),
     ]
     assert changes(shown) == [(0, 3, 0), (2, 1, 1), (3, 0, 0)]
     assert changes([]) == []

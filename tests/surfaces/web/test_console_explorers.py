@@ -15,7 +15,7 @@ from memgraph import Orchestrator
 from memgraph.clock import FixedClock, iso
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
-from memgraph.rules.bulletin import Section
+from memgraph.rules.bulletin import BulletinSection
 from memgraph.surfaces.web.pages import bulletins, exploring
 from memgraph.surfaces.web.pages.bulletins import differing
 
@@ -235,7 +235,7 @@ def test_a_section_of_a_bulletin_that_is_full_does_not_say_that_there_is_nothing
     assert empty != full
     page = browser.page(f"{HOME}bulletin")
     for section, lines in issued.sections.items():
-        title, how_many = Section(section).heading, issued.left_out[section]
+        title, how_many = BulletinSection(section).heading, issued.left_out[section]
         said = page.partition(f"<h2>{title}</h2>")[2].partition("<h2")[0]
         assert ("None shown; " in said) == (section in empty)
         assert (f"{how_many} were left out." in said) == (section in empty)

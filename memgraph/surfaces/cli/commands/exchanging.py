@@ -18,7 +18,7 @@ from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
 from memgraph.surfaces.cli.screen import Screen, progress
 
 
-class Form(StrEnum):
+class ExportFormat(StrEnum):
     """The format of an export."""
 
     JSONL = "jsonl"
@@ -39,9 +39,9 @@ def export(
         bool, typer.Option("--with-vectors", help="Embeddings too; else an import makes them.")
     ] = False,
     form: Annotated[
-        Form,
+        ExportFormat,
         typer.Option("--format", help="jsonl can be imported; the others hold memories and edges."),
-    ] = Form.JSONL,
+    ] = ExportFormat.JSONL,
 ) -> Report:
     """Write all data of an orchestrator, whatever its sensitivity.
 
@@ -49,7 +49,7 @@ def export(
     GraphML.
     """
     given = invocation(context)
-    if form is not Form.JSONL:
+    if form is not ExportFormat.JSONL:
         if output is None or with_vectors:
             raise typer.BadParameter(f"--format {form.value} takes --output and no --with-vectors")
         return _written_as(given, orchestrator, form, output, force=force)
@@ -67,7 +67,7 @@ def export(
 
 
 def _written_as(
-    given: Invocation, orchestrator: str, form: Form, output: Path, *, force: bool
+    given: Invocation, orchestrator: str, form: ExportFormat, output: Path, *, force: bool
 ) -> Report:
     with given.orchestrator(orchestrator) as handle, TemporaryDirectory() as folder:
         with _counted("exporting") as told:

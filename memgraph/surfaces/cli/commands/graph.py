@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memgraph.model.graph import Contradiction, Link, Subgraph, Trace
 
 
-class Form(StrEnum):
+class GraphFormat(StrEnum):
     """The formats of a subgraph."""
 
     JSON = "json"
@@ -58,7 +58,8 @@ def subgraph(
         bool, typer.Option("--retracted", help="With memories that were taken back.")
     ] = False,
     form: Annotated[
-        Form | None, choice(Form, "--format", text="Write the graph instead of listing it.")
+        GraphFormat | None,
+        choice(GraphFormat, "--format", text="Write the graph instead of listing it."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")
@@ -74,7 +75,7 @@ def subgraph(
             as_of=as_of,
             retracted=retracted,
         )
-    chosen = form or (Form.JSON if output is not None else None)
+    chosen = form or (GraphFormat.JSON if output is not None else None)
     if chosen is None:
         return Report(as_json(found), lambda screen: _show_subgraph(screen, found))
     from memgraph.graph.export import export

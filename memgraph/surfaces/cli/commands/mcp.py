@@ -13,7 +13,7 @@ from memgraph.model.enums import Scope
 from memgraph.surfaces.cli.building import choice, make_command, value
 from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
 from memgraph.surfaces.cli.mcp_clients import (
-    Change,
+    ConfigChange,
     McpClient,
     config_path,
     program,
@@ -87,7 +87,7 @@ def _arguments(
     return made + (["--scope", scope.value] if scope else [])
 
 
-def _installed(given: Invocation, client: McpClient, change: Change, *, yes: bool) -> Report:
+def _installed(given: Invocation, client: McpClient, change: ConfigChange, *, yes: bool) -> Report:
     diff = change.diff
     if diff and not yes:
         if given.as_json:

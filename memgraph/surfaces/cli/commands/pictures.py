@@ -17,7 +17,7 @@ from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
-    from memgraph.surfaces.pictures.timelines import Shown
+    from memgraph.surfaces.pictures.timelines import DrawnBulletin
 
 NEWEST = 30
 MOST_BULLETINS = 60
@@ -118,10 +118,10 @@ def timeline(
 
 
 def _bulletins(handle: Any, output: Path, form: str, limit: int) -> Report:
-    from memgraph.surfaces.pictures.timelines import Shown, bulletin_picture
+    from memgraph.surfaces.pictures.timelines import DrawnBulletin, bulletin_picture
 
-    shown: Sequence[Shown] = [
-        Shown(
+    shown: Sequence[DrawnBulletin] = [
+        DrawnBulletin(
             at=each.created_at,
             receipts=each.receipts,
             memory_ids=frozenset(handle.bulletin_issued(each.bulletin_id).memory_ids),

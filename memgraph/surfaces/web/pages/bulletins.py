@@ -9,33 +9,33 @@ from starlette.responses import Response
 
 from memgraph.model.access import Permission
 from memgraph.model.receipts import BulletinEntry, BulletinHistory
-from memgraph.rules.bulletin import Section
+from memgraph.rules.bulletin import BulletinSection
 from memgraph.service.orchestrator import Orchestrator
-from memgraph.surfaces.web.visiting import Page, Visit
+from memgraph.surfaces.web.visiting import ConsolePage, Visit
 
 HISTORY: Final = 50
 AT_ONCE: Final = 1_000
 """Bulletins that are searched together for those of an earlier time."""
 
 
-class Line(NamedTuple):
+class ComparedLine(NamedTuple):
     """A line of two bulletins: in both, only in the later one, or only in the earlier one."""
 
     change: Literal["same", "added", "removed"]
     text: str
 
 
-def differing(before: str, after: str) -> list[Line]:
+def differing(before: str, after: str) -> list[ComparedLine]:
     """Return the lines of two texts, in order, each with its change. Pure."""
     old, new = before.splitlines(), after.splitlines()
-    found: list[Line] = []
+    found: list[ComparedLine] = []
     # Without the heuristic for long texts, which ignores frequent lines.
     for tag, i, j, m, n in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
-            found += [Line("same", each) for each in old[i:j]]
+            found += [ComparedLine("same", each) for each in old[i:j]]
         else:
-            found += [Line("removed", each) for each in old[i:j]]
-            found += [Line("added", each) for each in new[m:n]]
+            found += [ComparedLine("removed", each) for each in old[i:j]]
+            found += [ComparedLine("added", each) for each in new[m:n]]
     return found
 
 
@@ -48,7 +48,7 @@ def bulletin(visit: Visit) -> Response:
     orc = visit.enter()
     issued = orc.bulletin(as_of=visit.as_of)
     history = _history(orc, visit.as_of) if visit.may(Permission.AUDIT) else None
-    headings = {each.value: each.heading for each in Section}
+    headings = {each.value: each.heading for each in BulletinSection}
     return visit.show("bulletin.html", issued=issued, history=history, headings=headings)
 
 
@@ -84,6 +84,6 @@ def stored(visit: Visit) -> Response:
 
 
 PAGES: Final = (
-    Page("/{orchestrator}/bulletin", bulletin, timed=True),
-    Page("/{orchestrator}/bulletins/{bulletin_id}", stored),
+    ConsolePage("/{orchestrator}/bulletin", bulletin, timed=True),
+    ConsolePage("/{orchestrator}/bulletins/{bulletin_id}", stored),
 )

@@ -12,7 +12,7 @@ from memgraph.graph.contradictions import MAX_SOUGHT_CHARS
 from memgraph.model.access import Permission
 from memgraph.surfaces.web.drawing import lines_of
 from memgraph.surfaces.web.exporting import case_document
-from memgraph.surfaces.web.visiting import Page, Visit
+from memgraph.surfaces.web.visiting import ConsolePage, Visit
 
 PER_PAGE: Final = 25
 OPEN, OLDEST = "open", "oldest first"
@@ -112,8 +112,8 @@ def decide(visit: Visit) -> Response:
 
 
 PAGES: Final = (
-    Page("/{orchestrator}/contradictions", listing, timed=True),
-    Page("/{orchestrator}/contradictions/{edge_id}", case, timed=True),
-    Page("/{orchestrator}/contradictions/{edge_id}", decide, "POST"),
-    Page("/{orchestrator}/contradictions/{edge_id}/export", export, timed=True),
+    ConsolePage("/{orchestrator}/contradictions", listing, timed=True),
+    ConsolePage("/{orchestrator}/contradictions/{edge_id}", case, timed=True),
+    ConsolePage("/{orchestrator}/contradictions/{edge_id}", decide, "POST"),
+    ConsolePage("/{orchestrator}/contradictions/{edge_id}/export", export, timed=True),
 )

@@ -13,7 +13,7 @@ from memgraph.model.enums import MemoryType, ShownStatus
 from memgraph.model.graph import Stale
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.web.drawing import EDGES, drawing, staleness
-from memgraph.surfaces.web.visiting import Page, Visit
+from memgraph.surfaces.web.visiting import ConsolePage, Visit
 
 MAX_SEEDS: Final = 200
 NODES: Final = 500
@@ -122,7 +122,7 @@ def _bound(visit: Visit, name: str, default: int) -> int:
 
 
 PAGES: Final = (
-    Page("/{orchestrator}/graph", explorer, timed=True),
-    Page("/{orchestrator}/graph/data", data, timed=True),
-    Page("/{orchestrator}/graph/edges", between, "POST", timed=True),
+    ConsolePage("/{orchestrator}/graph", explorer, timed=True),
+    ConsolePage("/{orchestrator}/graph/data", data, timed=True),
+    ConsolePage("/{orchestrator}/graph/edges", between, "POST", timed=True),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import Response
 
 from memgraph.model.access import Measure, Permission
-from memgraph.surfaces.web.visiting import Page, Visit
+from memgraph.surfaces.web.visiting import ConsolePage, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +46,6 @@ def _page(visit: Visit, found: StoreHealth | None) -> Response:
 
 
 PAGES: Final = (
-    Page("/{orchestrator}/health", health),
-    Page("/{orchestrator}/health", measure, "POST", lengthy=True),
+    ConsolePage("/{orchestrator}/health", health),
+    ConsolePage("/{orchestrator}/health", measure, "POST", lengthy=True),
 )

@@ -11,11 +11,11 @@ from starlette.responses import JSONResponse, Response
 from memgraph.model.access import Permission
 from memgraph.model.remote import Uploaded
 from memgraph.model.values import Memory
-from memgraph.service.intake import Draft, draft
+from memgraph.service.intake import UploadDraft, draft
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.arriving import taken
 from memgraph.surfaces.scopes import UNTIMED
-from memgraph.surfaces.web.visiting import Arrival, Page, Visit
+from memgraph.surfaces.web.visiting import Arrival, ConsolePage, Visit
 
 FILES: Final = 50
 ITEMS_SHOWN: Final = 200
@@ -69,9 +69,9 @@ def state(visit: Visit) -> Response:
 
 
 PAGES: Final = (
-    Page("/{orchestrator}/ingest", files),
-    Page("/{orchestrator}/ingest/{sha256}", file),
-    Page("/{orchestrator}/ingest/{sha256}/state", state),
+    ConsolePage("/{orchestrator}/ingest", files),
+    ConsolePage("/{orchestrator}/ingest/{sha256}", file),
+    ConsolePage("/{orchestrator}/ingest/{sha256}/state", state),
 )
 
 
@@ -89,7 +89,7 @@ async def upload(visit: Visit) -> Response:
     return JSONResponse(_told(visit, uploaded), 202)
 
 
-def _draft(visit: Visit) -> Draft:
+def _draft(visit: Visit) -> UploadDraft:
     return draft(visit.enter(Permission.WRITE), visit.path("name"))
 
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from memgraph.model.access import Permission
 from memgraph.model.jobs import JobPlan, JobRun
 from memgraph.service.outward import below
-from memgraph.surfaces.web.visiting import Page, Visit
+from memgraph.surfaces.web.visiting import ConsolePage, Visit
 
 RUNS: Final = 50
 
@@ -32,4 +32,4 @@ def jobs(visit: Visit) -> Response:
     )
 
 
-PAGES: Final = (Page("/{orchestrator}/jobs", jobs),)
+PAGES: Final = (ConsolePage("/{orchestrator}/jobs", jobs),)

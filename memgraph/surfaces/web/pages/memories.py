@@ -10,7 +10,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
 from memgraph.surfaces.web.drawing import lines_of, ribbon, step_chart
-from memgraph.surfaces.web.visiting import Page, Visit
+from memgraph.surfaces.web.visiting import ConsolePage, Visit
 
 PER_PAGE: Final = 25
 FOUND: Final = 50
@@ -101,7 +101,7 @@ def _chosen(enum: Any, value: str) -> list[Any]:
 
 
 PAGES: Final = (
-    Page("/{orchestrator}/memories", listing, timed=True),
-    Page("/{orchestrator}/memories", search, "POST", timed=True),
-    Page("/{orchestrator}/memories/{memory_id}", memory, timed=True),
+    ConsolePage("/{orchestrator}/memories", listing, timed=True),
+    ConsolePage("/{orchestrator}/memories", search, "POST", timed=True),
+    ConsolePage("/{orchestrator}/memories/{memory_id}", memory, timed=True),
 )

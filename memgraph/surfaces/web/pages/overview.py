@@ -11,7 +11,7 @@ from memgraph.model.access import Narrowing, Permission
 from memgraph.model.enums import Sensitivity
 from memgraph.model.values import validated
 from memgraph.service.outward import below
-from memgraph.surfaces.web.visiting import Page, Visit
+from memgraph.surfaces.web.visiting import ConsolePage, Visit
 
 FEW: Final = 5
 _SEPARATOR: Final = re.compile(r"[,\n]")
@@ -60,7 +60,7 @@ def _names(text: str) -> tuple[str, ...] | None:
 
 
 PAGES: Final = (
-    Page("/", orchestrators),
-    Page("/{orchestrator}/", overview),
-    Page("/{orchestrator}/view", choose, "POST"),
+    ConsolePage("/", orchestrators),
+    ConsolePage("/{orchestrator}/", overview),
+    ConsolePage("/{orchestrator}/view", choose, "POST"),
 )

@@ -13,7 +13,7 @@ from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.values import validated
 from memgraph.service.orchestrator import Orchestrator
 from memgraph.surfaces.web.drawing import scored
-from memgraph.surfaces.web.visiting import Page, Visit
+from memgraph.surfaces.web.visiting import ConsolePage, Visit
 
 TOP_N: Final = 10
 MOST: Final = 100
@@ -86,6 +86,6 @@ def _page(
 
 
 PAGES: Final = (
-    Page("/{orchestrator}/recall", form),
-    Page("/{orchestrator}/recall", answer, "POST"),
+    ConsolePage("/{orchestrator}/recall", form),
+    ConsolePage("/{orchestrator}/recall", answer, "POST"),
 )

@@ -11,7 +11,7 @@ from memgraph.model.access import Permission
 from memgraph.model.receipts import WHY, Receipt, Replay
 from memgraph.model.values import Memory
 from memgraph.service.orchestrator import Orchestrator
-from memgraph.surfaces.web.visiting import Page, Visit
+from memgraph.surfaces.web.visiting import ConsolePage, Visit
 
 PER_PAGE: Final = 25
 FILTERS: Final = ("conversation_id", "workflow_run_id", "task_id", "purpose")
@@ -67,7 +67,7 @@ def _memories(orc: Orchestrator, found: Receipt) -> dict[str, Memory]:
 
 
 PAGES: Final = (
-    Page("/{orchestrator}/receipts", listing),
-    Page("/{orchestrator}/receipts/{receipt_id}", receipt),
-    Page("/{orchestrator}/receipts/{receipt_id}", replay, "POST"),
+    ConsolePage("/{orchestrator}/receipts", listing),
+    ConsolePage("/{orchestrator}/receipts/{receipt_id}", receipt),
+    ConsolePage("/{orchestrator}/receipts/{receipt_id}", replay, "POST"),
 )
