@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memgraph.surfaces.cli.building import choice, make_group
+from memgraph.surfaces.cli.builder import choice, make_group
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
 

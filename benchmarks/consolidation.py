@@ -23,8 +23,8 @@ from memgraph.config.life import ConsolidationSettings
 from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.consolidation.ports import FactCandidate
 from memgraph.consolidation.quotations import RuleExtractor
+from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.memory_service import MemoryService
-from memgraph.service.orchestrator import Orchestrator
 
 _TOP = 20
 Found = tuple[Conversation, list[FactCandidate]]

@@ -19,10 +19,10 @@ from memgraph.errors import InvalidInput
 from memgraph.model.context import Task
 from memgraph.model.enums import MemoryType, Scope
 from memgraph.model.values import MemoryInput
+from memgraph.operations.context.assembler import ContextAssembler
+from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.scope import Viewer
-from memgraph.service.context.assembler import ContextAssembler
 from memgraph.service.memory_service import MemoryService
-from memgraph.service.orchestrator import Orchestrator
 
 LEAST, MOST = 100, 1_000_000
 MEMORIES_PER_PROJECT, ITEMS_PER_TASK = 1_000, 20

@@ -36,7 +36,7 @@ from ingest.safe_files import StillBeingWritten, Vanished, open_directory, read_
 from memgraph import MemoryService
 from memgraph.errors import Conflict, IngestRejected
 from memgraph.store import sqlite
-from memgraph.store.migrating import migrations_folder
+from memgraph.store.migrations import migrations_folder
 
 NAME = "orc"
 WRITERS = 4

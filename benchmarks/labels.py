@@ -20,11 +20,11 @@ from memgraph.config import Settings
 from memgraph.entities.strategies import Strategy
 from memgraph.errors import InvalidConfig, InvalidInput
 from memgraph.model.enums import Relation
+from memgraph.operations.agents import type_classifier
+from memgraph.operations.life.models import configured_llm
+from memgraph.operations.write.entity_links import Naming, find_names
 from memgraph.relations.compare import compare
 from memgraph.relations.statement import Statement
-from memgraph.service.handle_agents import type_classifier
-from memgraph.service.life.models import configured_llm
-from memgraph.service.naming import Naming, find_names
 
 ACCURATE = "accurate"
 

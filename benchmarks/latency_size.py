@@ -20,10 +20,10 @@ from benchmarks.latency_load import NAME
 from benchmarks.synthetic import Corpus, corpus
 from benchmarks.timing import Tell, peak_memory_mb, percentiles, ratio, seconds
 from memgraph.model.recall import RecallRequest
+from memgraph.operations.orchestrator import Orchestrator
 from memgraph.providers.local import LocalEmbedding
 from memgraph.retrieval.recall import recall
 from memgraph.service.memory_service import MemoryService
-from memgraph.service.orchestrator import Orchestrator
 
 WARM_UP = 10
 # So many of ours, then as many of plain SQL: the machine is in the same state for both.

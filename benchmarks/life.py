@@ -15,7 +15,7 @@ from benchmarks import nights
 from benchmarks.talks import TURNS, talks
 from memgraph.errors import InvalidInput
 from memgraph.model.jobs import SessionReport
-from memgraph.service.life.consolidating import consolidate_pending
+from memgraph.operations.life.consolidation import consolidate_pending
 from memgraph.service.memory_service import MemoryService
 
 MAX_SESSIONS = 100_000

@@ -11,8 +11,8 @@ from benchmarks.synthetic import corpus
 from memgraph.clock import MS_PER_DAY
 from memgraph.model.enums import CapturedBy
 from memgraph.model.values import MemoryInput, Source
+from memgraph.operations.life.decay import decay
 from memgraph.rules.decay import expires_at
-from memgraph.service.life.decaying import decay
 from memgraph.service.memory_service import MemoryService
 
 # One fact in so many is held for less sure: it expires on a night on which nothing else does.

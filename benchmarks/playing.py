@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from benchmarks.histories import Action, Event, History
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.model.enums import EdgeType
-from memgraph.service.orchestrator import Orchestrator
+from memgraph.operations.orchestrator import Orchestrator
 
 _BEGIN_MS = 1_767_225_600_000
 _DAYS_AFTERWARDS = 3.0

@@ -32,8 +32,8 @@ from memgraph.model.enums import EdgeType
 from memgraph.model.recall import Bundle
 from memgraph.model.sources import Document
 from memgraph.model.values import MemoryInput
+from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.memory_service import MemoryService
-from memgraph.service.orchestrator import Orchestrator
 
 CUTOFFS = (1, 3, 10)
 # How often something stale is there to compete with what holds: neither good nor bad.

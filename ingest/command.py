@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ingest.pipeline import IngestPipeline, Progress
     from ingest.preview import FilePreview
     from ingest.staging import Staged
-    from memgraph.service.orchestrator import Orchestrator
+    from memgraph.operations.orchestrator import Orchestrator
 
 
 # Following the drop zone: a run at the start, and one after every change.

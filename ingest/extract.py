@@ -18,7 +18,13 @@ from ingest.candidates import (
 from ingest.reasons import SkippedPart
 from memgraph.model.defaults import DEFAULT_IMPORTANCE
 from memgraph.model.enums import EdgeType, MemoryType
-from memgraph.service.sentences import addresses_model, ground_of, is_rule, stands_alone, type_of
+from memgraph.operations.read.sentences import (
+    addresses_model,
+    ground_of,
+    is_rule,
+    stands_alone,
+    type_of,
+)
 
 # A form that names its type is surer than a sentence that is merely a statement.
 _SURE = 0.85

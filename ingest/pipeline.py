@@ -55,7 +55,7 @@ from memgraph.paths import OrchestratorPaths, naming_full_disk
 
 if TYPE_CHECKING:
     from memgraph.model.values import MemoryInput
-    from memgraph.service.extraction import Proposals
+    from memgraph.operations.ingestion.extraction import Proposals
 
 # A file that was begun this often, and got no further, waits for an operator.
 MAX_ATTEMPTS = 10

@@ -24,7 +24,7 @@ from memgraph.errors import ExtraMissing, ProviderRejected, ProviderUnavailable
 from memgraph.model.enums import EdgeType, MemoryType
 
 if TYPE_CHECKING:
-    from memgraph.service.extraction import Proposal, Proposals
+    from memgraph.operations.ingestion.extraction import Proposal, Proposals
 
 Propose = Callable[[str], "Proposals | None"]
 """Returns what a model would remember of a text; None: no model is configured."""
@@ -93,7 +93,7 @@ class _Merge:
 
     def _take_all(self) -> None:
         # Imported here, so that it costs nothing without a model.
-        from memgraph.service.extraction import Sayings
+        from memgraph.operations.ingestion.extraction import Sayings
 
         said = Sayings()
         for each in self.extracted.candidates:

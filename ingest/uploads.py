@@ -21,7 +21,7 @@ from ingest.staging import free_name
 from memgraph.errors import DatabaseFull, InvalidInput, RequestTooLarge, StorageError
 from memgraph.model.enums import IngestStatus
 from memgraph.model.remote import Uploaded
-from memgraph.service.orchestrator import Orchestrator
+from memgraph.operations.orchestrator import Orchestrator
 
 _MEGABYTE: Final = 1_000_000
 

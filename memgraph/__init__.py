@@ -49,15 +49,15 @@ if TYPE_CHECKING:
     from memgraph.model.values import (
         Source as Source,
     )
+    from memgraph.operations.aio import AsyncOrchestrator as AsyncOrchestrator
+    from memgraph.operations.context.assembler import ContextAssembler as ContextAssembler
+    from memgraph.operations.context.entity import MemoryEntity as MemoryEntity
+    from memgraph.operations.orchestrator import Orchestrator as Orchestrator
+    from memgraph.operations.tools.schemas import answer_calls as answer_calls
+    from memgraph.operations.tools.schemas import call_tool as call_tool
+    from memgraph.operations.tools.schemas import tools_for as tools_for
     from memgraph.rules.scope import Viewer as Viewer
-    from memgraph.service.agent_tools import answer_calls as answer_calls
-    from memgraph.service.agent_tools import call_tool as call_tool
-    from memgraph.service.agent_tools import tools_for as tools_for
-    from memgraph.service.aio import AsyncOrchestrator as AsyncOrchestrator
-    from memgraph.service.context.assembler import ContextAssembler as ContextAssembler
-    from memgraph.service.context.entity import MemoryEntity as MemoryEntity
     from memgraph.service.memory_service import MemoryService as MemoryService
-    from memgraph.service.orchestrator import Orchestrator as Orchestrator
     from memgraph.service.turns.aio import AsyncMemoryHooks as AsyncMemoryHooks
     from memgraph.service.turns.hooks import MemoryHooks as MemoryHooks
 
@@ -77,16 +77,16 @@ _HOME = {
     "MemoryInput": "memgraph.model.values",
     "Source": "memgraph.model.values",
     "Viewer": "memgraph.rules.scope",
-    "AsyncOrchestrator": "memgraph.service.aio",
-    "ContextAssembler": "memgraph.service.context.assembler",
-    "MemoryEntity": "memgraph.service.context.entity",
+    "AsyncOrchestrator": "memgraph.operations.aio",
+    "ContextAssembler": "memgraph.operations.context.assembler",
+    "MemoryEntity": "memgraph.operations.context.entity",
     "MemoryService": "memgraph.service.memory_service",
-    "Orchestrator": "memgraph.service.orchestrator",
+    "Orchestrator": "memgraph.operations.orchestrator",
     "AsyncMemoryHooks": "memgraph.service.turns.aio",
     "MemoryHooks": "memgraph.service.turns.hooks",
-    "answer_calls": "memgraph.service.agent_tools",
-    "call_tool": "memgraph.service.agent_tools",
-    "tools_for": "memgraph.service.agent_tools",
+    "answer_calls": "memgraph.operations.tools.schemas",
+    "call_tool": "memgraph.operations.tools.schemas",
+    "tools_for": "memgraph.operations.tools.schemas",
 }
 
 __version__ = "0.1.0"

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from alembic import context
 
 from memgraph.model.tables import metadata
-from memgraph.store import migrating, sqlite
+from memgraph.store import migrations as migrating
+from memgraph.store import sqlite
 from memgraph.store.snapshot import Transaction
 from memgraph.store.sqlite.engine import ENGINE
 

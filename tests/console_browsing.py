@@ -23,7 +23,7 @@ HOME = "/console/orc-1/"
 
 def whole_app(gate: Gate) -> ASGIApp:
     """All surfaces of a server, as ``memgraph serve`` has them."""
-    from memgraph.surfaces.serving import application
+    from memgraph.surfaces.serve import application
 
     return application(gate, gate.service.settings().memory.server)
 

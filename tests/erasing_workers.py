@@ -12,8 +12,8 @@ from unittest.mock import patch
 from processes import Process
 
 from memgraph import MemoryService
-from memgraph.service.erasing import erase, folder, rows
-from memgraph.service.erasing.plan import PlanFile
+from memgraph.operations.erasure import erase, folder, rows
+from memgraph.operations.erasure.plan import PlanFile
 
 PLACES = (
     "planned",

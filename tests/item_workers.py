@@ -9,7 +9,7 @@ from processes import Process
 
 from memgraph import MemoryService, Viewer
 from memgraph.model.context import Tier
-from memgraph.service.context.database_backend import DatabaseBackend
+from memgraph.operations.context.database_backend import DatabaseBackend
 
 NAME = "orc-1"
 PROJECT = "web"

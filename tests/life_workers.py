@@ -14,7 +14,7 @@ from processes import Process, wait_until
 
 from memgraph import MemoryService
 from memgraph.model.jobs import JobReport
-from memgraph.service.life import jobs
+from memgraph.service import job_runs as jobs
 
 LEASE_S = 1.0
 SETTINGS = {

@@ -34,7 +34,7 @@ HEADERS = {
 
 def whole_app(gate: Gate) -> FastAPI:
     """HTTP and MCP under one address, as `memgraph serve` has them."""
-    from memgraph.surfaces.serving import application
+    from memgraph.surfaces.serve import application
 
     return application(gate, gate.service.settings().memory.server)
 

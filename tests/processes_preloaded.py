@@ -8,8 +8,8 @@ from pathlib import Path
 import hypothesis  # noqa: F401  # what modules of tests import
 import pytest  # noqa: F401
 
-import memgraph.service.life.decaying
-import memgraph.service.life.worker  # noqa: F401
+import memgraph.operations.life.decay
+import memgraph.service.worker  # noqa: F401
 from memgraph import MemoryService
 from memgraph.providers.fake import FakeEmbedding
 

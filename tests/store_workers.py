@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from memgraph import MemoryService
+from memgraph.operations.context.namespaces import ItemPut, NamespaceHandle
 from memgraph.providers.fake import FakeEmbedding
-from memgraph.service.context.namespaces import ItemPut, NamespaceHandle
 
 PUTS = 10
 

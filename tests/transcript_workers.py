@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memgraph import MemoryService
 from memgraph.model.conversation import ConversationEntry
-from memgraph.service.transcript import Transcript
+from memgraph.operations.tools.transcript import Transcript
 
 
 def append_numbered(root: Path, worker: int, count: int) -> None:

@@ -65,7 +65,7 @@ def warm_command(folder: Path) -> Iterator[Path]:
 
 def serve() -> None:
     """Runs in the loaded process: fork for each command line that is sent."""
-    import memgraph.service.orchestrator  # noqa: F401  # what nearly every command needs
+    import memgraph.operations.orchestrator  # noqa: F401  # what nearly every command needs
     from memgraph.surfaces.cli.app import command_names, load_command
 
     for name in command_names():

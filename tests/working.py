@@ -16,10 +16,10 @@ from memgraph.audit.journal import Head
 from memgraph.clock import FixedClock
 from memgraph.model.enums import CapturedBy, EntityType
 from memgraph.model.values import MemoryInput, Source, validated
+from memgraph.operations.orchestrator import Orchestrator
+from memgraph.operations.write import entity_links as naming
 from memgraph.providers.fake import FakeEmbedding
-from memgraph.service import naming
 from memgraph.service.opened import Opened
-from memgraph.service.orchestrator import Orchestrator
 from memgraph.store import sqlite
 from memgraph.store.engine import Database
 from memgraph.store.entities import EntityName

@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.audit import travel
 from benchmarks.audit.stores import NAME, RECEIPTS, RUNS, Store, kept
 from benchmarks.timing import percentiles
-from memgraph.service.orchestrator import Orchestrator
+from memgraph.operations.orchestrator import Orchestrator
 
 TARGET_MS = 50.0
 WARM_UP = 5

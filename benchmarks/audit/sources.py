@@ -15,8 +15,8 @@ from statistics import median
 from typing import Final, TypeVar
 
 from memgraph.model.values import MemoryInput, Source
+from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.memory_service import MemoryService
-from memgraph.service.orchestrator import Orchestrator
 
 GIVEN: Final = 10_000
 DERIVED: Final = 5_000

@@ -21,9 +21,9 @@ from benchmarks.synthetic import Corpus, corpus
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.model.enums import CapturedBy, EdgeType, MemoryKind, MemoryType, SourceType
 from memgraph.model.values import EdgeInput, MemoryInput, Source
+from memgraph.operations.orchestrator import Orchestrator
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.memory_service import MemoryService
-from memgraph.service.orchestrator import Orchestrator
 from memgraph.store.sqlite.provisioning import expected_schema
 
 NAME = "bench"

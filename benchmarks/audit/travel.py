@@ -11,7 +11,7 @@ from benchmarks.audit.stores import Store
 from benchmarks.synthetic import corpus
 from benchmarks.timing import percentiles
 from memgraph.clock import MS_PER_DAY
-from memgraph.service.orchestrator import Orchestrator
+from memgraph.operations.orchestrator import Orchestrator
 
 DIFF_TARGET_MS = 300.0
 # As-of recall may take so many times what recall takes now.

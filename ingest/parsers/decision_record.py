@@ -49,7 +49,7 @@ from ingest.parsers.naming import document_keys, link_keys
 from ingest.parsers.passages import MAX_JOINED_CHARS, Passage, statements
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
-from memgraph.service.sentences import (
+from memgraph.operations.read.sentences import (
     hangs,
     is_complete,
     is_instruction,

@@ -10,7 +10,7 @@ from typing import Literal
 from ingest.parsers.blocks import TextLink
 from ingest.parsers.decision_parts import StatusLine
 from ingest.parsers.naming import link_keys, number_keys
-from memgraph.service.sentences import split_sentences
+from memgraph.operations.read.sentences import split_sentences
 
 Effect = Literal["supersedes", "supersedes_partly", "amends"]
 

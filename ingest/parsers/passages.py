@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ingest.candidates import lines
 from ingest.parsers.blocks import Block, TextLink
-from memgraph.service.sentences import hangs, split_sentences
+from memgraph.operations.read.sentences import hangs, split_sentences
 
 # A sentence that needs the one before it is joined to it up to this many characters.
 MAX_JOINED_CHARS = 600

@@ -13,7 +13,7 @@ from memgraph.client.calls import Call, Read, Repeat, body, orchestrator_path, p
 from memgraph.client.exchange import Rules
 from memgraph.client.operations import Awaiting, Blocking, method
 from memgraph.client.orchestrator import AsyncRemoteOrchestrator, RemoteOrchestrator
-from memgraph.client.sending import AwaitedSender, BlockingSender, Server, server_of
+from memgraph.client.senders import AwaitedSender, BlockingSender, Server, server_of
 from memgraph.model.access import Narrowing
 from memgraph.model.enums import Sensitivity
 from memgraph.model.remote import Health, OrchestratorList

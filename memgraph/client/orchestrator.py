@@ -32,13 +32,13 @@ from memgraph.client.operations import (
     remote,
 )
 from memgraph.clock import iso, parse_time
-from memgraph.context.assembling import ConfirmationCallback, confirmed
+from memgraph.context.assembly import ConfirmationCallback, confirmed
 from memgraph.errors import ConfirmationMissing, InvalidInput, RemoteAnswerInvalid
 from memgraph.model.access import Narrowing
 from memgraph.model.context import ContextFields, ContextPackage, ContextRequest, Task, Tier
 from memgraph.model.conversation import AgentTurn, SessionInfo, SessionPlace, UserTurn
 from memgraph.model.enums import JobName
-from memgraph.model.erasing import ErasureReport, erasure_target
+from memgraph.model.erasure import ErasureReport, erasure_target
 from memgraph.model.jobs import JobRun, SessionReport
 from memgraph.model.remote import (
     MAX_BATCH,
@@ -58,20 +58,20 @@ from memgraph.model.values import (
     Outcome,
     validated,
 )
-from memgraph.rules.access import question_about
-from memgraph.service.handle_auditing import (
+from memgraph.operations.audit import (
     AuditingHandle,
     CasesHandle,
     HistoryHandle,
     InfluenceHandle,
     ReceiptsHandle,
 )
-from memgraph.service.handle_context import ContextHandle, InjectingHandle, SessionsHandle
-from memgraph.service.handle_entities import EntitiesHandle
-from memgraph.service.handle_jobs import JobsHandle, MaintainingHandle
-from memgraph.service.handle_reading import ExpiringHandle, ReadingHandle
-from memgraph.service.handle_sources import ErasingHandle, IngestingHandle, SourcesHandle
-from memgraph.service.handle_writing import WritingHandle
+from memgraph.operations.contexts import ContextHandle, InjectingHandle, SessionsHandle
+from memgraph.operations.entities import EntitiesHandle
+from memgraph.operations.jobs import JobsHandle, MaintainingHandle
+from memgraph.operations.reading import ExpiringHandle, ReadingHandle
+from memgraph.operations.sources import ErasingHandle, IngestingHandle, SourcesHandle
+from memgraph.operations.writing import WritingHandle
+from memgraph.rules.access import question_about
 
 T = TypeVar("T")
 

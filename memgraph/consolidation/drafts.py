@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memgraph.consolidation.agent_tools import PageTurn
-from memgraph.consolidation.comparing import Author
+from memgraph.consolidation.comparison import Author
 from memgraph.consolidation.ports import FactCandidate
 from memgraph.errors import InvalidInput
 from memgraph.model.conversation import Voice, voice_of

@@ -21,7 +21,7 @@ from memgraph.store.engine import Database
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 from memgraph.text.sentences import split_sentences
-from memgraph.text.stemming import fold, stem
+from memgraph.text.stem import fold, stem
 
 LOOKED_UP = 4
 

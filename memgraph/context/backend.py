@@ -1,6 +1,6 @@
 """Backends for the items of a tier: the protocol, and one that keeps them in memory.
 
-``memgraph.service.context.database_backend`` keeps them in an orchestrator's database. Both give
+``memgraph.operations.context.database_backend`` keeps them in an orchestrator's database. Both give
 the same answers; the language of ``filters`` is that of ``memgraph.rules.filters``.
 """
 

@@ -11,10 +11,10 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from memgraph.clock import Clock, SystemClock, iso
-from memgraph.context.assembling import ConfirmationCallback, confirmed
+from memgraph.context.assembly import ConfirmationCallback, confirmed
 from memgraph.context.backend import InMemoryBackend
 from memgraph.context.items import text_key
-from memgraph.context.shortening import output_payload
+from memgraph.context.shorten import output_payload
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.ids import IdSource, UlidSource
 from memgraph.model.context import ContextItem
@@ -155,7 +155,7 @@ class TaskMemoryStore(ItemStore):
     ) -> ContextItem:
         """Store the output of a tool: a text or plain JSON.
 
-        One that is too long for an item is shortened, see ``memgraph.context.shortening``.
+        One that is too long for an item is shortened, see ``memgraph.context.shorten``.
 
         Args:
             stage_id: the stage that called it; None: the task as a whole.

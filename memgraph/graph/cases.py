@@ -6,7 +6,7 @@ from typing import Final
 
 from memgraph.clock import MAX_MS
 from memgraph.errors import NotFound
-from memgraph.graph.hidden import journal_notes
+from memgraph.graph.redaction import journal_notes
 from memgraph.graph.stale import described
 from memgraph.model.enums import EdgeType, MemoryStatus, TrustTier
 from memgraph.model.graph import (

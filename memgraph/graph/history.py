@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from memgraph.errors import InvalidInput
-from memgraph.graph.hidden import read_details, status_periods, without_hidden
+from memgraph.graph.redaction import read_details, status_periods, without_hidden
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.graph import (
     ConfidenceChange,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from memgraph.errors import InvalidInput
-from memgraph.graph.hidden import without_hidden
+from memgraph.graph.redaction import without_hidden
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.graph import EndedHow, Premise, PremiseStep, Stale, StalePage
 from memgraph.rules.evidence import Basis, broken_paths

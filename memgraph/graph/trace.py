@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from memgraph.clock import MAX_MS
-from memgraph.graph.hidden import journal_notes, status_periods
+from memgraph.graph.redaction import journal_notes, status_periods
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import HandedOut, JournalNote, Link, Support, Trace
 from memgraph.model.values import Edge, Memory

@@ -18,7 +18,7 @@ from memgraph.relations.tokens import (
     key_of,
     shown,
 )
-from memgraph.text.stemming import stem
+from memgraph.text.stem import stem
 
 
 def find_change(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:

@@ -24,7 +24,7 @@ from memgraph.relations.tokens import (
     key_of,
     shown,
 )
-from memgraph.text.stemming import stem
+from memgraph.text.stem import stem
 
 
 def compare(earlier: Statement, later: Statement) -> RelationFinding | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from memgraph.text.stemming import stem
+from memgraph.text.stem import stem
 
 
 def words(text: str) -> frozenset[str]:

@@ -18,7 +18,7 @@ from memgraph.relations.tokens import (
     split_words,
     spoken,
 )
-from memgraph.text.stemming import stem
+from memgraph.text.stem import stem
 
 MAX_TOKENS: Final = 40
 

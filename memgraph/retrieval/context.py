@@ -30,7 +30,7 @@ from memgraph.retrieval.query import (
 )
 from memgraph.retrieval.texts import Texts
 from memgraph.store.recall import Candidate
-from memgraph.text.stemming import stem, words
+from memgraph.text.stem import stem, words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

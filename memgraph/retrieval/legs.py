@@ -14,7 +14,7 @@ from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import Degraded
 from memgraph.retrieval import context
 from memgraph.retrieval.query import Question, Terms, choose_terms
-from memgraph.retrieval.timing import Timed, untimed
+from memgraph.retrieval.timer import Timed, untimed
 from memgraph.rules.ranking import reciprocal_rank_fusion
 from memgraph.store import graph, recall
 from memgraph.store.engine import DeadlinePassed

@@ -13,7 +13,7 @@ from itertools import chain
 
 from memgraph.store.text_index import cjk_bigrams
 from memgraph.text.periods import DaySpan, periods
-from memgraph.text.stemming import fold, stem, words
+from memgraph.text.stem import fold, stem, words
 
 MAX_TERMS = 32
 # A longer query is read up to here: what a question asks for is said early.

@@ -28,12 +28,12 @@ from memgraph.model.recall import (
 )
 from memgraph.model.values import Memory, StoredSource
 from memgraph.retrieval import grounds
-from memgraph.retrieval.asking import Embed, NameKeys, PreparedRequest, narrowed, prepared
 from memgraph.retrieval.citation import citation
 from memgraph.retrieval.grounds import CandidateStates
 from memgraph.retrieval.legs import Legs, Search
+from memgraph.retrieval.prepare import Embed, NameKeys, PreparedRequest, narrowed, prepared
 from memgraph.retrieval.rating import Rated, distrusted, in_order, lift_agreed, rating
-from memgraph.retrieval.timing import Timed, untimed
+from memgraph.retrieval.timer import Timed, untimed
 from memgraph.rules.budget import select_within
 from memgraph.rules.ranking import (
     MOST_BEFORE,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memgraph.text.stemming import fold, stem
+from memgraph.text.stem import fold, stem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

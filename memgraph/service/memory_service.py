@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from memgraph.clock import Clock, FixedClock, SystemClock
 from memgraph.config import Settings, load_settings
 from memgraph.config.schema import EmbeddingSettings, RerankerSettings
-from memgraph.context.counting import Counters
+from memgraph.context.token_counters import Counters
 from memgraph.errors import (
     MemgraphError,
     MemoryDisabled,
@@ -27,6 +27,7 @@ from memgraph.errors import (
 )
 from memgraph.ids import IdSource, UlidSource
 from memgraph.model.values import Change, validated
+from memgraph.operations.ingestion.uploads import Intake
 from memgraph.paths import OrchestratorPaths, naming_full_disk, orchestrator_names, runtime_root
 from memgraph.providers.completion import CompletionProvider
 from memgraph.providers.embedding import (
@@ -36,22 +37,21 @@ from memgraph.providers.embedding import (
 )
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.service.background import InFlight
-from memgraph.service.intake import Intake
+from memgraph.service.failures import Troubles
 from memgraph.service.meters import SILENT, Meters
 from memgraph.service.pool import OrchestratorPool
-from memgraph.service.troubles import Troubles
 
 if TYPE_CHECKING:
     from sqlmodel import Session
 
     from memgraph.log import EventLog
+    from memgraph.operations.exchange.imports import ImportReport
+    from memgraph.operations.life.models import LanguageModel
+    from memgraph.operations.orchestrator import Orchestrator
     from memgraph.providers.reranking import RerankingProvider
-    from memgraph.service.importing import ImportReport
-    from memgraph.service.life.events import Subscribers
-    from memgraph.service.life.models import LanguageModel
-    from memgraph.service.life.worker import Worker
+    from memgraph.service.events import Subscribers
     from memgraph.service.opened import Opened
-    from memgraph.service.orchestrator import Orchestrator
+    from memgraph.service.worker import Worker
     from memgraph.store.engine import Engine
     from memgraph.store.ports import HeldVectors, VectorCache
 
@@ -213,7 +213,7 @@ class MemoryService:
                 f"no orchestrator {name!r} here; run: memgraph init {name}", orchestrator=name
             )
         # SQLAlchemy and the like are loaded with the first database.
-        from memgraph.service.orchestrator import Orchestrator
+        from memgraph.operations.orchestrator import Orchestrator
 
         return Orchestrator(self, name, viewer=viewer, actor=actor)
 
@@ -307,7 +307,7 @@ class MemoryService:
             DatabaseFull: there is no room for it; nothing was made.
         """
         from memgraph.audit.journal import read_key
-        from memgraph.service.importing import import_into, import_new
+        from memgraph.operations.exchange.imports import import_into, import_new
         from memgraph.store.engine import store_of
 
         paths, url = self.paths(name), self.settings(name).memory.storage.url
@@ -360,7 +360,7 @@ class MemoryService:
         ``with service.worker():`` works in a thread for as long as the block lasts; see
         ``Worker.run`` for a process of its own.
         """
-        from memgraph.service.life.worker import Worker
+        from memgraph.service.worker import Worker
 
         return Worker(self, names=names)
 
@@ -404,8 +404,8 @@ class MemoryService:
         return log_of(self.paths(name), self.settings(name), self.clock)
 
     def _open(self, name: str) -> Opened:
-        from memgraph.service.life.events import Subscribers
-        from memgraph.service.naming import find_names
+        from memgraph.operations.write.entity_links import find_names
+        from memgraph.service.events import Subscribers
         from memgraph.service.opened import Opened
         from memgraph.store.engine import store_of
 
@@ -465,13 +465,13 @@ class MemoryService:
         if self._reranker is not None or chosen.provider == "none":
             return self._reranker
         if chosen not in self._rerankers:
-            from memgraph.service.recalling import configured_reranker
+            from memgraph.operations.read.recall import configured_reranker
 
             self._rerankers[chosen] = configured_reranker(settings, self.environ)
         return self._rerankers[chosen]
 
     def _language_model(self, settings: Settings) -> LanguageModel | None:
-        from memgraph.service.life.models import configured_llm
+        from memgraph.operations.life.models import configured_llm
 
         return self._llm or configured_llm(settings, self.environ)
 

@@ -27,19 +27,19 @@ from memgraph.errors import (
 )
 from memgraph.ids import IdSource
 from memgraph.log import EventLog, open_log
+from memgraph.operations.life.reflections import LatestReflections
+from memgraph.operations.read.receipts import ReceiptBook
+from memgraph.operations.write.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
+from memgraph.operations.write.entity_links import NameFinder, Naming
 from memgraph.paths import OrchestratorPaths
 from memgraph.providers.embedding import LITELLM_PREFIX, EmbeddingProvider
 from memgraph.rules.trust import Trust
 from memgraph.service.background import Background, InFlight
 from memgraph.service.denials import DenialBook
-from memgraph.service.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
+from memgraph.service.events import Couriers, EventBus, Subscribers
 from memgraph.service.idempotency import Answers, Committed, current_claim, note
-from memgraph.service.life.events import Couriers, EventBus, Subscribers
-from memgraph.service.life.reflections import LatestReflections
-from memgraph.service.life.upkeep import Upkeep
 from memgraph.service.meters import SILENT, TOTAL, Meters, Work
-from memgraph.service.naming import NameFinder, Naming
-from memgraph.service.receipts import ReceiptBook
+from memgraph.service.upkeep import Upkeep
 from memgraph.store import comparisons, embeddings, health, ingest_files, table_digests
 from memgraph.store import events as event_rows
 from memgraph.store import journal as rows_of_journal
@@ -48,10 +48,10 @@ from memgraph.store.erasure import erased_through
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 
 if TYPE_CHECKING:
+    from memgraph.operations.life.models import LanguageModel
+    from memgraph.operations.write.comparisons import ComparisonWorker
+    from memgraph.operations.write.writer import Writer
     from memgraph.providers.reranking import RerankingProvider
-    from memgraph.service.comparisons import ComparisonWorker
-    from memgraph.service.life.models import LanguageModel
-    from memgraph.service.writing import Writer
     from memgraph.store.ports import HeldVectors
 
 ANSWERING: Final = {
@@ -177,7 +177,7 @@ class Opened:
     def comparer(self) -> ComparisonWorker:
         """The worker for the outbox of facts to compare."""
         # A process that only reads does without.
-        from memgraph.service.comparisons import ComparisonWorker
+        from memgraph.operations.write.comparisons import ComparisonWorker
 
         return ComparisonWorker(self)
 
@@ -216,8 +216,8 @@ class Opened:
     @cached_property
     def writer(self) -> Writer:
         # A process that only reads does without.
-        from memgraph.service.naming import EntityLinker
-        from memgraph.service.writing import Writer
+        from memgraph.operations.write.entity_links import EntityLinker
+        from memgraph.operations.write.writer import Writer
 
         return Writer(
             orchestrator_id=self.database.orchestrator_id,
@@ -306,7 +306,7 @@ class Opened:
             self.damage = error.with_traceback(None)
 
     def _restore_used(self, used: Mapping[str, int]) -> None:
-        from memgraph.service.life.decaying import restore_used
+        from memgraph.operations.life.decay import restore_used
 
         restore_used(self, used)
 
@@ -327,7 +327,7 @@ class Opened:
 
     def shortcomings(self) -> list[str]:
         """Return codes of work that is not getting done. Raises StorageError."""
-        from memgraph.service.life.jobs import shortcomings
+        from memgraph.service.job_runs import shortcomings
 
         found = []
         anchored = anchor.read_state(self.anchor_file)

@@ -18,7 +18,7 @@ from memgraph.errors import (
     MemoryDisabled,
     StorageError,
 )
-from memgraph.service.troubles import Troubles
+from memgraph.service.failures import Troubles
 
 if TYPE_CHECKING:
     from memgraph.service.opened import Opened

@@ -21,7 +21,7 @@ from memgraph.audit import anchor
 from memgraph.errors import DatabaseCorrupt, DatabaseReplaced, MemgraphError, MemoryDisabled
 from memgraph.model.jobs import LastJob, Ready, Standing
 from memgraph.paths import Stamp, global_config_file, stamp_of
-from memgraph.service.outward import outward
+from memgraph.service.sanitizing import outward
 from memgraph.store import embeddings, jobs
 from memgraph.store.engine import Store, store_of
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.model.enums import EntityType, Scope
-from memgraph.model.erasing import Erasable
+from memgraph.model.erasure import Erasable
 from memgraph.rules.erasure import free_texts
 from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot

@@ -32,7 +32,7 @@ from memgraph.store.statements import Column, prepared, raw_text, value
 from memgraph.store.text_tables import changes
 from memgraph.store.text_tables import postings as rows
 from memgraph.store.text_tables import segments as heads
-from memgraph.text.stemming import stem, words
+from memgraph.text.stem import stem, words
 
 if TYPE_CHECKING:
     from memgraph.store.engine import Database

@@ -21,7 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memgraph.config.server import ServerSettings
 from memgraph.errors import MemgraphError, RequestRefused, RequestTimeout, ServerBusy
-from memgraph.surfaces.guarding import PROBLEM, problem_body
+from memgraph.surfaces.host_checks import PROBLEM, problem_body
 
 OTHER_FILES: Final = 512
 """Open files that databases, logs and models may need beside the connections."""

@@ -12,7 +12,7 @@ from memgraph.errors import ExtraMissing, JournalBroken
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import Ready, StandingStatus
 from memgraph.service.meters import Work
-from memgraph.surfaces.recording import Answered, known_method
+from memgraph.surfaces.request_metrics import Answered, known_method
 
 try:
     from prometheus_client import (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from memgraph.errors import MemgraphError
-from memgraph.surfaces.guarding import ASGIApp, Scope
+from memgraph.surfaces.host_checks import ASGIApp, Scope
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import Ready
 from memgraph.service.meters import Work
 from memgraph.surfaces.metrics import PrometheusMeters
-from memgraph.surfaces.recording import Answered, known_method
+from memgraph.surfaces.request_metrics import Answered, known_method
 
 try:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

@@ -103,7 +103,7 @@ def test_the_report_of_another_erasure_does_not_cover_it(orc: Orchestrator) -> N
 def test_a_report_of_an_earlier_version_covers_as_many_entries_as_it_says(
     orc: Orchestrator,
 ) -> None:
-    from memgraph.service.erasing.signing import signed
+    from memgraph.operations.erasure.signatures import signed
 
     memory_id = orc.remember("The transfer was approved by Anna alone.")
     report = orc.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)

@@ -14,7 +14,7 @@ from memgraph.audit.journal import differing, reasons
 from memgraph.audit.verify import verify
 from memgraph.clock import FixedClock
 from memgraph.model.values import Source
-from memgraph.service.changes import strengthen
+from memgraph.operations.write.changes import strengthen
 from memgraph.store import memories
 
 FORUM, MANUAL = {"conversation_id": "forum"}, {"conversation_id": "manual"}

@@ -20,7 +20,7 @@ from serving_worlds import Served, serving
 from strangers import SECRET, both, talking
 
 from memgraph.client import AsyncClient, Client
-from memgraph.client.sending import no_answer
+from memgraph.client.senders import no_answer
 from memgraph.errors import (
     InvalidInput,
     MemgraphError,

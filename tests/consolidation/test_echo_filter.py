@@ -10,8 +10,8 @@ from memgraph import MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.consolidation.echo_filter import EchoFilter, Remainder
+from memgraph.operations.life.echoes import echo_filter, forget_old_lines, record_handed_out
 from memgraph.rules.echo import LATE_MS, WINDOW_MS, EchoReason, judged_at
-from memgraph.service.life.echoes import echo_filter, forget_old_lines, record_handed_out
 
 NAME = "orc-1"
 DAY = 86_400_000

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.context.assembling import Assembled, ContextPlan, assembled
+from memgraph.context.assembly import Assembled, ContextPlan, assembled
 from memgraph.context.blocks import render
 from memgraph.context.candidates import ContextCandidate
-from memgraph.context.counting import Estimate
-from memgraph.context.fitting import CUT
+from memgraph.context.fit import CUT
+from memgraph.context.token_counters import Estimate
 from memgraph.model.context import BlockFormat, BlockLine, Shares, Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Sensitivity
 from memgraph.model.values import Memory

@@ -17,9 +17,9 @@ from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.context.backend import InMemoryBackend, MemoryBackend
 from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem, Tier
+from memgraph.operations.context.database_backend import DatabaseBackend
 from memgraph.rules.filters import FIELDS, ORDER_FIELDS
 from memgraph.rules.namespaces import ITEM_TAG, item_id
-from memgraph.service.context.database_backend import DatabaseBackend
 
 PROJECTS = frozenset({"web"})
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.context.assembling import confirmed
+from memgraph.context.assembly import confirmed
 from memgraph.errors import AccessDenied, ConfirmationMissing
 
 

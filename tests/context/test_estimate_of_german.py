@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memgraph.context.blocks import render
-from memgraph.context.counting import Counters, Estimate
+from memgraph.context.token_counters import Counters, Estimate
 from memgraph.model.context import BlockFormat, BlockLine
 from memgraph.model.enums import MemoryKind
 

@@ -14,12 +14,12 @@ from memgraph import MemoryService, Viewer
 from memgraph.clock import FixedClock, iso
 from memgraph.context.backend import InMemoryBackend, MemoryBackend
 from memgraph.context.items import memory_input_of
-from memgraph.context.shortening import MAX_OUTPUT_CHARS
+from memgraph.context.shorten import MAX_OUTPUT_CHARS
 from memgraph.context.stores import GlobalMemoryStore, ProjectMemoryStore, TaskMemoryStore
 from memgraph.errors import ConfirmationMissing, Conflict, InvalidInput, NotFound
 from memgraph.ids import CountingIds
 from memgraph.model.context import ContextItem, Tier
-from memgraph.service.context.database_backend import DatabaseBackend
+from memgraph.operations.context.database_backend import DatabaseBackend
 
 Open = Callable[[Tier, str | None], MemoryBackend]
 

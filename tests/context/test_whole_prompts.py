@@ -14,7 +14,7 @@ from memgraph.model.context import BlockFormat, BlockLine, ContextPackage
 from memgraph.model.enums import MemoryKind
 from memgraph.rules.blocks import FENCE_INTRO, LIST_TITLE, SECTION_TITLE
 from memgraph.rules.bulletin import INTRO, BulletinSection, LayoutEntry, compose
-from memgraph.service.turns.showing import ShownMemories
+from memgraph.service.turns.prompts import ShownMemories
 
 BATCH = 20
 EVERYTHING = 1_000_000

@@ -13,7 +13,7 @@ from graph_worlds import World, plans, stored, viewers
 from hypothesis import given, settings
 
 from memgraph.errors import NotFound
-from memgraph.graph.hidden import HIDDEN
+from memgraph.graph.redaction import HIDDEN
 from memgraph.graph.trace import MAX_DEPTH, MAX_EDGES, MAX_JOURNAL, MAX_LINKS, trace
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.rules.scope import Viewer

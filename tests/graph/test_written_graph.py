@@ -7,7 +7,7 @@ from working import put
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
-from memgraph.graph.hidden import HIDDEN
+from memgraph.graph.redaction import HIDDEN
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Sensitivity
 
 pytestmark = pytest.mark.engines

@@ -11,8 +11,8 @@ from canaries import PROJECTS, TASKS, Canary, World
 
 from ingest.pipeline import IngestPipeline
 from memgraph import Orchestrator, Scope, Sensitivity, Viewer
+from memgraph.operations.ingestion.uploads import draft
 from memgraph.rules.scope import ScopeFacts
-from memgraph.service.intake import draft
 
 Place = tuple[Scope, str | None, Sensitivity]
 

@@ -24,17 +24,17 @@ from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.model.access import Permission
+from memgraph.operations.ingestion.uploads import Intake
+from memgraph.operations.life import entity_merge as merging
 from memgraph.service.access import gate as gate_module
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
-from memgraph.service.intake import Intake
-from memgraph.service.life import merging
 from memgraph.store.snapshot import NewEntry
-from memgraph.surfaces.http import streaming
+from memgraph.surfaces.http import event_streams as streaming
 from memgraph.surfaces.metrics import PrometheusMeters
-from memgraph.surfaces.recording import Recorded
+from memgraph.surfaces.request_metrics import Recorded
+from memgraph.surfaces.serve import application
 from memgraph.surfaces.server_log import server_log
-from memgraph.surfaces.serving import application
 
 ONE, TWO = "one", "two"
 ALL = tuple(Permission)

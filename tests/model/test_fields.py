@@ -12,7 +12,7 @@ from memgraph import AsyncMemoryHooks, MemoryHooks, Orchestrator
 from memgraph.model.context import ContextRequest
 from memgraph.model.recall import RecallRequest
 from memgraph.model.values import Correction, EpisodeInput, MemoryInput, Value
-from memgraph.service.context.assembler import ContextAssembler
+from memgraph.operations.context.assembler import ContextAssembler
 from memgraph.service.turns.aio import HookOptions
 
 OPEN = [

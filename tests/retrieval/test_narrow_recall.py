@@ -8,7 +8,7 @@ import pytest
 from working import working
 
 from memgraph import MemoryService, Viewer
-from memgraph.service.embedding import MODEL_KEY
+from memgraph.operations.write.embedding import MODEL_KEY
 from memgraph.store import metadata, vector_cache
 
 PROJECTS, EACH = 8, 25

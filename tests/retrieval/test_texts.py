@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memgraph.retrieval import texts as texts_module
 from memgraph.retrieval.texts import Texts
-from memgraph.text.stemming import stem, words
+from memgraph.text.stem import stem, words
 
 PIECES = st.one_of(
     st.text(max_size=12),

@@ -12,7 +12,7 @@ from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.enums import EdgeType, Sensitivity
 from memgraph.model.graph import Support
-from memgraph.service.agent_work import (
+from memgraph.operations.tools.calls import (
     MAX_RESULT_CHARS,
     get_entity_info,
     list_contradictions,

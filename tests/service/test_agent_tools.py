@@ -16,11 +16,11 @@ from working import put
 from memgraph import CapturedBy, MemoryService, MemoryType, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
+from memgraph.operations.tools.calls import CUT, MAX_RESULT_CHARS, MAX_TEXT_CHARS, PAUSE_MS
+from memgraph.operations.tools.schemas import TOOLS, answer_calls, call_tool, tools_for
+from memgraph.operations.write.writer import Writer
 from memgraph.providers._litellm import load
 from memgraph.rules.proposals import MAX_CONFIDENCE
-from memgraph.service.agent_tools import TOOLS, answer_calls, call_tool, tools_for
-from memgraph.service.agent_work import CUT, MAX_RESULT_CHARS, MAX_TEXT_CHARS, PAUSE_MS
-from memgraph.service.writing import Writer
 
 NAMES = [
     "search_memory",

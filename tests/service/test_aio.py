@@ -13,7 +13,7 @@ import pytest
 from memgraph import AsyncOrchestrator, MemoryService, Orchestrator, Viewer
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.operation import operations_of
-from memgraph.service.aio import Awaited
+from memgraph.operations.aio import Awaited
 
 STAY = {
     # Stores, handles and a generator, which are not awaited.

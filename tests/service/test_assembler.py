@@ -16,13 +16,13 @@ from pydantic import ValidationError
 from working import put
 
 from memgraph import ContextAssembler, MemoryService, Sensitivity
-from memgraph.context.counting import Counters
+from memgraph.context.token_counters import Counters
 from memgraph.errors import AccessDenied, InvalidInput, OrchestratorMissing
 from memgraph.model.context import AgentProfile, BlockFormat, ContextRequest, Shares, Task, Tier
 from memgraph.model.values import validated
+from memgraph.operations.life.echoes import echo_filter
 from memgraph.rules.budget import token_cost
 from memgraph.rules.scope import Viewer
-from memgraph.service.life.echoes import echo_filter
 from tests.working import working
 
 NAME = "orc"

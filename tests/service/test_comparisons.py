@@ -8,7 +8,7 @@ import pytest
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
-from memgraph.service.writing import SMALL_BATCH
+from memgraph.operations.write.writer import SMALL_BATCH
 
 STATED = "Access tokens expire after 15 minutes."
 CONVERSATION = {

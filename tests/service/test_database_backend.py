@@ -22,10 +22,10 @@ from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory
+from memgraph.operations.context import database_backend
+from memgraph.operations.context.database_backend import DatabaseBackend
+from memgraph.operations.context.promotion import retract_all
 from memgraph.rules.filters import MAX_DEPTH, matches, parse
-from memgraph.service.context import database_backend
-from memgraph.service.context.database_backend import DatabaseBackend
-from memgraph.service.context.promoting import retract_all
 from memgraph.service.opened import Transaction
 
 EVERYTHING = Viewer(

@@ -15,8 +15,8 @@ from memgraph.errors import DatabaseFull
 from memgraph.ids import CountingIds
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.jobs import JobReport
-from memgraph.service import changes
-from memgraph.service.life import decaying
+from memgraph.operations.life import decay as decaying
+from memgraph.operations.write import changes
 
 ACTIVE, RETRACTED = MemoryStatus.ACTIVE, MemoryStatus.RETRACTED
 

@@ -13,7 +13,7 @@ from working import INFERRED
 from memgraph import MemoryService
 from memgraph.clock import FixedClock
 from memgraph.model.enums import MemoryStatus
-from memgraph.service.life import decaying
+from memgraph.operations.life import decay as decaying
 
 FACTS, PROTECTED = 600, 20
 

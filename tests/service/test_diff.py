@@ -8,7 +8,7 @@ from working import put
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
 from memgraph.model.graph import MemoryEvent, PairEvent
-from memgraph.service.orchestrator import Orchestrator
+from memgraph.operations.orchestrator import Orchestrator
 
 
 def ids(events: tuple[MemoryEvent, ...]) -> list[str]:

@@ -13,8 +13,8 @@ from memgraph.clock import FixedClock
 from memgraph.model.conversation import AgentTurn
 from memgraph.model.jobs import SessionReport
 from memgraph.model.values import MAX_CONTENT_CHARS
-from memgraph.service.life.consolidating import consolidate_session
-from memgraph.service.receipts import ReceiptBook
+from memgraph.operations.life.consolidation import consolidate_session
+from memgraph.operations.read.receipts import ReceiptBook
 
 NAME = "orc-1"
 ROUNDS = 50

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import ProviderAnswerInvalid, ProviderUnavailable
+from memgraph.operations.write.embedding import LONGEST_PAUSE_MS, MAX_REFUSALS, pause_ms
 from memgraph.providers.fake import FakeEmbedding
-from memgraph.service.embedding import LONGEST_PAUSE_MS, MAX_REFUSALS, pause_ms
 
 Make = Callable[..., MemoryService]
 

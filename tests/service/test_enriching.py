@@ -18,7 +18,7 @@ from memgraph.errors import ProviderRejected
 from memgraph.ids import CountingIds
 from memgraph.model.enums import JobState
 from memgraph.model.jobs import JobReport
-from memgraph.service.life import enriching
+from memgraph.operations.life import enrichment as enriching
 from memgraph.store.sqlite import provisioning
 
 NOW = 1_790_000_000_000

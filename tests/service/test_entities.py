@@ -15,7 +15,7 @@ from memgraph.entities.names import as_a_word
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.entities import EntityInfo
-from memgraph.service.life import profiles
+from memgraph.operations.life import profiles
 from memgraph.store.entities import EntityRecord
 from memgraph.store.sqlite import provisioning
 

@@ -14,7 +14,7 @@ from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.events import Delivered, Handler
 from memgraph.rules.conversations import KEEP_TAKEN_MS, KEEP_WAITING_MS, MOST_ATTEMPTS
 from memgraph.service import opened as opened_module
-from memgraph.service.life.events import INTERRUPTED, PAGE, Later
+from memgraph.service.events import INTERRUPTED, PAGE, Later
 
 COMPLETED = "memory.session_completed"
 PATIENCE_S = 10.0

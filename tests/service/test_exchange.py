@@ -25,8 +25,12 @@ from memgraph.errors import (
     OrchestratorExists,
 )
 from memgraph.model.tables import metadata
+from memgraph.operations.exchange import export as exchange
+from memgraph.operations.exchange import imports as importing
+from memgraph.operations.exchange import records as exchange_records
+from memgraph.operations.upkeep import maintenance
+from memgraph.operations.upkeep import rebuild as rebuilding
 from memgraph.paths import OrchestratorPaths
-from memgraph.service import exchange, exchange_records, importing, maintenance, rebuilding
 from memgraph.service.opened import Opened
 from memgraph.store.journal import chain_hash
 from memgraph.store.metadata import SCHEMA_HEAD

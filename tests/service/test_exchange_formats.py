@@ -12,7 +12,7 @@ import yaml
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import Conflict, InvalidInput
-from memgraph.service.exchange_formats import write_as
+from memgraph.operations.exchange.formats import write_as
 
 FORMULA = "=HYPERLINK(1) is what the sheet said | [[nowhere]]"
 

@@ -12,7 +12,7 @@ from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.errors import InvalidInput
 from memgraph.ids import CountingIds
 from memgraph.model.enums import Sensitivity
-from memgraph.service.life.decaying import decay
+from memgraph.operations.life.decay import decay
 
 
 def test_the_first_to_go_comes_first(orc: Orchestrator, clock: FixedClock) -> None:

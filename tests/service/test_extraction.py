@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import ProviderRejected, ProviderUnavailable
+from memgraph.operations.ingestion.extraction import MAX_FAILURES, Sayings, fenced, propose
 from memgraph.providers.fake import FakeCompletion
 from memgraph.rules.dedup import Sameness, compare
-from memgraph.service.extraction import MAX_FAILURES, Sayings, fenced, propose
 
 TEXT = "Ana: we go with Postgres.\nBen: fine, I will order the server.\n"
 

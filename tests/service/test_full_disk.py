@@ -18,9 +18,9 @@ from ingest.pipeline import IngestPipeline
 from ingest.staging import stage
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import DatabaseFull
+from memgraph.operations.upkeep.maintenance import restore
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.access.keys import KeyStore
-from memgraph.service.maintenance import restore
 from memgraph.service.memory_service import Copies
 
 FILLER = "filler"

@@ -18,8 +18,8 @@ from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.ids import CountingIds, UlidSource
 from memgraph.model.context import BlockFormat, ContextBlock
 from memgraph.model.conversation import UserTurn
+from memgraph.operations.life.echoes import echo_filter
 from memgraph.rules.reflection import WEEKLY
-from memgraph.service.life.echoes import echo_filter
 
 ASKED = "When does the harbour close?"
 
@@ -211,7 +211,7 @@ def test_the_mark_comes_from_the_id_source_and_is_new_each_time(tmp_path: Path) 
 
 def test_nobody_can_know_a_mark_before(service: MemoryService) -> None:
     """With the id source of every day: 80 bits of chance in each id."""
-    from memgraph.service.context.injecting import new_mark
+    from memgraph.operations.context.injection import new_mark
 
     marks = {new_mark(UlidSource(FixedClock())) for _ in range(100)}
     assert len(marks) == 100

@@ -17,10 +17,10 @@ from memgraph.clock import FixedClock, parse_time
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, ProviderUnavailable
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobReport, JobRun, RejectedItem
+from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.schedule import FIRST_PAUSE_MS
-from memgraph.service.life import jobs
-from memgraph.service.life.worker import Worker
-from memgraph.service.orchestrator import Orchestrator
+from memgraph.service import job_runs as jobs
+from memgraph.service.worker import Worker
 
 ONLY_DECAY = {
     "memory.schedule.enrichment": "",

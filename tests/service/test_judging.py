@@ -15,7 +15,7 @@ from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.model.values import Edge
-from memgraph.service.comparisons import Compared
+from memgraph.operations.write.comparisons import Compared
 
 VEGAN = "I'm a vegan."
 STEAK = "I had a steak and loved it, no more vegan food for me."
@@ -297,7 +297,7 @@ def test_an_answer_that_was_not_written_is_asked_for_again(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr("memgraph.service.comparisons.matches_of", dies)
+        patched.setattr("memgraph.operations.write.comparisons.matches_of", dies)
         with pytest.raises(Killed):
             compared(judged)
     assert (edges(judged, old), judged.pending_comparisons()) == ((), 1)

@@ -17,10 +17,10 @@ from working import NAME, SEES_ALL, working
 
 from memgraph import MemoryService
 from memgraph.errors import ProviderRejected
+from memgraph.operations.orchestrator import Orchestrator
+from memgraph.operations.write import bulk_load as loading
 from memgraph.providers.local import LocalEmbedding
-from memgraph.service import loading
 from memgraph.service.opened import Opened
-from memgraph.service.orchestrator import Orchestrator
 from memgraph.store.sqlite import full_text
 
 WORDS = ("harbour", "Lisbon", "lantern", "Ada", "quiet", "tram", "Kenji", "東京都", "paper", "nine")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.service.context.entity import Mailboxes, mailboxes_of
+from memgraph.operations.context.entity import Mailboxes, mailboxes_of
 
 PATIENCE_S = 30.0
 
@@ -137,7 +137,7 @@ def test_one_that_is_interrupted_while_it_waits_leaves_the_line() -> None:
             self.held = True
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("memgraph.service.context.entity.threading.Lock", Interrupted)
+        patch.setattr("memgraph.operations.context.entity.threading.Lock", Interrupted)
         with pytest.raises(KeyboardInterrupt), boxes.turn("a"):
             raise AssertionError("it was not its turn")
     assert boxes.waiting("a") == 1

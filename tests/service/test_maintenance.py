@@ -28,10 +28,11 @@ from memgraph.errors import (
     MemgraphError,
     SchemaTooNew,
 )
+from memgraph.operations.upkeep import maintenance
 from memgraph.paths import OrchestratorPaths
-from memgraph.service import maintenance
 from memgraph.service.opened import Opened
-from memgraph.store import metadata, migrating
+from memgraph.store import metadata
+from memgraph.store import migrations as migrating
 from memgraph.store.sqlite import provisioning
 from memgraph.store.sqlite.database import SqliteDatabase
 

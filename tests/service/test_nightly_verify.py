@@ -13,8 +13,8 @@ from memgraph import MemoryService
 from memgraph.audit import verify
 from memgraph.clock import FixedClock
 from memgraph.model.jobs import STOPPED
-from memgraph.service.life.worker import Worker
 from memgraph.service.readiness import Readiness
+from memgraph.service.worker import Worker
 from memgraph.surfaces.metrics import PrometheusMeters
 
 

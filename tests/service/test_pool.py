@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memgraph import ContextAssembler, MemoryService
-from memgraph.context.gathering import gathered
+from memgraph.context.gather import gathered
 from memgraph.errors import DatabaseCorrupt, DatabaseMissing, MemoryDisabled
+from memgraph.operations.context import build as building
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.service import opened as opened_module
 from memgraph.service.background import Background
-from memgraph.service.context import building
 from memgraph.store import embeddings, receipts
 from memgraph.store.snapshot import Snapshot
 

@@ -13,7 +13,7 @@ from memgraph import ContextAssembler, MemoryService, Orchestrator, Scope, Viewe
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptList
-from memgraph.service import reading_receipts as reading
+from memgraph.operations.read import receipt_lookup as reading
 
 ATLAS = Viewer(project_ids=frozenset({"atlas"}))
 

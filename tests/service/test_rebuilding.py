@@ -16,10 +16,12 @@ from working import NAME, filled, tampering, working
 
 from memgraph import MemoryService
 from memgraph.errors import InvalidInput, MemoryDisabled, ProviderUnavailable
+from memgraph.operations.upkeep import maintenance
+from memgraph.operations.upkeep import rebuild as rebuilding
+from memgraph.operations.upkeep.rebuild import RebuildPart
+from memgraph.operations.write import embedding
 from memgraph.providers.fake import FakeEmbedding
-from memgraph.service import embedding, maintenance, rebuilding
 from memgraph.service.opened import Opened
-from memgraph.service.rebuilding import RebuildPart
 from memgraph.store import embeddings
 from memgraph.store.entities import EntityName
 from memgraph.store.sqlite import provisioning

@@ -16,11 +16,11 @@ from memgraph.errors import DatabaseFull
 from memgraph.ids import CountingIds
 from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt
+from memgraph.operations.life import echoes
+from memgraph.operations.life.consolidation import consolidate_session
+from memgraph.operations.life.echoes import catch_up
+from memgraph.operations.read import receipts as module
 from memgraph.rules.echo import form_hash, normal_form
-from memgraph.service import receipts as module
-from memgraph.service.life import echoes
-from memgraph.service.life.consolidating import consolidate_session
-from memgraph.service.life.echoes import catch_up
 from memgraph.store import echoes as echoes_rows
 from memgraph.store import receipts
 

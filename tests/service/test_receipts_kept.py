@@ -15,9 +15,9 @@ from memgraph import MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.receipts import Receipt
+from memgraph.operations.read import receipt_lookup as reading_receipts
+from memgraph.operations.read.receipts import Behind
 from memgraph.rules.scope import ScopeFacts, covers, viewer_fields, viewer_of, visible
-from memgraph.service import reading_receipts
-from memgraph.service.receipts import Behind
 from memgraph.store import receipts as receipts_rows
 
 DAY = 86_400_000
@@ -308,7 +308,7 @@ def test_only_so_many_receipts_are_kept(tmp_path: Path, clock: FixedClock) -> No
 def test_old_receipts_go_in_steps(
     tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memgraph.service.life.upkeep.RECEIPTS_AT_ONCE", 2)
+    monkeypatch.setattr("memgraph.service.upkeep.RECEIPTS_AT_ONCE", 2)
     with kept_service(tmp_path, clock, KEEP_DAYS="1") as service:
         orc = service.orchestrator("o", create=True)
         put(orc, "The harbour closes at nine.")

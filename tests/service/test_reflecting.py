@@ -20,9 +20,9 @@ from memgraph.ids import CountingIds
 from memgraph.model.enums import JobState, MemoryKind, MemoryStatus, MemoryType, Sensitivity
 from memgraph.model.jobs import JobReport
 from memgraph.model.values import Memory
+from memgraph.operations.life import reflection as reflecting
+from memgraph.operations.life.echoes import catch_up
 from memgraph.providers.fake import FakeCompletion
-from memgraph.service.life import reflecting
-from memgraph.service.life.echoes import catch_up
 
 FACTS = (
     "Marta leads the Leeds depot.",
@@ -336,7 +336,7 @@ def test_the_latest_is_kept_and_read_anew_when_another_process_saved_one(
         )
         assert ran.stdout.strip() == "done", ran.stderr
         found = saved(orc)
-        from memgraph.service.life import reflections
+        from memgraph.operations.life import reflections
 
         monkeypatch.setattr(reflections.queries, "latest", None)
         assert orc.latest_reflection() == found

@@ -15,8 +15,8 @@ from memgraph.graph.influence import grounds_of_memory
 from memgraph.model.enums import Sensitivity
 from memgraph.model.influence import SourceLines
 from memgraph.model.values import Memory
-from memgraph.service import sources as reading
-from memgraph.service.sources import with_lines
+from memgraph.operations.provenance import sources as reading
+from memgraph.operations.provenance.sources import with_lines
 from memgraph.store.visibility import View
 
 NOTES = "# Shop\n\nThe shop closes at six on Fridays.\n\nThe oven was repaired in May.\n"

@@ -11,8 +11,8 @@ import pytest
 from memgraph import MemoryService, Orchestrator, Sensitivity
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import SourceName
+from memgraph.operations.provenance import sources
 from memgraph.rules.trust import Trust
-from memgraph.service import sources
 from memgraph.store.snapshot import driver
 from memgraph.store.visibility import View
 

@@ -18,9 +18,9 @@ from memgraph.model import context
 from memgraph.model.enums import EdgeType, Sensitivity, SourceName, TrustTier
 from memgraph.model.sources import Document, FileLink, SourceRetraction
 from memgraph.model.values import EdgeInput, MemoryInput, Source
+from memgraph.operations.context.database_backend import DatabaseBackend
+from memgraph.operations.write.changes import strengthen
 from memgraph.rules.trust import LESS_TRUSTED
-from memgraph.service.changes import strengthen
-from memgraph.service.context.database_backend import DatabaseBackend
 from memgraph.store import memories
 from memgraph.store.snapshot import Snapshot
 
@@ -204,7 +204,7 @@ class TestTrust:
         assert (status(orc, str(part.memory_id)) is MemoryStatus.ACTIVE) is stays
 
     def test_an_agent_is_told_that_it_replaced_nothing(self, orc: Orchestrator) -> None:
-        from memgraph.service.agent_work import correct_fact
+        from memgraph.operations.tools.calls import correct_fact
 
         orc.trust("conversation", "chat", "low", reason="x")
         old = orc.propose_fact("The gate of the yard opens at 9.").memory_id

@@ -18,8 +18,8 @@ from memgraph.errors import Conflict, NotFound
 from memgraph.ids import short_id
 from memgraph.model.enums import JobName, MemoryKind, MemoryType, SourceType
 from memgraph.model.values import Source
-from memgraph.service.context.namespaces import ItemPut, NamespaceHandle
-from memgraph.service.orchestrator import Orchestrator
+from memgraph.operations.context.namespaces import ItemPut, NamespaceHandle
+from memgraph.operations.orchestrator import Orchestrator
 
 NAMES = ("Ada", "Bea")
 TALKS = ("monday", "tuesday")

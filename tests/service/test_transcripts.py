@@ -15,7 +15,7 @@ from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.errors import AccessDenied, DatabaseCorrupt, InvalidInput
 from memgraph.model.conversation import ConversationEntry
 from memgraph.model.enums import MemoryKind, MemoryStatus, Scope
-from memgraph.service.transcript import Transcript
+from memgraph.operations.tools.transcript import Transcript
 
 
 def said(text: str) -> ConversationEntry:

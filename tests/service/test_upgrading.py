@@ -22,11 +22,13 @@ from memgraph.audit.journal import Head
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.model.enums import MemoryKind
 from memgraph.model.tables import metadata
+from memgraph.operations.exchange.export import export_lines
+from memgraph.operations.exchange.records import RECORDS, encode
+from memgraph.operations.upkeep import maintenance
+from memgraph.operations.write import writer as writing
 from memgraph.paths import OrchestratorPaths
-from memgraph.service import maintenance, writing
-from memgraph.service.exchange import export_lines
-from memgraph.service.exchange_records import RECORDS, encode
-from memgraph.store import embeddings, migrating, sqlite
+from memgraph.store import embeddings, sqlite
+from memgraph.store import migrations as migrating
 from memgraph.store.metadata import SCHEMA_HEAD
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.sqlite import provisioning

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memgraph import MemoryService, Orchestrator
-from memgraph.service.life import upkeep
+from memgraph.service import upkeep
 
 MESSAGES = 200
 # SQLite merges sixteen parts of a size into one of the next.

@@ -21,9 +21,9 @@ from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.config.webhook import WebhookSettings
 from memgraph.errors import InvalidConfig, ProviderError
-from memgraph.service.life import jobs
-from memgraph.service.life.webhook import SUBSCRIBER
-from memgraph.service.life.worker import Worker
+from memgraph.service import job_runs as jobs
+from memgraph.service.webhook import SUBSCRIBER
+from memgraph.service.worker import Worker
 from memgraph.surfaces.cli import main
 
 OLD, NEW = (base64.b64encode(bytes([each]) * 32).decode() for each in (1, 2))

@@ -16,10 +16,11 @@ from memgraph.clock import FixedClock, parse_time
 from memgraph.errors import StorageError
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import STOPPED, JobRun
+from memgraph.operations.life import consolidation as consolidating
 from memgraph.rules.conversations import MOST_ATTEMPTS
-from memgraph.service.life import consolidating, jobs
-from memgraph.service.life import worker as worker_module
-from memgraph.service.life.worker import SUBSCRIBER, Worker
+from memgraph.service import job_runs as jobs
+from memgraph.service import worker as worker_module
+from memgraph.service.worker import SUBSCRIBER, Worker
 
 EVENING = parse_time("2026-11-20T20:00:00Z")
 HOUR_MS = 3_600_000

@@ -30,7 +30,7 @@ from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import CompiledStatement, last_number, value
 from memgraph.store.vector_cache import LocalVectorCache
-from memgraph.text.stemming import stem
+from memgraph.text.stem import stem
 
 NOW = 1_767_225_600_000
 MODEL = "m"

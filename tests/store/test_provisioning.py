@@ -30,7 +30,8 @@ from memgraph.errors import (
     SqliteUnsuitable,
     StorageError,
 )
-from memgraph.store import metadata, migrating, sqlite
+from memgraph.store import metadata, sqlite
+from memgraph.store import migrations as migrating
 from memgraph.store.sqlite import provisioning
 from memgraph.store.sqlite.engine import ENGINE
 

@@ -18,7 +18,7 @@ from memgraph.store.postings import PostingsIndex
 from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.sqlite import provisioning
-from memgraph.text.stemming import stem, words
+from memgraph.text.stem import stem, words
 
 NOW = 1_767_225_600_000
 WORDS = [

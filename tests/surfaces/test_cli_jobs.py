@@ -135,7 +135,7 @@ def test_what_makes_no_sense_is_refused(cli: CommandLine) -> None:
 
 
 def test_a_failed_run_is_an_error(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    from memgraph.service.life import jobs
+    from memgraph.service import job_runs as jobs
 
     def fails(*_: Any) -> None:
         raise ProviderUnavailable("no answer")

@@ -12,8 +12,8 @@ from serving_worlds import serving
 from memgraph.model.access import Permission
 from memgraph.model.operation import AsOf, MemoryId, operation, operations_of
 from memgraph.model.values import Reason, Value
-from memgraph.service.orchestrator import Orchestrator
-from memgraph.surfaces.cli.building import make_command
+from memgraph.operations.orchestrator import Orchestrator
+from memgraph.surfaces.cli.builder import make_command
 from memgraph.surfaces.cli.operations import command_of
 
 if TYPE_CHECKING:

@@ -114,7 +114,7 @@ def test_an_installed_package_brings_a_group_of_commands(tmp_path: Path) -> None
     (installed / "entry_points.txt").write_text("[memgraph.commands]\ntoy = toys:TOY\n")
     (tmp_path / "toys.py").write_text(
         "import typer\n"
-        "from memgraph.surfaces.cli.building import make_group\n"
+        "from memgraph.surfaces.cli.builder import make_group\n"
         "from memgraph.surfaces.cli.invocation import Report\n"
         "def play(context: typer.Context) -> Report:\n"
         "    'Play.'\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from memgraph.surfaces.guarding import Guarded, Message, Receive, Scope, Send
+from memgraph.surfaces.host_checks import Guarded, Message, Receive, Scope, Send
 
 
 def status_of(host: str, allowed: str) -> int:

@@ -30,11 +30,11 @@ from memgraph.service.access.gate import Gate
 from memgraph.surfaces import server_log
 from memgraph.surfaces import tracing as tracing_module
 from memgraph.surfaces.cli.reference import command_paths
-from memgraph.surfaces.draining import tell_supervisor
-from memgraph.surfaces.guarding import Message, Receive, Scope, Send
+from memgraph.surfaces.host_checks import Message, Receive, Scope, Send
 from memgraph.surfaces.metrics import PrometheusMeters
-from memgraph.surfaces.recording import NO_ROUTE, Recorded
-from memgraph.surfaces.serving import CLOSING_S, application
+from memgraph.surfaces.request_metrics import NO_ROUTE, Recorded
+from memgraph.surfaces.serve import CLOSING_S, application
+from memgraph.surfaces.shutdown import tell_supervisor
 from memgraph.surfaces.tracing import tracing
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

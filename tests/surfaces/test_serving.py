@@ -25,9 +25,9 @@ from memgraph import MemoryService
 from memgraph.clock import SystemClock
 from memgraph.errors import ExtraMissing, InvalidConfig, ServerEnding
 from memgraph.service.access.keys import KeyStore
-from memgraph.service.life.worker import Worker
-from memgraph.surfaces.draining import CUT_OFF, REQUEST_THREAD, DrainingServer
-from memgraph.surfaces.serving import Serving, serve
+from memgraph.service.worker import Worker
+from memgraph.surfaces.serve import Serving, serve
+from memgraph.surfaces.shutdown import CUT_OFF, REQUEST_THREAD, DrainingServer
 
 if TYPE_CHECKING:
     from conftest import CommandLine
@@ -185,7 +185,7 @@ def test_what_takes_too_long_is_broken_off_and_told_so(root: Path) -> None:
 def test_what_does_not_come_to_its_end_is_cut_off() -> None:
     script = (
         "import threading\n"
-        "from memgraph.surfaces.draining import REQUEST_THREAD, ended_at_the_latest\n"
+        "from memgraph.surfaces.shutdown import REQUEST_THREAD, ended_at_the_latest\n"
         "waits = threading.Thread(target=threading.Event().wait, args=[60], name=REQUEST_THREAD)\n"
         "with ended_at_the_latest() as within:\n"
         "    waits.start()\n"

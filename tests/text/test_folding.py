@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.text.folding import Folded, fold, unfolded_length
+from memgraph.text.fold import Folded, fold, unfolded_length
 
 TEXT = "Für die “Größe” & das Gewicht: 412 Dinge, 🪚 inbegriffen."
 WRITTEN = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.text.stemming import stem, words
+from memgraph.text.stem import stem, words
 
 SUFFIXES = (
     "s es ies sses ed eed ing ly ational tional enci izer ization ation ator alism iveness fulness"

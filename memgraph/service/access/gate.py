@@ -19,12 +19,12 @@ from memgraph.errors import (
 from memgraph.log import open_log
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.enums import Sensitivity
+from memgraph.operations.handle import RefusalNote
+from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.access import Refusal, grants, refusal, sees_whole, viewer_of
 from memgraph.service.access.keys import KeyStore, nobody
 from memgraph.service.denials import NOT_JOURNALLED, Denial, tell_each
-from memgraph.service.handle import RefusalNote
 from memgraph.service.memory_service import MemoryService
-from memgraph.service.orchestrator import Orchestrator
 
 # How often a key may be refused: each refusal is a journal entry, so their number is bounded.
 

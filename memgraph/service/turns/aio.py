@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
-from memgraph.service.aio import THREADS, Threaded, awaited
+from memgraph.operations.aio import THREADS, Threaded, awaited
 from memgraph.service.turns.base import PATIENCE_S
 from memgraph.service.turns.hooks import MemoryHooks
 

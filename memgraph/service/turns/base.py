@@ -18,7 +18,7 @@ from memgraph.model.turns import TurnWarning
 from memgraph.model.values import Change, Outcome, validated
 from memgraph.rules.scope import Viewer, narrow
 from memgraph.service.denials import tell_denial
-from memgraph.service.turns.capturing import (
+from memgraph.service.turns.capture import (
     Capture,
     Captures,
     StoringHandle,
@@ -30,10 +30,10 @@ from memgraph.service.turns.capturing import (
     warning_of,
 )
 from memgraph.service.turns.lanes import Lane, LaneError, LaneLimit
-from memgraph.service.turns.showing import Showing
+from memgraph.service.turns.prompts import Showing
 
 if TYPE_CHECKING:
-    from memgraph.service.context.assembler import ContextAssembler
+    from memgraph.operations.context.assembler import ContextAssembler
     from memgraph.service.memory_service import MemoryService
 
 MAX_DEADLINE_MS = 600_000
@@ -174,7 +174,7 @@ class Host:
     @cached_property
     def _assembler(self) -> ContextAssembler:
         # Made where it is needed, not by the constructor: the orchestrator may come later.
-        from memgraph.service.context.assembler import ContextAssembler
+        from memgraph.operations.context.assembler import ContextAssembler
 
         return ContextAssembler(
             self._service,

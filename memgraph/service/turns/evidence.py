@@ -21,14 +21,14 @@ from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.turns import Evidence, EvidenceItem
 from memgraph.model.values import Edge, Memory, StoredSource
+from memgraph.operations.context.injection import new_mark
+from memgraph.operations.read.recall import answer
 from memgraph.retrieval.citation import citation, short_citation
 from memgraph.rules.budget import token_cost
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.lifecycle import contradiction_state
 from memgraph.rules.scope import Viewer
-from memgraph.service.context.injecting import new_mark
 from memgraph.service.opened import Opened
-from memgraph.service.recalling import answer
 from memgraph.store import sources as sources_rows
 from memgraph.store.edges import contradictions
 from memgraph.store.graph import sources_of, visible_memories

@@ -12,11 +12,11 @@ from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
 from memgraph.model.turns import StepContext, TurnContext, TurnWarning
 from memgraph.model.values import Moment, validated
 from memgraph.service.turns.base import Host
-from memgraph.service.turns.capturing import TurnPlace, once, place_of, refused, unfit
-from memgraph.service.turns.diagnosing import Diagnosing
+from memgraph.service.turns.capture import TurnPlace, once, place_of, refused, unfit
+from memgraph.service.turns.diagnosis import Diagnosing
 from memgraph.service.turns.lanes import LaneError
-from memgraph.service.turns.showing import PromptRequest
-from memgraph.service.turns.writing_back import WritingBack
+from memgraph.service.turns.prompts import PromptRequest
+from memgraph.service.turns.write_back import WritingBack
 
 PREPARE_MS = 30_000
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.text.stemming import stem, words
+from memgraph.text.stem import stem, words
 
 COLUMNS: Final = {"content": "A", "source_role": "B", "tags": "C", "search_terms": "D"}
 """Which weight marks the words of which column; weights rank nothing here."""

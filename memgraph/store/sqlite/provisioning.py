@@ -88,7 +88,7 @@ class _Template(NamedTuple):
 @cache
 def _template() -> _Template:
     """Return the file of a database with all tables and no rows: migrated once per process."""
-    from memgraph.store import migrating
+    from memgraph.store import migrations as migrating
 
     with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
         path = Path(folder) / "template.db"
@@ -207,7 +207,7 @@ def migrate(connection: Any, *, key: bytes | None = None) -> None:
     Raises:
         SchemaTooNew: made by a newer version of memgraph.
     """
-    from memgraph.store import migrating
+    from memgraph.store import migrations as migrating
 
     if _revision(connection) < metadata.SCHEMA_HEAD:
         with writing(connection) as sa_connection:

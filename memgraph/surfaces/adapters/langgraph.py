@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 
 from memgraph.errors import ExtraMissing, InvalidInput
 from memgraph.model.enums import Scope, Sensitivity
-from memgraph.service.context.namespaces import IMPORTANCE, ItemPut, NamespaceHandle, StoredItem
-from memgraph.service.orchestrator import Orchestrator
+from memgraph.operations.context.namespaces import IMPORTANCE, ItemPut, NamespaceHandle, StoredItem
+from memgraph.operations.orchestrator import Orchestrator
 
 try:
     from langgraph.store.base import (

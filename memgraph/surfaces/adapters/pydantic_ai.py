@@ -15,8 +15,8 @@ from pydantic_core import SchemaValidator, core_schema
 from memgraph.errors import ExtraMissing, MemgraphError
 from memgraph.model.context import BlockFormat
 from memgraph.model.values import EpisodeInput, Outcome, validated
-from memgraph.service.agent_tools import call_tool, tools_for
-from memgraph.service.orchestrator import Orchestrator
+from memgraph.operations.orchestrator import Orchestrator
+from memgraph.operations.tools.schemas import call_tool, tools_for
 
 try:
     from anyio import to_thread

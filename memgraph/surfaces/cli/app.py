@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 
 from memgraph import __version__
 from memgraph.errors import InvalidInput, MemgraphError, NotFound, without_kind
-from memgraph.surfaces.cli.building import common_parameters, make_command
+from memgraph.surfaces.cli.builder import common_parameters, make_command
 from memgraph.surfaces.cli.invocation import Invocation, flush
 from memgraph.surfaces.cli.table import COMMANDS, GROUPS
 
@@ -237,7 +237,7 @@ def _operations() -> dict[str, Operation]:
     """Return the operations by the names of their commands, such as ``retract-source``."""
     # The library costs half of a command's start: only what is not in the table needs it here.
     from memgraph.model.operation import operations_of
-    from memgraph.service.orchestrator import Orchestrator
+    from memgraph.operations.orchestrator import Orchestrator
 
     return {name.replace("_", "-"): each for name, each in operations_of(Orchestrator).items()}
 

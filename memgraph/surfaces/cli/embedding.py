@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from memgraph.surfaces.cli.screen import note, progress
 
 if TYPE_CHECKING:
-    from memgraph.service.orchestrator import Orchestrator
+    from memgraph.operations.orchestrator import Orchestrator
 
 LOCAL_PROVIDERS = ("local", "fake")
 # About two seconds of the local model; what is left waits for the next command.

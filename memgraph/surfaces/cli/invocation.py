@@ -17,9 +17,9 @@ from memgraph.surfaces.cli.text import json_line
 
 if TYPE_CHECKING:
     from memgraph.client import Client
+    from memgraph.operations.orchestrator import Orchestrator
     from memgraph.rules.scope import Viewer
     from memgraph.service.memory_service import MemoryService
-    from memgraph.service.orchestrator import Orchestrator
 
 
 @dataclass(slots=True)

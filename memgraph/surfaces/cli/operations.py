@@ -15,8 +15,8 @@ from pydantic.fields import FieldInfo
 from memgraph.errors import InvalidInput
 from memgraph.model.operation import Operation, Parameter, operation_of
 from memgraph.model.values import Value
-from memgraph.surfaces.cli.building import Function, OrchestratorName, choice
-from memgraph.surfaces.cli.commands.shaping import as_json, short
+from memgraph.surfaces.cli.builder import Function, OrchestratorName, choice
+from memgraph.surfaces.cli.formats import as_json, short
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen
 

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from memgraph.surfaces.cli.app import PROGRAM, command_names, load_command
-from memgraph.surfaces.cli.building import common_parameters
+from memgraph.surfaces.cli.builder import common_parameters
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context, Parameter

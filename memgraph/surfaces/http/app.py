@@ -16,29 +16,26 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from memgraph import __version__
 from memgraph.errors import MemgraphError
+from memgraph.operations.orchestrator import Orchestrator
+from memgraph.operations.reading import ExpiringHandle
+from memgraph.operations.writing import WritingHandle
 from memgraph.service.access.gate import Gate
-from memgraph.service.handle_reading import ExpiringHandle
-from memgraph.service.handle_writing import WritingHandle
 from memgraph.service.idempotency import ClaimTaken
-from memgraph.service.orchestrator import Orchestrator
-from memgraph.surfaces.guarding import ASGIApp, Guarded
+from memgraph.surfaces.host_checks import ASGIApp, Guarded
 from memgraph.surfaces.http.document import document
 from memgraph.surfaces.http.envelope import Envelope
-from memgraph.surfaces.http.known import KnownFields
-from memgraph.surfaces.http.lengthy import Lengthy
+from memgraph.surfaces.http.idempotency import AnsweredBefore, Once, on_replay, on_taken
 from memgraph.surfaces.http.limits import Limits
-from memgraph.surfaces.http.once import AnsweredBefore, Once, on_replay, on_taken
 from memgraph.surfaces.http.operations import router_of
 from memgraph.surfaces.http.problems import on_bug, on_http_error, on_invalid, on_memgraph_error
-from memgraph.surfaces.http.routes import (
-    copying,
-    ingesting,
-    memories,
-    operating,
-    orchestrators,
-    running,
-    watching,
-)
+from memgraph.surfaces.http.routes import copies as copying
+from memgraph.surfaces.http.routes import events as watching
+from memgraph.surfaces.http.routes import ingestion as ingesting
+from memgraph.surfaces.http.routes import memories, orchestrators
+from memgraph.surfaces.http.routes import monitoring as running
+from memgraph.surfaces.http.routes import operations as operating
+from memgraph.surfaces.http.slow_requests import Lengthy
+from memgraph.surfaces.http.unknown_fields import KnownFields
 from memgraph.surfaces.pages import Pages
 
 # The most frequent routes come first.

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from memgraph.errors import MemgraphError, ServerEnding
 from memgraph.log import EventLog, bug_fields
 from memgraph.model.values import Value
-from memgraph.surfaces.guarding import (
+from memgraph.surfaces.host_checks import (
     ASGIApp,
     Headers,
     Message,
@@ -28,7 +28,7 @@ from memgraph.surfaces.guarding import (
     refuse,
 )
 from memgraph.surfaces.http.problems import BUG
-from memgraph.surfaces.recording import known_method, route_of
+from memgraph.surfaces.request_metrics import known_method, route_of
 from memgraph.surfaces.scopes import BEGAN, CODE, ENTERED, REQUEST_ID
 
 SECURITY: Final[Headers] = [

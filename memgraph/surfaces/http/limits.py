@@ -27,7 +27,7 @@ from memgraph.errors import (
     ServerBusy,
     Unauthenticated,
 )
-from memgraph.surfaces.guarding import (
+from memgraph.surfaces.host_checks import (
     ASGIApp,
     Message,
     Receive,

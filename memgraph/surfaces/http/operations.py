@@ -12,12 +12,12 @@ from pydantic import TypeAdapter, create_model
 
 from memgraph.model.operation import Operation, Parameter, operations_of
 from memgraph.model.values import Value
-from memgraph.service.orchestrator import Orchestrator
+from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.http import examples
+from memgraph.surfaces.http.access import entering, undivided, untimed
 from memgraph.surfaces.http.document import NOT_MODIFIED
-from memgraph.surfaces.http.entering import entering, undivided, untimed
 from memgraph.surfaces.http.envelope import answered, answered_as, done, tagged
-from memgraph.surfaces.http.lengthy import lengthy_of
+from memgraph.surfaces.http.slow_requests import lengthy_of
 
 ROOT = "/v1/orchestrators/{orchestrator}"
 

@@ -14,10 +14,10 @@ from starlette.routing import Match
 
 from memgraph import errors
 from memgraph.service.access.gate import Gate
-from memgraph.service.outward import outward
-from memgraph.surfaces.guarding import PROBLEM, problem_body
-from memgraph.surfaces.http.known import MOST_PROBLEMS, KnownFields, invalid, told
-from memgraph.surfaces.refusing import settle
+from memgraph.service.sanitizing import outward
+from memgraph.surfaces.host_checks import PROBLEM, problem_body
+from memgraph.surfaces.http.unknown_fields import MOST_PROBLEMS, KnownFields, invalid, told
+from memgraph.surfaces.refusals import settle
 
 BUG: Final = "something went wrong inside; the server's log says where"
 

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memgraph.context.blocks import as_json
 from memgraph.errors import MemgraphError
+from memgraph.operations.tools.schemas import MAX_MESSAGE_CHARS
 from memgraph.rules.blocks import cleaned
-from memgraph.service.agent_tools import MAX_MESSAGE_CHARS
 
 Id = str
 Instant = str

@@ -9,12 +9,12 @@ import mcp_types as types
 
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
-from memgraph.service.agent_tools import parsed
-from memgraph.surfaces.mcp.doors import Door
+from memgraph.operations.tools.schemas import parsed
+from memgraph.surfaces.mcp.access import Door
 from memgraph.surfaces.mcp.tools import Context, context
 
 if TYPE_CHECKING:
-    from memgraph.service.orchestrator import Orchestrator
+    from memgraph.operations.orchestrator import Orchestrator
 
 PERMISSION: Final = Permission.READ
 CONTEXT: Final = "context"

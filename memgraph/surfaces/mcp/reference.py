@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memgraph.service.agent_tools import schema_of
+from memgraph.operations.tools.schemas import schema_of
 from memgraph.surfaces.mcp import prompts, resources
 from memgraph.surfaces.mcp.tools import TOOLS, Tool
 

@@ -13,11 +13,11 @@ from memgraph.context.blocks import as_json
 from memgraph.errors import NotFound
 from memgraph.model.access import Permission
 from memgraph.retrieval.citation import short_citation
+from memgraph.surfaces.mcp.access import Door
 from memgraph.surfaces.mcp.answers import seen
-from memgraph.surfaces.mcp.doors import Door
 
 if TYPE_CHECKING:
-    from memgraph.service.orchestrator import Orchestrator
+    from memgraph.operations.orchestrator import Orchestrator
 
 SCHEME: Final = "memgraph://"
 PERMISSION: Final = Permission.READ

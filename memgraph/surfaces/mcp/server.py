@@ -17,10 +17,10 @@ from pydantic import ValidationError
 
 from memgraph import __version__
 from memgraph.errors import MemgraphError
-from memgraph.service.agent_tools import MAX_MESSAGE_CHARS
+from memgraph.operations.tools.schemas import MAX_MESSAGE_CHARS
 from memgraph.surfaces.mcp import prompts, resources
+from memgraph.surfaces.mcp.access import Door
 from memgraph.surfaces.mcp.answers import seen, tool_error, tool_result
-from memgraph.surfaces.mcp.doors import Door
 from memgraph.surfaces.mcp.tools import TOOLS, listed
 
 Context = ServerRequestContext[Any, Any]

@@ -14,12 +14,12 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from memgraph.log import bug_fields
-from memgraph.surfaces.mcp.doors import OpenDoor
+from memgraph.surfaces.mcp.access import OpenDoor
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
 
 if TYPE_CHECKING:
     from memgraph.model.enums import Scope
-    from memgraph.service.orchestrator import Orchestrator
+    from memgraph.operations.orchestrator import Orchestrator
 
 THREADS: Final = 4
 

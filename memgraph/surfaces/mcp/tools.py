@@ -15,7 +15,17 @@ from memgraph.model.access import Permission
 from memgraph.model.context import BlockFormat
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import Name, Reason
-from memgraph.service.agent_tools import (
+from memgraph.operations.tools.calls import (
+    confirm_fact,
+    correct_fact,
+    get_entity_info,
+    list_contradictions,
+    relate_memories,
+    remember_fact,
+    search_memory,
+    trace_memory,
+)
+from memgraph.operations.tools.schemas import (
     AS_DATA,
     MAX_QUERY_CHARS,
     Arguments,
@@ -28,21 +38,11 @@ from memgraph.service.agent_tools import (
     parsed,
     schema_of,
 )
-from memgraph.service.agent_work import (
-    confirm_fact,
-    correct_fact,
-    get_entity_info,
-    list_contradictions,
-    relate_memories,
-    remember_fact,
-    search_memory,
-    trace_memory,
-)
 from memgraph.surfaces.mcp import answers
-from memgraph.surfaces.mcp.doors import Door, place
+from memgraph.surfaces.mcp.access import Door, place
 
 if TYPE_CHECKING:
-    from memgraph.service.orchestrator import Orchestrator
+    from memgraph.operations.orchestrator import Orchestrator
 
 
 class Relate(Arguments):

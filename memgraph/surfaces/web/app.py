@@ -22,17 +22,18 @@ from memgraph.config.server import ConsoleSettings
 from memgraph.errors import InvalidInput, MemgraphError, RequestRefused, Unauthenticated
 from memgraph.model.access import Principal
 from memgraph.service.access.gate import KEYLESS, Gate
-from memgraph.service.outward import outward
-from memgraph.surfaces.guarding import ASGIApp, Headers, Message, Receive, Scope, Send
+from memgraph.service.sanitizing import outward
+from memgraph.surfaces.host_checks import ASGIApp, Headers, Message, Receive, Scope, Send
 from memgraph.surfaces.pages import Pages
-from memgraph.surfaces.refusing import settle
+from memgraph.surfaces.refusals import settle
 from memgraph.surfaces.scopes import AUTHENTICATED, CODE, ENTERED, UNTIMED
 from memgraph.surfaces.web import cookies
-from memgraph.surfaces.web.pages import ARRIVALS, PAGES, signing
-from memgraph.surfaces.web.rendering import Assets, environment
+from memgraph.surfaces.web.pages import ARRIVALS, PAGES
+from memgraph.surfaces.web.pages import sign_in as signing
+from memgraph.surfaces.web.render import Assets, environment
+from memgraph.surfaces.web.requests import PLACE, VISIT, Arrival, ConsolePage, Visit
 from memgraph.surfaces.web.sessions import MS_PER_MINUTE, Session, Sessions, SignIns
 from memgraph.surfaces.web.tokens import FIELD, HEADER, Tokens
-from memgraph.surfaces.web.visiting import PLACE, VISIT, Arrival, ConsolePage, Visit
 
 # What every answer of the console tells the browser: whatever a page holds, it loads and runs
 # nothing that is not the console's own.

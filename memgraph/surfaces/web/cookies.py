@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memgraph.surfaces.web.visiting import PLACE
+from memgraph.surfaces.web.requests import PLACE
 
 
 @dataclass(frozen=True, slots=True)

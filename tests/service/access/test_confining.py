@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.context.assembling import ConfirmationCallback
+from memgraph.context.assembly import ConfirmationCallback
 from memgraph.errors import AccessDenied, InvalidInput, NotFound
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.conversation import AgentTurn, UserTurn

@@ -30,9 +30,9 @@ from memgraph.errors import (
 )
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.enums import Sensitivity
+from memgraph.operations.handle import RefusalNote
 from memgraph.service.access.gate import FLOOR_S, KEYLESS, Gate
 from memgraph.service.access.keys import KeyStore
-from memgraph.service.handle import RefusalNote
 from memgraph.service.opened import Opened
 
 READ, WRITE = Permission.READ, Permission.WRITE

@@ -29,8 +29,8 @@ from memgraph.errors import (
 )
 from memgraph.ids import CountingIds
 from memgraph.model.entities import MemoryScope, StoreItemInput
-from memgraph.service.context.entity import mailboxes_of
-from memgraph.service.writing import Writer
+from memgraph.operations.context.entity import mailboxes_of
+from memgraph.operations.write.writer import Writer
 
 
 def test_both_spellings_are_understood(ana: MemoryEntity) -> None:

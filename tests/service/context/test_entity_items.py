@@ -24,7 +24,7 @@ from memgraph.errors import (
 )
 from memgraph.model.entities import MemoryScope, MemorySource, MemoryTier
 from memgraph.model.enums import CapturedBy, MemoryKind, Scope
-from memgraph.service.naming import EntityLinker
+from memgraph.operations.write.entity_links import EntityLinker
 
 
 def test_an_item_comes_back_as_it_was_given(ana: MemoryEntity, clock: FixedClock) -> None:

@@ -22,7 +22,7 @@ from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, ExtraMissing, InvalidInput, NotFound
 from memgraph.model.enums import MemoryStatus, ShownStatus
-from memgraph.service.erasing.signing import check_signature, read_report
+from memgraph.operations.erasure.signatures import check_signature, read_report
 
 WHY = "asked for by the person"
 

@@ -16,10 +16,10 @@ from ingest.pipeline import IngestPipeline
 from memgraph import MemoryHooks, MemoryService, Orchestrator
 from memgraph.errors import NotFound
 from memgraph.model.enums import EdgeType
-from memgraph.service.erasing import erase, folder, rows
-from memgraph.service.erasing.choosing import make_plan
-from memgraph.service.erasing.folder import pieces
-from memgraph.service.erasing.plan import ErasurePlan
+from memgraph.operations.erasure import erase, folder, rows
+from memgraph.operations.erasure.choice import make_plan
+from memgraph.operations.erasure.folder import pieces
+from memgraph.operations.erasure.plan import ErasurePlan
 from memgraph.store import erasure
 from memgraph.store.erasure import ErasedRow
 from memgraph.store.snapshot import Snapshot

@@ -15,10 +15,10 @@ from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidConfig, NotFound
 from memgraph.ids import CountingIds
+from memgraph.operations.erasure.plan import ErasurePlan, PlanFile
+from memgraph.operations.erasure.signatures import check_signature
 from memgraph.paths import SIGNING_KEY_NAME
 from memgraph.providers.fake import FakeEmbedding
-from memgraph.service.erasing.plan import ErasurePlan, PlanFile
-from memgraph.service.erasing.signing import check_signature
 
 WHY = "asked for"
 OAK = "412 tools of oak & ash in the Pfützenstraße"
@@ -157,7 +157,7 @@ def test_a_key_that_others_may_read_signs_nothing(
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
-    from memgraph.model.erasing import Erasable
+    from memgraph.model.erasure import Erasable
 
     file = PlanFile(tmp_path / "erasing" / "era_1.json")
     plan = ErasurePlan("era_1", Erasable.SESSION, "s", "why", "me", 1, [1], ["m"], strings=["ä\n"])

@@ -16,7 +16,7 @@ from erasing_worlds import filled, left
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.service.erasing.signing import check_signature
+from memgraph.operations.erasure.signatures import check_signature
 
 WHY = "asked for"
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.operations.life import entity_merge as merging
+from memgraph.operations.life.models import LanguageModel
 from memgraph.providers.fake import FakeCompletion, FakeToolCalling
-from memgraph.service.life import merging
-from memgraph.service.life.models import LanguageModel
 
 WHY = "asked for by the person"
 NOTE = "Quast showed badge 4711-KANARIE"

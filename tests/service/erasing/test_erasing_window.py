@@ -15,7 +15,7 @@ from memgraph import Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, NotFound
 from memgraph.model.enums import MemoryStatus
-from memgraph.service.erasing import rows
+from memgraph.operations.erasure import rows
 
 WHY = "asked for"
 

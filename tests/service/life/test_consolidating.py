@@ -16,7 +16,7 @@ from memgraph.errors import NotFound, ProviderAnswerInvalid, ProviderUnavailable
 from memgraph.model.enums import EdgeType, JobState, MemoryKind, MemoryType, Sensitivity
 from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
-from memgraph.service.life.consolidating import consolidate_pending
+from memgraph.operations.life.consolidation import consolidate_pending
 from memgraph.store import journal, trust
 from memgraph.store import sessions as queries
 
@@ -338,7 +338,7 @@ def test_a_target_retracted_between_matching_and_writing_is_matched_anew(
     run(orc, "s-0")
     old = facts(orc)[TEA].memory_id
     say(orc, "s-1", TEA)
-    from memgraph.service.life import consolidating
+    from memgraph.operations.life import consolidation as consolidating
 
     write = consolidating.write_page
 

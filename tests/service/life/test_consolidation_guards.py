@@ -14,9 +14,9 @@ from memgraph.consolidation.ports import PageProposal, ResolutionProposal, TurnP
 from memgraph.errors import ProviderUnavailable
 from memgraph.model.enums import EdgeType, JobState, MemoryKind, Sensitivity
 from memgraph.model.jobs import SessionReport
-from memgraph.service.life import consolidating
-from memgraph.service.life.consolidating import consolidate_pending
-from memgraph.service.life.page_writing import StoreMoved
+from memgraph.operations.life import consolidation as consolidating
+from memgraph.operations.life.consolidation import consolidate_pending
+from memgraph.operations.life.page_transaction import StoreMoved
 
 TEA = "Ann drinks green tea in the morning."
 BUILD = "The nightly build takes 10 minutes."

@@ -14,7 +14,7 @@ from processes import Process, often
 
 from memgraph import MemoryService
 from memgraph.model.conversation import UserTurn
-from memgraph.service.life.consolidating import consolidate_pending
+from memgraph.operations.life.consolidation import consolidate_pending
 from memgraph.store.engine import Database
 
 KILLS = often(40)

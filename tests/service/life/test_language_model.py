@@ -11,8 +11,8 @@ from model_server import KEY, ModelServer
 from memgraph import MemoryService
 from memgraph.config import load_settings
 from memgraph.model.enums import Sensitivity
+from memgraph.operations.life.models import LanguageModel, configured_llm
 from memgraph.providers.fake import FakeCompletion, FakeToolCalling
-from memgraph.service.life.models import LanguageModel, configured_llm
 
 
 def settings(root: Path, **llm: Any) -> Any:

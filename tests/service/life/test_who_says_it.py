@@ -22,7 +22,7 @@ from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import EdgeType, MemoryKind, Sensitivity
 from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
-from memgraph.service.life.consolidating import consolidate_session
+from memgraph.operations.life.consolidation import consolidate_session
 
 TEA = "Ann drinks green tea in the morning."
 BUILD = "The nightly build takes 10 minutes."

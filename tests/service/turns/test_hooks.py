@@ -30,9 +30,9 @@ from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextRequest, Tier
 from memgraph.model.conversation import AgentTurn
 from memgraph.model.turns import Finding
+from memgraph.operations.write.embedding import Drained, EmbeddingWorker
 from memgraph.rules.workflow import Parsed, parse
-from memgraph.service.embedding import Drained, EmbeddingWorker
-from memgraph.service.turns import writing_back
+from memgraph.service.turns import write_back as writing_back
 
 LONG_MS = 30_000
 ALL = Viewer(

@@ -14,7 +14,7 @@ import pytest
 from memgraph import MemoryHooks, MemoryService, errors
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.values import Outcome
-from memgraph.service.turns.capturing import Captures
+from memgraph.service.turns.capture import Captures
 from memgraph.service.turns.lanes import Lane, LaneFull
 
 OURS = sorted(

@@ -27,9 +27,9 @@ from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus
-from memgraph.service.context.database_backend import DatabaseBackend
-from memgraph.service.context.namespaces import NamespaceHandle
-from memgraph.service.life import reflecting
+from memgraph.operations.context.database_backend import DatabaseBackend
+from memgraph.operations.context.namespaces import NamespaceHandle
+from memgraph.operations.life import reflection as reflecting
 from memgraph.store import items as items_rows
 from memgraph.store import memories
 from memgraph.surfaces.adapters.langgraph import MemgraphStore

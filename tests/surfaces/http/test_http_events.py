@@ -17,8 +17,8 @@ from serving_worlds import Served, serving
 from memgraph.model.access import Permission
 from memgraph.model.enums import Sensitivity
 from memgraph.rules.scope import Viewer
-from memgraph.service import happenings
-from memgraph.surfaces.http import streaming
+from memgraph.service import observation as happenings
+from memgraph.surfaces.http import event_streams as streaming
 from memgraph.surfaces.http.app import create_app
 
 EVENTS = "/v1/orchestrators/orc-1/events"

@@ -21,8 +21,8 @@ from ingest.claims import FileClaim
 from ingest.pipeline import IngestPipeline
 from ingest.reasons import RejectionReason, refuse
 from memgraph.model.enums import MemoryStatus, Sensitivity
+from memgraph.operations.ingestion.uploads import Intake
 from memgraph.rules.scope import Viewer
-from memgraph.service.intake import Intake
 from memgraph.surfaces.http.envelope import Envelope
 
 FILES = "/v1/orchestrators/orc-1/ingest/files"

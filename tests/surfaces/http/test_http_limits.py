@@ -283,7 +283,7 @@ class Gateway:
     """Holds whoever asks for contradictions until it is let go."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from memgraph.service.orchestrator import Orchestrator
+        from memgraph.operations.orchestrator import Orchestrator
 
         self.entered = threading.Semaphore(0)
         self.open = threading.Event()

@@ -18,7 +18,7 @@ from memgraph.errors import MemoryDisabled
 from memgraph.service.background import Background
 from memgraph.service.idempotency import KEPT_MS
 from memgraph.service.opened import Opened
-from memgraph.surfaces.http import once
+from memgraph.surfaces.http import idempotency as once
 
 BASE = "/v1/orchestrators/orc-1"
 EPISODES = f"{BASE}/episodes"

@@ -24,8 +24,8 @@ from memgraph.model.operation import (
     operations_of,
 )
 from memgraph.model.values import Name, Value
-from memgraph.service.handle import Handle
-from memgraph.service.orchestrator import Orchestrator
+from memgraph.operations.handle import Handle
+from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.http.app import openapi
 from memgraph.surfaces.http.document import PERMISSION, document
 from memgraph.surfaces.http.operations import router_of

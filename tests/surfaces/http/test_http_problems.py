@@ -9,7 +9,7 @@ import pytest
 from serving_worlds import Served
 
 from memgraph import errors
-from memgraph.service.orchestrator import Orchestrator
+from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.http.problems import STATUS, Problem, status_of
 
 BASE = "/v1/orchestrators/orc-1"

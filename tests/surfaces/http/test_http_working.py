@@ -21,10 +21,10 @@ from memgraph.errors import DatabaseBusy
 from memgraph.model.access import Permission
 from memgraph.model.context import ContextPackage
 from memgraph.model.enums import Scope, Sensitivity
+from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.scope import Viewer
 from memgraph.service.memory_service import MOST_AT_ONCE, Copies
-from memgraph.service.orchestrator import Orchestrator
-from memgraph.surfaces.http import sending
+from memgraph.surfaces.http import file_responses as sending
 
 BASE = "/v1/orchestrators/orc-1"
 IN_TASK = Viewer(session_ids=frozenset({"task-1"}))

@@ -8,7 +8,7 @@ from typing import Any
 
 from memgraph.config.server import ServerSettings
 from memgraph.errors import MemgraphError
-from memgraph.surfaces.guarding import ASGIApp, Message, Receive, Scope, Send
+from memgraph.surfaces.host_checks import ASGIApp, Message, Receive, Scope, Send
 from memgraph.surfaces.http.limits import Limits, Sources
 from memgraph.surfaces.pages import Pages
 from memgraph.surfaces.scopes import AUTHENTICATED

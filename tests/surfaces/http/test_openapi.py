@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 from serving_worlds import Served, serving
 
 from memgraph import Orchestrator
-from memgraph.context.counting import Counters
+from memgraph.context.token_counters import Counters
 from memgraph.model.sources import Document
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.app import openapi

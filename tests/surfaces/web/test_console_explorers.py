@@ -16,7 +16,8 @@ from memgraph.clock import FixedClock, iso
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
 from memgraph.rules.bulletin import BulletinSection
-from memgraph.surfaces.web.pages import bulletins, exploring
+from memgraph.surfaces.web.pages import bulletins
+from memgraph.surfaces.web.pages import graph as exploring
 from memgraph.surfaces.web.pages.bulletins import differing
 
 CONFIG = {"memory": {"embedding": {"provider": "none"}}}

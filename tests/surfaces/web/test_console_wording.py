@@ -7,7 +7,7 @@ import re
 import pytest
 
 from memgraph import MemoryService
-from memgraph.surfaces.web.rendering import FEW_NAMES, REMEDIES, counted, noted, remedy, unseen
+from memgraph.surfaces.web.render import FEW_NAMES, REMEDIES, counted, noted, remedy, unseen
 
 
 @pytest.mark.parametrize(

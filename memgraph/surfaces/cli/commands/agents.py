@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from memgraph.errors import ToolRefused
-from memgraph.surfaces.cli.building import OrchestratorName, make_command
+from memgraph.surfaces.cli.builder import OrchestratorName, make_command
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen
 
@@ -29,7 +29,7 @@ def tools(
 
     With --json the schemas too, as the `tools` of a request take them.
     """
-    from memgraph.service.agent_tools import tools_for
+    from memgraph.operations.tools.schemas import tools_for
 
     with invocation(context).orchestrator(orchestrator) as handle:
         found = tools_for(handle, read_only=read_only, maintenance=maintenance)
@@ -51,7 +51,7 @@ def call(
 
     Ends with 1 when the answer is an error. The journal names --actor for changes.
     """
-    from memgraph.service.agent_tools import call_tool
+    from memgraph.operations.tools.schemas import call_tool
 
     with invocation(context).orchestrator(orchestrator) as handle:
         answer = call_tool(handle, tool, arguments, read_only=read_only, maintenance=maintenance)

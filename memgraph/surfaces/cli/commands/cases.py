@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from memgraph.errors import AccessDenied, ExtraMissing
-from memgraph.service.handle_auditing import CasesHandle
-from memgraph.surfaces.cli.building import OrchestratorName, make_command, make_group, value
-from memgraph.surfaces.cli.commands.shaping import (
+from memgraph.operations.audit import CasesHandle
+from memgraph.surfaces.cli.builder import OrchestratorName, make_command, make_group, value
+from memgraph.surfaces.cli.files import write_whole
+from memgraph.surfaces.cli.formats import (
     as_json,
     citation,
     day,
@@ -22,7 +23,6 @@ from memgraph.surfaces.cli.commands.shaping import (
     standing_of,
     summary_of,
 )
-from memgraph.surfaces.cli.files import write_whole
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.operations import command_of
 from memgraph.surfaces.cli.screen import Branch, Screen
@@ -120,7 +120,7 @@ def _lines(handle: Any, case: Case) -> dict[str, SourceLines]:
 
 def _document(case: Case, orchestrator: str, lines: dict[str, SourceLines]) -> str:
     try:
-        from memgraph.surfaces.web.exporting import case_document
+        from memgraph.surfaces.web.export import case_document
     except ModuleNotFoundError as error:
         raise ExtraMissing.of("case export needs the extra server", extra="server") from error
     return case_document(case, orchestrator=orchestrator, lines=lines)

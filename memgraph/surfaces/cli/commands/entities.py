@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from memgraph.service.handle_entities import EntitiesHandle
-from memgraph.surfaces.cli.building import make_command, make_group
-from memgraph.surfaces.cli.commands.shaping import MEMORY_COLUMNS, day, memory_rows
+from memgraph.operations.entities import EntitiesHandle
+from memgraph.surfaces.cli.builder import make_command, make_group
+from memgraph.surfaces.cli.formats import MEMORY_COLUMNS, day, memory_rows
 from memgraph.surfaces.cli.operations import command_of
 from memgraph.surfaces.cli.screen import Screen
 

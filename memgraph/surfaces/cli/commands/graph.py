@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memgraph.model.enums import EdgeType
-from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command
-from memgraph.surfaces.cli.commands.shaping import (
+from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command
+from memgraph.surfaces.cli.files import write_whole
+from memgraph.surfaces.cli.formats import (
     as_json,
     citation,
     edge_line,
@@ -23,7 +24,6 @@ from memgraph.surfaces.cli.commands.shaping import (
     status_of,
     summary_of,
 )
-from memgraph.surfaces.cli.files import write_whole
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Branch, Screen
 from memgraph.surfaces.cli.text import counted

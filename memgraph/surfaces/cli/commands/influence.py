@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memgraph.model.enums import MemoryKind
-from memgraph.surfaces.cli.building import OrchestratorName, make_command, value
-from memgraph.surfaces.cli.commands.shaping import (
+from memgraph.surfaces.cli.builder import OrchestratorName, make_command, value
+from memgraph.surfaces.cli.formats import (
     as_json,
     citation,
     memory_line,

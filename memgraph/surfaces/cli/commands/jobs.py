@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.errors import InvalidInput, JobFailed, MemgraphError
-from memgraph.surfaces.cli.building import OrchestratorName, make_command, value
-from memgraph.surfaces.cli.commands.shaping import as_json, moment, short
+from memgraph.surfaces.cli.builder import OrchestratorName, make_command, value
+from memgraph.surfaces.cli.formats import as_json, moment, short
 from memgraph.surfaces.cli.invocation import Invocation, Report, flush, invocation, write_json
 from memgraph.surfaces.cli.screen import Screen, note, stages
 from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.jobs import JobPlan, JobRun, SessionReport
-    from memgraph.service.life.worker import Worker
     from memgraph.service.memory_service import MemoryService
+    from memgraph.service.worker import Worker
 
 RUN_COLUMNS = ("job", "by", "state", "due", "started", "took", "counts", "remark")
 
@@ -65,7 +65,7 @@ def worker(
         failed.append(error)
         note(f"{name}: error[{error.code}]: {error.message}")
 
-    from memgraph.service.life.worker import Worker
+    from memgraph.service.worker import Worker
 
     with given.service() as service:
         for name in orchestrators or ():

@@ -16,8 +16,8 @@ from memgraph.errors import Conflict
 from memgraph.model.access import ANY, ApiKey, NewKey, Permission
 from memgraph.paths import orchestrator_names, runtime_root
 from memgraph.rules.access import moment_ms, span_ms
-from memgraph.surfaces.cli.building import choice, make_group, value
-from memgraph.surfaces.cli.commands.shaping import moment
+from memgraph.surfaces.cli.builder import choice, make_group, value
+from memgraph.surfaces.cli.formats import moment
 from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
 from memgraph.surfaces.cli.screen import Screen, note
 from memgraph.surfaces.cli.text import plain

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.model.enums import Scope
-from memgraph.surfaces.cli.building import choice, make_command, value
+from memgraph.surfaces.cli.builder import choice, make_command, value
 from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
 from memgraph.surfaces.cli.mcp_clients import (
     ConfigChange,

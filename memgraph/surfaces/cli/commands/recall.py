@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memgraph.model.enums import MemoryKind, MemoryType, SourceType
-from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, value
-from memgraph.surfaces.cli.commands.shaping import as_json, day, edge_line, short
+from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
+from memgraph.surfaces.cli.formats import as_json, day, edge_line, short
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen, note
 

@@ -12,8 +12,8 @@ import typer
 from memgraph.clock import iso
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import Scope
-from memgraph.surfaces.cli.building import OrchestratorName, make_group, value
-from memgraph.surfaces.cli.commands.shaping import moment, short, summary_of
+from memgraph.surfaces.cli.builder import OrchestratorName, make_group, value
+from memgraph.surfaces.cli.formats import moment, short, summary_of
 from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
 from memgraph.surfaces.cli.screen import Screen
 from memgraph.surfaces.cli.text import counted

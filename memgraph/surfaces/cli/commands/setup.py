@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from memgraph.errors import MemgraphError, MemoryDisabled, OrchestratorExists
-from memgraph.surfaces.cli.building import OrchestratorName, make_command, make_group
+from memgraph.surfaces.cli.builder import OrchestratorName, make_command, make_group
 from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
 from memgraph.surfaces.cli.screen import Screen
 

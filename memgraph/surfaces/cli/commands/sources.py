@@ -8,8 +8,8 @@ import typer
 
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import SourceName, TrustTier
-from memgraph.surfaces.cli.building import OrchestratorName, choice, make_group, value
-from memgraph.surfaces.cli.commands.shaping import as_json, moment, short
+from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_group, value
+from memgraph.surfaces.cli.formats import as_json, moment, short
 from memgraph.surfaces.cli.invocation import Report, invocation
 from memgraph.surfaces.cli.screen import Screen
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.errors import ConfirmationMissing, NotFound
-from memgraph.surfaces.cli.building import OrchestratorName, choice, make_command, value
-from memgraph.surfaces.cli.commands.shaping import as_json, short
+from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
+from memgraph.surfaces.cli.formats import as_json, short
 from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
 from memgraph.surfaces.cli.screen import Screen
 from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.context import ContextItem, Tier
-    from memgraph.service.orchestrator import Orchestrator
+    from memgraph.operations.orchestrator import Orchestrator
 
 ITEM_COLUMNS = ("id", "item", "kind", "importance", "date", "text")
 
@@ -96,7 +96,7 @@ def _held(
     if given.server_url is not None:
         page = handle.tier(which, scope_id, limit=limit)
         return page.count, [(each.memory_id, each) for each in page.items]
-    from memgraph.service.context.database_backend import DatabaseBackend
+    from memgraph.operations.context.database_backend import DatabaseBackend
 
     backend = DatabaseBackend(handle, which, scope_id)
     held = backend.query_held({}, limit=limit)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.errors import WebhookFailed
-from memgraph.surfaces.cli.building import OrchestratorName, make_group
-from memgraph.surfaces.cli.commands.shaping import moment
+from memgraph.surfaces.cli.builder import OrchestratorName, make_group
+from memgraph.surfaces.cli.formats import moment
 from memgraph.surfaces.cli.invocation import Report, Unusable, invocation
 
 if TYPE_CHECKING:
     from memgraph.model.events import EventFailure
-    from memgraph.service.orchestrator import Orchestrator
+    from memgraph.operations.orchestrator import Orchestrator
     from memgraph.surfaces.cli.screen import Screen
 
 MOST = 1_000
@@ -41,8 +41,8 @@ def failures(
 
 def retry(context: typer.Context, orchestrator: OrchestratorName) -> Report:
     """Send again what was put aside, oldest first. Ends with 1 when some is not taken."""
-    from memgraph.service.life.webhook import SUBSCRIBER
-    from memgraph.service.life.worker import Worker
+    from memgraph.service.webhook import SUBSCRIBER
+    from memgraph.service.worker import Worker
 
     with invocation(context).service() as service:
         handle = service.orchestrator(orchestrator)
@@ -60,7 +60,7 @@ def retry(context: typer.Context, orchestrator: OrchestratorName) -> Report:
 
 
 def _failures(handle: Orchestrator, limit: int) -> list[EventFailure]:
-    from memgraph.service.life.webhook import SUBSCRIBER
+    from memgraph.service.webhook import SUBSCRIBER
 
     found = handle.event_failures(limit=MOST)
     return [each for each in found if each.subscriber == SUBSCRIBER][:limit]

@@ -12,7 +12,7 @@ from memgraph.model.operation import MemoryId
 from memgraph.model.remote import Limit, PromotedId, SessionPage
 from memgraph.model.values import MAX_NAME_CHARS, Name, Reason, Value
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.entering import Reader, Writer
+from memgraph.surfaces.http.access import Reader, Writer
 from memgraph.surfaces.http.envelope import answered
 from memgraph.surfaces.http.operations import ROOT
 

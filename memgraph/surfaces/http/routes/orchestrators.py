@@ -8,10 +8,10 @@ from fastapi import APIRouter, Body, Request, Response
 
 from memgraph.model.remote import Health, OrchestratorList, OrchestratorName, Status
 from memgraph.model.values import Name, Value
-from memgraph.service.orchestrator import Orchestrator
-from memgraph.service.outward import below
+from memgraph.operations.orchestrator import Orchestrator
+from memgraph.service.sanitizing import below
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.entering import Admin, Asking, Reader, gate_of
+from memgraph.surfaces.http.access import Admin, Asking, Reader, gate_of
 from memgraph.surfaces.http.envelope import answered
 
 router = APIRouter(prefix="/v1/orchestrators", tags=["orchestrators"])

@@ -8,15 +8,15 @@ from memgraph.surfaces.web.pages import (
     bulletins,
     changes,
     contradictions,
-    exploring,
     health,
-    ingesting,
     jobs,
     memories,
     overview,
-    recalling,
     receipts,
 )
+from memgraph.surfaces.web.pages import graph as exploring
+from memgraph.surfaces.web.pages import ingestion as ingesting
+from memgraph.surfaces.web.pages import recall as recalling
 
 _MODULES: Final = (
     overview,

@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from memgraph.model.access import Permission
 from memgraph.model.receipts import BulletinEntry, BulletinHistory
+from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.bulletin import BulletinSection
-from memgraph.service.orchestrator import Orchestrator
-from memgraph.surfaces.web.visiting import ConsolePage, Visit
+from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 HISTORY: Final = 50
 AT_ONCE: Final = 1_000

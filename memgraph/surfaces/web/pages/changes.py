@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from memgraph.clock import MS_PER_DAY, iso, parse_time
 from memgraph.model.access import Permission
-from memgraph.surfaces.web.visiting import MAX_TIME_CHARS, ConsolePage, Visit
+from memgraph.surfaces.web.requests import MAX_TIME_CHARS, ConsolePage, Visit
 
 PER_PAGE: Final = 25
 MOST: Final = 100

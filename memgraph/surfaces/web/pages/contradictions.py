@@ -10,9 +10,9 @@ from starlette.responses import Response
 from memgraph.errors import InvalidInput
 from memgraph.graph.contradictions import MAX_SOUGHT_CHARS
 from memgraph.model.access import Permission
-from memgraph.surfaces.web.drawing import lines_of
-from memgraph.surfaces.web.exporting import case_document
-from memgraph.surfaces.web.visiting import ConsolePage, Visit
+from memgraph.surfaces.web.export import case_document
+from memgraph.surfaces.web.graphs import lines_of
+from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 PER_PAGE: Final = 25
 OPEN, OLDEST = "open", "oldest first"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import Response
 
 from memgraph.model.access import Measure, Permission
-from memgraph.surfaces.web.visiting import ConsolePage, Visit
+from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from memgraph.model.access import Permission
 from memgraph.model.jobs import JobPlan, JobRun
-from memgraph.service.outward import below
-from memgraph.surfaces.web.visiting import ConsolePage, Visit
+from memgraph.service.sanitizing import below
+from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 RUNS: Final = 50
 

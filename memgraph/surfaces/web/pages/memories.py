@@ -9,8 +9,8 @@ from starlette.responses import Response
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
-from memgraph.surfaces.web.drawing import lines_of, ribbon, step_chart
-from memgraph.surfaces.web.visiting import ConsolePage, Visit
+from memgraph.surfaces.web.graphs import lines_of, ribbon, step_chart
+from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 PER_PAGE: Final = 25
 FOUND: Final = 50

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from memgraph.model.access import Narrowing, Permission
 from memgraph.model.enums import Sensitivity
 from memgraph.model.values import validated
-from memgraph.service.outward import below
-from memgraph.surfaces.web.visiting import ConsolePage, Visit
+from memgraph.service.sanitizing import below
+from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 FEW: Final = 5
 _SEPARATOR: Final = re.compile(r"[,\n]")

@@ -10,8 +10,8 @@ from memgraph.errors import NotFound
 from memgraph.model.access import Permission
 from memgraph.model.receipts import WHY, Receipt, Replay
 from memgraph.model.values import Memory
-from memgraph.service.orchestrator import Orchestrator
-from memgraph.surfaces.web.visiting import ConsolePage, Visit
+from memgraph.operations.orchestrator import Orchestrator
+from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 PER_PAGE: Final = 25
 FILTERS: Final = ("conversation_id", "workflow_run_id", "task_id", "purpose")

@@ -1,0 +1,376 @@
+"""Compare new facts with what is stored about the same subject.
+
+Every way in uses `find_matches`: remember, ingest, the outbox and consolidation. What a match
+becomes (a duplicate, an edge, nothing) is decided by the caller.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations, islice
+from typing import Final, NamedTuple
+
+from memgraph.model.enums import CapturedBy, Relation, SourceType
+from memgraph.relations.compare import compare, search_words
+from memgraph.relations.statement import RelationFinding, Statement
+from memgraph.retrieval.query import STOP_WORDS
+from memgraph.store import comparisons, sessions
+from memgraph.store.comparisons import Beside, ComparedFact
+from memgraph.store.sessions import ComparisonPlace
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.text_index import cjk_bigrams
+from memgraph.store.visibility import View
+from memgraph.text.stem import fold, stem, words
+
+MAX_CANDIDATES: Final = 24
+IN_LINE_CANDIDATES: Final = 8
+"""So many stored facts are compared with a new one while its writer waits."""
+MAX_MATCHING_ROWS: Final = 100
+"""Words are searched for by themselves, those of the subject first, while so few memories hold
+them."""
+MAX_COMMON_ROWS: Final = 3_000
+MAX_PAIRS: Final = 6
+"""More frequent words are searched for in pairs, of which one stands in so few memories."""
+MUCH: Final = 0.5
+"""A stored fact with this share of the weight of a statement's words may well be about the same."""
+
+
+class Author(NamedTuple):
+    """The author of a statement: two statements have one author where all of it is equal.
+
+    Attributes:
+        speaker: of a quotation, or of the one person whose turns a fact was drawn from.
+        path: of a file, or else the digest of its content; None for what was said or typed.
+        known: False: several may have said it, so that it is the same author as none.
+    """
+
+    captured_by: str
+    agent_id: str | None = None
+    speaker: str | None = None
+    path: str | None = None
+    known: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        content: str,
+        *,
+        captured_by: str,
+        source_type: str,
+        agent_id: str | None = None,
+        source_path: str | None = None,
+        content_sha256: str | None = None,
+        roles: Collection[str] = (),
+    ) -> Author:
+        """Return the author of a memory.
+
+        Args:
+            roles: who said the turns that it was drawn from.
+        """
+        said = source_type == SourceType.CHANNEL_TRANSCRIPT.value
+        path = _path_of(source_type, source_path, content_sha256)
+        speaker = Statement.of(content).speaker
+        if speaker is None and len(set(roles)) == 1:
+            [speaker] = set(roles)
+        # Whoever drew a fact from a conversation did not state it.
+        known = not said or captured_by != CapturedBy.EXTRACTOR.value or speaker is not None
+        folded = None if speaker is None else speaker.strip().casefold()
+        return cls(str(captured_by), agent_id, folded, path, known)
+
+    def is_same(self, other: Author) -> bool:
+        """Return True if both are known to be one author."""
+        return self.known and self == other
+
+    @property
+    def is_file(self) -> bool:
+        """Return True for what a file says."""
+        return self.path is not None
+
+
+class NewStatement(NamedTuple):
+    """A fact to compare.
+
+    Attributes:
+        time: when it was said, in milliseconds: its event time, else the time of storing.
+        document: digest of the file that holds it; it is not compared with what that says, too.
+        memory_id: of one that is stored; it is not compared with itself.
+        entity_pks: of the entities that are named in it.
+        near: keys of memories whose vectors are near its own, the nearest first.
+        before: it is compared with facts of lower keys alone; None: with all.
+    """
+
+    content: str
+    time: int
+    place: ComparisonPlace
+    author: Author
+    document: str | None = None
+    memory_id: str | None = None
+    entity_pks: tuple[int, ...] = ()
+    near: tuple[int, ...] = ()
+    before: int | None = None
+
+    @property
+    def statement(self) -> Statement:
+        return _statement(self.content, self.time, self.author.path)
+
+
+class Match(NamedTuple):
+    """A stored fact that a new statement repeats, updates or contradicts.
+
+    Attributes:
+        new_is_later: False: the stored one was said after the new one, and ``finding`` reads so.
+        same_author: both are known to be the statements of one author.
+        by_model: a language model found it, not the rules.
+    """
+
+    fact: ComparedFact
+    finding: RelationFinding
+    new_is_later: bool
+    same_author: bool
+    by_model: bool = False
+
+    @property
+    def memory_id(self) -> str:
+        return self.fact.memory_id
+
+    @property
+    def content(self) -> str:
+        return self.fact.content
+
+    @property
+    def time(self) -> int:
+        return self.fact.time
+
+    @property
+    def replaces(self) -> bool:
+        """Return True if the later of the two takes the place of the earlier.
+
+        What a program stored and a person confirmed waits for a person; and so does what a person
+        said where only a model finds that it changed.
+        """
+        said = self.fact.captured_by == CapturedBy.USER.value
+        protected = self.by_model if said else self.fact.confidence >= 1.0
+        changes = self.finding.relation in (Relation.UPDATES, Relation.CONTRADICTS)
+        return changes and self.same_author and not protected
+
+
+class Matches(NamedTuple):
+    """The matches of one statement by the rules, the best candidate first.
+
+    Attributes:
+        more: further facts hold many of its words, and were not compared.
+    """
+
+    found: list[Match]
+    more: bool
+
+
+def find_matches(
+    snapshot: Snapshot,
+    statements: Sequence[NewStatement],
+    *,
+    at: int,
+    view: View | None = None,
+    limit: int = MAX_CANDIDATES,
+) -> list[Matches]:
+    """Return for each statement the stored facts that it relates to.
+
+    Args:
+        at: now, in milliseconds; what is valid no more is not compared.
+        view: what the author may see: of each match ``fact.seen`` is 1 where it does.
+        limit: at most so many stored facts are compared with one statement.
+    """
+    candidates = find_candidates(snapshot, statements, at=at, view=view, limit=limit)
+    return [
+        Matches(matches_among(snapshot, new, facts), more)
+        for new, (facts, more) in zip(statements, candidates, strict=True)
+    ]
+
+
+class Candidates(NamedTuple):
+    """Stored facts that may speak of a statement's subject, the most alike first.
+
+    Attributes:
+        more: others that hold many of its words were left out.
+    """
+
+    facts: list[ComparedFact]
+    more: bool
+
+
+def find_candidates(
+    snapshot: Snapshot,
+    statements: Sequence[NewStatement],
+    *,
+    at: int,
+    view: View | None = None,
+    limit: int = MAX_CANDIDATES,
+) -> list[Candidates]:
+    """Return for each statement the stored facts that may speak of the same subject.
+
+    They share words with it, then an entity, then they are near by vector. What is no single claim
+    has none, and of a file's statement the file's others are none.
+    """
+    questions = [_search_words(new.statement) for new in statements]
+    stems = {each for question in questions for each in question}
+    frequencies = snapshot.engine.phrases.frequencies(snapshot, stems) if stems else {}
+    found: list[Candidates] = []
+    for new, question in zip(statements, questions, strict=True):
+        beside = Beside(new.place, at, view, new.before)
+        facts: list[ComparedFact] = []
+        more = False
+        match = _match_expression(question, frequencies)
+        if match is not None:
+            # What shares an entity or is near has its share of the places.
+            most = limit - limit // 4 if new.entity_pks or new.near else limit
+            held = comparisons.facts_by_text(snapshot, match, beside, 2 * limit)
+            held = [fact for fact in held if _may_meet(new, fact)]
+            facts, more = _most_alike(question, frequencies, held, most)
+        if question and new.entity_pks:
+            facts += comparisons.facts_of_entities(snapshot, new.entity_pks, beside, limit // 4)
+        if question and new.near:
+            facts += comparisons.facts_by_key(snapshot, new.near, beside)
+        distinct = {fact.memory_id: fact for fact in facts if _may_meet(new, fact)}
+        found.append(Candidates(list(distinct.values())[:limit], more))
+    return found
+
+
+def _search_words(statement: Statement) -> Mapping[str, str]:
+    """Return the words to search for by stem, those of the subject first; none: it is no claim."""
+    if not statement.is_one_claim:
+        return {}
+    text = " ".join(search_words(statement)) or statement.text
+    every = _words(text)
+    return {stem(word): word for word in every if word not in STOP_WORDS} or {
+        stem(word): word for word in every
+    }
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text as the full-text index knows them."""
+    return [*cjk_bigrams(fold(text)), *words(text)]
+
+
+def _match_expression(words: Mapping[str, str], frequencies: Mapping[str, int]) -> str | None:
+    """Return an FTS5 expression: words that few memories hold, and pairs of the others.
+
+    Where there is neither, it is the rarest word.
+    """
+    known = {each: frequencies[each] for each in words if each in frequencies}
+    if not known:
+        return None
+    rare, rows = [], 0
+    for each, frequency in known.items():
+        if rows + frequency <= MAX_MATCHING_ROWS:
+            rare.append(each)
+            rows += frequency
+    pairs = (
+        (one, other)
+        for one, other in combinations([each for each in known if each not in rare], 2)
+        if min(known[one], known[other]) <= MAX_COMMON_ROWS
+    )
+    parts = [f'"{words[each]}"' for each in rare]
+    parts += [f'("{words[a]}" AND "{words[b]}")' for a, b in islice(pairs, MAX_PAIRS)]
+    return " OR ".join(parts or [f'"{words[min(known, key=lambda each: known[each])]}"'])
+
+
+def _most_alike(
+    question: Mapping[str, str],
+    frequencies: Mapping[str, int],
+    facts: Sequence[ComparedFact],
+    limit: int,
+) -> tuple[list[ComparedFact], bool]:
+    """Return the facts that share most with a question, and whether others share much, too.
+
+    A shared word counts the more the rarer it is, and the less the more words a fact has.
+    """
+    weights = {
+        each: 1 / math.log(2 + frequencies[each]) for each in question if each in frequencies
+    }
+    shares: dict[int, float] = {}
+    scores: dict[int, float] = {}
+    for fact in facts:
+        held = {stem(word) for word in _words(fact.content)}
+        shares[fact.pk] = sum(weight for each, weight in weights.items() if each in held)
+        scores[fact.pk] = shares[fact.pk] / math.sqrt(4 + len(held))
+    ranked = sorted(facts, key=lambda fact: (-scores[fact.pk], -fact.pk))
+    much = MUCH * sum(weights.values())
+    return ranked[:limit], any(shares[fact.pk] >= much for fact in ranked[limit:])
+
+
+def _may_meet(new: NewStatement, side: ComparedFact) -> bool:
+    """Return False for the statement itself, and for what stands in the same document."""
+    if side.memory_id == new.memory_id:
+        return False
+    # What is said in one conversation may well change.
+    written = new.author.is_file and new.document is not None
+    return not (written and new.document == side.content_sha256)
+
+
+def matches_among(
+    snapshot: Snapshot, new: NewStatement, facts: Sequence[ComparedFact]
+) -> list[Match]:
+    """Return those of some stored facts that a statement repeats, updates or contradicts."""
+    said = new.statement
+    findings: list[tuple[ComparedFact, RelationFinding]] = []
+    for fact in facts:
+        stored = _of(fact)
+        finding = compare(stored, said) if is_later(new, fact) else compare(said, stored)
+        if finding is not None:
+            findings.append((fact, finding))
+    return matches_of(snapshot, new, findings)
+
+
+def is_later(new: NewStatement, fact: ComparedFact) -> bool:
+    """Return True unless the stored fact was said after the new statement."""
+    # Of one moment the stored one is the earlier: it was there first.
+    return fact.time <= new.time
+
+
+def matches_of(
+    snapshot: Snapshot,
+    new: NewStatement,
+    findings: Sequence[tuple[ComparedFact, RelationFinding]],
+    *,
+    by_model: bool = False,
+) -> list[Match]:
+    """Return what was found about a statement, with whether both sides have one author."""
+    if not findings:
+        return []
+    ids = [fact.memory_id for fact, _ in findings]
+    roles = sessions.speakers(snapshot, ids)
+    judged = []
+    for fact, finding in findings:
+        author = Author.of(
+            fact.content,
+            captured_by=fact.captured_by,
+            source_type=fact.source_type,
+            agent_id=fact.agent_id,
+            source_path=fact.source_path,
+            content_sha256=fact.content_sha256,
+            roles=[role for role, _ in roles.get(fact.memory_id, ()) if role],
+        )
+        # Documents that agree, or follow one another, are silent.
+        documents = author.is_file and new.author.is_file and author.path != new.author.path
+        if not documents or finding.relation is Relation.CONTRADICTS:
+            same_author = new.author.is_same(author)
+            judged.append(Match(fact, finding, is_later(new, fact), same_author, by_model))
+    return judged
+
+
+def _path_of(source_type: str, source_path: str | None, content_sha256: str | None) -> str | None:
+    """Return the file that states something; None for what was said or typed."""
+    if source_type == SourceType.CHANNEL_TRANSCRIPT.value:
+        return None
+    return source_path or content_sha256
+
+
+def _of(fact: ComparedFact) -> Statement:
+    path = _path_of(fact.source_type, fact.source_path, fact.content_sha256)
+    return _statement(fact.content, fact.time, path)
+
+
+def _statement(content: str, time: int, path: str | None) -> Statement:
+    # "We" of a file are its authors.
+    return Statement.of(content, time, speaker=path)

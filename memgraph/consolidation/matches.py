@@ -1,0 +1,222 @@
+"""Match a new statement with stored ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from memgraph.consolidation.comparison import (
+    Author,
+    Match,
+    NewStatement,
+    find_candidates,
+    find_matches,
+)
+from memgraph.consolidation.drafts import FactDraft
+from memgraph.consolidation.ports import KnownFact
+from memgraph.model.enums import CapturedBy, EdgeType, MemoryType, Relation, SourceType
+from memgraph.model.values import EdgeInput
+from memgraph.relations.compare import compare
+from memgraph.relations.statement import RelationFinding, Statement
+from memgraph.rules.dedup import content_hash
+from memgraph.store import entities, items
+from memgraph.store import sessions as queries
+from memgraph.store.comparisons import ComparedFact
+from memgraph.store.sessions import ComparisonPlace
+from memgraph.store.snapshot import Snapshot
+
+Read = Callable[[], AbstractContextManager[Snapshot]]
+
+
+@dataclass(slots=True)
+class Matched:
+    """The result of matching a group of drafts.
+
+    Attributes:
+        fresh: drafts to store, with the evidence of those that repeat them.
+        repeats: by number of a draft what it repeats: a stored memory's id, or ``#number``.
+        links: edges to write, ``#number`` for drafts.
+        texts: what the stored memories in ``links`` say.
+        doubtful: ends of the links that nobody says to be a change; a second opinion may help.
+        compared: how many drafts were compared with the store.
+        since: the newest key when the store was read.
+    """
+
+    fresh: list[FactDraft] = field(default_factory=list)
+    repeats: dict[int, str] = field(default_factory=dict)
+    links: list[EdgeInput] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    doubtful: set[frozenset[str]] = field(default_factory=set)
+    compared: int = 0
+    since: int = 0
+
+    def target(self, number: int) -> str:
+        """Return what stands for a draft in the end: a memory's id or ``#number``."""
+        reference = f"#{number}"
+        while reference.startswith("#") and int(reference[1:]) in self.repeats:
+            reference = self.repeats[int(reference[1:])]
+        return reference
+
+
+def match(read: Read, drafts: Sequence[FactDraft], *, at: int) -> Matched:
+    """Compare drafts, all of one place, with one another and with what is stored."""
+    matched = Matched()
+    if not drafts:
+        return matched
+    new: list[FactDraft] = []
+    for draft in drafts:
+        _hold_against(new, draft, matched)
+        if draft.number not in matched.repeats:
+            new.append(draft)
+    with read() as snapshot:
+        matched.since = items.last_key(snapshot)
+        hashes = {content_hash(each.given.content): each for each in new}
+        same = queries.same_facts(snapshot, hashes, drafts[0].place, at=at)
+        for content, memory_id in same.items():
+            matched.repeats[hashes[content].number] = memory_id
+        new = [each for each in new if each.number not in matched.repeats]
+        found = find_matches(snapshot, _statements(snapshot, new), at=at)
+    matched.compared = len(new)
+    for draft, matches in zip(new, found, strict=True):
+        _join_stored(draft, matches.found, matched)
+    matched.links = [link for link in matched.links if not _repeats(link.from_id, matched)]
+    matched.links = [link for link in matched.links if not _repeats(link.to_id, matched)]
+    matched.fresh = _with_all_evidence(drafts, new, matched)
+    return matched
+
+
+def relation_of(new: str, old: str) -> Relation | None:
+    """Return how the content of a new fact relates to that of an older one."""
+    finding = compare(Statement.of(old), Statement.of(new))
+    return None if finding is None else finding.relation
+
+
+def _hold_against(earlier: Sequence[FactDraft], draft: FactDraft, matched: Matched) -> None:
+    """Note what of the same page a draft repeats or stands against."""
+    for other in earlier:
+        first, second = (draft, other) if draft.time < other.time else (other, draft)
+        finding = compare(
+            Statement.of(first.given.content, first.time),
+            Statement.of(second.given.content, second.time),
+        )
+        if finding is None:
+            continue
+        if finding.relation is Relation.DUPLICATE:
+            matched.repeats[draft.number] = f"#{other.number}"
+            return
+        same_author = first.author.is_same(second.author)
+        _link(f"#{second.number}", f"#{first.number}", finding, matched, same_author=same_author)
+
+
+def _join_stored(draft: FactDraft, matches: Sequence[Match], matched: Matched) -> None:
+    """Note which stored fact a draft repeats, else what it updates or contradicts."""
+    for found in matches:
+        if found.finding.relation is Relation.DUPLICATE and found.fact.twin:
+            matched.repeats[draft.number] = found.memory_id
+            return
+    for found in matches:
+        if found.finding.relation is not Relation.DUPLICATE:
+            ends = (f"#{draft.number}", found.memory_id)
+            later, earlier = ends if found.new_is_later else ends[::-1]
+            _link(later, earlier, found.finding, matched, same_author=found.replaces)
+            matched.texts[found.memory_id] = found.content
+
+
+def _link(
+    later: str, earlier: str, finding: RelationFinding, matched: Matched, *, same_author: bool
+) -> None:
+    """Note an update within one author's statements, else an open contradiction."""
+    edge_type = EdgeType.UPDATES if same_author else EdgeType.CONTRADICTS
+    link = EdgeInput(from_id=later, to_id=earlier, edge_type=edge_type, reason=finding.reason)
+    matched.links.append(link)
+    if not finding.changed:
+        matched.doubtful.add(frozenset((later, earlier)))
+
+
+def _statements(snapshot: Snapshot, drafts: Sequence[FactDraft]) -> list[NewStatement]:
+    """Return drafts as they are compared, each with the entity that its speaker is.
+
+    "I moved to Bergen" shares no word with "I live in Oslo", only who says it.
+    """
+    keys = {each.author.speaker for each in drafts if each.author.speaker is not None}
+    known = entities.known_by(snapshot, keys)
+    return [
+        NewStatement(
+            each.given.content,
+            each.time,
+            each.place,
+            each.author,
+            entity_pks=tuple(known[key] for key in (each.author.speaker,) if key in known),
+        )
+        for each in drafts
+    ]
+
+
+def _with_all_evidence(
+    drafts: Sequence[FactDraft], new: Sequence[FactDraft], matched: Matched
+) -> list[FactDraft]:
+    """Return the drafts to be stored, each with the turns of those that say the same."""
+    fresh = {f"#{each.number}": each for each in new if each.number not in matched.repeats}
+    for each in drafts:
+        target = matched.target(each.number)
+        if each.number in matched.repeats and target in fresh:
+            fresh[target] = fresh[target].with_evidence(each.evidence)
+    return list(fresh.values())
+
+
+def _repeats(reference: str, matched: Matched) -> bool:
+    return reference.startswith("#") and int(reference[1:]) in matched.repeats
+
+
+class StoredFacts:
+    """``KnownFacts`` of one place. Nothing of another scope or agent, or above its sensitivity."""
+
+    def __init__(self, read: Read, place: ComparisonPlace, at: int) -> None:
+        self._read = read
+        self._place = place
+        self._at = at
+
+    def conflicting(self, text: str, time_ms: int | None = None) -> Sequence[KnownFact]:
+        """Return facts that may speak of the subject of a statement of that time (None: now)."""
+        author = Author.of(
+            text,
+            captured_by=CapturedBy.EXTRACTOR.value,
+            source_type=SourceType.CHANNEL_TRANSCRIPT.value,
+        )
+        time = self._at if time_ms is None else time_ms
+        new = NewStatement(text, time, self._place, author)
+        with self._read() as snapshot:
+            [found] = find_candidates(snapshot, [new], at=self._at)
+        return [_known(fact) for fact in found.facts if fact.content != text]
+
+
+class ProtectionFacts(Protocol):
+    """The facts that protection is decided on."""
+
+    @property
+    def captured_by(self) -> str: ...
+
+    @property
+    def source_type(self) -> str: ...
+
+    @property
+    def confidence(self) -> float: ...
+
+
+def is_protected(row: ProtectionFacts) -> bool:
+    """Return True for what a person confirmed or told: no model decides against it."""
+    told = row.captured_by == CapturedBy.USER and row.source_type == SourceType.MANUAL
+    return told or row.confidence >= 1.0
+
+
+def _known(fact: ComparedFact) -> KnownFact:
+    return KnownFact(
+        memory_id=fact.memory_id,
+        content=fact.content,
+        type=MemoryType(fact.type),
+        confidence=fact.confidence,
+        time_ms=fact.time,
+        protected=is_protected(fact),
+    )

@@ -1,0 +1,407 @@
+"""Choose what a context holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from memgraph.context.blocks import render, render_line
+from memgraph.context.candidates import ContextCandidate, by_time, distinct, ranked
+from memgraph.context.fit import fitted, written
+from memgraph.context.items import item_of
+from memgraph.context.token_counters import TokenCounter
+from memgraph.errors import ConfirmationMissing
+from memgraph.model.context import (
+    MAX_LEFT_OUT,
+    BlockFormat,
+    BlockLine,
+    LeftOut,
+    PackedItem,
+    Shares,
+    Tier,
+    TierUse,
+)
+from memgraph.rules.budget import allocated, divided, reached, select_within, token_cost
+from memgraph.rules.dedup import word_set
+from memgraph.store.rows import built
+
+OVER_BUDGET, TOO_LARGE, MAX_ITEMS, DUPLICATE = "over_budget", "too_large", "max_items", "duplicate"
+QUERY = "query"
+# One that is cut takes half of what its tier can have, or what whole ones leave; and a few words.
+_LEAST_LINE, _ITEMS_OF_A_TIER = 120, 2
+# Where lines cost more together than one by one: a text is not cut to the very last token.
+_JOINING = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPlan:
+    """The parameters of a context; see ``ContextRequest``.
+
+    Attributes:
+        mark: of the fence, 16 hexadecimal digits.
+        query: repetitions of it are left out, and cut texts keep the place of its words.
+        min_relevance: less relevant memories are not recalled; None: all are.
+    """
+
+    budget_tokens: int
+    shares: Shares
+    head_tail: int
+    format: BlockFormat
+    max_items: int
+    mark: str
+    query: str = ""
+    min_relevance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A context without its ids: see ``ContextPackage``.
+
+    ``left_out_reasons``: how many of all were left out for each reason.
+    """
+
+    items: tuple[PackedItem, ...] = ()
+    text: str = ""
+    token_cost: int = 0
+    tiers: Mapping[Tier, TierUse] = field(default_factory=dict)
+    left_out: tuple[LeftOut, ...] = ()
+    left_out_count: int = 0
+    left_out_reasons: Mapping[str, int] = field(default_factory=dict)
+    compression_ratio: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A candidate as it would be written, with the reasons; ``place``: its rank in its tier, from
+    0.
+    """
+
+    candidate: ContextCandidate
+    text: str
+    rendered: str
+    cost: int
+    reasons: tuple[str, ...]
+    place: int
+
+    @property
+    def memory_id(self) -> str:
+        return self.candidate.memory.memory_id
+
+    @property
+    def shortened(self) -> bool:
+        return self.text != self.candidate.memory.content
+
+
+def assembled(
+    candidates: Iterable[ContextCandidate], plan: ContextPlan, counter: TokenCounter
+) -> Assembled:
+    """Return the context of some candidates, each of another memory.
+
+    Those of a tier without a share are not considered.
+    """
+    weights = {tier: plan.shares.of(tier) for tier in Tier}
+    offered = [each for each in candidates if weights[each.tier] > 0.0]
+    given = sorted(offered, key=lambda each: each.memory.memory_id)
+    told = distinct(given, plan.query)
+    frame = _frame(given, plan, counter)
+    room = max(plan.budget_tokens - frame.cost, 0)
+    whole = {tier: _whole(told.kept, tier, plan, counter) for tier in Tier}
+    wanted = {tier: sum(line.cost for line in own) for tier, own in whole.items()}
+    reach = reached(wanted, room, weights)
+    cutting = _Cutting(plan, counter, room, word_set(plan.query))
+    lines = {
+        line.memory_id: line
+        for tier, own in whole.items()
+        for line in cutting.within(own, reach[tier])
+    }
+    offers = {
+        tier: [(one, line.cost) for one, line in lines.items() if line.candidate.tier is tier]
+        for tier in Tier
+    }
+    together = {
+        one: line.candidate.against for one, line in lines.items() if line.candidate.against
+    }
+    found = allocated(offers, room, weights, together, reach)
+    fitting = [one for each in found.chosen.values() for one in each]
+    chosen = _at_most(plan.max_items, [lines[one] for one in fitting], together)
+    beyond = set(fitting) - {line.memory_id for line in chosen}
+    chosen, text, cost = _written(
+        cutting.grown(chosen), frame, plan.budget_tokens, counter, together
+    )
+    inside = {line.memory_id for line in chosen}
+    left_out = [
+        *(
+            _left(line, _reason(line, room, beyond))
+            for one, line in lines.items()
+            if one not in inside
+        ),
+        *((len(lines), _untold(each, DUPLICATE)) for each in told.repeated),
+        *((len(lines), _untold(each, QUERY)) for each in told.asked),
+    ]
+    left_out.sort(key=lambda each: (each[0], each[1].memory_id))
+    shares = divided(room, weights)
+    return Assembled(
+        items=tuple(_packed(line) for line in chosen),
+        text=text,
+        token_cost=cost,
+        tiers={tier: _use(tier, shares[tier], chosen, given) for tier in Tier},
+        left_out=tuple(each for _, each in left_out[:MAX_LEFT_OUT]),
+        left_out_count=len(left_out),
+        left_out_reasons=Counter(each.reason for _, each in left_out),
+        compression_ratio=_ratio(chosen, given),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """The text before and after the lines of a block, and its cost."""
+
+    before: str = ""
+    after: str = ""
+    cost: int = 0
+
+
+def _frame(given: Sequence[ContextCandidate], plan: ContextPlan, counter: TokenCounter) -> _Frame:
+    if not given:
+        return _Frame()
+    line = _line_of(given[0], "")
+    whole, alone = render([line], plan.format, mark=plan.mark), render_line(line, plan.format)
+    before, _, after = whole.partition(alone)
+    return _Frame(before, after, counter.count(whole) - counter.count(alone))
+
+
+def _whole(
+    kept: Sequence[ContextCandidate], tier: Tier, plan: ContextPlan, counter: TokenCounter
+) -> list[_Line]:
+    """Return the uncut lines of one tier, best first."""
+    found = []
+    of_tier = [each for each in kept if each.tier is tier]
+    for place, (each, reasons) in enumerate(ranked(of_tier, tier, plan.head_tail)):
+        line = _line_of(each, each.memory.content)
+        rendered, cost = written(line, plan.format, counter.count)
+        found.append(_Line(each, line.text, rendered, cost, reasons, place))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Cutting:
+    """Shortens lines that do not fit; ``words``: those of the query."""
+
+    plan: ContextPlan
+    counter: TokenCounter
+    room: int
+    words: frozenset[str]
+
+    def within(self, whole: Sequence[_Line], reach: int) -> list[_Line]:
+        """Return the lines of a tier limited to ``reach`` tokens each: only longer ones are cut."""
+        long = sum(line.cost > reach for line in whole)
+        left = reach - sum(line.cost for line in whole if line.cost <= reach)
+        limit = max(reach // _ITEMS_OF_A_TIER, left // max(long, 1), _LEAST_LINE)
+        return [self._cut(line, limit) if line.cost > reach else line for line in whole]
+
+    def grown(self, chosen: Sequence[_Line]) -> list[_Line]:
+        """Return the lines with the remaining tokens given to cut ones, best first."""
+        rest = self._most - sum(line.cost for line in chosen)
+        longer: dict[str, _Line] = {}
+        for line in sorted(chosen, key=lambda each: each.place):
+            if line.shortened and rest > 0:
+                again = self._cut(line, line.cost + rest)
+                if line.cost < again.cost <= line.cost + rest:
+                    longer[line.memory_id] = again
+                    rest -= again.cost - line.cost
+        return [longer.get(line.memory_id, line) for line in chosen]
+
+    @property
+    def _most(self) -> int:
+        return self.room if self.counter.by_line else max(self.room - _JOINING, 0)
+
+    def _cut(self, line: _Line, limit: int) -> _Line:
+        whole = _line_of(line.candidate, line.candidate.memory.content)
+        most = min(limit, self._most)
+        shorter, rendered, cost = fitted(
+            whole, self.plan.format, most, self.counter.count, self.words
+        )
+        return replace(line, text=shorter.text, rendered=rendered, cost=cost)
+
+
+def _line_of(each: ContextCandidate, text: str) -> BlockLine:
+    return built(
+        BlockLine,
+        {
+            "memory_id": each.memory.memory_id,
+            "kind": each.memory.kind,
+            "text": text,
+            "at": each.at,
+            "citation": each.shown,
+            "confidence": each.confidence,
+            "mark": each.mark,
+        },
+    )
+
+
+def _at_most(
+    most: int, fitting: Sequence[_Line], together: Mapping[str, Collection[str]]
+) -> list[_Line]:
+    """Return the best lines that fit, by turns of the tiers; both sides of a contradiction or
+    none.
+    """
+    in_turns = sorted(fitting, key=lambda line: line.place)
+    wanted = select_within([(line.memory_id, 1) for line in in_turns], most, together).chosen
+    inside = set(wanted)
+    return [line for line in fitting if line.memory_id in inside]
+
+
+def _written(
+    chosen: Sequence[_Line],
+    frame: _Frame,
+    budget: int,
+    counter: TokenCounter,
+    together: Mapping[str, Collection[str]],
+) -> tuple[list[_Line], str, int]:
+    """Return the lines in order and the block, counted as a whole.
+
+    It may cost more than its lines do one by one: then the last line goes, with what belongs to it.
+    """
+    shown = _in_order(chosen)
+    while shown:
+        text = frame.before + "".join([line.rendered for line in shown]) + frame.after
+        if counter.by_line:
+            cost = frame.cost + sum(line.cost for line in shown)
+        else:
+            cost = counter.count(text)
+        if cost <= budget:
+            return shown, text, cost
+        last = shown[-1].memory_id
+        gone = {last, *together.get(last, ())}
+        shown = [line for line in shown if line.memory_id not in gone]
+    return [], "", 0
+
+
+def _in_order(chosen: Sequence[_Line]) -> list[_Line]:
+    """Return the task's lines in time order, then the project's and the global ones by rank.
+
+    Of an open contradiction the later side comes right before the earlier one.
+    """
+    of_task = [line for line in chosen if line.candidate.tier is Tier.TASK]
+    ordered = [
+        *sorted(of_task, key=lambda line: by_time(line.candidate)),
+        *(line for line in chosen if line.candidate.tier is not Tier.TASK),
+    ]
+    by_id = {line.memory_id: line for line in ordered}
+    placed: dict[str, _Line] = {}
+    for line in ordered:
+        others = (by_id[one] for one in line.candidate.against if one in by_id)
+        later = (one for one in others if by_time(one.candidate) > by_time(line.candidate))
+        newest_first = sorted(later, key=lambda one: by_time(one.candidate), reverse=True)
+        for each in (*newest_first, line):
+            placed.setdefault(each.memory_id, each)
+    return list(placed.values())
+
+
+def _packed(line: _Line) -> PackedItem:
+    each = line.candidate
+    return built(
+        PackedItem,
+        {
+            "item": item_of(each.memory),
+            "tier": each.tier,
+            "memory_id": line.memory_id,
+            "kind": each.memory.kind,
+            "type": each.memory.type,
+            "text": line.text,
+            "shortened": line.shortened,
+            "token_cost": line.cost,
+            "reasons": line.reasons,
+            "citation": each.citation,
+            "at": each.at,
+            "confidence": each.confidence,
+        },
+    )
+
+
+def _reason(line: _Line, room: int, beyond: Collection[str]) -> str:
+    if line.memory_id in beyond:
+        return MAX_ITEMS
+    return TOO_LARGE if line.cost > room else OVER_BUDGET
+
+
+def _left(line: _Line, reason: str) -> tuple[int, LeftOut]:
+    left = built(
+        LeftOut,
+        {
+            "memory_id": line.memory_id,
+            "tier": line.candidate.tier,
+            "reason": reason,
+            "token_cost": line.cost,
+        },
+    )
+    return line.place, left
+
+
+def _untold(each: ContextCandidate, reason: str) -> LeftOut:
+    return built(
+        LeftOut,
+        {
+            "memory_id": each.memory.memory_id,
+            "tier": each.tier,
+            "reason": reason,
+            "token_cost": each.memory.token_cost,
+        },
+    )
+
+
+def _use(
+    tier: Tier, share: int, chosen: Sequence[_Line], given: Sequence[ContextCandidate]
+) -> TierUse:
+    own = [line for line in chosen if line.candidate.tier is tier]
+    return built(
+        TierUse,
+        {
+            "share_tokens": share,
+            "spent": sum(line.cost for line in own),
+            "offered": sum(each.tier is tier for each in given),
+            "chosen": len(own),
+        },
+    )
+
+
+def _ratio(chosen: Sequence[_Line], given: Sequence[ContextCandidate]) -> float:
+    """Return the ratio by the same estimate for both, whatever counts the block."""
+    considered = sum(each.memory.token_cost for each in given)
+    shown = sum(
+        token_cost(line.text) if line.shortened else each.memory.token_cost
+        for line in chosen
+        for each in (line.candidate,)
+    )
+    return shown / considered if considered else 1.0
+
+
+ConfirmationCallback = Callable[[str], bool]
+"""Asks a person a question and returns True for yes and False for no; it may take time."""
+
+
+def confirmed(callback: ConfirmationCallback | None, question: str) -> bool:
+    """Ask the person; return True for yes.
+
+    Only True is consent and only False is a refusal: any other answer, such as the None of a
+    callback that forgot to return one, is an error.
+
+    Raises:
+        ConfirmationMissing: nobody can be asked, the callback failed, or its answer is neither.
+    """
+    if callback is None:
+        raise ConfirmationMissing("a person must consent: pass a confirmation_callback")
+    try:
+        answer = callback(question)
+    except Exception as error:
+        raise ConfirmationMissing(
+            "consent could not be asked for: the confirmation_callback failed",
+            error=type(error).__name__,
+        ) from error
+    if answer is not True and answer is not False:
+        raise ConfirmationMissing(
+            "no consent was given: a confirmation_callback gives True or False",
+            given=type(answer).__name__,
+        )
+    return answer

@@ -1,0 +1,1 @@
+"""One method for each operation: its permission, its typed parameters, its docstring."""

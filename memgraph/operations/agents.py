@@ -1,0 +1,339 @@
+"""Changes by a language model through a handle: the model proposes, rules decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final, Literal, Unpack
+
+from memgraph.errors import Conflict
+from memgraph.model.enums import (
+    CapturedBy,
+    EdgeType,
+    JobName,
+    MemoryKind,
+    MemoryType,
+    Relation,
+    Scope,
+    Sensitivity,
+)
+from memgraph.model.recall import Bundle, RecallFields, RecallRequest
+from memgraph.model.receipts import Receipt
+from memgraph.model.values import EdgeInput, MemoryInput, Outcome, Source, validated
+from memgraph.operations.read.recall import answer
+from memgraph.operations.read.receipts import behind as behind_of
+from memgraph.operations.reading import ReadingHandle
+from memgraph.operations.tools.schemas import (
+    FactPlace,
+    place_of,
+    require_confirmable,
+    require_correctable,
+    require_no_wider,
+    require_replaceable,
+    sensitivity_of,
+)
+from memgraph.operations.write import changes
+from memgraph.operations.writing import WritingHandle
+from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
+from memgraph.rules.echo import normal_form
+from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
+from memgraph.store import jobs
+from memgraph.store.entities import ENTITY_NAMES
+
+if TYPE_CHECKING:
+    from memgraph.classification.types import TypeClassifier
+    from memgraph.consolidation.echo_filter import Repeated
+    from memgraph.service.opened import Opened
+
+
+# The classifiers, joined with the model their weights were learned on.
+
+
+@cache
+def local_embedding() -> EmbeddingProvider:
+    """Return the shipped model; one for the process."""
+    return embedding_provider("local")
+
+
+@cache
+def type_classifier() -> TypeClassifier:
+    from memgraph.classification.types import TypeClassifier  # loads numpy
+
+    return TypeClassifier(local_embedding().embed)
+
+
+def classify_types(texts: Sequence[str]) -> list[tuple[MemoryType | None, float]]:
+    """Return for each text its memory type (None: not worth remembering) and the probability,
+    0..1.
+    """
+    return [(guess.type, guess.probability) for guess in type_classifier().classify(texts)]
+
+
+MAX_NAMES: Final = 20
+_RUNS_LOOKED_AT: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """The outcome of a fact that a model proposed.
+
+    ``duplicate``: ``memory_id`` has the same text; ``known``: it is the first of the memories that
+    state it in other words or in parts. ``found``: what it updates or contradicts, and why.
+    """
+
+    outcome: Literal["stored", "duplicate", "known"]
+    memory_id: str
+    found: Outcome | None = None
+
+
+class AgentsHandle(WritingHandle, ReadingHandle):
+    """The part of ``Orchestrator`` through which a language model writes.
+
+    What it writes has the source ``manual``, captured by an ``extractor``; it is never an Identity,
+    its confidence is at most 0.9 and its importance at most 90.
+    """
+
+    def propose_fact(
+        self,
+        content: str,
+        *,
+        confidence: float = MAX_CONFIDENCE,
+        entity_names: Sequence[str] = (),
+        session_id: str | None = None,
+        scope: Scope | str | None = None,
+        scope_id: str | None = None,
+    ) -> Proposed:
+        """Store a fact that a model finds worth remembering.
+
+        A fact that active memories state already, in any place that this handle sees, is not
+        stored. It is compared with the facts about its subject: an earlier one of the same agent is
+        replaced, one of another author stays and is in an open contradiction with it. It has this
+        handle's agent, and at least the sensitivity of what it repeats in part.
+
+        Args:
+            entity_names: the entities it is about; each is linked to it, whether or not the text
+                names it.
+            session_id: the conversation in which it was said.
+            scope, scope_id: where it is kept; see ``agent_rules.place_of``.
+
+        Raises:
+            InvalidInput: naming each field that is wrong.
+            AccessDenied: it repeats in part what is kept elsewhere for fewer readers.
+        """
+        place = place_of(self.viewer, scope, scope_id)
+        with self._service.opened(self.name) as opened:
+            said = self._repeated(opened, content, session_id)
+            known = _known(content, said)
+            if known is not None:
+                return known
+            require_no_wider(place, said.memories)
+            least = min(self.viewer.clearance, Sensitivity.INTERNAL, key=lambda each: each.level)
+            fields = {
+                "key": "new",
+                "content": content,
+                "type": _type_of(content),
+                "confidence": min(confidence, MAX_CONFIDENCE),
+                "sensitivity": sensitivity_of(least, said.memories),
+                "source": _told_by_a_model(session_id),
+            }
+            given = validated(MemoryInput, fields | place._asdict())
+            same = self._says_the_same(opened, given)
+            if same is not None:
+                return Proposed("duplicate", same)
+            stored = self._store_fact(opened, given, entity_names)
+            self._embed_soon(opened)
+        if stored.outcome == "duplicate":
+            return Proposed("duplicate", stored.memory_id or "")
+        return Proposed("stored", stored.memory_id or "", self._readable(stored))
+
+    def _says_the_same(self, opened: Opened, given: MemoryInput) -> str | None:
+        """Return the id of a fact with the same meaning, of any author; None: there is none."""
+        from memgraph.consolidation.comparison import IN_LINE_CANDIDATES, find_matches
+        from memgraph.operations.write import comparisons
+
+        at = opened.clock.now_ms()
+        with opened.database.read() as snapshot:
+            new = comparisons.statement_of(given, at)
+            [matches] = find_matches(
+                snapshot, [new], at=at, view=self._view, limit=IN_LINE_CANDIDATES
+            )
+        for match in matches.found:
+            if match.finding.relation is Relation.DUPLICATE and match.fact.seen:
+                return match.memory_id
+        return None
+
+    def propose_correction(
+        self, memory_id: str, content: str, *, session_id: str | None = None
+    ) -> str:
+        """Replace a fact's text as a model proposes; return the new one's id.
+
+        Raises:
+            NotFound: no such memory.
+            AccessDenied: a person stated or confirmed it, or it is an Identity: a person corrects
+                those; or the new text repeats what is kept elsewhere for fewer readers.
+            InvalidInput: it is no fact.
+            Conflict: it is retracted, or the new text equals the old one.
+        """
+        old = self.get(memory_id)
+        memory_id = old.memory_id
+        kept = ("type", "sensitivity", "scope", "scope_id", "agent_id", "tags")
+        with self._service.opened(self.name) as opened:
+            said = self._repeated(opened, content, session_id)
+            others = [each for each in said.memories if each.memory_id != memory_id]
+            fields = {
+                **{name: getattr(old, name) for name in kept},
+                "key": "new",
+                "content": content,
+                "importance": min(old.importance, MAX_IMPORTANCE),
+                "confidence": min(old.confidence, MAX_CONFIDENCE),
+                "sensitivity": sensitivity_of(old.sensitivity, others),
+                "source": _told_by_a_model(session_id),
+            }
+            prepared = opened.writer.prepare(validated(MemoryInput, fields))
+            link = EdgeInput(
+                from_id="#new",
+                to_id=memory_id,
+                edge_type=EdgeType.UPDATES,
+                reason="corrected by a model",
+            )
+            with opened.transaction(self.actor) as transaction:
+                old = require_correctable(transaction, memory_id, self._view)
+                if prepared.content_hash == old.content_hash:
+                    raise Conflict("the new text equals the old one", memory_id=memory_id)
+                require_no_wider(FactPlace(old.scope, old.scope_id, old.agent_id), others)
+                written = opened.writer.store(transaction, [prepared], [link], view=self._view)
+                if written.errors:
+                    raise written.errors[0]
+                transaction.tell(written.entries)
+            self._embed_soon(opened)
+        return written.ids_by_key["new"]
+
+    def confirm_proposed(self, memory_id: str) -> None:
+        """Protect a fact because a model reports that a person confirmed it.
+
+        Raises:
+            NotFound: no such memory.
+            AccessDenied: a model remembered it, or only agents said it: a person confirms that
+                without a model.
+            InvalidInput: it is no fact.
+            Conflict: it is not active.
+        """
+        memory_id = self._whole_id(memory_id)
+        with self._write() as (_, transaction):
+            require_confirmable(transaction, memory_id, self._view)
+            transaction.tell(changes.confirm(transaction, memory_id, view=self._view))
+
+    def propose_relation(
+        self, from_id: str, edge_type: EdgeType | str, to_id: str, *, reason: str | None = None
+    ) -> Outcome:
+        """Join two memories as a model proposes.
+
+        A contradiction stays open; an Updates edge replaces ``to_id``. The edge weighs 0.9.
+
+        Raises:
+            NotFound: one of the two does not exist.
+            InvalidInput: no such type; of an Updates edge, one of the two is no fact.
+            AccessDenied: an Updates edge would replace what a person stated or confirmed, or some
+                reader of the replaced memory would not see the new one.
+            Conflict: as for ``relate``.
+        """
+        fields = {"from_id": from_id, "to_id": to_id, "edge_type": edge_type, "reason": reason}
+        link = self._edge_input({**fields, "weight": MAX_CONFIDENCE})
+        with self._service.opened(self.name) as opened, opened.transaction(self.actor) as writing:
+            if link.edge_type is EdgeType.UPDATES:
+                require_replaceable(writing, link.from_id, link.to_id, self._view)
+            written = opened.writer.store(writing, [], [link], view=self._view)
+            if written.errors:
+                raise written.errors[0]
+            writing.tell(written.entries)
+        return written.edges[0]
+
+    def recall_shown(
+        self, shown: Callable[[Bundle], int], query: str = "", **fields: Unpack[RecallFields]
+    ) -> Bundle:
+        """Recall for a reader that is shown only the first memories of the answer.
+
+        Args:
+            shown: how many of them; the receipt names no others.
+            query: words or a sentence.
+            fields: the other fields of ``RecallRequest``.
+
+        Raises:
+            InvalidInput: a field is wrong.
+        """
+        request = validated(RecallRequest, {"query": query, **fields})
+        with self._service.opened(self.name) as opened:
+            bundle = answer(opened, self.viewer, request)
+            told = bundle.model_copy(update={"items": bundle.items[: shown(bundle)]})
+            behind = behind_of(self.viewer, request, told)
+            self._keep_receipt(opened, Receipt.of(request, told), behind)
+        return bundle
+
+    def maintained_since(self, pause_ms: int) -> bool:
+        """Return True when a full consolidation was begun within the last ``pause_ms``."""
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            runs = jobs.latest(snapshot, _RUNS_LOOKED_AT)
+            since = opened.clock.now_ms() - pause_ms
+        return any(
+            each.job is JobName.CONSOLIDATION
+            and each.trigger != "event"
+            and each.started_at > since
+            for each in runs
+        )
+
+    def note_handed_out(self, texts: Sequence[str]) -> None:
+        """Record texts that were shown to a model, so that they do not count as new later."""
+        from memgraph.operations.life.echoes import record_handed_out
+
+        with self._service.opened(self.name) as opened:
+            enough = record_handed_out(opened, texts, at_ms=opened.clock.now_ms())
+            self._write_receipts(opened, enough=enough)
+
+    def _repeated(self, opened: Opened, content: str, session_id: str | None) -> Repeated:
+        """Return which parts of a text visible memories state already, with the latest ones
+        counted.
+        """
+        from memgraph.consolidation.echo_filter import repeated
+
+        opened.receipts.flush()
+        at = opened.clock.now_ms() + 1
+        with opened.database.read() as snapshot:
+            return repeated(snapshot, content, at_ms=at, view=self._view, session_id=session_id)
+
+    def _store_fact(
+        self, opened: Opened, given: MemoryInput, entity_names: Sequence[str]
+    ) -> Outcome:
+        from memgraph.operations.write.edges import Compare
+
+        if entity_names:
+            # A rebuild of the links reads them there.
+            attributes = {**given.attributes, ENTITY_NAMES: list(entity_names[:MAX_NAMES])}
+            given = given.model_copy(update={"attributes": attributes})
+        prepared = opened.writer.prepare(given)
+        with opened.transaction(self.actor) as transaction:
+            written = opened.writer.store(
+                transaction, [prepared], [], view=self._view, compare=Compare.NOW
+            )
+            if written.errors:
+                raise written.errors[0]
+            transaction.tell(written.entries)
+        return written.memories[0]
+
+
+def _known(content: str, said: Repeated) -> Proposed | None:
+    """Return the memory that states the text; None: some of it is new."""
+    form = normal_form(content)
+    for each in said.memories:
+        if each.kind != MemoryKind.EPISODE and normal_form(each.content) == form:
+            return Proposed("duplicate", each.memory_id)
+    return Proposed("known", said.memories[0].memory_id) if said.whole else None
+
+
+def _told_by_a_model(session_id: str | None) -> Source:
+    return Source(captured_by=CapturedBy.EXTRACTOR, conversation_id=session_id)
+
+
+def _type_of(content: str) -> MemoryType:
+    [(guessed, _)] = classify_types([content])
+    return MemoryType.FACT if guessed in (None, MemoryType.IDENTITY) else guessed

@@ -1,0 +1,223 @@
+"""Building one context: its plan, one snapshot for all reads, and its receipt."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from memgraph.config.context import ContextSettings
+from memgraph.context.assembly import (
+    MAX_ITEMS,
+    OVER_BUDGET,
+    TOO_LARGE,
+    Assembled,
+    ContextPlan,
+    assembled,
+)
+from memgraph.context.gather import GatherRequest, gathered
+from memgraph.context.token_counters import TokenCounter
+from memgraph.model.context import (
+    AgentProfile,
+    BlockFormat,
+    ContextPackage,
+    ContextRequest,
+    PackedItem,
+    Shares,
+    Task,
+)
+from memgraph.model.recall import Account, Degraded, RecallItem, RecallRequest, Then
+from memgraph.model.receipts import Receipt, ReceiptItem, did_without
+from memgraph.operations.read.recall import reading
+from memgraph.operations.read.receipts import Behind
+from memgraph.rules.scope import Viewer
+from memgraph.service.opened import Opened
+
+PURPOSE = "build_context"
+PACKAGE_PREFIX, RECEIPT_PREFIX = "ctx_", "rcl_"
+# Hardly a line of a block costs fewer tokens: many more candidates than fit are not looked at.
+_LEAST_LINE_TOKENS = {BlockFormat.FENCED: 65, BlockFormat.SECTIONS: 25, BlockFormat.LIST: 10}
+_FEWEST_CANDIDATES, _MOST_CANDIDATES = 10, 200
+
+
+def plan_of(
+    asked: ContextRequest, profile: AgentProfile, settings: ContextSettings, mark: str
+) -> ContextPlan:
+    """Return the plan from the request, else the profile, else the settings."""
+    shares = Shares.model_construct(
+        task=settings.task_share,
+        project=settings.project_share,
+        everywhere=settings.global_share,
+    )
+    return ContextPlan(
+        budget_tokens=_first(asked.budget_tokens, profile.budget_tokens, settings.budget_tokens),
+        shares=_first(asked.shares, profile.shares, shares),
+        head_tail=_first(asked.head_tail, profile.head_tail, settings.head_tail),
+        format=_first(asked.format, profile.format, BlockFormat(settings.format)),
+        max_items=asked.max_items,
+        mark=mark,
+        query=asked.query,
+        min_relevance=settings.min_relevance,
+    )
+
+
+def plan_from(asked: Mapping[str, Any], query: str) -> ContextPlan:
+    """Return the plan of a context from its receipt."""
+    kept = asked["plan"]
+    return ContextPlan(
+        budget_tokens=asked["budget_tokens"],
+        shares=Shares(**kept["shares"]),
+        head_tail=kept["head_tail"],
+        format=BlockFormat(asked["format"]),
+        max_items=kept["max_items"],
+        mark=kept["mark"],
+        query=query,
+        min_relevance=kept.get("min_relevance"),
+    )
+
+
+def built(
+    opened: Opened,
+    viewer: Viewer,
+    task: Task | None,
+    asked: ContextRequest,
+    plan: ContextPlan,
+    counter: TokenCounter,
+    told: Sequence[Degraded] = (),
+    *,
+    then: Then | None = None,
+) -> tuple[ContextPackage, Receipt, Behind]:
+    """Return the context, its receipt and the texts behind it.
+
+    Args:
+        viewer: sees nothing but what the context may hold.
+        told: notes on how the tokens were counted.
+        then: rebuild it as it was at that moment; None: now.
+    """
+    most = _candidates_of(plan)
+    wanted = GatherRequest(
+        task_id=None if task is None else task.task_id,
+        project_id=None if task is None else task.project,
+        shares=plan.shares,
+        most=most,
+        exponent=opened.settings.memory.decay.exponent,
+    )
+    request = _recall_request(asked, most, plan.min_relevance, None if then is None else then.at)
+    with reading(opened, viewer, request, then=then) as found:
+        candidates = gathered(found.snapshot, found.narrowing, wanted, found.items)
+    context = assembled(candidates, plan, counter)
+    # Built without validation: the values are our own.
+    package = ContextPackage.model_construct(
+        context_package_id=opened.ids.new(PACKAGE_PREFIX),
+        task_id=wanted.task_id,
+        at=found.narrowing.at,
+        items=context.items,
+        text=context.text,
+        format=plan.format,
+        token_cost=context.token_cost,
+        budget_tokens=plan.budget_tokens,
+        counter=counter.name,
+        tiers=dict(context.tiers),
+        left_out=context.left_out,
+        left_out_count=context.left_out_count,
+        compression_ratio=context.compression_ratio,
+        receipt_id=opened.ids.new(RECEIPT_PREFIX),
+        degraded=(*told, *found.degraded),
+    )
+    recalled = {item.memory.memory_id: item for item in found.items}
+    receipt = _receipt(package, asked, wanted, context, recalled)
+    receipt = replace(
+        receipt,
+        asked={**receipt.asked, "plan": _laid_out(plan, asked)},
+        change_seq=found.account.change_seq,
+        left_out=_left_out(found.account, context),
+    )
+    return package, receipt, Behind(match=found.account.match, narrowing=found.narrowing)
+
+
+def _candidates_of(plan: ContextPlan) -> int:
+    fitting = plan.budget_tokens // _LEAST_LINE_TOKENS[plan.format]
+    return min(plan.max_items, max(fitting, _FEWEST_CANDIDATES), _MOST_CANDIDATES)
+
+
+def _recall_request(
+    asked: ContextRequest, most: int, floor: float | None, as_of: int | None
+) -> RecallRequest:
+    # All of it was validated in the request for the context.
+    return RecallRequest.model_construct(
+        query=asked.query,
+        top_n=most,
+        kinds=asked.kinds,
+        types=asked.types,
+        tags=asked.tags,
+        exclude_session_id=asked.exclude_session_id,
+        min_relevance=floor,
+        as_of=as_of,
+    )
+
+
+def _receipt(
+    package: ContextPackage,
+    asked: ContextRequest,
+    wanted: GatherRequest,
+    context: Assembled,
+    recalled: Mapping[str, RecallItem],
+) -> Receipt:
+    """Return a receipt that names exactly the items of the package, and why; 0 is the score of
+    items that were not recalled.
+    """
+    for_whom = {
+        "purpose": PURPOSE,
+        "context_package_id": package.context_package_id,
+        "task_id": wanted.task_id,
+        "project_id": wanted.project_id,
+        "format": package.format.value,
+        "budget_tokens": package.budget_tokens,
+        "counter": package.counter,
+        "sha256": hashlib.sha256(package.text.encode()).hexdigest(),
+        # By number alone: ids would tell a reader of the receipt what its items do not.
+        "left_out": dict(sorted(context.left_out_reasons.items())) or None,
+    }
+    request = asked.model_dump(mode="json", exclude_defaults=True, exclude={"query"})
+    return Receipt(
+        receipt_id=package.receipt_id,
+        at=package.at,
+        query=asked.query,
+        asked=request
+        | {name: value for name, value in for_whom.items() if value is not None}
+        | did_without(package.degraded),
+        items=tuple(_receipt_item(each, recalled) for each in context.items),
+    )
+
+
+def _laid_out(plan: ContextPlan, asked: ContextRequest) -> dict[str, Any]:
+    """Return the parts of a plan that only the receipt's plan field keeps."""
+    return {
+        "shares": plan.shares.model_dump(),
+        "head_tail": plan.head_tail,
+        "max_items": plan.max_items,
+        "mark": plan.mark,
+        "min_relevance": plan.min_relevance,
+        "model": asked.model,
+    }
+
+
+def _left_out(account: Account, context: Assembled) -> dict[str, int]:
+    """Return how many items recall and the assembly left out, by reason."""
+    recalled, reasons = account.left_out or {}, context.left_out_reasons
+    budget = reasons.get(OVER_BUDGET, 0) + reasons.get(TOO_LARGE, 0)
+    top_n = recalled.get("top_n", 0) + reasons.get(MAX_ITEMS, 0)
+    return {**recalled, "budget": budget, "top_n": top_n}
+
+
+def _receipt_item(packed: PackedItem, recalled: Mapping[str, RecallItem]) -> ReceiptItem:
+    reasons = (*packed.reasons, *(("shortened",) if packed.shortened else ()))
+    item = recalled.get(packed.memory_id)
+    if item is None:
+        return ReceiptItem(packed.memory_id, 0.0, reasons=reasons)
+    return replace(ReceiptItem.of(item), reasons=reasons)
+
+
+def _first(*values: Any) -> Any:
+    return next(each for each in values if each is not None)

@@ -1,0 +1,255 @@
+"""Items in an orchestrator's database: they outlive the process, and are its memories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from memgraph.context.backend import OLDEST_FIRST
+from memgraph.context.items import checked, equal, item_of, memory_input_of, source_of
+from memgraph.errors import AccessDenied, Conflict, InvalidInput
+from memgraph.model.context import ContextItem, Tier
+from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
+from memgraph.model.values import Change, EdgeInput, Memory, validated
+from memgraph.operations.context.promotion import evict, retract_all
+from memgraph.operations.handle import Handle
+from memgraph.rules.filters import matches, parse, parse_limit, parse_order
+from memgraph.rules.lifecycle import CLEARED, TASK_CLOSED, evicted
+from memgraph.rules.scope import ScopeFacts, visible
+from memgraph.service.opened import Opened
+from memgraph.store import items, memories
+from memgraph.store.items import ItemPlace
+from memgraph.store.snapshot import JournalledTransaction, NewEntry
+from memgraph.store.visibility import View
+
+if TYPE_CHECKING:
+    from memgraph.operations.write.writer import PreparedMemory
+
+DELETED: Final = "deleted"
+REPLACED: Final = "replaced by a newer item of its id"
+CLEARED_AT_A_TIME: Final = 200
+"""Memories that ``clear`` retracts in one transaction; others write in between."""
+
+_ACTIVE = frozenset({MemoryStatus.ACTIVE})
+
+
+class BackendItem(NamedTuple):
+    """An item with its memory's id, which promote, trace and show take."""
+
+    memory_id: str
+    item: ContextItem
+
+
+class DatabaseBackend(Handle):
+    """The memory backend of one scope; it answers as ``InMemoryBackend`` does.
+
+    Its items are the active facts and reflections of exactly that scope that the handle sees,
+    whether they were stored as items or not; turns are none. A change is a change of memories:
+    deleting, clearing and evicting retract, replacing supersedes, and all of it is journalled.
+
+    Args:
+        handle: of the orchestrator; its viewer and its actor apply.
+        scope_id: of the task or the project; None for the global tier.
+
+    Raises:
+        AccessDenied: the handle's viewer was not granted that scope; it is logged and journalled.
+        InvalidInput: a task or project without an id, or the global tier with one.
+    """
+
+    def __init__(self, handle: Handle, tier: Tier, scope_id: str | None = None) -> None:
+        super().__init__(
+            handle._service,
+            handle.name,
+            viewer=handle.viewer,
+            actor=handle.actor,
+            teller=handle._teller,
+        )
+        self.tier = tier
+        self.scope_id = scope_id
+        # What it stores it has to see, and no one else who would not see what it was made from.
+        self._sensitivity = min(
+            Sensitivity.INTERNAL, self.viewer.clearance, key=lambda each: each.level
+        )
+        self._agent_id = None if self.viewer.shared else self.viewer.agent_id
+        facts = ScopeFacts(tier.scope, scope_id, self._sensitivity, self._agent_id)
+        verdict = visible(self.viewer, facts)
+        if (tier is Tier.GLOBAL) != (scope_id is None):
+            raise InvalidInput(
+                "a task or a project needs a name; global has none", field=tier.value
+            )
+        if not verdict.allowed:
+            error = AccessDenied(
+                f"this {tier.value} is not open to the handle",
+                tier=tier.value,
+                reason=verdict.reason.value,
+            )
+            with self._service.opened(self.name) as opened:
+                raise self._denied(opened, error, field=tier.value, asked=scope_id)
+
+    def add(self, item: ContextItem) -> None:
+        """Store an item; it supersedes one with its id that differs, see ``MemoryBackend``."""
+        self._add(item, None)
+
+    def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
+        """Store an item and evict the excess, in one transaction."""
+        evicted((), max_items)
+        return self._add(item, max_items)
+
+    def trim(self, max_items: int) -> int:
+        """Evict what is over ``max_items``, with the reason ``evicted``; return how many."""
+        evicted((), max_items)
+        with self._write() as (opened, transaction):
+            return len(evict(transaction, self._place(opened), max_items))
+
+    def query(
+        self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
+    ) -> list[ContextItem]:
+        """Return the items that pass a filter, see ``MemoryBackend``."""
+        return [each.item for each in self.query_held(filters, limit, order_by)]
+
+    def query_held(
+        self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
+    ) -> list[BackendItem]:
+        """Return the items of ``query``, each with the id of its memory. Raises as ``query``."""
+        terms, order, most = parse(filters), parse_order(order_by), parse_limit(limit)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            found, rest = items.select(snapshot, self._place(opened), terms, order, limit=most)
+            held = (BackendItem(each.memory_id, item_of(each)) for each in found)
+            return list(islice((each for each in held if matches(each.item, rest)), most))
+
+    def get(self, item_id: str) -> ContextItem | None:
+        """Return the item with that id; of several memories the most trusted, then the newest."""
+        if not items.is_id(item_id):
+            return None
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            found = items.find(snapshot, self._place(opened), item_id)
+            if len(found) > 1:
+                ids = [each.memory_id for each in found]
+                best = opened.writer.joiner.most_trusted(snapshot, ids)
+                found = [each for each in found if each.memory_id in best]
+        return item_of(found[0]) if found else None
+
+    def delete(self, item_id: str) -> bool:
+        """Retract an item with the reason ``deleted``; False: there is none with that id."""
+        if not items.is_id(item_id):
+            return False
+        with self._write() as (opened, transaction):
+            found = items.find(transaction, self._place(opened), item_id)
+            retract_all(transaction, [each.memory_id for each in found], DELETED)
+        return bool(found)
+
+    def list_all(self) -> list[ContextItem]:
+        """Return every item, oldest first, ties by id."""
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            found, _ = items.select(snapshot, self._place(opened), (), parse_order(OLDEST_FIRST))
+            return [item_of(each) for each in found]
+
+    def clear(self, reason: str | None = None) -> int:
+        """Retract every item that exists when it begins; return how many.
+
+        It works in transactions of 200, so that others can write in between; what was cleared
+        before an error stays cleared, and a repeated call does the rest.
+
+        Args:
+            reason: None: ``task_closed`` for a task, else ``cleared``.
+        """
+        because = reason or (TASK_CLOSED if self.tier is Tier.TASK else CLEARED)
+        because = validated(Change, {"actor": self.actor, "reason": because}).reason
+        with self._service.opened(self.name) as opened:
+            with opened.database.read() as snapshot:
+                through = items.last_key(snapshot)
+            cleared = after = 0
+            while True:
+                with opened.transaction(self.actor) as transaction:
+                    some = items.some(
+                        transaction,
+                        self._place(opened),
+                        after=after,
+                        through=through,
+                        number=CLEARED_AT_A_TIME,
+                    )
+                    retract_all(transaction, [memory_id for _, memory_id in some], because)
+                cleared += len(some)
+                if len(some) < CLEARED_AT_A_TIME:
+                    return cleared
+                after = some[-1][0]
+
+    def count(self) -> int:
+        """Return the number of items."""
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return items.count(snapshot, self._place(opened))
+
+    def _place(self, opened: Opened) -> ItemPlace:
+        return ItemPlace(
+            scope=self.tier.scope,
+            scope_id=self.scope_id,
+            source=source_of(self.tier.scope, self.scope_id),
+            view=View(self.viewer, statuses=_ACTIVE),
+            at=opened.clock.now_ms(),
+        )
+
+    def _add(self, item: ContextItem, max_items: int | None) -> Sequence[str]:
+        kept = checked(item)
+        given = memory_input_of(
+            kept, self.tier, self.scope_id, sensitivity=self._sensitivity, agent_id=self._agent_id
+        )
+        with self._service.opened(self.name) as opened:
+            prepared = opened.writer.prepare(given)
+            with opened.transaction(self.actor) as transaction:
+                known = items.find(transaction, self._place(opened), kept.context_item_id)
+                if len(known) != 1 or not equal(item_of(known[0]), kept):
+                    self._store(opened, transaction, prepared, known, kept)
+                gone: Sequence[str] = ()
+                if max_items is not None:
+                    gone = evict(
+                        transaction, self._place(opened), max_items, new=kept.context_item_id
+                    )
+            self._embed_soon(opened)
+        return gone
+
+    def _store(
+        self,
+        opened: Opened,
+        transaction: JournalledTransaction,
+        prepared: PreparedMemory,
+        known: Sequence[Memory],
+        kept: ContextItem,
+    ) -> None:
+        """Store an item in place of those with its id; the same readers see it."""
+        if known:
+            same = ("kind", "sensitivity", "agent_id")
+            inherited = {name: getattr(known[0], name) for name in same}
+            prepared = replace(prepared, given=prepared.given.model_copy(update=inherited))
+        links = [
+            EdgeInput(from_id="#new", to_id=each.memory_id, edge_type=EdgeType.UPDATES)
+            for each in known
+        ]
+        prepared = replace(prepared, given=prepared.given.model_copy(update={"key": "new"}))
+        mine = opened.writer.joiner.replaceable(
+            transaction, prepared.given, [each.memory_id for each in known]
+        )
+        if any(
+            each.content_hash == prepared.content_hash and each.memory_id not in mine
+            for each in known
+        ):
+            raise Conflict(
+                "a more trusted source states it otherwise, and is kept", field="payload"
+            )
+        # A more trusted item with this id exists already.
+        if any(mine <= {each.memory_id} and equal(item_of(each), kept) for each in known):
+            return
+        # Before it is stored: with the same text it would count as a repetition of the old one.
+        # A more trusted memory stays, and the new one contradicts it.
+        replaced = [each for each in known if each.memory_id in mine]
+        for each in replaced:
+            memories.set_status(
+                transaction, each.memory_id, MemoryStatus.SUPERSEDED, reason=REPLACED
+            )
+        written = opened.writer.store(transaction, [prepared], links, view=self._view)
+        if written.errors:
+            raise written.errors[0]
+        transaction.tell(written.entries)
+        by = {"by": written.ids_by_key["new"]}
+        transaction.tell([NewEntry("supersede", each.memory_id, by) for each in replaced])

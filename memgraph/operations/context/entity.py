@@ -1,0 +1,417 @@
+"""The memory of one agent: its own items only, its requests served in order."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from pydantic import BaseModel
+
+from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.model.entities import (
+    DEFAULT_LIMIT,
+    METADATA,
+    ForgetRequest,
+    ForgetResult,
+    ListRequest,
+    MemoryItemRecord,
+    MemoryScope,
+    MemorySource,
+    MemoryTier,
+    RetrieveRequest,
+    StoreItemInput,
+    StoreRequest,
+    StoreResult,
+)
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Sensitivity
+from memgraph.model.recall import RecallRequest
+from memgraph.model.receipts import Receipt
+from memgraph.model.values import MemoryInput, Source, validated
+from memgraph.operations.context.promotion import retract_all
+from memgraph.operations.handle import Handle
+from memgraph.operations.read.recall import answer
+from memgraph.operations.read.receipts import behind as behind_of
+from memgraph.operations.write.writer import PreparedMemory
+from memgraph.rules.proposals import MAX_CONFIDENCE
+from memgraph.rules.scope import Viewer
+from memgraph.service.denials import tell_denial
+from memgraph.service.opened import Opened
+from memgraph.store import items as items_rows
+from memgraph.store import memories
+from memgraph.store.graph import sources_of
+from memgraph.store.items import Own
+from memgraph.store.memories import Filter
+from memgraph.store.rows import json_text
+from memgraph.store.visibility import View
+
+if TYPE_CHECKING:
+    from memgraph.service.memory_service import MemoryService
+
+
+# Requests that are served one after another, in the order in which they came.
+
+
+class Mailboxes:
+    """One queue for each key. Keys do not wait for one another. Safe from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # The first of a queue is being served; a key without requests has none. Each waits for
+        # its own lock. An Event would do as well, but for an interruption within its methods.
+        self._queues: dict[Hashable, deque[threading.Lock]] = {}
+
+    @contextmanager
+    def turn(self, key: Hashable) -> Iterator[None]:
+        """Wait until every earlier request for ``key`` has ended, whether it failed or not.
+
+        A request that makes another for the same key within its turn would wait for itself.
+        """
+        mine = threading.Lock()
+        mine.acquire()
+        try:
+            self._arrive(key, mine)
+            mine.acquire()
+            yield
+        finally:
+            try:
+                self._leave(key, mine)
+            except BaseException:
+                # Ctrl-C may arrive here. A request left in the queue would block all later ones.
+                self._leave(key, mine)
+                raise
+
+    def waiting(self, key: Hashable) -> int:
+        """Return how many requests for ``key`` are being served or wait."""
+        with self._lock:
+            return len(self._queues.get(key, ()))
+
+    def __len__(self) -> int:
+        """Return the number of keys with requests; others take no memory."""
+        with self._lock:
+            return len(self._queues)
+
+    def _arrive(self, key: Hashable, mine: threading.Lock) -> None:
+        with self._lock:
+            queue = self._queues.setdefault(key, deque())
+            queue.append(mine)
+            _wake(queue[0])
+
+    def _leave(self, key: Hashable, mine: threading.Lock) -> None:
+        with self._lock:
+            queue = self._queues.get(key, deque())
+            # The interrupted request may be further back, or not queued yet.
+            if mine in queue:
+                queue.remove(mine)
+            if queue:
+                _wake(queue[0])
+            else:
+                self._queues.pop(key, None)
+
+
+def _wake(first: threading.Lock) -> None:
+    """Release a waiting lock; a second call does nothing."""
+    if first.locked():
+        first.release()
+
+
+_by_owner: WeakKeyDictionary[object, Mailboxes] = WeakKeyDictionary()
+_by_owner_lock = threading.Lock()
+
+
+def mailboxes_of(owner: object) -> Mailboxes:
+    """Return the queues of an object, which live as long as it does."""
+    with _by_owner_lock:
+        return _by_owner.setdefault(owner, Mailboxes())
+
+
+FORGOTTEN = "forgotten"
+PURPOSE = "retrieve"
+_ITEM_DIGITS = 40
+# As ``memgraph.model.conversation`` hears them.
+_ROLES = {MemorySource.USER: "user", MemorySource.SYSTEM: "system", MemorySource.AGENT: "assistant"}
+
+
+class MemoryEntity(Handle):
+    """The private memory of one agent of an orchestrator.
+
+    It sees and changes only the memories that bear its ``agent_id``: neither another agent's nor
+    those without an agent. Requests for one agent are served in the order in which they arrive,
+    whichever object of the same service they come through; agents do not wait for one another.
+    Thread-safe.
+
+    Args:
+        agent_id: the agent; also the actor in the journal.
+        project_id: the project in which the agent works; without one, a request may name any.
+        clearance: the highest sensitivity of its memories that it may see and forget. It may
+            store more sensitive ones.
+
+    Raises:
+        OrchestratorMissing: there is no such orchestrator.
+        InvalidInput: not an id.
+    """
+
+    def __init__(
+        self,
+        service: MemoryService,
+        name: str,
+        agent_id: str,
+        *,
+        project_id: str | None = None,
+        clearance: Sensitivity = Sensitivity.INTERNAL,
+    ) -> None:
+        service.orchestrator(name, actor=agent_id)
+        validated(ListRequest, {"project_id": project_id})
+        projects = frozenset(() if project_id is None else (project_id,))
+        viewer = Viewer(clearance=clearance, project_ids=projects, agent_id=agent_id, shared=False)
+        super().__init__(service, name, viewer=viewer, actor=agent_id)
+        self.agent_id = agent_id
+        self.project_id = project_id
+
+    def store(self, items: Iterable[StoreItemInput | Mapping[str, Any]]) -> StoreResult:
+        """Store 0 to 1,000 items: all of them or none.
+
+        An item that exists already with all fields equal is not stored again: its id is returned.
+        The agent's own statements (``AgentSource``) have a slightly lower confidence.
+
+        Raises:
+            InvalidInput: naming each field that is wrong; nothing was stored.
+            AccessDenied: an item is of another project than the entity's.
+        """
+        return self._store(validated(StoreRequest, {"items": tuple(items)}))
+
+    def retrieve(
+        self,
+        query: str,
+        tier: MemoryTier | str | None = None,
+        scope: MemoryScope | str | None = None,
+        limit: int = DEFAULT_LIMIT,
+        *,
+        session_id: str | None = None,
+        project_id: str | None = None,
+    ) -> tuple[MemoryItemRecord, ...]:
+        """Return the items that match a query, best first; a receipt records them.
+
+        Args:
+            query: words or a sentence; an empty one returns the most important items.
+            tier, scope: None: every one.
+            limit: 1..1,000.
+            session_id: the session whose ``SessionScope`` items are visible; None: of none.
+            project_id: the same for a project; None: the entity's.
+
+        Raises:
+            InvalidInput: an argument is wrong.
+            AccessDenied: another project than the entity's.
+        """
+        values = {"query": query, "tier": tier, "scope": scope, "limit": limit}
+        places = {"session_id": session_id, "project_id": project_id}
+        return self._retrieve(validated(RetrieveRequest, values | places))
+
+    def forget(
+        self,
+        cutoff_date: str | int | datetime | None = None,
+        scope: MemoryScope | str | None = None,
+        item_ids: Sequence[str] | None = None,
+        *,
+        session_id: str | None = None,
+        project_id: str | None = None,
+    ) -> ForgetResult:
+        """Retract the items that meet every criterion; ``restore`` can undo it.
+
+        It reaches all of the agent's memories of every session within its clearance; of projects
+        only the entity's, if it has one. Foreign ids are ignored.
+
+        Args:
+            cutoff_date: items stored before it; ISO 8601 or milliseconds.
+            scope: items of this scope.
+            item_ids: items with these ids; an empty list matches nothing.
+            session_id, project_id: of session and project scopes only this one's.
+
+        Raises:
+            InvalidInput: neither ``cutoff_date`` nor ``scope`` nor ``item_ids`` is given.
+            AccessDenied: another project than the entity's.
+        """
+        values = {"cutoff_date": cutoff_date, "scope": scope, "item_ids": item_ids}
+        places = {"session_id": session_id, "project_id": project_id}
+        return self._forget(validated(ForgetRequest, values | places))
+
+    def list_items(
+        self,
+        tier: MemoryTier | str | None = None,
+        scope: MemoryScope | str | None = None,
+        limit: int = DEFAULT_LIMIT,
+        *,
+        session_id: str | None = None,
+        project_id: str | None = None,
+    ) -> tuple[MemoryItemRecord, ...]:
+        """Return the items, newest first. Arguments and errors are those of ``retrieve``."""
+        values = {"tier": tier, "scope": scope, "limit": limit}
+        places = {"session_id": session_id, "project_id": project_id}
+        return self._list_items(validated(ListRequest, values | places))
+
+    def call(
+        self, method: str, payload: Mapping[str, Any] | None = None, *, camel_case: bool = True
+    ) -> Any:
+        """Run a request given as JSON values, and return its answer as JSON values.
+
+        Args:
+            method: ``store``, ``retrieve``, ``forget`` or ``listItems`` (``list_items``).
+            payload: an object; its keys are camelCase or snake_case.
+            camel_case: of the answer; else snake_case.
+
+        Raises:
+            InvalidInput: an unknown method, or a wrong payload.
+            MemgraphError: as the method.
+        """
+        calls: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "store": lambda given: self._store(validated(StoreRequest, given)),
+            "retrieve": lambda given: self._retrieve(validated(RetrieveRequest, given)),
+            "forget": lambda given: self._forget(validated(ForgetRequest, given)),
+            "listItems": lambda given: self._list_items(validated(ListRequest, given)),
+        }
+        calls["list_items"] = calls["listItems"]
+        if method not in calls:
+            known = sorted(calls)
+            raise InvalidInput(f"a method is one of: {', '.join(known)}", field="method")
+        if payload is not None and not isinstance(payload, Mapping):
+            raise InvalidInput("a payload must be a JSON object", field="payload")
+        found = calls[method](dict(payload or {}))
+        if isinstance(found, BaseModel):
+            return found.model_dump(mode="json", by_alias=camel_case)
+        return [each.model_dump(mode="json", by_alias=camel_case) for each in found]
+
+    def _store(self, given: StoreRequest) -> StoreResult:
+        with self._service.opened(self.name) as opened:
+            inputs = [self._input(opened, each) for each in given.items]
+            with self._turn():
+                ids = self._write_items(opened, inputs)
+                self._embed_soon(opened)
+        return StoreResult(stored_ids=tuple(ids))
+
+    def _write_items(self, opened: Opened, inputs: Sequence[MemoryInput]) -> list[str]:
+        """Return the ids of the items, in order; items that exist already are not written."""
+        prepared: dict[str, PreparedMemory] = {}
+        for each in inputs:
+            prepared.setdefault(str(each.item_id), opened.writer.prepare(each))
+        with opened.transaction(self.actor) as transaction:
+            ids = items_rows.items(transaction, self.agent_id, list(prepared))
+            new = {one: each for one, each in prepared.items() if one not in ids}
+            written = opened.writer.store(transaction, list(new.values()), [])
+            if written.errors:
+                raise written.errors[0]
+            transaction.tell(written.entries)
+        stored = (outcome.memory_id or "" for outcome in written.memories)
+        ids.update(zip(new, stored, strict=True))
+        return [ids[str(each.item_id)] for each in inputs]
+
+    def _retrieve(self, given: RetrieveRequest) -> tuple[MemoryItemRecord, ...]:
+        with self._service.opened(self.name) as opened:
+            viewer = self._viewer_of(opened, given)
+            request = RecallRequest(query=given.query, top_n=given.limit, kinds=_kinds(given.tier))
+            with self._turn():
+                bundle = answer(opened, viewer, request)
+                receipt = Receipt.of(request, bundle)
+                why = {"purpose": PURPOSE, "agent_id": self.agent_id, "request": _told(given)}
+                told = replace(receipt, asked={**receipt.asked, **why}, purpose=PURPOSE)
+                behind = behind_of(viewer, request, bundle)
+                self._keep_receipt(opened, told, behind, viewer=viewer)
+        return tuple(
+            MemoryItemRecord.of(item.memory, item.source.captured_by) for item in bundle.items
+        )
+
+    def _list_items(self, given: ListRequest) -> tuple[MemoryItemRecord, ...]:
+        with self._service.opened(self.name) as opened:
+            view = View(self._viewer_of(opened, given), statuses=frozenset({MemoryStatus.ACTIVE}))
+            with self._turn(), opened.database.read() as snapshot:
+                chosen = Filter(kinds=_kinds(given.tier))
+                found = memories.select(snapshot, view, chosen, limit=given.limit)
+                sources = {each.source_id: each for each in sources_of(snapshot, found)}
+        return tuple(
+            MemoryItemRecord.of(memory, sources[memory.source_id].captured_by) for memory in found
+        )
+
+    def _forget(self, given: ForgetRequest) -> ForgetResult:
+        with self._service.opened(self.name) as opened:
+            own = Own(
+                self.agent_id,
+                self.viewer.clearance,
+                before=given.cutoff_date,
+                scope=None if given.scope is None else given.scope.scope,
+                memory_ids=given.item_ids,
+                session_id=given.session_id,
+                project_id=self._project(opened, given.project_id),
+            )
+            with self._turn(), opened.transaction(self.actor) as transaction:
+                gone = items_rows.items_of_agent(transaction, own)
+                retract_all(transaction, gone, FORGOTTEN)
+        return ForgetResult(deleted_count=len(gone))
+
+    def _turn(self) -> AbstractContextManager[None]:
+        return mailboxes_of(self._service).turn((self.name, self.agent_id))
+
+    def _input(self, opened: Opened, item: StoreItemInput) -> MemoryInput:
+        scope_id = item.session_id if item.scope is MemoryScope.SESSION else None
+        if item.scope is MemoryScope.PROJECT:
+            scope_id = self._project(opened, item.project_id)
+            if scope_id is None:
+                raise InvalidInput("a ProjectScope needs a projectId", field="projectId")
+        episode = item.tier is MemoryTier.EPISODIC
+        agents_own = item.source is MemorySource.AGENT
+        return MemoryInput(
+            content=item.content,
+            kind=item.tier.kinds[0],
+            type=MemoryType.OBSERVATION if episode else MemoryType.FACT,
+            confidence=MAX_CONFIDENCE if agents_own else 1.0,
+            sensitivity=item.sensitivity,
+            scope=item.scope.scope,
+            scope_id=scope_id,
+            agent_id=self.agent_id,
+            session_id=item.session_id,
+            turn_id=item.generated_by_turn_id,
+            item_id=_item_id(item, scope_id),
+            source_role=_ROLES[item.source] if episode else None,
+            attributes={} if item.metadata_json is None else {METADATA: item.metadata_json},
+            source=Source(captured_by=item.source.captured_by),
+        )
+
+    def _viewer_of(self, opened: Opened, given: ListRequest) -> Viewer:
+        """Return the viewer of one request: sessions and projects that it does not name are not
+        visible.
+        """
+        project_id = self._project(opened, given.project_id)
+        return replace(
+            self.viewer,
+            session_ids=frozenset(() if given.session_id is None else (given.session_id,)),
+            project_ids=frozenset(() if project_id is None else (project_id,)),
+            scopes=self.viewer.scopes if given.scope is None else frozenset((given.scope.scope,)),
+        )
+
+    def _project(self, opened: Opened, asked: str | None) -> str | None:
+        """Return the project of a request. Raises AccessDenied: the entity works in another one."""
+        if asked is None or self.project_id in (None, asked):
+            return asked or self.project_id
+        tell_denial(opened, actor=self.actor, field="project", asked=asked)
+        raise AccessDenied("the entity belongs to another project", field="projectId")
+
+
+def _kinds(tier: MemoryTier | None) -> tuple[MemoryKind, ...]:
+    return tuple(MemoryKind) if tier is None else tier.kinds
+
+
+def _told(given: RetrieveRequest) -> dict[str, Any]:
+    """Return the fields of a request that a receipt keeps beside its query."""
+    return given.model_dump(
+        mode="json", by_alias=False, exclude_none=True, exclude={"query", "limit"}
+    )
+
+
+def _item_id(item: StoreItemInput, scope_id: str | None) -> str:
+    """Return an id that is equal for equal items and different for others."""
+    said = json_text([item.model_dump(mode="json", exclude={"project_id"}), scope_id])
+    return "item_" + hashlib.sha256(said.encode()).hexdigest()[:_ITEM_DIGITS]

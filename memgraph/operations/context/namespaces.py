@@ -1,0 +1,476 @@
+"""Namespaces of context items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NoReturn
+
+from memgraph.errors import AccessDenied, Conflict, DatabaseCorrupt, InvalidInput
+from memgraph.model.enums import (
+    CapturedBy,
+    EdgeType,
+    MemoryKind,
+    MemoryStatus,
+    Scope,
+    Sensitivity,
+    SourceType,
+)
+from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest
+from memgraph.model.receipts import Receipt, ReceiptItem
+from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source, validated
+from memgraph.operations.handle import Handle
+from memgraph.operations.read.recall import answer
+from memgraph.operations.write import changes
+from memgraph.operations.write.writer import PreparedMemory
+from memgraph.retrieval.recall import RECEIPT_PREFIX
+from memgraph.rules import namespaces as rules
+from memgraph.rules import value_filters
+from memgraph.rules.dedup import normalise_content
+from memgraph.rules.namespaces import Namespace
+from memgraph.rules.scope import ScopeFacts, VisibilityReason, visible
+from memgraph.service.opened import Opened
+from memgraph.store import items as items_rows
+from memgraph.store import journal, memories
+from memgraph.store.items import NamespacePlace
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
+from memgraph.store.visibility import View
+
+PURPOSE: Final = "store.search"
+IMPORTANCE: Final = 20
+"""Below that of a plain memory (50): what programs store does not displace what people said."""
+_SOURCE = Source(source_type=SourceType.WORKFLOW_OUTPUT, captured_by=CapturedBy.SYSTEM)
+_AT_A_TIME = 256
+
+
+class NamespaceHandle(Handle):
+    """The items of a handle in one scope. Thread-safe; several processes may share them.
+
+    Args:
+        handle: its viewer sees the items, and its actor is journalled; an agent's own handle
+            keeps items of that agent.
+        scope, scope_id: where they are kept.
+        sensitivity, importance: of the items' memories.
+
+    Raises:
+        InvalidInput: an invalid field; a scope without its id, or global with one.
+        AccessDenied: the handle could not see what it stores.
+    """
+
+    def __init__(
+        self,
+        handle: Handle,
+        *,
+        scope: Scope | str = Scope.GLOBAL,
+        scope_id: str | None = None,
+        sensitivity: Sensitivity | str = Sensitivity.INTERNAL,
+        importance: int = IMPORTANCE,
+    ) -> None:
+        super().__init__(
+            handle._service,
+            handle.name,
+            viewer=handle.viewer,
+            actor=handle.actor,
+            teller=handle._teller,
+        )
+        self._fields: dict[str, Any] = {
+            "kind": MemoryKind.FACT,
+            "scope": scope,
+            "scope_id": scope_id,
+            "sensitivity": sensitivity,
+            "importance": importance,
+            "agent_id": self.viewer.agent_id,
+            "source": _SOURCE,
+        }
+        kept = validated(MemoryInput, {**self._fields, "content": "-"})
+        facts = ScopeFacts(kept.scope, kept.scope_id, kept.sensitivity, kept.agent_id)
+        verdict = visible(self.viewer, facts)
+        if not verdict.allowed:
+            self._deny(verdict.reason)
+        self._scope, self._scope_id = kept.scope, kept.scope_id
+        view = View(self.viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
+        self._place = NamespacePlace(view, kept.scope.value, kept.scope_id, kept.agent_id)
+
+    def items(
+        self, names: Sequence[tuple[Namespace, str]], *, refresh: bool = True
+    ) -> list[StoredItem | None]:
+        """Return the items of these namespaces and keys, None for missing ones.
+
+        Args:
+            refresh: restart the time to live of items that expire.
+
+        Raises:
+            InvalidInput: an invalid namespace or key.
+        """
+        ids = [rules.item_id(namespace, key) for namespace, key in names]
+        with self._service.opened(self.name) as opened:
+            now = opened.clock.now_ms()
+            with opened.database.read() as snapshot:
+                rows = self._standing(snapshot, ids, now)
+            found = {one: item_of(row) for one, row in rows.items()}
+            if refresh:
+                self._refresh(opened, list(found.values()))
+            return [found.get(one) for one in ids]
+
+    def search(
+        self,
+        prefix: Namespace,
+        *,
+        query: str = "",
+        wanted: Mapping[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        refresh: bool = True,
+    ) -> list[StoredItem]:
+        """Return items at or below a namespace: first those that answer a query, then the others.
+
+        Recall finds and ranks the answers; without a query, and after the answers, items are sorted
+        by the time of their last put, newest first. A receipt records them.
+
+        Args:
+            wanted: a filter over the values, see ``value_filters``.
+            limit, offset: 0 or more.
+            refresh: as in ``items``.
+
+        Raises:
+            InvalidInput: an invalid prefix, filter or number.
+        """
+        if limit < 0 or offset < 0:
+            raise InvalidInput("limit and offset must be 0 or more", field="limit")
+        value_filters.check(wanted or {})
+        most = offset + limit
+        with self._service.opened(self.name) as opened:
+            bundle = self._answers(opened, prefix, query, MAX_TOP_N if wanted else most)
+            recalled = {} if bundle is None else {one.memory.memory_id: one for one in bundle.items}
+            with opened.database.read() as snapshot:
+                now = opened.clock.now_ms()
+                seq, _ = journal.head(snapshot)
+                ranked = self._ranked(snapshot, recalled, wanted or {}, at=now)
+                rest = self._newest(snapshot, prefix, wanted or {}, ranked, at=now, most=most)
+            shown = [*ranked, *rest][offset:most]
+            items = [
+                ReceiptItem(one.memory_id, one.score or 0.0, *_reasons(recalled, one))
+                for one in shown
+            ]
+            receipt = Receipt(
+                receipt_id=opened.ids.new(RECEIPT_PREFIX) if bundle is None else bundle.receipt_id,
+                at=now,
+                query=query,
+                asked={"purpose": PURPOSE, "namespace": list(prefix)},
+                items=tuple(items),
+                change_seq=seq,
+            )
+            self._keep_receipt(opened, receipt)
+            if refresh:
+                self._refresh(opened, shown)
+            return shown
+
+    def namespaces(self, prefix: Namespace = ()) -> list[Namespace]:
+        """Return every namespace at or below a prefix that has items, sorted. Reads no values."""
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            now = opened.clock.now_ms()
+            return sorted(items_rows.namespaces(snapshot, self._place, prefix, at=now))
+
+    def put_all(self, puts: Sequence[ItemPut]) -> None:
+        """Store and delete items in one transaction; the last put of a key wins.
+
+        Raises:
+            InvalidInput: an invalid namespace, key, value or time; nothing was written.
+        """
+        last = {rules.item_id(put.namespace, put.key): put for put in puts}
+        given = {
+            one: None if put.value is None else input_of(put, self._fields)
+            for one, put in last.items()
+        }
+        if not given:
+            return
+        with self._service.opened(self.name) as opened:
+            prepare = opened.writer.prepare
+            drafts = {one: None if each is None else prepare(each) for one, each in given.items()}
+            with opened.transaction(self.actor) as transaction:
+                write_all(opened, transaction, self._place, drafts)
+            self._embed_soon(opened)
+
+    def _deny(self, reason: VisibilityReason) -> NoReturn:
+        with self._service.opened(self.name) as opened:
+            opened.log.warning("access.denied", actor=self.actor, reason=reason.value)
+        raise AccessDenied("the handle could not see what it stores", reason=reason.value)
+
+    def _answers(self, opened: Opened, prefix: Namespace, query: str, top_n: int) -> Bundle | None:
+        """Return what recall finds below a prefix; None: there is no query."""
+        if not query.strip() or not top_n:
+            return None
+        scope, scope_id = self._scope, self._scope_id
+        fields = {
+            "query": query,
+            "top_n": min(top_n, MAX_TOP_N),
+            "kinds": (MemoryKind.FACT,),
+            "tags": (rules.search_tag(rules.checked(prefix)),),
+            "scopes": (scope,),
+            "project_ids": (scope_id,) if scope is Scope.PROJECT else None,
+            "session_scope_ids": (scope_id,) if scope is Scope.SESSION else None,
+        }
+        return answer(opened, self.viewer, validated(RecallRequest, fields))
+
+    def _standing(self, snapshot: Snapshot, item_ids: Sequence[str], at: int) -> dict[str, Memory]:
+        """Return the valid memories with these ids; of two with one id the later."""
+        rows = items_rows.standing_in_namespace(snapshot, self._place, item_ids)
+        return {row.item_id or "": row for row in rows if holds(row, at)}
+
+    def _ranked(
+        self,
+        snapshot: Snapshot,
+        recalled: Mapping[str, RecallItem],
+        wanted: Mapping[str, Any],
+        *,
+        at: int,
+    ) -> list[StoredItem]:
+        """Return the recalled items that are in this place now and pass the filter."""
+        ids = [each.memory.item_id for each in recalled.values() if each.memory.item_id]
+        rows = self._standing(snapshot, ids, at).values()
+        here = {row.memory_id for row in rows}
+        found = [
+            item_of(each.memory, each.score)
+            for memory_id, each in recalled.items()
+            if memory_id in here
+        ]
+        return [each for each in found if value_filters.matches(each.value, wanted)]
+
+    def _newest(
+        self,
+        snapshot: Snapshot,
+        prefix: Namespace,
+        wanted: Mapping[str, Any],
+        ranked: Sequence[StoredItem],
+        *,
+        at: int,
+        most: int,
+    ) -> list[StoredItem]:
+        """Return items to fill an answer up to ``most``, last put first."""
+        missing = max(most - len(ranked), 0)
+        if not missing:
+            return []
+        known = {each.name for each in ranked}
+        limit = None if wanted else most
+        keys = items_rows.newest(snapshot, self._place, prefix, at=at, limit=limit)
+        found: list[StoredItem] = []
+        for start in range(0, len(keys), _AT_A_TIME):
+            for row in items_rows.by_key(snapshot, keys[start : start + _AT_A_TIME]):
+                each = item_of(row)
+                if each.name not in known and value_filters.matches(each.value, wanted):
+                    known.add(each.name)
+                    found.append(each)
+                    if len(found) == missing:
+                        return found
+        return found
+
+    def _refresh(self, opened: Opened, items: Sequence[StoredItem]) -> None:
+        expiring = [each.memory_id for each in items if each.ttl is not None]
+        if not expiring:
+            return
+        with opened.database.write() as transaction:
+            items_rows.prolong(transaction, expiring, at=opened.clock.now_ms())
+
+
+def _reasons(
+    recalled: Mapping[str, RecallItem], item: StoredItem
+) -> tuple[Mapping[str, int], Mapping[str, float]]:
+    found = recalled.get(item.memory_id)
+    return ({}, {}) if found is None else (found.legs, found.modifiers)
+
+
+MAX_TTL: Final = 100 * 366 * 24 * 3_600_000
+"""100 years, in milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredItem:
+    """An item as it is returned.
+
+    Attributes:
+        created_at, updated_at: milliseconds; when the key was first put, and when last.
+        ttl: milliseconds until it expires after it was last put or read; None: never.
+        score: how well it answers a query, comparable within one answer; None: no query, or no
+            match.
+    """
+
+    namespace: Namespace
+    key: str
+    value: dict[str, Any]
+    created_at: int
+    updated_at: int
+    memory_id: str
+    ttl: int | None = None
+    score: float | None = None
+
+    @property
+    def name(self) -> tuple[Namespace, str]:
+        return self.namespace, self.key
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPut:
+    """An item to be stored; ``value`` None: to be deleted, if it exists.
+
+    Attributes:
+        texts: the texts a search looks at; None: all of the value, empty: none.
+        ttl: milliseconds until it expires after it was last put or read; None: never.
+    """
+
+    namespace: Namespace
+    key: str
+    value: Mapping[str, Any] | None
+    texts: tuple[str, ...] | None = None
+    ttl: int | None = None
+
+
+def input_of(put: ItemPut, fields: Mapping[str, Any]) -> MemoryInput:
+    """Return the memory of an item, without what depends on the version it replaces.
+
+    Args:
+        fields: of every memory of the store.
+
+    Raises:
+        InvalidInput: see ``NamespaceHandle.put_all``.
+    """
+    value = put.value or {}
+    text, attributes = rules.value_text(value), dict[str, Any]()
+    searched = put.texts is None
+    # The value is stored beside it: the searched text can omit what no text may hold.
+    texts = dict.fromkeys(each.replace("\0", " ").strip() for each in put.texts or ())
+    said = "\n".join(each for each in texts if each)
+    if said:
+        attributes["value"], text, searched = rules.plain_text(value), said, True
+    if put.ttl is not None:
+        if not 0 < put.ttl <= MAX_TTL:
+            raise InvalidInput("a time to live must be above 0, up to 100 years", field="ttl")
+        attributes["ttl"] = put.ttl
+    own = {
+        "content": text,
+        "item_id": rules.item_id(put.namespace, put.key),
+        "tags": rules.tags_of(put.namespace, searched=searched),
+        "attributes": attributes,
+    }
+    return validated(MemoryInput, {**fields, **own})
+
+
+def holds(row: Memory, at: int) -> bool:
+    """Return True while it is valid."""
+    return row.valid_until is None or row.valid_until > at
+
+
+def first_put(row: Memory) -> int:
+    """Return when the key of an item was first put."""
+    return int(row.attributes.get("first_put_at", row.created_at))
+
+
+def item_of(row: Memory, score: float | None = None) -> StoredItem:
+    """Return the item of a memory. Raises DatabaseCorrupt: it has an item's id and no value."""
+    namespace, key = rules.parse_item_id(row.item_id or "")
+    try:
+        value = rules.value_of(row.attributes.get("value", row.content))
+    except (ValueError, TypeError) as error:
+        raise DatabaseCorrupt("a stored item cannot be read", id=row.memory_id) from error
+    return StoredItem(
+        namespace=namespace,
+        key=key,
+        value=value,
+        created_at=first_put(row),
+        updated_at=row.updated_at,
+        memory_id=row.memory_id,
+        ttl=row.attributes.get("ttl"),
+        score=score,
+    )
+
+
+DELETED: Final = "deleted"
+REPLACED: Final = "put again"
+
+
+def write_all(
+    opened: Opened,
+    transaction: JournalledTransaction,
+    place: NamespacePlace,
+    drafts: Mapping[str, PreparedMemory | None],
+) -> None:
+    """Store the drafts by their ``item_id``, and delete those without a draft.
+
+    Raises:
+        Conflict: a memory that is no item has the id of one and the same text.
+    """
+    at = transaction.at
+    standing: dict[str, list[Memory]] = {one: [] for one in drafts}
+    for row in items_rows.standing_in_namespace(transaction, place, list(drafts)):
+        standing[row.item_id or ""].append(row)
+    items: list[PreparedMemory] = []
+    links: list[EdgeInput] = []
+    for one, draft in drafts.items():
+        before = standing[one]
+        if draft is None:
+            _delete(transaction, place, before)
+        elif before and holds(before[-1], at) and _same(before[-1], draft.given):
+            _put_again(transaction, before[-1], draft.given)
+        else:
+            key = str(len(items))
+            items.append(_following(opened, draft, key, before, at))
+            links += [_replaces(key, each) for each in before]
+    store = opened.writer.store
+    written = store(transaction, items, links, view=place.view)
+    if written.errors:
+        raise written.errors[0]
+    if any(each.outcome != "stored" for each in written.memories):
+        raise Conflict("another memory with the same text has the item's name")
+    transaction.tell(written.entries)
+
+
+def _delete(
+    transaction: JournalledTransaction, place: NamespacePlace, rows: Sequence[Memory]
+) -> None:
+    for row in rows:
+        entries = changes.retract(transaction, row.memory_id, reason=DELETED, view=place.view)
+        transaction.tell(entries)
+
+
+def _same(row: Memory, given: MemoryInput) -> bool:
+    """Return True when a put changes nothing but times."""
+    return (
+        row.content.removesuffix(rules.DIFFERENT) == given.content
+        and row.attributes.get("value") == given.attributes.get("value")
+        and (row.tags, row.sensitivity, row.importance)
+        == (given.tags, given.sensitivity, given.importance)
+    )
+
+
+def _put_again(transaction: JournalledTransaction, row: Memory, given: MemoryInput) -> None:
+    """Refresh the time and expiry of an unchanged value, without a new version."""
+    at, ttl = transaction.at, given.attributes.get("ttl")
+    until = None if ttl is None else at + ttl
+    attributes = {**row.attributes, "ttl": ttl} if ttl is not None else dict(row.attributes)
+    if ttl is None:
+        attributes.pop("ttl", None)
+    memories.update(
+        transaction, row.memory_id, updated_at=at, valid_until=until, attributes=attributes
+    )
+    transaction.tell([NewEntry("put_again", row.memory_id, {"valid_until": until})])
+
+
+def _following(
+    opened: Opened, draft: PreparedMemory, key: str, before: Sequence[Memory], at: int
+) -> PreparedMemory:
+    """Return the draft as the version that follows the earlier ones."""
+    given = draft.given
+    ttl = given.attributes.get("ttl")
+    update: dict[str, Any] = {"key": key, "valid_until": None if ttl is None else at + ttl}
+    if before and holds(before[-1], at):
+        update["attributes"] = given.attributes | {"first_put_at": first_put(before[-1])}
+    said = normalise_content(given.content)
+    if any(normalise_content(row.content) == said for row in before):
+        update["content"] = given.content + rules.DIFFERENT
+        return opened.writer.prepare(given.model_copy(update=update))
+    return replace(draft, given=given.model_copy(update=update))
+
+
+def _replaces(key: str, row: Memory) -> EdgeInput:
+    return EdgeInput(
+        from_id=f"#{key}", to_id=row.memory_id, edge_type=EdgeType.UPDATES, reason=REPLACED
+    )

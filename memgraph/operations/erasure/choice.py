@@ -1,0 +1,356 @@
+"""Choose what an erasure takes."""
+
+from __future__ import annotations
+
+import json
+import os
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate, chain, islice
+from pathlib import Path
+from typing import Any, Final
+
+from memgraph.audit.needles import Needles
+from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.model.erasure import Erasable, ErasureTarget
+from memgraph.operations.erasure.plan import ErasurePlan
+from memgraph.paths import OrchestratorPaths
+from memgraph.rules.erasure import ENOUGH, names_of, stands_without, strings_of, unsought
+from memgraph.rules.sources import encoding_of, line_spans, part_of
+from memgraph.service.opened import Opened
+from memgraph.store import erasure_search as queries
+from memgraph.store.erasure_search import Doomed, Entity
+from memgraph.store.snapshot import Snapshot
+from memgraph.text.fold import Folded, unfolded_length
+
+MAX_MEMORIES: Final = 100_000
+_BY_SOURCE: Final = frozenset(Erasable) - {Erasable.MEMORY, Erasable.ENTITY}
+_WINDOW: Final = 64
+_DISTINCT: Final = 12
+_CHUNK: Final = 4_000
+
+
+def make_plan(
+    opened: Opened, snapshot: Snapshot, target: ErasureTarget, *, reason: str, actor: str
+) -> ErasurePlan:
+    """Return the plan for erasing a target; only reads.
+
+    Raises:
+        NotFound: no such target.
+        Conflict: it is already erased, or a name may mean several entities.
+        InvalidInput: the reason repeats what is to be erased, or it is more than can be erased at
+            once.
+    """
+    pks, entity = _meant(snapshot, target)
+    plan = ErasurePlan(
+        erasure_id=opened.ids.new("era_"),
+        kind=target.kind,
+        target=target.value if entity is None else entity.entity_id,
+        reason=reason,
+        actor=actor,
+        started_at=opened.clock.now_ms(),
+        asked=target.value,
+    )
+    note_snapshots(opened, plan)
+    _close(snapshot, plan, pks)
+    if len(plan.pks) > MAX_MEMORIES:
+        raise InvalidInput(f"an erasure covers {MAX_MEMORIES:,} memories at most")
+    alone = queries.named_only_by(snapshot, plan.pks)
+    own = Entity("", (), ()) if entity is None else entity
+    plan.entity_pks = sorted({*alone.pks, *own.pks})
+    rows = queries.doomed(snapshot, plan.pks)
+    plan.memory_ids = [row.memory_id for row in rows]
+    lines = find_lines(opened.paths, snapshot, plan, rows)
+    texts = [text for row in rows for text in (row.content, row.summary)]
+    words = [*lines, *(word for row in rows for word in _said_beside(row))]
+    names = {*alone.names, *own.names}
+    called = names_of(names - {*alone.dates, *own.dates})
+    spoken = strings_of(texts, words)
+    plan.too_short = len(names - set(called)) + unsought(texts, spoken)
+    plan.entity_ids = queries.entity_ids(snapshot, plan.entity_pks)
+    plan.notes = queries.written_about(snapshot, plan.pks, plan.entity_ids)
+    noted = _noted(plan)
+    plan.strings = list(dict.fromkeys([*called, *spoken, *noted]))
+    # A name or a note is itself alone where it stands as a whole: others begin like it.
+    whole = {*called, *noted} - set(spoken)
+    plan.least = {n: len(each) for n, each in enumerate(plan.strings) if each in whole}
+    look_again(snapshot, plan)
+    plan.vectors = [each.hex() for each in _windows(queries.vectors_of(snapshot, plan.pks))]
+    if plan.scrub(reason) != reason:
+        raise InvalidInput("the reason repeats the text to be erased; use other words")
+    return plan
+
+
+def _noted(plan: ErasurePlan) -> list[str]:
+    """Return the strings of notes, without words that are also in the erasure's reason."""
+    strings = strings_of(plan.notes)
+    repeated = Needles(strings, {n: len(each) for n, each in enumerate(strings)}).found_in(
+        plan.reason.encode()
+    )
+    return [each for number, each in enumerate(strings) if number not in repeated]
+
+
+def note_snapshots(opened: Opened, plan: ErasurePlan) -> None:
+    """Record the existing snapshots of bulletins: all of them are removed and reported."""
+    found = (each.relative_to(opened.paths.directory) for each in opened.board.snapshot_files())
+    plan.snapshots = sorted({*plan.snapshots, *map(str, found)})
+
+
+def overtaken(snapshot: Snapshot, plan: ErasurePlan) -> bool:
+    """Return True when the set of memories to erase has changed since the plan."""
+    now = replace(plan, pks=[], kept=[])
+    target = ErasureTarget(kind=plan.kind, value=plan.target)
+    try:
+        _close(snapshot, now, _meant(snapshot, target)[0])
+    except NotFound:
+        return True
+    return now.pks != plan.pks
+
+
+def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity | None]:
+    if target.kind is Erasable.ENTITY:
+        found = queries.entity(snapshot, target.value)
+        if not found:
+            raise NotFound("no entity of this id or name", name=target.value[:80])
+        if len(found) > 1:
+            raise Conflict(
+                "the name may mean several entities; give an id",
+                candidates=[each.entity_id for each in found],
+            )
+        return queries.naming(snapshot, found[0]), found[0]
+    pks = queries.chosen(snapshot, target.kind, target.value)
+    if pks:
+        return pks, None
+    named = target.value[:80]
+    earlier = queries.erased_before(snapshot, target.kind, target.value)
+    if earlier is not None:
+        told = f" by {earlier[0]}" if earlier else ""
+        raise Conflict(f"it is already erased{told}", value=named, erasure_ids=list(earlier[:10]))
+    if target.kind is Erasable.MEMORY:
+        raise NotFound(f"no memory {named!r}", value=named)
+    raise NotFound(f"no memory of the {target.kind.value} {named!r}", value=named)
+
+
+def _close(snapshot: Snapshot, plan: ErasurePlan, named: Sequence[int]) -> None:
+    """Set the plan's memories: the named ones and those derived from them alone; note those that
+    stay.
+    """
+    kept: dict[str, str] = {}
+    chosen = set(named)
+    if plan.kind in _BY_SOURCE:
+        elsewhere = queries.said_elsewhere(snapshot, sorted(chosen), sorted(chosen))
+        chosen -= elsewhere
+        ids = [row.memory_id for row in queries.doomed(snapshot, sorted(elsewhere))]
+        kept |= dict.fromkeys(ids, "other_sources")
+    first = frozenset(chosen)
+    while True:
+        kept_now, fresh = _derived(snapshot, chosen)
+        if not fresh:
+            break
+        chosen |= fresh
+    plan.pks, plan.derived_pks = sorted(chosen), sorted(chosen - first)
+    plan.derived = len(plan.derived_pks)
+    plan.kept = [{"memory_id": each, "why": why} for each, why in sorted((kept | kept_now).items())]
+
+
+def _derived(snapshot: Snapshot, chosen: set[int]) -> tuple[dict[str, str], set[int]]:
+    """Split what was derived from the chosen ones: what stays and why, and what goes."""
+    found = [
+        each for each in queries.derived_from(snapshot, sorted(chosen)) if each[0] not in chosen
+    ]
+    elsewhere = queries.said_elsewhere(snapshot, [pk for pk, _, _ in found], sorted(chosen))
+    kept, fresh = {}, set()
+    for pk, memory_id, grounds in found:
+        if stands_without(grounds, chosen):
+            kept[memory_id] = "other_grounds"
+        elif pk in elsewhere:
+            kept[memory_id] = "other_sources"
+        else:
+            fresh.add(pk)
+    return kept, fresh
+
+
+def _said_beside(row: Doomed) -> list[str]:
+    beside = [row.item_id or "", json.loads(row.tags), json.loads(row.attributes)]
+    return _words(beside)
+
+
+def _words(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [word for each in value.values() for word in _words(each)]
+    return [word for each in value for word in _words(each)] if isinstance(value, list) else []
+
+
+def look_again(snapshot: Snapshot, plan: ErasurePlan) -> None:
+    """Drop from a plan the strings that other memories also contain; this is reported.
+
+    For a string whose beginning a remaining memory contains, more of it is searched for. Memories
+    stored since a first attempt may contain the erased text like those stored before.
+    """
+    strings, least = plan.strings, dict(plan.least)
+    saying = _lengthen(snapshot, plan, plan.folded, least)
+    known = {each["memory_id"] for each in plan.kept}
+    plan.kept += [
+        {"memory_id": each, "why": "says_it"} for each in sorted(saying) if each not in known
+    ]
+    left = [number for number, each in enumerate(strings) if least.get(number, 0) <= len(each)]
+    plan.shared += len(strings) - len(left)
+    plan.strings = [strings[number] for number in left]
+    plan.least = {place: least[number] for place, number in enumerate(left) if number in least}
+    plan.forget_needles()
+
+
+def _lengthen(
+    snapshot: Snapshot, plan: ErasurePlan, needles: Needles, least: dict[int, int]
+) -> set[str]:
+    """Set how many characters tell each string from what stays; return memories that contain
+    one.
+    """
+    saying = set()
+    source = queries.standing_texts(snapshot, plan.pks, plan.entity_pks)
+    while chunk := list(islice(source, _CHUNK)):
+        texts = [Folded(text.encode()).data for _, text in chunk]
+        # No string holds the NUL between two of them.
+        data, ends = b"\0".join(texts), list(accumulate(len(each) + 1 for each in texts))
+        for hit in needles.hits(data):
+            said = len(data[hit.start : hit.end].decode("utf-8", "ignore"))
+            told = unfolded_length(plan.strings[hit.string], said + 1)
+            least[hit.string] = max(least.get(hit.string, ENOUGH), told)
+            if said >= len(needles.strings[hit.string]):
+                saying.add(chunk[bisect_right(ends, hit.start)][0])
+    return saying - {""}
+
+
+def _windows(vectors: Iterable[bytes]) -> list[bytes]:
+    """Return a distinctive part of each vector; none of one that is mostly zeros."""
+    found: dict[bytes, None] = {}
+    for vector in vectors:
+        for start in range(0, max(len(vector) - _WINDOW + 1, 0), _WINDOW):
+            window = vector[start : start + _WINDOW]
+            if len(set(window)) >= _DISTINCT:
+                found[window] = None
+                break
+    return list(found)
+
+
+_WHOLE: Final = frozenset({Erasable.PATH, Erasable.CONTENT})
+MAX_FILE_BYTES: Final = 256_000_000
+MANIFEST_ENDING: Final = ".manifest.json"
+
+
+def find_lines(
+    paths: OrchestratorPaths, snapshot: Snapshot, plan: ErasurePlan, rows: Sequence[Doomed]
+) -> list[str]:
+    """Return the texts of erased memories as their files spell them, and add the edits to the plan.
+
+    A file is removed as a whole when it was named and nothing that stays comes from it; of others
+    the lines go that no remaining memory cites.
+    """
+    texts: list[str] = []
+    plan.contents = sorted({row.content_sha256 for row in rows if row.content_sha256})
+    by_path: dict[str, list[Doomed]] = {}
+    for row in rows:
+        if row.source_path is not None:
+            by_path.setdefault(row.source_path, []).append(row)
+    for path, own in sorted(by_path.items()):
+        relative = below(paths, path)
+        if relative is None:
+            plan.outside.append(path)
+            continue
+        data = read(paths.directory / relative)
+        if data is None:
+            continue
+        kept = queries.lines_kept(snapshot, path, plan.pks)
+        if plan.kind in _WHOLE and not kept:
+            plan.removals += [relative, relative + MANIFEST_ENDING]
+            texts += data.decode(encoding_of(data), "replace").splitlines()
+            continue
+        texts += _said(plan, relative, data, own, kept)
+    return texts
+
+
+def _said(
+    plan: ErasurePlan, relative: str, data: bytes, own: Sequence[Doomed], kept: Sequence[str]
+) -> list[str]:
+    lines, encoding = line_spans(data), encoding_of(data)
+    taken = set(chain.from_iterable(_span(each, len(lines)) for each in kept))
+    wanted = set(chain.from_iterable(_span(row.locator, len(lines)) for row in own))
+    numbers = sorted(wanted - taken)
+    if numbers:
+        plan.spans[relative] = [list(each) for each in _runs(numbers)]
+    places = [lines[number - 1] for number in numbers]
+    found = [data[first:last].decode(encoding, "replace") for first, last in places]
+    pointers = [row.locator for row in own if (row.locator or "").startswith("/")]
+    return found + list(_pointed(data, pointers)) if pointers else found
+
+
+def below(paths: OrchestratorPaths, path: str) -> str | None:
+    """Return a source's path in the drop zone, relative to the orchestrator's folder; None:
+    elsewhere.
+    """
+    zone = os.path.realpath(paths.ingest)
+    real = os.path.realpath(path)
+    if os.path.commonpath([zone, real]) != zone:
+        return None
+    return str(Path(paths.ingest).relative_to(paths.directory) / Path(real).relative_to(zone))
+
+
+def read(path: Path) -> bytes | None:
+    """Return the bytes of a file; None: it is missing, no regular file, a link, or too large."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        try:
+            return file.read() if os.fstat(handle).st_size <= MAX_FILE_BYTES else None
+        except OSError:
+            return None
+
+
+def _span(locator: str | None, lines: int) -> Iterable[int]:
+    part = part_of(locator)
+    if part is None or part.pointer is not None:
+        return ()
+    return range(part.first or 1, min(part.last or lines, lines) + 1)
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    first = last = numbers[0]
+    for number in numbers[1:]:
+        if number != last + 1:
+            yield first, last
+            first = number
+        last = number
+    yield first, last
+
+
+def _pointed(data: bytes, pointers: Iterable[str | None]) -> Iterator[str]:
+    """Yield the texts that JSON pointers refer to, in a JSON file."""
+    try:
+        document = json.loads(data)
+    except ValueError:
+        return
+    for pointer in pointers:
+        value: Any = document
+        for part in (pointer or "").split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+                value = value[int(name)]
+            elif isinstance(value, dict) and name in value:
+                value = value[name]
+            else:
+                value = None
+                break
+        yield from _strings(value)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _strings(each)

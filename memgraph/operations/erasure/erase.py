@@ -1,0 +1,309 @@
+"""The steps of an erasure: plan, rows, files, the database's own files, scan, report.
+
+Each step may be repeated: an erasure that was killed or blocked is finished by the next one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import islice
+from typing import Final
+
+from memgraph.errors import Conflict
+from memgraph.model.erasure import (
+    Erasable,
+    ErasurePreview,
+    ErasureReport,
+    ErasureTarget,
+    RedactedEntry,
+    Residue,
+    Tombstone,
+)
+from memgraph.operations.erasure import folder
+from memgraph.operations.erasure.choice import look_again, make_plan, note_snapshots
+from memgraph.operations.erasure.folder import FilesErased
+from memgraph.operations.erasure.plan import ErasurePlan, PlanFile, unfinished
+from memgraph.operations.erasure.rows import Overtaken, erase_rows
+from memgraph.operations.erasure.signatures import (
+    keep_proven,
+    load_ed25519,
+    proven_redactions,
+    signed,
+    write_new,
+)
+from memgraph.operations.life.echoes import catch_up
+from memgraph.service.opened import Opened
+from memgraph.store import erasure
+from memgraph.store import erasure_search as queries
+from memgraph.store.erasure import digest
+from memgraph.store.files import FileLock
+from memgraph.store.snapshot import NewEntry, Snapshot
+
+# What a dry run shows of an erasure: how the texts begin, and names like the one that is meant.
+
+
+SHOWN: Final = 200
+"""Memories that go, and as many of those that stay, whose texts are shown."""
+_BEGINNING: Final = 80
+_SIMILAR: Final = 20
+_SHORTEST_WORD: Final = 3
+
+
+def preview(snapshot: Snapshot, plan: ErasurePlan) -> ErasurePreview:
+    """Return what a plan would erase, in words; only reads. Files to ingest are not included."""
+    kept = [each["memory_id"] for each in plan.kept[:SHOWN]]
+    begins = queries.beginnings(snapshot, [*plan.memory_ids[:SHOWN], *kept], _BEGINNING)
+    derived = set(plan.derived_pks)
+    ids = zip(plan.pks, plan.memory_ids, strict=True)
+    return ErasurePreview(
+        begins=begins,
+        derived_ids=tuple(memory_id for pk, memory_id in ids if pk in derived),
+        similar=_similar(snapshot, plan) if plan.kind is Erasable.ENTITY else (),
+    )
+
+
+def _similar(snapshot: Snapshot, plan: ErasurePlan) -> tuple[str, ...]:
+    """Return names of other entities that share a word with the named one."""
+    meant = [name for each in queries.entity(snapshot, plan.target) for name in each.names]
+    own = {word for name in meant for word in _words(name)}
+    known = {name.casefold() for name in meant}
+    others = queries.entity_names(snapshot)
+    found = (each for each in others if each.casefold() not in known and own & set(_words(each)))
+    return tuple(islice(found, _SIMILAR))
+
+
+def _words(name: str) -> list[str]:
+    return [each for each in name.casefold().split() if len(each) >= _SHORTEST_WORD]
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a step, its number, and the number of steps."""
+
+LOCK_NAME: Final = "erasing.lock"
+STEPS: Final = ("reading", "rows", "files", "database", "scan", "done")
+ENTRY: Final = "erasure"
+TRIES: Final = 5
+CUT_WAIT_MS: Final = 100
+"""For so long writers wait for readers in one try to cut the WAL: a recall is over by then."""
+CUT_PAUSE_S: Final = 0.5
+
+
+def erase(
+    opened: Opened,
+    target: ErasureTarget,
+    *,
+    reason: str,
+    actor: str,
+    dry_run: bool,
+    progress: Progress = lambda _step, _done, _total: None,
+) -> ErasureReport:
+    """Erase the target, and what was derived from it alone.
+
+    An unfinished earlier erasure is finished first; if it was the same one, its report is returned.
+
+    Args:
+        dry_run: only plan; nothing is written.
+
+    Raises:
+        NotFound, Conflict, InvalidInput: see ``make_plan``; Conflict, too, when others store the
+            target faster than it is planned.
+        StorageError: the database failed; run it again.
+        ExtraMissing: the report could not be signed; nothing is erased.
+        EngineLacking: the engine cannot remove what is deleted; nothing is erased.
+    """
+    if not dry_run:
+        load_ed25519()
+        opened.database.require_overwriting()
+    with FileLock(opened.paths.memory / LOCK_NAME).held():
+        if not dry_run:
+            for file in unfinished(opened.paths):
+                plan = file.read()
+                with opened.database.read() as snapshot:
+                    look_again(snapshot, plan)
+                file.write(plan)
+                report = _finish(opened, plan, file, progress)
+                if target.kind is plan.kind and target.value in (plan.target, plan.asked):
+                    return report
+        progress(STEPS[0], 0, len(STEPS) - 1)
+        opened.write_down()
+        catch_up(opened)
+        with opened.database.read() as snapshot:
+            plan = make_plan(opened, snapshot, target, reason=reason, actor=actor)
+        if dry_run:
+            return _previewed(opened, plan)
+        file = PlanFile.of(opened.paths, plan.erasure_id)
+        file.write(plan)
+        return _finish(opened, plan, file, progress)
+
+
+def _previewed(opened: Opened, plan: ErasurePlan) -> ErasureReport:
+    found = folder.would_erase(opened.paths, plan)
+    with opened.database.read() as snapshot:
+        told = preview(snapshot, plan).model_copy(update={"waiting": found.waiting})
+    report = _report(opened, plan, found.files)
+    residue = report.residue.model_copy(update={"other_case": found.other_case})
+    return report.model_copy(update={"dry_run": True, "preview": told, "residue": residue})
+
+
+def _finish(opened: Opened, plan: ErasurePlan, file: PlanFile, progress: Progress) -> ErasureReport:
+    """Carry a plan out; plan again when more was stored before the first step."""
+    for _ in range(TRIES):
+        try:
+            return _carry_out(opened, plan, file, progress)
+        except Overtaken:
+            target = ErasureTarget(kind=plan.kind, value=plan.target)
+            with opened.database.read() as snapshot:
+                fresh = make_plan(opened, snapshot, target, reason=plan.reason, actor=plan.actor)
+            fresh.asked = plan.asked
+            last, file, plan = file, PlanFile.of(opened.paths, fresh.erasure_id), fresh
+            file.write(plan)
+            last.wipe()
+    file.wipe()
+    raise Conflict("the memories changed while the erasure was planned; try again")
+
+
+def _carry_out(
+    opened: Opened, plan: ErasurePlan, file: PlanFile, progress: Progress
+) -> ErasureReport:
+    def step(number: int) -> None:
+        progress(STEPS[number], number, len(STEPS) - 1)
+
+    step(1)
+    erase_rows(opened, plan)
+    # Written down before they go: what a killed try removed is told by the one that ends it.
+    note_snapshots(opened, plan)
+    file.write(plan)
+    opened.forget_texts()
+    step(2)
+    with opened.database.read() as snapshot:
+        proven = proven_redactions(opened.paths, snapshot)
+    files = folder.erase_files(opened.paths, plan)
+    keep_proven(opened.paths, proven, at=opened.clock.now_ms())
+    _note_files(opened, plan)
+    step(3)
+    folded = _fold(opened)
+    step(4)
+    residue = folder.scan(opened.paths, plan)
+    vacuumed = any(folder.of_database(opened.paths, each) for each in residue.places)
+    if vacuumed:
+        folded = _write_anew(opened)
+        residue = folder.scan(opened.paths, plan)
+    report = _report(opened, plan, files).model_copy(
+        update={
+            "ended_at": opened.clock.now_ms(),
+            "wal_truncated": folded,
+            "vacuumed": vacuumed,
+            "residue": residue,
+            "unfinished": _obstacles(files, residue, folded=folded),
+        }
+    )
+    report = signed(report, opened.paths.root)
+    if report.complete:
+        _end(opened, report, file)
+    step(5)
+    return report
+
+
+def _report(opened: Opened, plan: ErasurePlan, files: FilesErased) -> ErasureReport:
+    """Return the report of what the database knows; the caller adds the scan."""
+    with opened.database.read() as snapshot:
+        steps = erasure.told_of(snapshot, plan.erasure_id)
+        stones = erasure.tombstones(snapshot, plan.erasure_id)
+    redactions = tuple(
+        RedactedEntry(seq=seq, hash=sealed, details=details)
+        for each in steps
+        for seq, sealed, details in each.get("redacted", ())
+    )
+    rows: dict[str, int] = {}
+    for each in steps:
+        for table, count in each.get("rows", {}).items():
+            rows[table] = rows.get(table, 0) + count
+    return ErasureReport(
+        erasure_id=plan.erasure_id,
+        orchestrator=opened.paths.name,
+        kind=plan.kind,
+        target=plan.target,
+        reason=plan.reason,
+        actor=plan.actor,
+        started_at=plan.started_at,
+        ended_at=opened.clock.now_ms(),
+        memory_ids=tuple(plan.memory_ids),
+        derived=plan.derived,
+        entities=len(plan.entity_pks),
+        kept=plan.kept_memories,
+        tombstones=tuple(Tombstone(memory_id=m, seq=s, hash=h) for m, s, h in stones),
+        journal_redacted=len({each.seq for each in redactions}),
+        redactions=redactions,
+        rows=rows,
+        files_redacted=tuple(files.redacted),
+        files_removed=tuple(files.removed),
+        outside=tuple(plan.outside),
+        residue=Residue(strings=len(plan.needles), too_short=plan.too_short, shared=plan.shared),
+    )
+
+
+def _obstacles(files: FilesErased, residue: Residue, *, folded: bool) -> tuple[str, ...]:
+    """Return the reasons why it is incomplete, as codes for programs."""
+    found = []
+    if not folded:
+        found.append("database.in_use")
+    if files.refused or residue.unread:
+        found.append("file.refused")
+    if residue.hits:
+        found.append("residue.found")
+    return tuple(found)
+
+
+def _fold(opened: Opened) -> bool:
+    """Cut the WAL to nothing; return whether the readers of an older state ended in time.
+
+    They are waited for with the lock given up between two short tries, so that others may write.
+    """
+    wait_s = opened.settings.memory.storage.busy_timeout_ms / 1000
+    deadline = time.monotonic() + wait_s
+    while True:
+        # Most of it beside other writers: they would wait for the disk.
+        opened.database.fold(after=0)
+        if opened.database.cut(wait_ms=CUT_WAIT_MS):
+            return True
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(min(CUT_PAUSE_S, wait_s))
+
+
+def _write_anew(opened: Opened) -> bool:
+    opened.database.rewrite()
+    return _fold(opened)
+
+
+def _note_files(opened: Opened, plan: ErasurePlan) -> None:
+    """Keep digests of files that differ from what was ingested."""
+    at = opened.clock.now_ms()
+    changed = folder.contents_of(opened, plan)
+    if not changed:
+        return
+    with opened.database.write() as transaction:
+        for sha256, now in changed.items():
+            if now is None:
+                erasure.empty_manifest(transaction, sha256, at)
+            else:
+                erasure.note_redacted(transaction, sha256, now, at)
+
+
+def _end(opened: Opened, report: ErasureReport, file: PlanFile) -> None:
+    """Save the report, journal its digest, and remove the plan, in this order."""
+    text = report.model_dump_json(indent=2) + "\n"
+    path = opened.paths.erasures / f"{report.erasure_id}.json"
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    write_new(path, text)
+    details = {
+        "erasure_id": report.erasure_id,
+        "memories": len(report.memory_ids),
+        "strings": report.residue.strings,
+        "residue": report.residue.hits,
+        "report_sha256": digest(text),
+    }
+    with opened.transaction(report.actor) as transaction:
+        transaction.tell([NewEntry(ENTRY, None, details)])
+    file.wipe()

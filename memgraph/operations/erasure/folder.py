@@ -1,0 +1,382 @@
+"""The files of an orchestrator: erased parts overwritten in place, then all of them scanned.
+
+Overwriting in place keeps line numbers, needs no second copy, and can be repeated. Files that wait
+to be ingested stay unchanged: their digest identifies the sender.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import subprocess
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Final, NamedTuple
+
+from memgraph.audit.needles import Needles
+from memgraph.model.erasure import OtherCase, Residue
+from memgraph.operations.erasure.choice import below, read
+from memgraph.operations.erasure.plan import ErasurePlan, wipe
+from memgraph.paths import OrchestratorPaths
+from memgraph.rules.erasure import fill
+from memgraph.rules.sources import UTF8, encoding_of, line_spans
+from memgraph.service.opened import Opened
+from memgraph.store import erasure_search, open_files
+from memgraph.store.engine import store_of
+from memgraph.text.fold import Folded
+
+# The bytes of files, the database's own ones read by another process.
+
+
+_CHUNK: Final = 1 << 24
+_COPY: Final = (
+    "import shutil, sys; shutil.copyfileobj(open(sys.argv[1], 'rb'), sys.stdout.buffer, 1 << 20)"
+)
+
+
+def pieces(path: Path, overlap: int, *, aside: bool = False) -> Iterator[bytes]:
+    """Yield the bytes of a file, each piece beginning with the end of the one before.
+
+    Args:
+        overlap: how many bytes of it.
+        aside: read in another process: closing a file drops all locks that SQLite in the same
+            process has on it, see ``storage.open_files``.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with open_files.otherwise(path) as may_be_read:
+        free = may_be_read and not aside
+    with _opened(path) if free else _aside(path) as file:
+        tail = b""
+        while piece := file.read(_CHUNK):
+            yield tail + piece
+            tail = (tail + piece)[-overlap:] if overlap else b""
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        yield file
+
+
+@contextmanager
+def _aside(path: Path) -> Iterator[IO[bytes]]:
+    command = [sys.executable, "-I", "-S", "-c", _COPY, os.fspath(path)]
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as reader:
+        if reader.stdout is None:  # it was asked for
+            raise OSError(f"{path} cannot be read")
+        yield reader.stdout
+    if reader.returncode:
+        # What SQLite keeps beside a database comes and goes.
+        kind = OSError if path.exists() else FileNotFoundError
+        raise kind(f"{path} cannot be read")
+
+
+_MAGIC: Final = b"SQLite format 3\x00"
+_LINE_ENDS: Final = ("\r", "\n")
+
+
+@dataclass(slots=True)
+class FilesErased:
+    """Changed files, relative to the folder; ``refused``: those that could not be written."""
+
+    redacted: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
+class WouldErase(NamedTuple):
+    """The files that a dry run finds; ``waiting``: matching files still to be ingested."""
+
+    files: FilesErased
+    waiting: tuple[str, ...]
+    other_case: tuple[OtherCase, ...]
+
+
+class _Said(NamedTuple):
+    """One piece of a file: its length, the strings in it, and how often they occur in another
+    letter case.
+    """
+
+    length: int
+    strings: set[int]
+    other_case: int
+
+
+def erase_files(paths: OrchestratorPaths, plan: ErasurePlan) -> FilesErased:
+    """Overwrite erased texts in files, and remove files that go as a whole.
+
+    A copy of the database with one of the memories is removed: it cannot be edited without becoming
+    another copy. Snapshots of bulletins are gone by now, and are reported with the rest.
+    """
+    done = FilesErased()
+    for relative in plan.removals:
+        if (paths.directory / relative).is_file():
+            wipe(paths.directory / relative)
+            done.removed.append(relative)
+    done.removed.extend(each for each in plan.snapshots if not (paths.directory / each).exists())
+    known = Needles(plan.memory_ids)
+    for path in files_of(paths):
+        relative = str(path.relative_to(paths.directory))
+        if path == paths.database or _waits(paths, path):
+            continue
+        try:
+            if _is_database(path):
+                if any(known.found_in(piece) for piece in pieces(path, known.overlap)):
+                    _remove_database(path)
+                    done.removed.append(relative)
+            elif _redact(path, plan, relative):
+                done.redacted.append(relative)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            done.refused.append(relative)
+    return done
+
+
+def files_of(paths: OrchestratorPaths) -> Iterator[Path]:
+    """Yield every regular file of an orchestrator but erasure plans; links are not followed."""
+    for root, folders, names in os.walk(paths.directory):
+        folders[:] = sorted(each for each in folders if Path(root, each) != paths.erasing)
+        for name in sorted(names):
+            path = Path(root, name)
+            try:
+                if stat.S_ISREG(path.lstat().st_mode):
+                    yield path
+            except FileNotFoundError:
+                continue
+
+
+def scan(
+    paths: OrchestratorPaths,
+    plan: ErasurePlan,
+    progress: Callable[[int], None] = lambda _bytes: None,
+) -> Residue:
+    """Search every byte of the folder for the strings of the plan."""
+    places, hits, files, size = [], set[int](), 0, 0
+    unread: list[str] = []
+    cased: list[OtherCase] = []
+    for path in files_of(paths):
+        relative = str(path.relative_to(paths.directory))
+        found, other_case = set[int](), 0
+        try:
+            for said in _said_in(path, plan, aside=of_database(paths, relative)):
+                found |= said.strings
+                other_case += said.other_case
+                size += said.length
+                progress(size)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            unread.append(relative)
+            continue
+        files += 1
+        if found:
+            hits |= found
+            places.append(relative)
+        if other_case:
+            cased.append(OtherCase(file=relative, count=other_case))
+    return Residue(
+        strings=len(plan.needles),
+        too_short=plan.too_short,
+        shared=plan.shared,
+        files=files,
+        bytes=size,
+        hits=len(hits),
+        places=tuple(places),
+        unread=tuple(unread),
+        other_case=tuple(cased),
+    )
+
+
+def would_erase(paths: OrchestratorPaths, plan: ErasurePlan) -> WouldErase:
+    """Return what ``erase_files`` would do, and what would be left; nothing is written."""
+    done, waiting, cased = FilesErased(), list[str](), list[OtherCase]()
+    whole = (*plan.removals, *plan.snapshots)
+    gone = [each for each in whole if (paths.directory / each).is_file()]
+    done.removed.extend(gone)
+    known = Needles(plan.memory_ids)
+    for path in files_of(paths):
+        relative = str(path.relative_to(paths.directory))
+        if of_database(paths, relative) or relative in gone:
+            continue
+        try:
+            if _is_database(path):
+                if any(known.found_in(piece) for piece in pieces(path, known.overlap)):
+                    done.removed.append(relative)
+                continue
+            said = list(_said_in(path, plan))
+            if relative in plan.spans or any(each.strings for each in said):
+                (waiting if _waits(paths, path) else done.redacted).append(relative)
+            if other_case := sum(each.other_case for each in said):
+                cased.append(OtherCase(file=relative, count=other_case))
+        except FileNotFoundError:
+            continue
+        except OSError:
+            done.refused.append(relative)
+    return WouldErase(done, tuple(waiting), tuple(cased))
+
+
+def _said_in(path: Path, plan: ErasurePlan, *, aside: bool = False) -> Iterator[_Said]:
+    encoding = None if aside or _is_database(path) else UTF8
+    overlap = _overlap(plan)
+    for number, piece in enumerate(pieces(path, overlap, aside=aside)):
+        found, cased = plan.needles.found_in(piece), 0
+        if encoding is not None:
+            encoding = encoding_of(piece) if number == 0 else encoding
+            folded = Folded(_as_utf8(piece, encoding)).data
+            found |= plan.folded.found_in(folded)
+            cased = _of_other_case(folded, plan)
+            if number and cased:
+                # What the piece before had, too.
+                cased -= _of_other_case(Folded(_as_utf8(piece[:overlap], encoding)).data, plan)
+        yield _Said(len(piece), found, max(cased, 0))
+
+
+def _of_other_case(folded: bytes, plan: ErasurePlan) -> int:
+    """Return how often a long string occurs only in another letter case."""
+    as_it_is, of_any_case = plan.cased
+    text = folded.decode("utf-8", "surrogateescape").casefold()
+    places = of_any_case.spans(text.encode("utf-8", "surrogateescape"))
+    return max(len(places) - len(as_it_is.spans(folded)), 0) if places else 0
+
+
+def of_database(paths: OrchestratorPaths, place: str) -> bool:
+    """Return True for a file that the store consists of."""
+    return paths.directory / place in store_of(paths).files()
+
+
+def _waits(paths: OrchestratorPaths, path: Path) -> bool:
+    """Return True for files to ingest and SQLite's own, which are not changed here."""
+    if path.is_relative_to(paths.ingest):
+        done = (paths.processed, paths.rejected)
+        return not any(path.is_relative_to(folder) for folder in done)
+    return path.name.startswith(paths.database.name + "-") and path.parent == paths.memory
+
+
+def _redact(path: Path, plan: ErasurePlan, relative: str) -> bool:
+    """Overwrite the spans of a file and every other occurrence of an erased string."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        data = file.read()
+        links = os.fstat(handle).st_nlink
+    encoding = encoding_of(data)
+    spans = [_aligned(each, encoding) for each in plan.needles.spans(data)]
+    spans += _line_spans(data, plan.spans.get(relative, []))
+    spans += _wrapped(data, encoding, plan.folded)
+    fresh = [(start, _filled(data[start:end], encoding)) for start, end in spans]
+    fresh = [(start, part) for start, part in fresh if data[start : start + len(part)] != part]
+    if not fresh:
+        return bool(spans)
+    if links > 1:
+        raise PermissionError(f"{relative} has another hard link elsewhere")
+    handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        for start, part in fresh:
+            os.pwrite(handle, part, start)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    return True
+
+
+def _aligned(span: tuple[int, int], encoding: str) -> tuple[int, int]:
+    """Return the span, moved by a byte when it was found in the other byte order."""
+    if encoding == UTF8 or span[0] % 2 == 0:
+        return span
+    beside = 1 if encoding == "utf-16-le" else -1
+    return span[0] + beside, span[1] + beside
+
+
+def _overlap(plan: ErasurePlan) -> int:
+    """Return the overlap in bytes, with room for folded white space; whole units of two bytes."""
+    return 4 * max(plan.needles.overlap, plan.folded.overlap)
+
+
+def _as_utf8(data: bytes, encoding: str) -> bytes:
+    if encoding == UTF8:
+        return data
+    whole = data[: len(data) // 2 * 2]
+    return whole.decode(encoding, "surrogatepass").encode("utf-8", "surrogatepass")
+
+
+def _wrapped(data: bytes, encoding: str, needles: Needles) -> Iterator[tuple[int, int]]:
+    """Yield the spans of strings that cross line ends, each line's part by itself."""
+    text = _as_utf8(data, encoding)
+    folded = Folded(text)
+    found = [folded.span(start, end) for start, end in needles.spans(folded.data)]
+    if not found:
+        return
+    lines = line_spans(data)
+    starts = [start for start, _ in lines]
+    for each in found:
+        first, last = each if encoding == UTF8 else (_units(text[:place]) for place in each)
+        for start, end in lines[max(bisect_right(starts, first) - 1, 0) :]:
+            if start >= last:
+                break
+            if max(start, first) < min(end, last):
+                yield max(start, first), min(end, last)
+
+
+def _units(text: bytes) -> int:
+    """Return the number of bytes of the text in UTF-16."""
+    return len(text.decode("utf-8", "surrogatepass").encode("utf-16-le", "surrogatepass"))
+
+
+def _line_spans(data: bytes, lines: list[list[int]]) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of lines in a file; lines are counted from 1."""
+    if not lines:
+        return
+    places = line_spans(data)
+    for first, last in lines:
+        yield from places[first - 1 : last]
+
+
+def _filled(part: bytes, encoding: str) -> bytes:
+    """Return as many filler bytes with the same line ends."""
+    width = 1 if encoding == UTF8 else 2
+    ends = {each.encode(encoding) for each in _LINE_ENDS}
+    kept = bytearray(fill(len(part) // width).decode().encode(encoding))
+    for place in range(0, len(kept), width):
+        if part[place : place + width] in ends:
+            kept[place : place + width] = part[place : place + width]
+    return bytes(kept)
+
+
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
+def _remove_database(path: Path) -> None:
+    for ending in ("-wal", "-shm", ""):
+        wipe(path.with_name(path.name + ending))
+
+
+def contents_of(opened: Opened, plan: ErasurePlan) -> dict[str, str | None]:
+    """Return the current digest of each changed content's file; None: gone.
+
+    Contents whose files are unchanged are left out.
+    """
+    found: dict[str, str | None] = {}
+    for sha256 in plan.contents:
+        with opened.database.read() as snapshot:
+            sources = erasure_search.source_paths(snapshot, sha256)
+        for source in sources:
+            relative = below(opened.paths, source)
+            if relative is None:
+                continue
+            data = read(opened.paths.directory / relative)
+            now = None if data is None else hashlib.sha256(data).hexdigest()
+            if now != sha256 and (now is not None or relative in plan.removals):
+                found[sha256] = now
+    return found

@@ -1,0 +1,379 @@
+"""Signed reports of erasures: sign, check, prove."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from memgraph.audit.redactions import Redaction, redactions
+from memgraph.errors import Conflict, ExtraMissing, InvalidConfig, InvalidInput, StorageError
+from memgraph.model.erasure import ErasureReport, RedactedEntry, Signature
+from memgraph.model.values import Millis, Value, validated
+from memgraph.operations.erasure.plan import PlanFile
+from memgraph.paths import SIGNING_KEY_NAME, OrchestratorPaths, orchestrator_names, take_free_name
+from memgraph.store import erasure
+from memgraph.store.files import fsync
+from memgraph.store.rows import compact_json
+from memgraph.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from memgraph.model.erasure import ErasureReport
+    from memgraph.service.memory_service import MemoryService
+
+
+_OTHERS: Final = 0o077
+
+
+def load_ed25519() -> ModuleType:
+    """Return the module of the signatures. Raises ExtraMissing: cryptography is not installed."""
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        raise ExtraMissing.of("signed reports need cryptography", extra="signing") from None
+    return ed25519
+
+
+def signed(report: ErasureReport, root: Path) -> ErasureReport:
+    """Return the report with its signature.
+
+    Raises:
+        InvalidConfig: the key cannot be read, or others may read it.
+    """
+    return report.model_copy(update={"signature": sign(_said(report), root)})
+
+
+def sign(said: bytes, root: Path) -> Signature:
+    """Return the signature of some bytes. Raises InvalidConfig: as ``signed``."""
+    key = _key(root)
+    public = key.public_key().public_bytes_raw().hex()
+    return Signature(public_key=public, value=key.sign(said).hex())
+
+
+def check_signature(report: ErasureReport) -> bool:
+    """Return True when the signature matches the report and the public key in it."""
+    return report.signature is not None and fits(report.signature, _said(report))
+
+
+def fits(signature: Signature, said: bytes) -> bool:
+    """Return True when a signature is of these bytes, by the holder of the key that it names."""
+    ed25519 = load_ed25519()
+    from cryptography.exceptions import InvalidSignature
+
+    key = ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
+    try:
+        key.verify(bytes.fromhex(signature.value), said)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def public_key(root: Path) -> str | None:
+    """Return the public key of a runtime root, in hex; None: it has signed nothing yet.
+
+    Raises:
+        InvalidConfig: the key cannot be read.
+    """
+    found = _read(root / SIGNING_KEY_NAME)
+    return None if found is None else found.public_key().public_bytes_raw().hex()
+
+
+def read_report(text: str) -> ErasureReport:
+    """Return the report that a text holds. Raises InvalidInput: it holds none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise InvalidInput("this is not the report of an erasure")
+    return validated(ErasureReport, found)
+
+
+def _said(report: ErasureReport) -> bytes:
+    said = report.model_dump(mode="json", exclude={"signature"})
+    # What a report has nothing of stands in none that was signed before it was known.
+    if report.preview is None:
+        del said["preview"]
+    if not report.redactions:
+        del said["redactions"]
+    if not report.residue.other_case:
+        del said["residue"]["other_case"]
+    return compact_json(said).encode()
+
+
+def _key(root: Path) -> Ed25519PrivateKey:
+    path = root / SIGNING_KEY_NAME
+    found = _read(path)
+    if found is None:
+        _make(path)
+        found = _read(path)
+    if found is None:
+        raise InvalidConfig(f"{path} is gone")
+    return found
+
+
+def _read(path: Path) -> Ed25519PrivateKey | None:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InvalidConfig(f"{path} cannot be read as a key") from error
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(handle)
+        if found.st_mode & _OTHERS or found.st_uid != os.geteuid():
+            raise InvalidConfig(f"{path} is readable by others; run: chmod 600 {path}")
+        text = file.read(1_000)
+    try:
+        data = bytes.fromhex(text.decode("ascii").strip())
+        key: Ed25519PrivateKey = load_ed25519().Ed25519PrivateKey.from_private_bytes(data)
+    except ValueError as error:
+        raise InvalidConfig(f"{path} cannot be read as a key") from error
+    return key
+
+
+def _make(path: Path) -> None:
+    """Create a key; when another process was first, use its key."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="ascii") as file:
+        file.write(secrets.token_hex(32) + "\n")
+    fsync(draft)
+    try:
+        take_free_name(draft, path)
+    except Conflict:
+        pass
+    finally:
+        draft.unlink(missing_ok=True)
+    fsync(path.parent)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The result of checking a report.
+
+    Attributes:
+        signature: True when it is as it was signed.
+        signed_by, known: the public key, and whether it is the expected one; ``known`` None: no
+            key was given, and this root has none.
+        journal: ``agrees`` with the report, ``disagrees``, or does not know it here.
+        complete: True when the report says that nothing was left to do.
+    """
+
+    signature: bool
+    signed_by: str | None
+    known: bool | None
+    journal: Literal["agrees", "disagrees", "not_here"]
+    complete: bool
+    residue: int
+
+    @property
+    def ok(self) -> bool:
+        proven = self.signature and self.complete and self.residue == 0
+        return proven and self.known is True and self.journal != "disagrees"
+
+    @property
+    def problem(self) -> str:
+        """The first reason why it is no proof; empty: there is none."""
+        problems = (
+            (not self.signature, "the report is not as it was signed"),
+            (self.known is False, "the report is signed with another key"),
+            (self.known is None, "no key is known here; name the public key that signed it"),
+            (not self.complete or self.residue > 0, "the report says that it is not finished"),
+            (self.journal == "disagrees", "the journal says something else"),
+        )
+        return next((told for holds, told in problems if holds), "")
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"ok": self.ok}
+
+
+def check_report(service: MemoryService, report: ErasureReport, *, key: str | None) -> Checked:
+    """Check a report; nothing is changed.
+
+    Args:
+        key: the public key that must have signed it, 64 hexadecimal digits; None: this root's.
+
+    Raises:
+        InvalidConfig: this root's key cannot be read.
+        StorageError: the orchestrator's database does not work.
+    """
+    expected = key.lower() if key is not None else public_key(service.root)
+    signer = None if report.signature is None else report.signature.public_key
+    return Checked(
+        signature=check_signature(report),
+        signed_by=signer,
+        known=None if expected is None else signer == expected,
+        journal=_journal(service, report),
+        complete=report.complete,
+        residue=report.residue.hits,
+    )
+
+
+def _journal(
+    service: MemoryService, report: ErasureReport
+) -> Literal["agrees", "disagrees", "not_here"]:
+    if report.orchestrator not in orchestrator_names(service.root):
+        return "not_here"
+    told = {(each.memory_id, each.seq, each.hash) for each in report.tombstones}
+    try:
+        with service.opened(report.orchestrator) as opened, opened.database.read() as snapshot:
+            found = set(erasure.tombstones(snapshot, report.erasure_id))
+    except StorageError as error:
+        raise type(error)(f"the journal cannot be read: {error.message}") from error
+    return "agrees" if found == told else "disagrees"
+
+
+ACCEPTED: Final = "accepted-"
+_ID: Final = re.compile(r"[A-Za-z0-9_]{1,64}")
+
+
+class AcceptedRedactions(Value):
+    """Redactions without a local report that an operator accepted: of an import or a backup.
+
+    Attributes:
+        reason: why; ``at``: when, in milliseconds.
+    """
+
+    at: Millis
+    reason: str
+    redactions: Annotated[tuple[RedactedEntry, ...], Field(min_length=1)]
+    signature: Signature | None = None
+
+
+class RedactionProofs:
+    """Looks up the proof of a redaction in an orchestrator's folder; see ``audit.redactions``."""
+
+    def __init__(self, paths: OrchestratorPaths) -> None:
+        self._paths = paths
+        self._problems: dict[str, tuple[str | None, ErasureReport | None]] = {}
+
+    def __call__(self, redaction: Redaction) -> str | None:
+        """Return why a redaction is not proven; None: it is.
+
+        Raises:
+            InvalidConfig: the signing key cannot be read.
+        """
+        if redaction.listed in self._accepted:
+            return None
+        erasure_id = redaction.erasure_id
+        if erasure_id not in self._problems:
+            self._problems[erasure_id] = self._read(erasure_id)
+        problem, report = self._problems[erasure_id]
+        if problem is not None or report is None:
+            return problem
+        if report.redactions:
+            listed = {(each.seq, each.hash, each.details) for each in report.redactions}
+            proven = redaction.listed in listed
+        else:
+            # A report of an earlier version has their number alone.
+            late = redaction.ended_in is not None and redaction.listed_in > redaction.ended_in
+            proven = report.journal_redacted == redaction.entries and not late
+        return None if proven else f"the signed report of {erasure_id} does not cover it"
+
+    def _read(self, erasure_id: str) -> tuple[str | None, ErasureReport | None]:
+        if _ID.fullmatch(erasure_id) is None:
+            return "it names no erasure", None
+        try:
+            text = (self._paths.erasures / f"{erasure_id}.json").read_text("utf-8")
+            report = read_report(text)
+        except FileNotFoundError:
+            # An erasure that was killed has a plan instead, and is finished by the next one.
+            if PlanFile.of(self._paths, erasure_id).path.exists():
+                return None, None
+            return f"there is no signed report of {erasure_id}", None
+        except (OSError, ValueError, InvalidInput):
+            return f"the report of {erasure_id} cannot be read", None
+        signer = None if report.signature is None else report.signature.public_key
+        if report.erasure_id != erasure_id or not check_signature(report):
+            return f"the report of {erasure_id} is not as it was signed", None
+        if signer != self._key:
+            return f"the report of {erasure_id} is signed with another key than this root's", None
+        return None, report
+
+    @cached_property
+    def _key(self) -> str | None:
+        return public_key(self._paths.root)
+
+    @cached_property
+    def _accepted(self) -> frozenset[tuple[int, str, str]]:
+        found: set[tuple[int, str, str]] = set()
+        for path in sorted(self._paths.erasures.glob(f"{ACCEPTED}*.json")):
+            try:
+                told = validated(AcceptedRedactions, json.loads(path.read_text("utf-8")))
+            except (OSError, ValueError, InvalidInput):
+                continue
+            signature = told.signature
+            if signature is None or signature.public_key != self._key:
+                continue
+            if fits(signature, _accepted_bytes(told)):
+                found |= {(each.seq, each.hash, each.details) for each in told.redactions}
+        return frozenset(found)
+
+
+def accept_redactions(
+    paths: OrchestratorPaths, snapshot: Snapshot, *, at: int, reason: str
+) -> None:
+    """Sign the redactions of a journal that nothing here proves, as they are.
+
+    Raises:
+        InvalidConfig: the key cannot be read, or others may read it.
+    """
+    proofs = RedactionProofs(paths)
+    found = redactions(snapshot).values()
+    _accept(paths, [each for each in found if proofs(each) is not None], at=at, reason=reason)
+
+
+def proven_redactions(paths: OrchestratorPaths, snapshot: Snapshot) -> list[Redaction]:
+    """Return the redactions of a journal that are proven, in order."""
+    proofs = RedactionProofs(paths)
+    return [each for each in redactions(snapshot).values() if proofs(each) is None]
+
+
+def keep_proven(paths: OrchestratorPaths, proven: Sequence[Redaction], *, at: int) -> None:
+    """Sign redactions that were proven until an erasure changed their reports."""
+    proofs = RedactionProofs(paths)
+    lost = [each for each in proven if proofs(each) is not None]
+    _accept(paths, lost, at=at, reason="words were erased from its report")
+
+
+def _accept(paths: OrchestratorPaths, listed: Sequence[Redaction], *, at: int, reason: str) -> None:
+    if not listed:
+        return
+    entries = tuple(
+        RedactedEntry(seq=each.seq, hash=each.hash, details=each.details) for each in listed
+    )
+    told = AcceptedRedactions(at=at, reason=reason, redactions=entries)
+    signed = told.model_copy(update={"signature": sign(_accepted_bytes(told), paths.root)})
+    folder = paths.erasures
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = folder / f"{ACCEPTED}{at}-{listed[-1].seq}.json"
+    write_new(path, signed.model_dump_json(indent=2) + "\n")
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file durably and atomically, readable only by its owner; replaces an existing one."""
+    draft = path.with_name(f".{path.name}.new")
+    draft.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as out:
+        out.write(text)
+    fsync(draft)
+    draft.replace(path)
+    fsync(path.parent)
+
+
+def _accepted_bytes(told: AcceptedRedactions) -> bytes:
+    return compact_json(told.model_dump(mode="json", exclude={"signature"})).encode()

@@ -1,0 +1,370 @@
+"""Import of an export: every line is validated as untrusted, all or nothing is stored.
+
+The target is a new or empty orchestrator. Ids, times and the journal are restored; under the same
+name the next export has the same bytes. Under another name ``orchestrator_id`` is the new one, and
+the journal has an ``import`` entry about it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, BinaryIO
+
+from memgraph.audit import anchor, journal
+from memgraph.audit.journal import Head
+from memgraph.audit.verify import check_copy
+from memgraph.clock import Clock, iso
+from memgraph.errors import Conflict, ImportRejected, InvalidInput
+from memgraph.operations.erasure.signatures import accept_redactions
+from memgraph.operations.exchange.checks import loads, refused
+from memgraph.operations.exchange.export import FORMAT, VERSION
+from memgraph.operations.exchange.records import RECORDS, Record
+from memgraph.operations.write.embedding import MODEL_KEY
+from memgraph.paths import OrchestratorPaths, check_orchestrator_name, naming_full_disk
+from memgraph.rules.dedup import content_hash
+from memgraph.rules.erasure import is_redacted
+from memgraph.service.opened import Opened
+from memgraph.store import (
+    embeddings,
+    exchange,
+    integrity,
+    memories,
+    metadata,
+    table_digests,
+    text_index,
+)
+from memgraph.store import migrations as migrating
+from memgraph.store.engine import Constraint, ConstraintViolated, store_of
+from memgraph.store.journal import append_seal, chain_hash, is_keyed
+from memgraph.store.journal import head as journal_head
+from memgraph.store.rows import compact_json
+from memgraph.store.snapshot import NewEntry, Transaction
+from memgraph.store.statements import CompiledStatement
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+MAX_DIMENSIONS = 65_536
+BATCH = 500
+IMPORTED_KEY = "imported"
+RATES_BY_ORIGIN = "0008"
+EIGHT_BITS = "0011"
+STATES_SINCE = "0013"
+
+_BY_NAME = {record.name: (place, record) for place, record in enumerate(RECORDS)}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """A finished import. ``renamed_from``: the name in the export, when it is another one."""
+
+    orchestrator: str
+    renamed_from: str | None
+    records: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def import_into(
+    opened: Opened,
+    source: BinaryIO,
+    *,
+    actor: str,
+    progress: Callable[[int], None] = lambda _lines: None,
+) -> ImportReport:
+    """Import into an open and empty orchestrator, in one transaction.
+
+    Raises:
+        ImportRejected: with ``details["reason"]`` and the ``line``; nothing was written.
+        Conflict: the orchestrator is not empty.
+    """
+    heads: list[Head] = []
+
+    def after_commit() -> None:
+        try:
+            anchor.write(opened.anchor_file, heads[-1])
+        except OSError as error:
+            # The import is durable; an anchor that lags is no damage.
+            opened.log.failure("journal.anchor", error)
+
+    with opened.database.write(after_commit) as transaction:
+        loader = ExportLoader(
+            transaction, opened.database.orchestrator_id, progress, opened.database.journal_key
+        )
+        report = loader.load(source, at=opened.clock.now_ms(), actor=actor)
+        heads.append(Head(*journal_head(transaction)))
+        accept_redactions(opened.paths, transaction, at=opened.clock.now_ms(), reason="imported")
+    return report
+
+
+def import_new(
+    paths: OrchestratorPaths,
+    source: BinaryIO,
+    *,
+    dimensions: int,
+    clock: Clock,
+    actor: str,
+    anchor_folder: str = "",
+    key: bytes | None = None,
+    url: str = "",
+    progress: Callable[[int], None] = lambda _lines: None,
+) -> ImportReport:
+    """Create an orchestrator from an export. When the export is rejected, nothing is created.
+
+    Args:
+        dimensions: of vectors to be made, when the export has none.
+        anchor_folder: where anchors are kept; empty: beside the database.
+        key: of a keyed journal.
+        url: of the server that it is to be kept on; empty: it becomes a file.
+
+    Raises:
+        ImportRejected: with ``details["reason"]`` and the ``line``.
+        OrchestratorExists: there is a database already.
+    """
+    store = store_of(paths, url)
+    store.require_free()
+    paths.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with naming_full_disk(paths.root), store.draft(paths.root) as draft:
+        draft.create(dimensions=dimensions, now_ms=clock.now_ms())
+        with draft.alone() as transaction:
+            loader = ExportLoader(transaction, paths.name, progress, key)
+            report = loader.load(source, at=clock.now_ms(), actor=actor)
+            head = Head(*journal_head(transaction))
+        paths.make_folders()
+        with store.locked():
+            store.require_free()
+            store.publish(draft)
+            anchor.write(anchor.anchor_path(paths.database, anchor_folder), head)
+            with store.inspect() as snapshot:
+                accept_redactions(paths, snapshot, at=clock.now_ms(), reason="imported")
+    return report
+
+
+@dataclass(slots=True)
+class ExportLoader:
+    """Reads lines into one open transaction; the caller rolls back when it raises.
+
+    ``key``: of a keyed journal; entries may be sealed with it or without one.
+    """
+
+    transaction: Transaction
+    name: str
+    progress: Callable[[int], None]
+    key: bytes | None = None
+    line: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    _place: int = 0
+    _pending: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    _head: Head = field(default_factory=lambda: Head(0, ""))
+    _dimensions: int = 0
+    _rounded: Callable[[bytes], bytes] = bytes
+
+    def load(self, source: BinaryIO, *, at: int, actor: str) -> ImportReport:
+        self._require_empty()
+        try:
+            header, digest = self._read(source)
+        except ImportRejected as error:
+            told = {"line": self.line} | error.details
+            raise ImportRejected(
+                f"line {told['line']}: {error.message} ({told['reason']})", **told
+            ) from error
+        if header["schema"] < memories.KEPT_SINCE:
+            memories.fill_in(self.transaction)
+        if header["schema"] < RATES_BY_ORIGIN:
+            migrating.step(RATES_BY_ORIGIN).change_rates(self.transaction)
+        self._finish_vectors(header)
+        last = text_index.newest_pk(self.transaction)
+        self.transaction.engine.texts.add(self.transaction, 1, last)
+        renew = migrating.renew_digests if header["schema"] < STATES_SINCE else table_digests.renew
+        state = renew(self.transaction)
+        self._audit()
+        origin = str(header["orchestrator"])
+        told = {"at": iso(at), "from_orchestrator": origin, "sha256": digest}
+        metadata.put(self.transaction, IMPORTED_KEY, compact_json(told))
+        if origin != self.name:
+            entry = NewEntry("import", None, {**told, "at": at})
+            journal.append(self.transaction, [entry], at=at, actor=actor, state=state, key=self.key)
+        if self.key is not None and not is_keyed(self.transaction, self.key):
+            # From here on nothing without the key counts.
+            append_seal(self.transaction, state, key=self.key)
+        return ImportReport(self.name, origin if origin != self.name else None, self.counts)
+
+    def _require_empty(self) -> None:
+        for table in ("memories", "audit_log", "ingest_files"):
+            if integrity.count(self.transaction, table):
+                raise Conflict("an import needs an empty orchestrator")
+
+    def _read(self, source: BinaryIO) -> tuple[dict[str, Any], str]:
+        lines = self._lines(source)
+        header = self._header(next(lines, b""))
+        digest = hashlib.sha256()
+        for number, raw in enumerate(lines):
+            line = self._parsed(raw)
+            if line.get("record") == "end":
+                self._flush()
+                self._end(line, number, digest.hexdigest(), next(lines, None))
+                return header, digest.hexdigest()
+            digest.update(raw)
+            self._take(line, header)
+            if number % 1_000 == 0:
+                self.progress(number)
+        raise refused("truncated", "the file ends before its end line")
+
+    def _lines(self, source: BinaryIO) -> Iterator[bytes]:
+        while raw := source.readline(MAX_LINE_BYTES + 1):
+            self.line += 1
+            if len(raw) > MAX_LINE_BYTES:
+                raise refused("line_too_long", f"longer than {MAX_LINE_BYTES} bytes")
+            yield raw
+
+    def _parsed(self, raw: bytes) -> dict[str, Any]:
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise refused("encoding", "not UTF-8") from None
+        return loads(text)
+
+    def _header(self, raw: bytes) -> dict[str, Any]:
+        if not raw:
+            raise refused("header", "the file is empty")
+        header = self._parsed(raw)
+        if header.get("record") != "header" or header.get("format") != FORMAT:
+            raise refused("header", "not an export of memgraph")
+        if header.get("version") != VERSION:
+            raise refused("version", f"this memgraph reads version {VERSION}")
+        wanted = {"record", "format", "version", "orchestrator", "schema", "exported_at"}
+        if header.keys() != wanted | {"embedding"}:
+            raise refused("fields", "missing or unknown fields")
+        schema = header["schema"]
+        if not isinstance(schema, str):
+            raise refused("value", "the schema is not a text")
+        if schema > metadata.SCHEMA_HEAD:
+            raise refused("version", "made by a newer version of memgraph")
+        try:
+            check_orchestrator_name(header["orchestrator"])
+        except InvalidInput as error:
+            raise refused("value", error.message) from None
+        self._check_embedding(header["embedding"])
+        if schema < EIGHT_BITS:
+            self._rounded = migrating.step(EIGHT_BITS).eight_bits
+        return header
+
+    def _check_embedding(self, embedding: Any) -> None:
+        if embedding is None:
+            return
+        if not isinstance(embedding, dict) or embedding.keys() != {"model", "dimensions"}:
+            raise refused("fields", "embedding has a model and dimensions")
+        model, dimensions = embedding["model"], embedding["dimensions"]
+        if not (model is None or isinstance(model, str)) or type(dimensions) is not int:
+            raise refused("value", "embedding is a name and a number")
+        if not 1 <= dimensions <= MAX_DIMENSIONS:
+            raise refused("value", f"dimensions lie between 1 and {MAX_DIMENSIONS}")
+        self._dimensions = dimensions
+
+    def _take(self, line: dict[str, Any], header: Mapping[str, Any]) -> None:
+        name = line.get("record")
+        known = _BY_NAME.get(name) if isinstance(name, str) else None
+        if known is None or (name == "embedding" and header["embedding"] is None):
+            raise refused("record", "an unknown kind of record")
+        place, record = known
+        if place < self._place:
+            raise refused("order", f"a {name} may not come here")
+        if place > self._place:
+            self._flush()
+            self._place = place
+        values = record.read(line, header["schema"])
+        self._check(record, values)
+        self.counts[record.name] = self.counts.get(record.name, 0) + 1
+        self._pending.append((self.line, values))
+        if len(self._pending) >= BATCH:
+            self._flush()
+
+    def _check(self, record: Record, values: dict[str, Any]) -> None:
+        """Validate a line beyond its types, and fill in missing values."""
+        if record.name == "memory":
+            content = values["content"]
+            if content and content_hash(content) != values["content_hash"]:
+                raise refused("content_hash", "the content does not fit its hash")
+            values["pk"] = self.counts.get("memory", 0) + 1
+            values["orchestrator_id"] = self.name
+            values["search_terms"] = text_index.search_terms(content)
+        elif record.name == "journal":
+            self._check_entry(values)
+            self._head = Head(values["seq"], values["hash"])
+        elif record.name == "embedding":
+            values["vector"] = self._rounded(values["vector"])
+            whole = len(values["vector"]) == values["dimensions"]
+            if not whole or values["dimensions"] != self._dimensions:
+                raise refused("value", "a vector of other dimensions than the header says")
+            if embeddings.damaged([(values["vector"], values["dimensions"])]):
+                raise refused("value", "a vector that memgraph did not write")
+
+    def _check_entry(self, values: dict[str, Any]) -> None:
+        names = ("at", "actor", "action", "subject", "details", "state")
+        rest = [values[name] for name in names]
+        sealed = values["hash"] in {
+            chain_hash(self._head.hash, values["seq"], *rest, key=key) for key in (None, self.key)
+        }
+        # Of one that an erasure redacted a later entry tells what is left: the audit looks there.
+        if values["seq"] != self._head.seq + 1 or not (sealed or _is_redacted(values["details"])):
+            raise refused("journal", "the journal's chain breaks here")
+
+    def _flush(self) -> None:
+        pending, self._pending = self._pending, []
+        if not pending:
+            return
+        statement = RECORDS[self._place].insert
+        try:
+            exchange.insert(self.transaction, statement, [values for _, values in pending])
+        except ConstraintViolated:
+            # One of them; which one, only one after the other can tell.
+            for line, values in pending:
+                self._insert_one(statement, line, values)
+
+    def _insert_one(self, statement: CompiledStatement, line: int, values: dict[str, Any]) -> None:
+        try:
+            exchange.insert(self.transaction, statement, [values])
+        except ConstraintViolated as error:
+            reason, told = _REASONS.get(error.constraint, _OUT_OF_BOUNDS)
+            raise ImportRejected(told, reason=reason, line=line) from error
+
+    def _end(self, line: dict[str, Any], number: int, digest: str, more: bytes | None) -> None:
+        if line.keys() != {"record", "records", "sha256"}:
+            raise refused("fields", "missing or unknown fields")
+        if line["records"] != number:
+            raise refused("truncated", f"{number} records where there should be others")
+        if line["sha256"] != digest:
+            raise refused("digest", "the records are not those that were exported")
+        if more is not None:
+            raise refused("trailing", "something follows the end line")
+
+    def _finish_vectors(self, header: Mapping[str, Any]) -> None:
+        embedding = header["embedding"]
+        if embedding is not None:
+            if embedding["model"] is not None:
+                metadata.put(self.transaction, MODEL_KEY, embedding["model"])
+            embeddings.index(self.transaction).rebuild(embedding["dimensions"])
+        embeddings.enqueue_missing(self.transaction)
+
+    def _audit(self) -> None:
+        report = check_copy(self.transaction, key=self.key)
+        if not report.ok:
+            told = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
+            raise ImportRejected(
+                f"the export does not match its journal: {told} (audit)",
+                reason="audit",
+                findings=dict(report.totals),
+            )
+
+
+_OUT_OF_BOUNDS = ("constraint", "a value out of its bounds")
+_REASONS: Mapping[Constraint | None, tuple[str, str]] = {
+    Constraint.FOREIGN_KEY: ("dangling", "refers to what is not there"),
+    Constraint.UNIQUE: ("duplicate", "is there twice"),
+}
+
+
+def _is_redacted(details: str) -> bool:
+    told = loads(details)
+    return isinstance(told, dict) and is_redacted(told)

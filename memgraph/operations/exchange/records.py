@@ -1,0 +1,285 @@
+"""The records of an export: columns of a line, how they are written and validated.
+
+A line is a JSON object: ``record`` names its kind, every other field is a column of its table.
+Times are integers, milliseconds since 1970. Internal keys (``pk``) are left out: a line refers to
+memories and entities by their ids.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from memgraph.model.columns import Table, python_type
+from memgraph.model.receipts import ASKED_FOR, RECALL, said_of
+from memgraph.model.tables import metadata
+from memgraph.model.values import MAX_CONTENT_CHARS, MAX_SUMMARY_CHARS
+from memgraph.operations.exchange.checks import (
+    Check,
+    bytes_check,
+    choice_check,
+    json_check,
+    refused,
+    text_check,
+    time_check,
+    type_check,
+)
+from memgraph.store import exchange
+from memgraph.store.rows import json_text
+from memgraph.store.statements import CompiledStatement
+
+encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+_JSON_COLUMNS: Final[Mapping[str, type]] = {
+    "tags": list,
+    "attributes": dict,
+    "resolution": dict,
+    "manifest": dict,
+}
+_TIMES: Final = frozenset(
+    {"at", "since", "until", "event_time", "valid_until", "created_at", "updated_at"}
+    | {"last_accessed_at", "resolved_at", "first_seen_at", "last_seen_at", "consolidated_at"}
+    | {"recorded_at", "completed_at", "added_at"}
+)
+# What else a line may hold at length; any other text is a name of some kind.
+_LONG: Final = frozenset({"details", "manifest", "body", "query", "request", "explanation"})
+_MAX_CHARS: Final[Mapping[tuple[str, str], int]] = {("memories", "summary"): MAX_SUMMARY_CHARS}
+
+# Fields that receipts before schema 0005 lack, beside those in the request.
+OF_RECEIPT: Final = (
+    "actor",
+    "conversation_id",
+    "change_seq",
+    "viewer",
+    "settings_sha256",
+    "left_out",
+    "same_as",
+    "bulletin_id",
+)
+
+# What a later schema added, and what it is in an export of an earlier one.
+_ADDED: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
+    "0002": {
+        "entity": {"merged_into": None},
+        "session": {"completed_at": None, "consolidated_through": None},
+    },
+    "0003": {"memory": {"item_id": None}},
+    "0005": {
+        "derivation": {"added_at": None},
+        "recall": dict.fromkeys((*ASKED_FOR, *OF_RECEIPT)),
+    },
+    "0009": {"entity": {"type_provider": None, "type_confidence": None}},
+    "0013": {"journal": {"state": None}},
+}
+
+_CHECKS: dict[tuple[str, str], Check] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The mapping of one kind of line to one table.
+
+    Attributes:
+        fields: the columns in the order of the line.
+        select: the statement that reads them, in the order of the export.
+        insert: the statement that writes them back, by named values.
+    """
+
+    name: str
+    table: Table
+    fields: tuple[str, ...]
+    select: CompiledStatement
+    insert: CompiledStatement
+
+    def write(self, row: tuple[Any, ...]) -> bytes:
+        """Return a row as a line.
+
+        Raises:
+            ValueError: it holds a number that JSON does not have.
+        """
+        line: dict[str, Any] = {"record": self.name}
+        for field, value in zip(self.fields, row, strict=True):
+            line[field] = self._shown(field, value)
+        return encode(line).encode() + b"\n"
+
+    def read(self, line: dict[str, Any], schema: str) -> dict[str, Any]:
+        """Return the values to store, each checked.
+
+        Args:
+            schema: of the exported database; newer columns are filled as by the migration.
+
+        Raises:
+            ImportRejected: a field is missing, unknown or not valid for its column.
+        """
+        added = self._added(schema)
+        if added.keys() & line.keys():
+            raise refused("fields", f"fields that schema {schema} does not have")
+        line = {**line, **added}
+        given = line.keys() - {"record"}
+        if given != set(self.fields):
+            odd = sorted(given ^ set(self.fields))
+            raise refused("fields", f"missing or unknown fields: {', '.join(odd)[:200]}")
+        values = {field: self._stored(field, line[field]) for field in self.fields}
+        if "completed_at" in added and values["consolidated_at"] is None:
+            # As the migration says: what was talked about before waits for its consolidation.
+            values["completed_at"] = values["last_seen_at"]
+        if "query_sha256" in added:
+            values |= _said_of(values["request"])
+        return values
+
+    def _added(self, schema: str) -> dict[str, Any]:
+        return {
+            field: value
+            for since, records in _ADDED.items()
+            if schema < since
+            for field, value in records.get(self.name, {}).items()
+        }
+
+    def _shown(self, field: str, value: Any) -> Any:
+        if isinstance(value, bytes):
+            return base64.b64encode(value).decode()
+        if value is not None and field in _JSON_COLUMNS:
+            parsed = json.loads(value)
+            # A text of another spelling is kept as it is, so that it comes back as it was.
+            return parsed if json_text(parsed) == value else value
+        if value is not None and self._type(field) is bool:
+            return bool(value)
+        return value
+
+    def _type(self, field: str) -> type:
+        return python_type(self.table, field)
+
+    def _stored(self, field: str, value: Any) -> Any:
+        check = _CHECKS.get((self.name, field))
+        if check is None:
+            check = _CHECKS[self.name, field] = self._check(field)
+        return check(value)
+
+    def _check(self, field: str) -> Check:
+        """Return the check of a field; cached, as a hundred thousand lines use it."""
+        column = self.table.c.get(field)
+        optional = column is not None and column.nullable and self.name != "embedding"
+        wanted = _JSON_COLUMNS.get(field)
+        check = self._plain_check(field) if wanted is None else json_check(field, wanted)
+
+        def checked(value: Any) -> Any:
+            if value is not None:
+                return check(value)
+            if not optional:
+                raise refused("value", f"{field} is missing")
+            return None
+
+        return checked
+
+    def _plain_check(self, field: str) -> Check:
+        kind = self._type(field)
+        if issubclass(kind, StrEnum):
+            return choice_check(field, [each.value for each in kind])
+        if kind is bytes:
+            return bytes_check(field)
+        if kind is bool:
+            return type_check(field, bool)
+        if kind is float:
+            return type_check(field, float, int)
+        if kind is int:
+            return time_check(field) if field in _TIMES else type_check(field, int)
+        if field in _LONG:
+            return type_check(field, str)
+        return text_check(field, _MAX_CHARS.get((self.table.name, field), MAX_CONTENT_CHARS))
+
+
+def _said_of(request: str) -> dict[str, Any]:
+    """Return the fields that a receipt of an earlier schema has only in its request."""
+    try:
+        said = said_of(json.loads(request))
+    except (ValueError, TypeError, AttributeError):
+        raise refused("value", "request is no JSON object") from None
+    return {"purpose": RECALL, **said}
+
+
+def _record(
+    name: str,
+    table: str,
+    *order: str,
+    without: tuple[str, ...] = (),
+    refers: Mapping[str, str] | None = None,
+    extra: tuple[str, ...] = (),
+    state: str | None = None,
+) -> Record:
+    """Return the record of a table.
+
+    Args:
+        order: the columns that sort the lines.
+        without: columns that are left out.
+        refers: columns that hold a key, each with the field that holds the id instead.
+        extra: columns that are not in the line and are filled in when it is imported.
+        state: only rows of this state, which is not in the line; None: all.
+    """
+    refers = refers or {}
+    found = metadata.tables[table]
+    hidden = {*without, *extra, *(() if state is None else ("state",))}
+    names = [column.name for column in found.c if column.name not in hidden]
+    columns = tuple((name, refers.get(name, name)) for name in names)
+    return Record(
+        name=name,
+        table=found,
+        fields=tuple(field for _, field in columns),
+        select=exchange.rows(table, columns, order, state),
+        insert=exchange.insertion(table, columns, extra, state),
+    )
+
+
+# Ordered so that no record refers to a later one.
+RECORDS: Final[tuple[Record, ...]] = (
+    _record("source", "memory_sources", "source_id"),
+    _record(
+        "memory",
+        "memories",
+        "pk",
+        extra=("pk", "orchestrator_id", "search_terms"),
+    ),
+    _record("edge", "memory_edges", "edge_id"),
+    _record("derivation", "memory_derivations", "memory_id", "derived_from_id"),
+    _record("support", "memory_supports", "memory_id", "source_id"),
+    _record("status", "memory_status", "status_id", without=("status_id",)),
+    _record("revision", "memory_revisions", "revision_id", without=("revision_id",)),
+    _record("edge_revision", "memory_edge_revisions", "revision_id", without=("revision_id",)),
+    _record("source_trust", "source_trust", "kind", "name"),
+    _record("entity", "entities", "pk", without=("pk",)),
+    _record(
+        "alias",
+        "entity_aliases",
+        "alias_key",
+        "entity_pk",
+        refers={"entity_pk": "entity_id"},
+    ),
+    _record(
+        "mention",
+        "memory_entities",
+        "memory_pk",
+        "entity_pk",
+        refers={"entity_pk": "entity_id", "memory_pk": "memory_id"},
+    ),
+    _record("session", "sessions", "session_id"),
+    _record("ingest_file", "ingest_files", "sha256"),
+    _record("document_key", "ingest_document_keys", "document_key", "memory_id"),
+    _record("pending_link", "ingest_pending_links", "link_id", without=("link_id",)),
+    _record("recall", "recalls", "recall_id"),
+    _record("recall_item", "recall_items", "recall_id", "rank"),
+    _record("bulletin", "bulletins", "bulletin_id"),
+    _record("echo_line", "echo_lines", "line_hash"),
+    _record("job_run", "job_runs", "run_id"),
+    _record("journal", "audit_log", "seq"),
+    _record(
+        "embedding",
+        "memory_embeddings",
+        "memory_pk",
+        without=("attempts", "next_attempt_at", "error_code", "visibility"),
+        refers={"memory_pk": "memory_id"},
+        state="ready",
+    ),
+)

@@ -1,0 +1,202 @@
+"""The base of every part of a handle: the orchestrator, its viewer and its actor.
+
+The client imports handles for their operations: what they work with is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from memgraph.errors import AccessDenied, MemgraphError, NotFound
+from memgraph.model.access import Permission
+from memgraph.model.values import Change, MemoryInput, validated
+from memgraph.paths import SOURCE_FIELD
+from memgraph.rules.scope import Viewer, viewer_fields
+
+if TYPE_CHECKING:
+    from memgraph.model.receipts import Receipt
+    from memgraph.operations.read.receipts import Behind
+    from memgraph.service.denials import Denial
+    from memgraph.service.memory_service import MemoryService
+    from memgraph.service.opened import Opened
+    from memgraph.store.snapshot import JournalledTransaction
+    from memgraph.store.visibility import View
+
+
+class RefusalNote(NamedTuple):
+    """A refusal, with the part of it that auditors may see."""
+
+    error: MemgraphError
+    denial: Denial
+
+    @classmethod
+    def of(cls, error: MemgraphError) -> RefusalNote:
+        """Return the refusal of an error that was not journalled yet."""
+        from memgraph.service.denials import Denial
+
+        field = str(error.details.get("field", "write"))
+        asked = error.asked
+        if isinstance(error, NotFound):
+            field = "id"
+            asked = next((str(error.details[one]) for one in ASKED if one in error.details), None)
+        return cls(error, Denial(field, asked, error.code))
+
+
+ASKED: Final = ("memory_id", "edge_id", "receipt_id", "session_id", "name", "sha256", "key")
+"""The keys under which an error's details name what was requested."""
+
+Teller = Callable[[Sequence[RefusalNote]], None]
+
+
+class Handle:
+    """The base of ``Orchestrator``.
+
+    Args:
+        teller: journals refusals; None: equal refusals are counted, see ``tell_denial``.
+        permissions: those of the holder. Without ``read`` it learns nothing of what is
+            stored, without ``audit`` not what a memory reached.
+        whole: True when nothing in the orchestrator is hidden from the holder; None: True for a
+            host's own handle, False for a confined one.
+    """
+
+    def __init__(
+        self,
+        service: MemoryService,
+        name: str,
+        *,
+        viewer: Viewer,
+        actor: str,
+        teller: Teller | None = None,
+        permissions: Collection[Permission] = tuple(Permission),
+        whole: bool | None = None,
+    ) -> None:
+        self._service = service
+        self.name = name
+        self.viewer = viewer
+        self.actor = actor
+        self._teller = teller
+        self.permissions = frozenset(permissions)
+        self.whole = not viewer.confined if whole is None else whole
+
+    @property
+    def _view(self) -> View:
+        """Return what may be read and therefore changed: an invisible memory does not exist."""
+        from memgraph.store.visibility import View
+
+        return View(self.viewer)
+
+    def _whole_id(self, given: str) -> str:
+        """Return the full id for a short one of a prompt; any other text unchanged."""
+        return self._whole_ids([given])[0]
+
+    def _whole_ids(self, given: Sequence[str]) -> list[str]:
+        """Return the full ids for short ones of a prompt, in order; other texts unchanged."""
+        from memgraph.store import memories
+
+        if not any(memories.is_short(one) for one in given):
+            return list(given)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return memories.whole_ids(snapshot, given, self._view)
+
+    @contextmanager
+    def _write(self) -> Iterator[tuple[Opened, JournalledTransaction]]:
+        with (
+            self._service.opened(self.name) as opened,
+            opened.transaction(self.actor) as transaction,
+        ):
+            yield opened, transaction
+
+    def _because(self, reason: str) -> str:
+        """Return the validated reason of a change, for the journal. Raises InvalidInput."""
+        return validated(Change, {"actor": self.actor, "reason": reason}).reason
+
+    def _denied(
+        self, opened: Opened, error: AccessDenied, *, field: str, asked: str | None = None
+    ) -> AccessDenied:
+        """Journal a refusal and return the error to raise: ``raise self._denied(…)``."""
+        from memgraph.service.denials import Denial, tell_denial
+
+        if self._teller is not None:
+            self._teller([RefusalNote(error, Denial(field, asked))])
+        else:
+            tell_denial(opened, actor=self.actor, field=field, asked=asked)
+        return error
+
+    def _tell_rejected(self, errors: Sequence[MemgraphError]) -> None:
+        """Journal the refused items of a batch; nothing is raised for them."""
+        from memgraph.service.denials import tell_denial
+
+        refused = [each for each in errors if isinstance(each, AccessDenied | NotFound)]
+        if self._teller is not None:
+            self._teller([RefusalNote.of(each) for each in refused])
+            return
+        with self._service.opened(self.name) as opened:
+            for each in refused:
+                if isinstance(each, AccessDenied):
+                    denial = RefusalNote.of(each).denial
+                    tell_denial(opened, actor=self.actor, field=denial.field, asked=denial.asked)
+
+    def _canonical(self, opened: Opened, given: MemoryInput) -> MemoryInput:
+        """Return the memory with the source that it may name. Raises AccessDenied: journalled."""
+        from memgraph.operations.write.provenance import with_canonical_source
+
+        try:
+            return with_canonical_source(opened, given)
+        except AccessDenied as error:
+            path = given.source.source_path
+            raise self._denied(opened, error, field=SOURCE_FIELD, asked=path) from None
+
+    def _embed_soon(self, opened: Opened) -> None:
+        if self._service.embeds_in_background and opened.other_model is None:
+            opened.background.wake()
+        self._tell_soon(opened)
+
+    def _tell_soon(self, opened: Opened) -> None:
+        if self._service.embeds_in_background and opened.events.wanted:
+            opened.courier.wake()
+
+    def _keep_receipt(
+        self,
+        opened: Opened,
+        receipt: Receipt,
+        behind: Behind | None = None,
+        *,
+        viewer: Viewer | None = None,
+        texts: Sequence[str] = (),
+        enough: bool = False,
+    ) -> None:
+        """Keep a receipt, to be written with others outside the caller's request.
+
+        Args:
+            viewer: what the caller could see; None: what this handle does.
+            texts: handed-out text that no memory has as a line.
+            enough: write now, as there is enough.
+        """
+        from memgraph.operations.read.receipts import NOTHING
+
+        seen = viewer_fields(self.viewer if viewer is None else viewer)
+        settings = opened.settings_sha256
+        whole = replace(receipt, actor=self.actor, viewer=seen, settings_sha256=settings)
+        enough = opened.receipts.add(whole, NOTHING if behind is None else behind) or enough
+        for text in texts:
+            enough = opened.receipts.add_text(text, receipt.at) or enough
+        self._write_receipts(opened, enough=enough)
+
+    def _write_receipts(self, opened: Opened, *, enough: bool) -> None:
+        if self._service.embeds_in_background:
+            # A few are written soon, too: another process may be about to retire what they name.
+            if enough:
+                opened.background.wake()
+            elif opened.receipts.waiting:
+                opened.background.wake_later()
+            return
+        if not enough:
+            return
+        try:
+            opened.receipts.flush()
+        except MemgraphError as error:
+            # They are kept for the next try; the answer does not depend on them.
+            opened.log.failure("receipts.flush", error)

@@ -1,0 +1,1 @@
+"""Turn dropped and uploaded files into memories."""

@@ -1,0 +1,519 @@
+"""Storing one dropped file exactly once: memories, edges and links in short transactions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from memgraph.errors import MemgraphError
+from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
+from memgraph.model.events import FileRejected
+from memgraph.model.sources import Document, DocumentOutcome, FileLink
+from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Outcome
+from memgraph.operations.write.edges import Compare, Joiner, StoredBatch
+from memgraph.operations.write.writer import PreparedMemory
+from memgraph.rules.lifecycle import Action, next_status
+from memgraph.service.opened import HELD, Opened
+from memgraph.store import events, ingest_files, memories, trust
+from memgraph.store.rows import json_text
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
+from memgraph.store.visibility import View
+
+# ``attributes.role`` of what a record's decision says beyond its main memory.
+DETAIL_ROLE = "decision_detail"
+
+BY = "by"
+"""The manifest field for the sender, as in the journal."""
+
+HALF_STORED: Final = "the rest of its file could not be stored"
+# What a transaction may do, in memories: about 20 ms, so that other writers hardly wait.
+MOST: Final = 64
+_CHARS_OF_A_MEMORY: Final = 1_000
+_LINK_COST: Final = 4
+
+Step = MemoryInput | EdgeInput | FileLink
+
+
+def known(opened: Opened, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
+    """Return the status and manifest of a content that was dropped before."""
+    with opened.database.read() as snapshot:
+        return ingest_files.status_of(snapshot, sha256)
+
+
+def store_document(
+    opened: Opened,
+    document: Document,
+    actor: str,
+    view: View | None = None,
+    refused: Callable[[MemgraphError], None] = lambda _error: None,
+    *,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> DocumentOutcome:
+    """Store a parsed file in short transactions. A content that was stored before writes nothing.
+
+    Called again with the same document after an interruption, it continues.
+
+    Args:
+        view: what the writer sees, and therefore may join; None: everything.
+        refused: called for each rejected item.
+        progress: called with the steps done and the number of steps, after each transaction but
+            the last.
+        stop: checked then, too; True leaves the rest for another call.
+
+    Raises:
+        StorageError: the current transaction wrote nothing.
+    """
+    previous = known(opened, document.sha256)
+    if previous is not None and previous[0] is IngestStatus.PROCESSED:
+        return DocumentOutcome(outcome="duplicate", manifest=previous[1])
+    storing = _Storing(opened, document, actor, view)
+    with opened.database.read() as snapshot:
+        storing.resume(snapshot)
+    while (outcome := storing.advance(refused)) is None:
+        progress(storing.done, len(storing.steps))
+        if stop():
+            return DocumentOutcome(outcome="begun")
+    return outcome
+
+
+def plan_under_way(opened: Opened, sha256: str) -> str | None:
+    """Return the plan of a partly stored content; None: there is no such one."""
+    with opened.database.read() as snapshot:
+        last = ingest_files.last_part(snapshot, sha256)
+    return None if last is None else last[0]
+
+
+def give_up(opened: Opened, sha256: str, actor: str) -> int:
+    """Retract the stored part of a content whose rest will not be stored.
+
+    Returns:
+        The number of memories.
+    """
+    with opened.database.read() as snapshot:
+        told = [_Told.read(each.outcomes) for each in ingest_files.parts(snapshot, sha256)]
+    outcomes = [each for part in told for each in part.memories]
+    ids = [each.memory_id for each in outcomes if each.outcome == "stored" and each.memory_id]
+    for start in range(0, len(ids), MOST):
+        with opened.transaction(actor) as transaction:
+            for memory_id in ids[start : start + MOST]:
+                _retract(transaction, memory_id)
+    if told:
+        with opened.transaction(actor) as transaction:
+            ingest_files.forget_parts(transaction, sha256)
+    return len(ids)
+
+
+def _retract(transaction: JournalledTransaction, memory_id: str) -> None:
+    before = memories.get(transaction, memory_id).status
+    if before is MemoryStatus.RETRACTED:
+        return
+    memories.set_status(
+        transaction, memory_id, next_status(before, Action.RETRACT), reason=HALF_STORED
+    )
+    transaction.tell([NewEntry("retract", memory_id, {"reason": HALF_STORED})])
+
+
+@dataclass(slots=True)
+class _Told:
+    """The outcomes of some steps of a document, in the order of the steps."""
+
+    memories: list[Outcome] = field(default_factory=list)
+    edges: list[Outcome] = field(default_factory=list)
+    links: list[Outcome] = field(default_factory=list)
+    waiting: int = 0
+    to_compare: int = 0
+
+    @classmethod
+    def read(cls, told: Mapping[str, Any]) -> _Told:
+        """Return the value that ``written`` made."""
+        made, edges, links = (
+            [Outcome.model_validate(each) for each in told[name]]
+            for name in ("memories", "edges", "links")
+        )
+        return cls(made, edges, links, told["waiting"], told["to_compare"])
+
+    def written(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {
+            "memories": _dumped(self.memories),
+            "edges": _dumped(self.edges),
+            "links": _dumped(self.links),
+            "waiting": self.waiting,
+            "to_compare": self.to_compare,
+        }
+
+    def add(self, other: _Told) -> None:
+        """Append the outcomes of the following steps."""
+        self.memories += other.memories
+        self.edges += other.edges
+        self.links += other.links
+        self.waiting += other.waiting
+        self.to_compare += other.to_compare
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The steps of one transaction, and their prepared data; ``room``: what else it may do."""
+
+    steps: Sequence[Step]
+    room: int
+    prepared: Sequence[PreparedMemory]
+
+
+class _Storing:
+    """The storing of one document.
+
+    Its steps are its memories in order, each followed by the edges that it completes, then its
+    links to other files; links that waited for it come last. Each part is one transaction, with a
+    row that records its position and the outcomes of its steps: a killed worker loses one part, and
+    of two workers only one stores it.
+    """
+
+    def __init__(self, opened: Opened, document: Document, actor: str, view: View | None) -> None:
+        self._opened, self._document, self._actor, self._view = opened, document, actor, view
+        self.steps, self._edge_places = _steps(document)
+        self._main = (document.main or "").removeprefix("#")
+        self._restart()
+
+    def _restart(self) -> None:
+        self.done = self._part = self._last_waiting = 0
+        self._keys: dict[str, str] = {}
+        self._told = _Told()
+
+    def resume(self, snapshot: Snapshot) -> None:
+        """Read how far this plan got; the steps of another plan are stored again."""
+        self._restart()
+        for row in ingest_files.parts(snapshot, self._document.sha256):
+            if row.plan != self._document.plan:
+                break
+            self._told.add(_Told.read(row.outcomes))
+            self.done, self._part = row.done, row.part
+        for given, outcome in zip(self._document.memories, self._told.memories, strict=False):
+            if given.key is not None and outcome.memory_id is not None:
+                self._keys[given.key] = outcome.memory_id
+
+    def advance(self, refused: Callable[[MemgraphError], None]) -> DocumentOutcome | None:
+        """Store the next part; return the outcome of the whole with the last one."""
+        part = self._next_part()
+        # What is told of a large file is large: it is written down before the transaction, too.
+        manifest = json_text(self._manifest()) if self._part and not part.steps else None
+        errors: list[MemgraphError] = []
+        with self._opened.transaction(self._actor) as transaction:
+            outcome = self._write(transaction, part, manifest, errors)
+        for error in errors:
+            refused(error)
+        return outcome
+
+    def _next_part(self) -> _Part:
+        """Return the steps of the next transaction, with everything that needs no lock prepared."""
+        room = MOST
+        steps: list[Step] = []
+        for step in self.steps[self.done : self.done + MOST]:
+            cost = 1
+            if isinstance(step, MemoryInput):
+                cost += len(step.content) // _CHARS_OF_A_MEMORY
+            elif isinstance(step, FileLink):
+                cost = _LINK_COST
+            if steps and cost > room:
+                break
+            steps.append(step)
+            room -= cost
+        given = [each for each in steps if isinstance(each, MemoryInput)]
+        return _Part(steps, room, [self._opened.writer.prepare(each) for each in given])
+
+    def _write(
+        self,
+        transaction: JournalledTransaction,
+        part: _Part,
+        manifest: str | None,
+        errors: list[MemgraphError],
+    ) -> DocumentOutcome | None:
+        sha256 = self._document.sha256
+        previous = ingest_files.status_of(transaction, sha256)
+        if previous is not None and previous[0] is IngestStatus.PROCESSED:
+            return DocumentOutcome(outcome="duplicate", manifest=previous[1])
+        in_place = self._in_place(transaction)
+        if in_place is None:
+            # Another worker stores the same content from another file.
+            return DocumentOutcome(outcome="begun")
+        if not in_place:
+            # Another worker stored this part.
+            self.resume(transaction)
+            return None
+        told = self._store(transaction, part, errors)
+        self.done += len(part.steps)
+        ended = self.done == len(self.steps)
+        waiting = self._join_waiting(transaction, told, part.room) if ended else False
+        self._told.add(told)
+        if ended and not waiting:
+            if self._part == 0:
+                return self._end(transaction, json_text(self._manifest()))
+            if manifest is not None and not told.links:
+                return self._end(transaction, manifest)
+        self._part += 1
+        row = ingest_files.StoredPart(self._part, self._document.plan, self.done, told.written())
+        ingest_files.add_part(transaction, sha256, row)
+        return None
+
+    def _in_place(self, transaction: Transaction) -> bool | None:
+        """Return True when the next part is the next one to store; None: the file has another plan.
+
+        The rest of a plan that the document replaces is dropped.
+        """
+        last = ingest_files.last_part(transaction, self._document.sha256)
+        if last is None or last[0] == self._document.plan:
+            return (0 if last is None else last[1]) == self._part
+        if self._part or last[0] != self._document.replaces:
+            return None
+        ingest_files.forget_parts(transaction, self._document.sha256)
+        return True
+
+    def _store(
+        self, transaction: JournalledTransaction, part: _Part, errors: list[MemgraphError]
+    ) -> _Told:
+        """Store the steps of one part."""
+        written = self._opened.writer.store(
+            transaction,
+            part.prepared,
+            [each for each in part.steps if isinstance(each, EdgeInput)],
+            view=self._view,
+            compare=Compare.LATER if self._document.relate else Compare.NEVER,
+            keys=self._keys,
+        )
+        transaction.tell(written.entries)
+        errors += written.errors
+        _support(transaction, part.prepared, written)
+        if any(isinstance(each, MemoryInput) and each.key == self._main for each in part.steps):
+            main = self._keys.get(self._main)
+            if main is not None:
+                ingest_files.add_keys(transaction, main, self._document.document_keys)
+        told = _Told(written.memories, written.edges, to_compare=written.to_compare)
+        self._link(transaction, [each for each in part.steps if isinstance(each, FileLink)], told)
+        return told
+
+    def _link(
+        self, transaction: JournalledTransaction, links: Sequence[FileLink], told: _Told
+    ) -> None:
+        """Join the file with those that it names, or keep the link for a later file."""
+        edges: list[EdgeInput] = []
+        for link in links:
+            local = self._keys.get(link.local.removeprefix("#"))
+            if local is None:
+                continue
+            target = _find(transaction, link, self._view)
+            if target is not None:
+                edges += _edge(local, target, link)
+            else:
+                told.waiting += 1
+                _wait(transaction, local, link)
+        self._join(transaction, edges, told)
+
+    def _join_waiting(self, transaction: JournalledTransaction, told: _Told, room: int) -> bool:
+        """Join some of the links that waited for this file; return True when more may wait."""
+        main = self._keys.get(self._main)
+        if main is None:
+            return False
+        most = max(1, room // _LINK_COST)
+        keys = self._document.document_keys
+        rows = ingest_files.waiting_for(transaction, keys, after=self._last_waiting, limit=most)
+        seen = _seen(transaction, sorted({row.memory_id for row in rows}), self._view)
+        # The others keep waiting for a writer who sees both sides.
+        taken = [row for row in rows if row.memory_id in seen]
+        ingest_files.waits_no_longer(transaction, [row.link_id for row in taken])
+        edges = [edge for row in taken for edge in _edge(row.memory_id, main, row)]
+        self._join(transaction, edges, told)
+        self._last_waiting = max((row.link_id for row in rows), default=self._last_waiting)
+        return len(rows) == most
+
+    def _join(
+        self, transaction: JournalledTransaction, edges: Sequence[EdgeInput], told: _Told
+    ) -> None:
+        """Join stored memories; a memory replaced as a whole takes its details with it."""
+        joiner = self._opened.writer.joiner
+        joined = self._opened.writer.store(transaction, [], edges, view=self._view)
+        transaction.tell(joined.entries)
+        told.links += joined.edges
+        for edge, outcome in zip(edges, joined.edges, strict=True):
+            whole = edge.edge_type is EdgeType.UPDATES and not edge.partial
+            if whole and outcome.outcome == "stored" and outcome.code is None:
+                _replace_details(joiner, transaction, edge.from_id, edge.to_id, self._view)
+
+    def _end(self, transaction: JournalledTransaction, manifest: str) -> DocumentOutcome:
+        """Record that all of it is stored."""
+        document = self._document
+        ingest_files.forget_parts(transaction, document.sha256)
+        ingest_files.record(
+            transaction,
+            document.sha256,
+            path=document.path,
+            status=IngestStatus.PROCESSED,
+            manifest=manifest,
+        )
+        outcome = self._outcome()
+        counts = _counts(outcome)
+        transaction.tell([NewEntry("ingest", None, {"sha256": document.sha256, **counts})])
+        return outcome.model_copy(update={"manifest": json.loads(manifest)})
+
+    def _outcome(self) -> DocumentOutcome:
+        told = self._told
+        in_order = dict(zip(self._edge_places, told.edges, strict=False))
+        return DocumentOutcome(
+            outcome="stored",
+            memories=tuple(told.memories),
+            edges=tuple(in_order[place] for place in sorted(in_order)),
+            links_made=_stored(told.links),
+            links_rejected=tuple(each for each in told.links if each.outcome == "rejected"),
+            links_waiting=told.waiting,
+            to_compare=told.to_compare,
+        )
+
+    def _manifest(self) -> dict[str, Any]:
+        outcome = self._outcome()
+        # The outcome of each memory and edge, with its id, in the order of the file.
+        items = {"memories": _dumped(outcome.memories), "edges": _dumped(outcome.edges)}
+        counts = _counts(outcome)
+        return {**self._document.manifest, **counts, "items": items, BY: self._actor}
+
+
+def _steps(document: Document) -> tuple[list[Step], list[int]]:
+    """Return the steps of a document, and the places of its edges in step order."""
+    places = {f"#{each.key}": place for place, each in enumerate(document.memories)}
+    due: dict[int, list[int]] = {}
+    for place, edge in enumerate(document.edges):
+        last = max(places.get(edge.from_id, -1), places.get(edge.to_id, -1))
+        due.setdefault(last, []).append(place)
+    steps: list[Step] = []
+    order: list[int] = []
+    for place in range(-1, len(document.memories)):
+        if place >= 0:
+            steps.append(document.memories[place])
+        steps += [document.edges[each] for each in due.get(place, ())]
+        order += due.get(place, ())
+    return [*steps, *document.links], order
+
+
+def record_rejection(
+    opened: Opened, sha256: str, *, path: str, manifest: Mapping[str, Any], actor: str
+) -> None:
+    """Record that a content was rejected, or is held until an operator decides, and why."""
+    action = "ingest_held" if manifest.get("reason") == HELD else "ingest_rejected"
+    with opened.transaction(actor) as transaction:
+        previous = ingest_files.status_of(transaction, sha256)
+        if previous is not None and previous[0] is IngestStatus.PROCESSED:
+            return
+        ingest_files.record(
+            transaction,
+            sha256,
+            path=path,
+            status=IngestStatus.REJECTED,
+            manifest=json_text({**manifest, BY: actor}),
+        )
+        transaction.tell([NewEntry(action, None, {"sha256": sha256})])
+        reason = str(manifest.get("reason") or action)[:MAX_NAME_CHARS]
+        events.append(transaction, transaction.at, [FileRejected(sha256=sha256, reason=reason)])
+
+
+def _support(
+    transaction: JournalledTransaction, prepared: Sequence[PreparedMemory], written: StoredBatch
+) -> None:
+    """Add this file as a source of what was stored before, in case the other file is retracted."""
+    for item, outcome in zip(prepared, written.memories, strict=True):
+        if outcome.outcome != "duplicate" or outcome.memory_id is None:
+            continue
+        source_id = item.source_id
+        memories.insert_sources(transaction, {source_id: item.given.source})
+        if trust.add(transaction, outcome.memory_id, source_id):
+            transaction.tell([NewEntry("support", outcome.memory_id, {"source_id": source_id})])
+
+
+def _replace_details(
+    joiner: Joiner, transaction: JournalledTransaction, new_id: str, old_id: str, view: View | None
+) -> None:
+    """Supersede the other parts of a replaced decision that the writer sees.
+
+    What a more trusted source states as well stays. Its context and consequences stay: they depend
+    on retracted evidence, and are reported as such.
+    """
+    status = next_status(MemoryStatus.ACTIVE, Action.SUPERSEDE)
+    parts = ingest_files.parts_left(transaction, old_id, DETAIL_ROLE)
+    for part in _seen(transaction, parts, view):
+        if not joiner.may_replace(transaction, new_id, part):
+            continue
+        memories.set_status(
+            transaction,
+            part,
+            status,
+            reason=f"replaced by {new_id}, with {old_id} of which it is a part",
+        )
+        transaction.tell([NewEntry("supersede", part, {"by": new_id, "with": old_id})])
+
+
+def _edge(local: str, other: str, link: Any) -> list[EdgeInput]:
+    if local == other:
+        return []
+    return [
+        EdgeInput(
+            from_id=local if link.outgoing else other,
+            to_id=other if link.outgoing else local,
+            edge_type=EdgeType(link.edge_type),
+            weight=link.weight,
+            reason=link.reason,
+            partial=link.partial,
+        )
+    ]
+
+
+def _find(snapshot: Snapshot, link: FileLink, view: View | None) -> str | None:
+    """Return the memory that a link names, if the writer sees it."""
+    exact = _known_as(snapshot, link.target, view)
+    if exact:
+        return exact[0]
+    for key in link.fallbacks:
+        loose = _known_as(snapshot, key, view)
+        if len(loose) == 1:
+            return loose[0]
+    return None
+
+
+def _known_as(snapshot: Snapshot, key: str, view: View | None) -> list[str]:
+    return _seen(snapshot, ingest_files.known_as(snapshot, key), view)
+
+
+def _seen(snapshot: Snapshot, ids: list[str], view: View | None) -> list[str]:
+    """Return the memories that the writer sees."""
+    if view is None:
+        return ids
+    seen = memories.existing_ids(snapshot, ids, view)
+    return [each for each in ids if each in seen]
+
+
+def _wait(transaction: Transaction, local: str, link: FileLink) -> None:
+    for target in (link.target, *link.fallbacks):
+        row = link.model_dump(exclude={"local", "fallbacks"}) | {"memory_id": local}
+        ingest_files.wait_for(transaction, row | {"target": target})
+
+
+def _stored(outcomes: Sequence[Outcome]) -> int:
+    return sum(each.outcome == "stored" for each in outcomes)
+
+
+def _dumped(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    return [each.model_dump(mode="json", exclude_none=True) for each in outcomes]
+
+
+def _counts(outcome: DocumentOutcome) -> dict[str, Any]:
+    """Return the counts for a manifest and the journal."""
+    tallies: dict[str, int] = {}
+    for each in outcome.memories:
+        tallies[each.outcome] = tallies.get(each.outcome, 0) + 1
+    return {
+        "memories": dict(sorted(tallies.items())),
+        "edges": _stored(outcome.edges),
+        "links_made": outcome.links_made,
+        "links_waiting": outcome.links_waiting,
+        "links_rejected": [each.code for each in outcome.links_rejected],
+        "to_compare": outcome.to_compare,
+    }

@@ -1,0 +1,159 @@
+"""Dropped and sent files, for one reader.
+
+A manifest names memories and counts them, so a file is visible to readers who see every memory made
+from it, and to its sender. A file without memories (it was rejected, or empty) is visible to its
+sender, and to readers from whom nothing is hidden; a sender sees only the memories that are
+visible.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from memgraph.errors import InvalidInput, NotFound
+from memgraph.model.enums import IngestStatus
+from memgraph.model.remote import MAX_BATCH, IngestedFile, IngestPage
+from memgraph.operations.ingestion.ingest import BY
+from memgraph.service.opened import HELD, Opened
+from memgraph.store import ingest_files, memories
+from memgraph.store.visibility import View
+
+if TYPE_CHECKING:
+    from memgraph.store.ingest_files import FileRow
+    from memgraph.store.snapshot import Snapshot
+
+BLOCK: Final = 16
+"""The minimum number of rows read at a time, when most are hidden."""
+Place = tuple[int, str]
+_CURSOR: Final = re.compile(r"([0-9]{1,16})\.([0-9a-f]{64})")
+
+TOLD: Final = (
+    "version",
+    "path",
+    "size",
+    "format",
+    "title",
+    "started_at",
+    "memories",
+    "edges",
+    "partial",
+    "rejected_items",
+    "findings",
+    "finding_counts",
+    "reason",
+    "message",
+    "details",
+    "items",
+)
+"""The fields of a manifest that are returned: no paths, and no references to other files that may
+be hidden (links and relations).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FileReader:
+    """A reader of files.
+
+    Attributes:
+        actor: files that it sent are visible to it.
+        everything: True when nothing in the orchestrator is hidden from it.
+    """
+
+    view: View
+    actor: str
+    everything: bool
+
+
+def seen_file(opened: Opened, sha256: str, reader: FileReader) -> IngestedFile | None:
+    """Return the record of one content; None: it was not dropped, or is hidden."""
+    with opened.database.read() as snapshot:
+        row = ingest_files.row_of(snapshot, sha256)
+        return None if row is None else _seen(snapshot, row, reader)
+
+
+def seen_files(
+    opened: Opened, reader: FileReader, *, limit: int, after: str | None = None
+) -> IngestPage:
+    """Return files, latest first.
+
+    Args:
+        after: ``next_cursor`` of the page before. It holds a time and a digest, so that files
+            dropped again or hidden meanwhile do no harm.
+
+    Raises:
+        InvalidInput: a limit outside 1..1000; ``after`` is no cursor.
+    """
+    if not 1 <= limit <= MAX_BATCH:
+        raise InvalidInput(f"limit: 1 to {MAX_BATCH:,}", field="limit")
+    found: list[IngestedFile] = []
+    places: list[Place] = []
+    place = None if after is None else _place(after)
+    with opened.database.read() as snapshot:
+        while len(found) <= limit:
+            # Manifests may be large: hardly more are read than fit a page.
+            page = ingest_files.before(snapshot, place, max(limit + 1 - len(found), BLOCK))
+            if not page:
+                break
+            place = page[-1].place
+            for row in page:
+                told = _seen(snapshot, row, reader)
+                if told is not None:
+                    found.append(told)
+                    places.append(row.place)
+    following = _cursor(places[limit - 1]) if len(found) > limit else None
+    return IngestPage(items=tuple(found[:limit]), next_cursor=following)
+
+
+def _cursor(place: Place) -> str:
+    recorded_at, sha256 = place
+    return f"{recorded_at}.{sha256}"
+
+
+def _place(cursor: str) -> Place:
+    told = _CURSOR.fullmatch(cursor)
+    if told is None:
+        raise InvalidInput("this is not the next_cursor of a page", field="cursor")
+    return int(told[1]), told[2]
+
+
+def no_file(sha256: str) -> NotFound:
+    """Return the error for a file that is missing or hidden."""
+    return NotFound("no dropped file of this content", sha256=sha256[:64])
+
+
+def _seen(snapshot: Snapshot, row: FileRow, reader: FileReader) -> IngestedFile | None:
+    made = _memory_ids(row.manifest)
+    seen = memories.existing_ids(snapshot, sorted(made), reader.view)
+    whole = made == seen and bool(made)
+    if not (whole or row.manifest.get(BY) == reader.actor or (not made and reader.everything)):
+        return None
+    told: dict[str, Any] = {name: row.manifest[name] for name in TOLD if name in row.manifest}
+    return IngestedFile(
+        sha256=row.sha256,
+        status=_status(row),
+        at=row.recorded_at,
+        manifest=told if made == seen else _without_hidden(told, seen),
+    )
+
+
+def _status(row: FileRow) -> Literal["processed", "held", "rejected"]:
+    if row.status is IngestStatus.PROCESSED:
+        return "processed"
+    return "held" if row.manifest.get("reason") == HELD else "rejected"
+
+
+def _memory_ids(manifest: Mapping[str, Any]) -> set[str]:
+    items: Sequence[Mapping[str, Any]] = manifest.get("items", {}).get("memories", ())
+    return {each["memory_id"] for each in items if each.get("memory_id")}
+
+
+def _without_hidden(told: dict[str, Any], seen: set[str]) -> dict[str, Any]:
+    """Return the file without hidden memories and their counts: a sender's view may have
+    narrowed.
+    """
+    items = [each for each in told["items"]["memories"] if each.get("memory_id") in seen]
+    counts = {name: told[name] for name in told if name not in ("memories", "edges", "items")}
+    return counts | {"items": {"memories": items}}

@@ -1,0 +1,176 @@
+"""Files from the network: received into the drop zone, processed in the background.
+
+The file reader is found by an entry point: this package knows no file formats.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+from memgraph.errors import InvalidInput, MemgraphError, MemoryDisabled
+from memgraph.model.values import Change, validated
+from memgraph.rules.scope import Viewer
+
+if TYPE_CHECKING:
+    from memgraph.model.remote import Uploaded
+    from memgraph.operations.orchestrator import Orchestrator
+    from memgraph.service.memory_service import MemoryService
+
+ENTRY_POINTS: Final = "memgraph.ingest"
+ENTRY_POINT: Final = "uploads"
+ACTOR: Final = "ingest"
+"""The journal's actor for files that were dropped by hand."""
+RETRY_S: Final = 5.0
+"""Seconds after which unprocessed files are tried again."""
+PATIENCE_S: Final = 10.0
+"""Seconds that stopping waits for the current file."""
+
+
+class UploadDraft(Protocol):
+    """A file being received; always ``discard`` it in the end."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def place(self) -> Uploaded: ...
+
+    def discard(self) -> None: ...
+
+
+class UploadPort(Protocol):
+    """The interface of the entry point. See ``ingest.uploads``."""
+
+    def draft(self, handle: Orchestrator, name: str, sender: Mapping[str, Any]) -> UploadDraft: ...
+
+    def waiting(self, zone: Path, sha256: str) -> Mapping[str, Any] | None: ...
+
+    def some_wait(self, zone: Path) -> bool: ...
+
+    def run(self, handle: Orchestrator, stop: Callable[[], bool]) -> None: ...
+
+
+@cache
+def uploads() -> UploadPort:
+    """Return the installed file reader. Raises MemoryDisabled: there is none."""
+    from importlib.metadata import entry_points
+
+    for each in entry_points(group=ENTRY_POINTS, name=ENTRY_POINT):
+        return cast(UploadPort, each.load())
+    raise MemoryDisabled(
+        f"no installed package reads files: none has the entry point {ENTRY_POINTS}"
+    )
+
+
+def sender_of(handle: Orchestrator) -> dict[str, Any]:
+    """Return the sender of files through a handle, as JSON: its actor, and the bounds of its
+    viewer.
+    """
+    viewer: dict[str, Any] = {}
+    for each in fields(Viewer):
+        value = getattr(handle.viewer, each.name)
+        viewer[each.name] = sorted(value) if isinstance(value, frozenset) else value
+    return {"actor": handle.actor, "viewer": viewer}
+
+
+def viewer_of_sender(sender: Mapping[str, Any]) -> tuple[Viewer, str]:
+    """Return the viewer and the actor of ``sender_of``. Raises InvalidInput: an invalid value."""
+    try:
+        actor = validated(Change, {"actor": sender["actor"]}).actor
+        return Viewer(**sender["viewer"]), actor
+    except (KeyError, TypeError) as error:
+        raise InvalidInput("this is not a sender of files", field="sender") from error
+
+
+def draft(handle: Orchestrator, name: str) -> UploadDraft:
+    """Start receiving a file for an orchestrator, within the bounds of a handle.
+
+    Raises:
+        MemoryDisabled: ``memory.ingest.enabled`` is false, or no file reader is installed.
+        InvalidInput: a file name that is not accepted.
+    """
+    if not handle.settings.memory.ingest.enabled:
+        raise MemoryDisabled("ingestion is disabled: memory.ingest.enabled = false")
+    return uploads().draft(handle, name, sender_of(handle))
+
+
+class Intake:
+    """Processes the drop zones of a service, one after the other, in one thread."""
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+        self._asked: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+
+    def wake(self, name: str) -> None:
+        """Process the drop zone of an orchestrator soon."""
+        with self._lock:
+            if self._stopping.is_set():
+                return
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="memgraph-intake", daemon=True
+                )
+                self._thread.start()
+        self._asked.put(name)
+
+    def wake_waiting(self) -> None:
+        """Process files sent to any orchestrator before this process began."""
+        for name in self._service.orchestrators():
+            if uploads().some_wait(self._service.paths(name).ingest):
+                self.wake(name)
+
+    def stop(self) -> None:
+        """Stop after the current file; the rest waits for the next process."""
+        with self._lock:
+            self._stopping.set()
+            thread = self._thread
+        self._asked.put(None)
+        if thread is not None:
+            thread.join(PATIENCE_S)
+
+    def _run(self) -> None:
+        again: set[str] = set()
+        while not self._stopping.is_set():
+            names = self._next(again)
+            again = {each for each in names if not self._work_off(each)}
+
+    def _next(self, again: set[str]) -> set[str]:
+        """Return the orchestrators whose drop zone is next: a requested one, else those to
+        retry.
+        """
+        try:
+            asked = self._asked.get(timeout=RETRY_S if again else None)
+        except queue.Empty:
+            return again
+        return again if asked is None else again | {asked}
+
+    def _work_off(self, name: str) -> bool:
+        """Process an orchestrator's drop zone; return True when nothing is left."""
+        if self._stopping.is_set():
+            return True
+        try:
+            handle = self._service.orchestrator(name, actor=ACTOR)
+            uploads().run(handle, self._stopping.is_set)
+            return not uploads().some_wait(handle.paths.ingest)
+        except (MemgraphError, OSError) as error:
+            self._tell(name, error)
+            return not self._service.paths(name).memory.exists()
+        # What one file brings out is told, and the files of others get their turn.
+        except Exception as error:  # noqa: BLE001 - whatever it is, the thread goes on
+            self._tell(name, error)
+            return True
+
+    def _tell(self, name: str, error: Exception) -> None:
+        try:
+            with self._service.opened(name) as opened:
+                opened.log.failure("ingest.upload", error)
+        except MemgraphError:
+            # It cannot be opened: whoever asks for it is told, and so is /readyz.
+            return

@@ -1,0 +1,313 @@
+"""Consolidation: turns become facts, session by session, page by page.
+
+Reading, extracting and writing are separate: no transaction is open while an extractor works, and
+one transaction holds all that a page writes. A killed run leaves a page done or not done.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Literal
+
+from memgraph.consolidation.ports import Budget, ConflictJudge, Extractor
+from memgraph.errors import MemgraphError, NotFound, ProviderError
+from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem, SessionReport
+from memgraph.operations.life.models import chosen_extractor, chosen_judge
+from memgraph.operations.life.page_transaction import (
+    PageDone,
+    PageMoved,
+    StoreMoved,
+    preview,
+    write_page,
+)
+from memgraph.operations.life.pages import PageRead, PageWork, Tools, match_all, propose, read_page
+from memgraph.operations.write.edges import CONSOLIDATION
+from memgraph.service.opened import Opened
+from memgraph.store import sessions as queries
+from memgraph.store.sessions import ComparisonPlace, Consolidation
+
+ACTOR = CONSOLIDATION
+PART = "sessions"
+# A page that memory changes under so often is left to a later run.
+MAX_ATTEMPTS = 5
+MAX_MOVES = 50
+MAX_FAILURES = 3
+# So long a page waits for recalls to end: who asks is waiting, and a page is read once.
+PATIENCE_S = 2.0
+
+BUDGET = "budget"
+STOPPED = "stopped"
+CONTENDED = "contended"
+
+
+def consolidate_session(
+    opened: Opened,
+    session_id: str,
+    *,
+    actor: str = ACTOR,
+    extractor: Extractor | None = None,
+    judge: ConflictJudge | None = None,
+    dry_run: bool = False,
+    budget: Budget | None = None,
+    now_ms: int | None = None,
+    progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> SessionReport:
+    """Read the new turns of a session, and store the facts in them.
+
+    Args:
+        extractor, judge: None: those of the settings.
+        dry_run: do the same work and write nothing.
+        budget: of calls and tokens; None: that of the settings.
+        now_ms: the time as of which the store is read; None: now.
+        progress: called with ``turns``, how many are done and how many there are.
+        stop: checked before each page; what was written until then stays.
+
+    Raises:
+        NotFound: no turn of such a session was ever stored.
+        StorageError: pages that were written until then stay.
+    """
+    run = _Run(opened, actor, extractor, judge, dry_run, budget, now_ms, progress, stop)
+    return run.session(session_id)
+
+
+def consolidate_pending(
+    opened: Opened,
+    *,
+    now_ms: int | None = None,
+    actor: str = ACTOR,
+    extractor: Extractor | None = None,
+    judge: ConflictJudge | None = None,
+    dry_run: bool = False,
+    budget: Budget | None = None,
+    progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
+    stop: Callable[[], bool] = lambda: False,
+    on_session: Callable[[SessionReport], None] = lambda _report: None,
+    take: Callable[[str], AbstractContextManager[bool]] = lambda _session: nullcontext(True),
+) -> JobReport:
+    """Consolidate every session that is over, or silent for ``consolidation.idle_minutes``.
+
+    Args:
+        on_session: called with the report of each; they are not kept.
+        take: entered for each session; when it yields False another process works on it, and it
+            is skipped.
+
+    Returns:
+        Counts over all sessions. When the budget is spent the rest stays pending and ``reason``
+        is ``budget``. Sessions that other processes kept changing stay pending too, counted as
+        ``contended``, which is the ``reason`` of a run that otherwise succeeded. A session at
+        which a model fails stays pending and the run failed; others go on, unless
+        ``MAX_FAILURES`` fail in a row. What was done stays.
+
+    Raises:
+        StorageError: sessions that were done until then stay so.
+    """
+    at = opened.clock.now_ms() if now_ms is None else now_ms
+    idle_ms = int(opened.settings.memory.consolidation.idle_minutes * 60_000)
+    with opened.database.read() as snapshot:
+        waiting = queries.ended_sessions(snapshot, at - idle_ms)
+    run = _Run(opened, actor, extractor, judge, dry_run, budget, at, _silent, stop)
+    totals: Counter[str] = Counter(sessions=0, contended=0, waiting=len(waiting))
+    rejected: list[RejectedItem] = []
+    ended: SessionReport | None = None
+    failures = 0
+    for done, session_id in enumerate(waiting):
+        if stop():
+            break
+        with take(session_id) as free:
+            if not free:
+                totals["at_work_elsewhere"] += 1
+                continue
+            report = run.session(session_id)
+        on_session(report)
+        totals.update(report.counts)
+        totals["sessions"] += report.state == "consolidated"
+        rejected += report.rejected[: MAX_REJECTED_KEPT - len(rejected)]
+        progress(PART, done + 1, len(waiting))
+        # One session may be what a model cannot read; several in a row are the model.
+        failures = failures + 1 if report.error_code is not None else 0
+        totals["contended"] += report.reason == CONTENDED
+        if report.reason in (BUDGET, STOPPED) or report.error_code is not None:
+            ended = ended if ended is not None and ended.error_code is not None else report
+        if report.reason in (BUDGET, STOPPED) or failures >= MAX_FAILURES:
+            break
+    return _job_report(dict(totals), rejected, ended, stopped=stop())
+
+
+def _job_report(
+    counts: dict[str, int],
+    rejected: list[RejectedItem],
+    ended: SessionReport | None,
+    *,
+    stopped: bool,
+) -> JobReport:
+    if ended is not None and ended.error_code is not None:
+        error = MemgraphError(ended.reason or "")
+        failed = JobReport.failed(error, counts, rejected)
+        return failed.model_copy(update={"error_code": ended.error_code})
+    report = JobReport.done(counts, rejected)
+    if ended is not None or stopped:
+        reason = STOPPED if ended is None else ended.reason
+        return report.model_copy(update={"reason": reason})
+    if counts["contended"]:
+        return report.model_copy(update={"reason": CONTENDED})
+    return report
+
+
+def _silent(_part: str, _done: int, _total: int) -> None:
+    """Ignore the progress of a single session."""
+
+
+@dataclass(slots=True)
+class _Notes:
+    """The data for a session's report."""
+
+    pages: int = 0
+    work: Counter[str] = field(default_factory=Counter)
+    done: PageDone = field(default_factory=PageDone)
+    reason: str | None = None
+    error_code: str | None = None
+    # On a dry run: what the pages so far would have stored.
+    shown: list[tuple[ComparisonPlace, str]] = field(default_factory=list)
+
+    def add(self, work: PageWork, done: PageDone) -> None:
+        self.pages += 1
+        self.done.facts += done.facts
+        self.done.edges += done.edges
+        self.done.resolved += done.resolved
+        self.done.rejected += done.rejected
+        self.done.last = done.last
+        self.work.update(
+            turns=work.turns,
+            echoes=work.echoes,
+            compared=sum(group.matched.compared for group in work.groups),
+        )
+
+
+class _Run:
+    """One run over one or many sessions: its tools, and a budget shared by all pages."""
+
+    def __init__(
+        self,
+        opened: Opened,
+        actor: str,
+        extractor: Extractor | None,
+        judge: ConflictJudge | None,
+        dry_run: bool,
+        budget: Budget | None,
+        now_ms: int | None,
+        progress: Callable[[str, int, int], None],
+        stop: Callable[[], bool],
+    ) -> None:
+        chosen = opened.settings.memory.consolidation
+        self.opened = opened
+        self.actor = actor
+        self.dry_run = dry_run
+        self.progress = progress
+        self.stop = stop
+        self.page_turns = chosen.page_episodes
+        self.tools = Tools(
+            opened=opened,
+            extractor=extractor or chosen_extractor(opened),
+            judge=judge or chosen_judge(opened),
+            budget=budget or Budget(chosen.max_calls, chosen.max_tokens),
+            now_ms=opened.clock.now_ms() if now_ms is None else now_ms,
+            stop=stop,
+        )
+
+    def session(self, session_id: str) -> SessionReport:
+        notes = _Notes()
+        cursor: Consolidation | None = None
+        moved = 0
+        while True:
+            page = self._read(session_id, cursor)
+            if not page.turns and (page.state.consolidated_at is not None or self.dry_run):
+                notes.done.last = notes.done.last or notes.pages > 0
+                break
+            if self.stop():
+                notes.reason = STOPPED
+                break
+            self.opened.recalls.wait(PATIENCE_S)
+            try:
+                done = self._page(page, notes)
+            except PageMoved:
+                moved += 1
+                if moved >= MAX_MOVES:
+                    notes.reason = CONTENDED
+                    break
+                continue
+            except ProviderError as error:
+                notes.reason, notes.error_code = error.message, error.code
+                break
+            if done is None or done.last:
+                break
+            cursor, moved = self._next(page), 0
+        return self._report(session_id, notes)
+
+    def _read(self, session_id: str, cursor: Consolidation | None) -> PageRead:
+        with self.opened.database.read() as snapshot:
+            state = queries.session_state(snapshot, session_id)
+            if state is None:
+                raise NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
+            if cursor is not None and self.dry_run:
+                state = cursor
+            return read_page(snapshot, state, self.page_turns)
+
+    def _next(self, page: PageRead) -> Consolidation:
+        last = page.turns[-1]
+        return page.state._replace(through=last.memory_id, through_pk=last.pk)
+
+    def _page(self, page: PageRead, notes: _Notes) -> PageDone | None:
+        """Process one page, matched again when memory changes; None: it stays pending."""
+        before = Budget(self.tools.budget.calls, self.tools.budget.tokens)
+        try:
+            work = propose(self.tools, page)
+        except ProviderError:
+            # The page is lost; its cost is reported.
+            left = self.tools.budget
+            notes.work.update(calls=before.calls - left.calls, tokens=before.tokens - left.tokens)
+            raise
+        notes.work.update(calls=work.calls, tokens=work.tokens)
+        if work.incomplete:
+            notes.reason = STOPPED if self.stop() else BUDGET
+            return None
+        for _ in range(MAX_ATTEMPTS):
+            match_all(self.tools, page, work)
+            if self.dry_run:
+                done = preview(work, notes.shown)
+            else:
+                try:
+                    done = write_page(self.opened, page, work, actor=self.actor)
+                except StoreMoved:
+                    continue
+            notes.add(work, done)
+            self.progress("turns", notes.work["turns"], notes.work["turns"])
+            return done
+        notes.reason = CONTENDED
+        return None
+
+    def _report(self, session_id: str, notes: _Notes) -> SessionReport:
+        state: Literal["consolidated", "unchanged", "pending"] = "pending"
+        if notes.reason is None:
+            state = "consolidated" if notes.pages else "unchanged"
+        return SessionReport(
+            session_id=session_id,
+            state=state,
+            dry_run=self.dry_run,
+            extractor=self.tools.extractor.name,
+            pages=notes.pages,
+            turns=notes.work["turns"],
+            echoes=notes.work["echoes"],
+            facts=tuple(notes.done.facts),
+            edges=tuple(notes.done.edges),
+            resolved=tuple(notes.done.resolved),
+            rejected=tuple(notes.done.rejected),
+            compared=notes.work["compared"],
+            calls=notes.work["calls"],
+            tokens=notes.work["tokens"],
+            reason=notes.reason,
+            error_code=notes.error_code,
+        )

@@ -1,0 +1,294 @@
+"""The nightly enrichment: the ``accurate`` strategy finds names that rules alone miss.
+
+Each memory is processed once. Links are written in small transactions after the models have
+answered; an interrupted run continues where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from memgraph.errors import ExtraMissing, MemgraphError, ProviderError, ProviderUnavailable
+from memgraph.model.enums import Sensitivity
+from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
+from memgraph.operations.life import entity_merge as merging
+from memgraph.operations.write.entity_links import MAX_KEPT_NAMES, names_of
+from memgraph.service.opened import Opened
+from memgraph.store import enrichment, memories, metadata
+from memgraph.store.enrichment import ENRICHED_AT, ENRICHED_NAMES, EnrichmentCandidate
+from memgraph.store.entities import EntityName
+from memgraph.store.snapshot import NewEntry
+
+if TYPE_CHECKING:
+    from memgraph.entities.strategies import StrategyResult
+
+PART: Final = "enrichment"
+ACTOR: Final = "enrichment"
+NO_PROVIDER: Final = "no_accurate_provider"
+CURSOR_KEY: Final = "enrichment.cursor"
+# Keys looked at in one read; of those that are taken, so many go to the providers at once.
+WINDOW: Final = 2_000
+BATCH: Final = 16
+# So many refused texts in a row say that it is not the texts.
+MAX_REFUSED: Final = 3
+# Statuses that are about what was sent; others are about who asks, or for what.
+_OF_THE_TEXT: Final = frozenset({400, 413, 422})
+
+
+def enrich(
+    opened: Opened,
+    *,
+    now_ms: int,
+    limit: int | None = None,
+    max_entities: int | None = None,
+    actor: str = ACTOR,
+    progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> JobReport:
+    """Look for entities again, with models, in memories that name few.
+
+    Active episodes and facts, oldest first, each once (``attributes.enriched_at``). A provider that
+    is down, or whose key or model is refused, ends the run: what the others found until then is
+    linked, and the memories that it did not see come first in the next run. A text that it refuses
+    is reported as rejected and not sent again; ``MAX_REFUSED`` in a row end the run.
+
+    Args:
+        now_ms: the time stamp of the memories.
+        limit: memories at most; by default ``memory.entities.enrichment_limit``.
+        max_entities: memories that name more are skipped; by default
+            ``memory.entities.enrichment_max_entities``.
+        stop: checked between two batches.
+
+    Returns:
+        Skipped with the reason ``no_accurate_provider`` when there is neither spaCy nor a model.
+        Counts: ``enriched``, ``links`` (new ones), ``withheld`` (too sensitive for the model, and
+        no other provider), ``gone`` (changed during the calls), ``proposed`` (aliases).
+
+    Raises:
+        StorageError: what was done until then stays so.
+    """
+    if not opened.naming.accurate_available:
+        return JobReport.skipped(NO_PROVIDER)
+    chosen = opened.settings.memory.entities
+    limit = chosen.enrichment_limit if limit is None else limit
+    most = chosen.enrichment_max_entities if max_entities is None else max_entities
+    run = _Run(opened, now_ms, actor, most)
+    while run.taken < limit and not stop():
+        progress(PART, run.taken, limit)
+        batch, through = run.next_batch(limit - run.taken)
+        if through == run.cursor and not batch:
+            break
+        if not run.work_off(batch, through):
+            break
+    progress(PART, run.taken, limit)
+    run.keep_cursor()
+    if run.error is None and "llm" in opened.naming.accurate.names and not stop():
+        try:
+            run.counts["proposed"] = merging.propose(opened, actor=actor, at_ms=now_ms)
+        except ProviderError as error:
+            run.error = error
+    if run.error is not None:
+        return JobReport.failed(run.error, run.counts, run.rejected)
+    return JobReport.done(run.counts, run.rejected)
+
+
+@dataclass
+class _Run:
+    opened: Opened
+    now_ms: int
+    actor: str
+    most: int
+    taken: int = 0
+    counts: dict[str, int] = field(
+        default_factory=lambda: {"enriched": 0, "links": 0, "withheld": 0, "gone": 0, "rejected": 0}
+    )
+    rejected: list[RejectedItem] = field(default_factory=list)
+    error: MemgraphError | None = None
+    told: set[str] = field(default_factory=set)
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.signature = self._signature()
+        with self.opened.database.read() as snapshot:
+            self.cursor = _cursor(metadata.get(snapshot, CURSOR_KEY), self.signature)
+        self.kept = self.cursor
+
+    def _signature(self) -> str:
+        """Return the providers and limits that decide which memories are skipped."""
+        model = self.opened.llm
+        readable = [] if model is None else [each for each in Sensitivity if model.may_read(each)]
+        return f"{self.opened.naming.signature}; {self.most}; {' '.join(readable)}"
+
+    def next_batch(self, left: int) -> tuple[list[EnrichmentCandidate], int]:
+        """Return the next candidates, and the key up to which all memories have then been
+        checked.
+        """
+        # Model calls are slow, so each answer is written at once.
+        size = min(left, 1 if "llm" in self.opened.naming.accurate.names else BATCH)
+        with self.opened.database.read() as snapshot:
+            through = min(self.cursor + WINDOW, enrichment.last_pk(snapshot))
+            through = max(through, self.cursor)
+            found = enrichment.candidates(snapshot, self.cursor, through, self.most, size)
+        return found, found[-1].pk if len(found) == size else through
+
+    def work_off(self, batch: Sequence[EnrichmentCandidate], through: int) -> bool:
+        """Ask the providers and link what they find; return True when the run may continue."""
+        found: dict[int, list[EntityName]] = {}
+        groups = list(self._groups(batch))
+        answers = [self._find(group, without) for without, group in groups]
+        if len(batch) > 1 and any(_is_refusal(each) for one in answers for each in _errors(one)):
+            # Which text it is only one after the other can tell.
+            if not all(self.work_off([one], one.pk) for one in batch):
+                return False
+            self.cursor = through
+            return True
+        for (without, group), answer in zip(groups, answers, strict=True):
+            self._take(group, without, answer, found)
+        self.taken += len(found)
+        if found:
+            self._write(found, {each.pk: each for each in batch}, through)
+        if self.error is None:
+            self.cursor = through
+        return self.error is None
+
+    def _groups(
+        self, batch: Sequence[EnrichmentCandidate]
+    ) -> Iterable[tuple[tuple[str, ...], list[EnrichmentCandidate]]]:
+        """Return the batch grouped by the providers that must not see the texts."""
+        naming, model = self.opened.naming, self.opened.llm
+        if "llm" not in naming.accurate.names or model is None:
+            return [((), list(batch))] if batch else []
+        may = [one for one in batch if model.may_read(Sensitivity(one.sensitivity))]
+        may_not = [one for one in batch if one not in may]
+        if not set(naming.accurate.names) - {"llm", "regex"}:
+            self.counts["withheld"] += len(may_not)
+            may_not = []
+        return [(w, group) for w, group in (((), may), (("llm",), may_not)) if group]
+
+    def _find(self, group: Sequence[EnrichmentCandidate], without: Sequence[str]) -> StrategyResult:
+        return self.opened.naming.find_accurate([one.content for one in group], without=without)
+
+    def _take(
+        self,
+        group: Sequence[EnrichmentCandidate],
+        without: Sequence[str],
+        answer: StrategyResult,
+        found: dict[int, list[EntityName]],
+    ) -> None:
+        for provider in self.opened.naming.accurate.names:
+            error = answer.failures.get(provider)
+            if error is not None:
+                self._failed(provider, error, group)
+            elif provider not in without:
+                self.refused[provider] = 0
+        for one, spans, codes in zip(group, answer.spans, answer.rejected, strict=True):
+            found[one.pk] = names_of(spans)
+            for code in codes:
+                self._reject(code, one.memory_id)
+
+    def _failed(
+        self, provider: str, error: MemgraphError, group: Sequence[EnrichmentCandidate]
+    ) -> None:
+        if _is_refusal(error):
+            self.refused[provider] += 1
+            self._reject(error.code, group[0].memory_id)
+            if self.refused[provider] >= MAX_REFUSED:
+                self.error = error
+        elif isinstance(error, ProviderError) and not isinstance(error, ExtraMissing):
+            self.error = error
+        elif provider not in self.told:
+            self.told.add(provider)
+            self._reject(error.code, f"provider {provider}")
+
+    def _reject(self, code: str, where: str) -> None:
+        self.counts["rejected"] += 1
+        if len(self.rejected) < MAX_REJECTED_KEPT:
+            self.rejected.append(RejectedItem(code=code, where=where))
+
+    def _write(
+        self,
+        found: dict[int, list[EntityName]],
+        given: dict[int, EnrichmentCandidate],
+        through: int,
+    ) -> None:
+        """Link memories that did not change since they were read, and stamp those that every
+        provider saw.
+        """
+        opened, naming = self.opened, self.opened.naming
+        with opened.transaction(self.actor) as transaction:
+            standing = [
+                one
+                for one in enrichment.still_open(transaction, list(found))
+                if one.content_hash == given[one.pk].content_hash
+            ]
+            names = [(one.pk, tuple(naming.resolved(found[one.pk]))) for one in standing]
+            transaction.tell(opened.writer.linker.mend_types(transaction, names))
+            linked = enrichment.links_of(transaction, [one.pk for one in standing])
+            new = opened.writer.linker.link(transaction, names, linked)
+            if self.error is None:
+                for one in standing:
+                    memories.update(
+                        transaction, one.memory_id, attributes=self._stamped(one, found[one.pk])
+                    )
+                metadata.put(transaction, CURSOR_KEY, self._cursor_text(through))
+                self.kept = through
+            if standing:
+                ids = [one.memory_id for one in standing]
+                transaction.tell([NewEntry("enrich", None, {"memories": ids, "links": new})])
+        self.counts["links"] += new
+        self.counts["gone"] += len(found) - len(standing)
+        if self.error is None:
+            self.counts["enriched"] += len(standing)
+
+    def _stamped(self, one: EnrichmentCandidate, names: Sequence[EntityName]) -> dict[str, Any]:
+        """Return the attributes of an enriched memory, with what only models can find."""
+        by_rules = {(each.key, each.type) for each in self.opened.find_names(one.content)}
+        beyond = [
+            [name.name, name.type.value]
+            for name in names
+            if all((each.key, each.type) not in by_rules for each in self._resolved(name))
+        ]
+        attributes = {**one.attributes, ENRICHED_AT: self.now_ms}
+        if beyond:
+            before = attributes.get(ENRICHED_NAMES)
+            kept = before if isinstance(before, list) else []
+            new = [each for each in beyond if each not in kept]
+            attributes[ENRICHED_NAMES] = [*kept, *new][:MAX_KEPT_NAMES]
+        return attributes
+
+    def _resolved(self, name: EntityName) -> Sequence[EntityName]:
+        return self.opened.naming.resolved([name])
+
+    def keep_cursor(self) -> None:
+        """Save the position once when there was nothing to do."""
+        if self.cursor > self.kept:
+            with self.opened.database.write(durable=False) as transaction:
+                metadata.put(transaction, CURSOR_KEY, self._cursor_text(self.cursor))
+
+    def _cursor_text(self, through: int) -> str:
+        return json.dumps({"through": through, "with": self.signature})
+
+
+def _errors(answer: StrategyResult) -> Iterable[MemgraphError]:
+    return answer.failures.values()
+
+
+def _is_refusal(error: MemgraphError) -> bool:
+    """Return True when a provider rejected this text but may accept another one."""
+    if not isinstance(error, ProviderError) or isinstance(error, ProviderUnavailable):
+        return False
+    status = error.details.get("status")
+    if status is None:
+        # Without a status our own errors say what else it was: a key, an address, a pipeline.
+        return not error.details.keys() & {"error", "reason"}
+    return status in _OF_THE_TEXT
+
+
+def _cursor(text: str | None, signature: str) -> int:
+    """Return the position of the last run; 0 when providers or limits have changed."""
+    kept = {} if text is None else json.loads(text)
+    return int(kept["through"]) if kept.get("with") == signature else 0

@@ -1,0 +1,80 @@
+"""The facts that the nightly job would retire within some days: its own rule, for a later day."""
+
+from __future__ import annotations
+
+from heapq import nsmallest
+
+from memgraph.clock import MAX_MS, MS_PER_DAY
+from memgraph.errors import InvalidInput
+from memgraph.model.jobs import ExpiringMemory, ExpiringReport
+from memgraph.model.values import Memory
+from memgraph.operations.life.decay import has_expired
+from memgraph.rules import decay
+from memgraph.rules.scope import Viewer
+from memgraph.service.opened import Opened
+from memgraph.store import decay as decay_rows
+from memgraph.store import graph
+from memgraph.store.decay import DecayRow, Rule
+from memgraph.store.visibility import View
+
+MAX_DAYS, MAX_ITEMS = 36_600.0, 1_000
+# Moments of a memory's course: enough for a line of a terminal.
+STEPS = 24
+
+
+def expiring(opened: Opened, viewer: Viewer, *, days: float, limit: int) -> ExpiringReport:
+    """Return what would be retired within ``days``, as far as the viewer may see it.
+
+    Raises:
+        InvalidInput: ``days`` or ``limit`` is out of range.
+    """
+    if not 0.0 <= days <= MAX_DAYS:
+        raise InvalidInput(f"days must be between 0 and {MAX_DAYS:g}", field="days")
+    if not 0 <= limit <= MAX_ITEMS:
+        raise InvalidInput(f"limit must be between 0 and {MAX_ITEMS}", field="limit")
+    # What was handed out a moment ago was used, though its receipt is not written yet.
+    opened.receipts.flush()
+    settings = opened.settings.memory.decay
+    now = opened.clock.now_ms()
+    rule = Rule(min(now + round(days * MS_PER_DAY), MAX_MS), settings.threshold, settings.exponent)
+    with opened.database.read() as snapshot:
+        rows = decay_rows.visible_expired(snapshot, rule, View(viewer))
+        ends = [
+            (_expires_at(each, rule), each.pk, each) for each in rows if has_expired(each, rule)
+        ]
+        first = nsmallest(limit, ends, key=lambda each: each[:2])
+        shown = graph.visible_memories(
+            snapshot, [row.memory_id for _, _, row in first], View(viewer)
+        )
+    moments = [now + (rule.now_ms - now) * step // (STEPS - 1) for step in range(STEPS)]
+    return ExpiringReport(
+        at=now,
+        until=rule.now_ms,
+        threshold=rule.threshold,
+        total=len(ends),
+        items=tuple(_item(shown[row.memory_id], row, end, moments, rule) for end, _, row in first),
+    )
+
+
+def _expires_at(one: DecayRow, rule: Rule) -> int:
+    since = _since(one)
+    found = decay.expires_at(one.confidence, one.decay_rate, since, rule.threshold, rule.exponent)
+    # It has expired by the end of the report, so there is such a moment.
+    return rule.now_ms if found is None else found
+
+
+def _item(
+    memory: Memory, one: DecayRow, end: int, moments: list[int], rule: Rule
+) -> ExpiringMemory:
+    course = decay.course(one.confidence, one.decay_rate, _since(one), moments, rule.exponent)
+    return ExpiringMemory(
+        memory=memory,
+        confidence_now=course[0],
+        confidence_then=course[-1],
+        expires_at=end,
+        course=course,
+    )
+
+
+def _since(one: DecayRow) -> int:
+    return one.created_at if one.last_accessed_at is None else one.last_accessed_at

@@ -1,0 +1,249 @@
+"""Entities for one reader: an entity that only hidden memories name does not exist.
+
+An entity may have several names, by merging and by nicknames. A reader sees those in memories that
+the reader may see, and those from the settings; other names find nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from memgraph.entities.names import as_a_word, canonical
+from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.model.entities import EntityInfo, EntityProfile, RelatedEntity
+from memgraph.model.enums import EntityType, MemoryStatus
+from memgraph.operations.write.entity_links import Naming
+from memgraph.rules.scope import Viewer
+from memgraph.service.opened import Opened
+from memgraph.store import entities
+from memgraph.store.entities import EntityRecord, MentionCounts
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import STANDING, View
+
+MAX_LISTED: Final = 1_000
+MAX_MEMORIES: Final = 100
+RELATED: Final = 10
+MAX_NAME_CHARS: Final = 512
+# Of an entity with several names so many of the newest texts are looked at for all of them. Those
+# that are not there are asked of the full-text index.
+MAX_READ: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names of an entity for a reader: the one to show, the keys to find it by, the others."""
+
+    shown: str
+    keys: frozenset[str]
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleEntity:
+    """An entity that the reader may see."""
+
+    row: EntityRecord
+    seen: MentionCounts
+    names: Names
+
+    @property
+    def info(self) -> EntityInfo:
+        return EntityInfo(
+            entity_id=self.row.entity_id,
+            canonical_name=self.names.shown,
+            type=self.row.type,
+            mention_count=self.seen.mentions,
+        )
+
+
+class Reader:
+    """Looks up entities on one snapshot, as a viewer sees them."""
+
+    def __init__(self, snapshot: Snapshot, viewer: Viewer, naming: Naming) -> None:
+        self._snapshot = snapshot
+        self._naming = naming
+        self.view = View(viewer, statuses=STANDING)
+        self.active = View(viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
+
+    def meant(self, name_or_id: str) -> list[VisibleEntity]:
+        """Return the entities that an id, name, alias or nickname may mean, most mentioned first.
+
+        Raises:
+            InvalidInput: nothing is left of the name without punctuation, or it is too long.
+            NotFound: nothing that this reader may see has this name.
+        """
+        if len(name_or_id) > MAX_NAME_CHARS:
+            raise InvalidInput(
+                f"a name must have at most {MAX_NAME_CHARS} characters", field="name"
+            )
+        by_id = entities.by_id(self._snapshot, name_or_id)
+        if by_id is not None and (one := self.found(by_id)) is not None:
+            return [one]
+        key = canonical(name_or_id)
+        if not key:
+            raise InvalidInput("the name of an entity needs letters or digits", field="name")
+        keys = self._naming.nicknames.also_called(key)
+        found: list[VisibleEntity] = []
+        for look_up in (entities.by_keys, entities.of_first_names):
+            rows = () if found else look_up(self._snapshot, keys)
+            found += [one for row in rows if (one := self.found(row)) and one.names.keys & keys]
+        if not found:
+            told = name_or_id[:80]
+            raise NotFound(f"no entity {told!r} in the memories that you may see", name=told)
+        return sorted(found, key=lambda one: (-one.seen.mentions, one.row.pk))
+
+    def only(self, name_or_id: str) -> VisibleEntity:
+        """Return the one entity that is meant. Raises Conflict with the candidates: there are
+        several.
+        """
+        found = self.meant(name_or_id)
+        if len(found) > 1:
+            candidates = [each.info.model_dump(mode="json") for each in found]
+            raise Conflict(
+                f"{name_or_id[:80]!r} may mean {len(found)} entities; name one by its id:"
+                f" {', '.join(each.row.entity_id for each in found[:5])}",
+                candidates=candidates,
+            )
+        return found[0]
+
+    def found(self, row: EntityRecord) -> VisibleEntity | None:
+        """Return the entity; None: no memory that the reader may see names it."""
+        seen = entities.seen(self._snapshot, row.pk, self.view)
+        names = None if seen is None else self._names(row, seen.mentions)
+        return None if seen is None or names is None else VisibleEntity(row, seen, names)
+
+    def profile(
+        self, one: VisibleEntity, *, limit: int, others: Iterable[VisibleEntity]
+    ) -> EntityProfile:
+        related = []
+        for row, together in entities.together(self._snapshot, one.row.pk, self.view, RELATED):
+            other = self.found(row)
+            if other is not None:
+                related.append(RelatedEntity(**other.info.model_dump(), together=together))
+        return EntityProfile(
+            **one.info.model_dump(),
+            aliases=one.names.others,
+            protected=entities.is_protected(self._snapshot, one.row.pk),
+            first_seen=one.seen.first,
+            last_seen=one.seen.last,
+            memories=tuple(entities.top_memories(self._snapshot, one.row.pk, self.active, limit)),
+            related=tuple(related),
+            candidates=tuple(each.info for each in others),
+        )
+
+    def top(self, rows: Iterator[EntityRecord], limit: int, prefix: str) -> list[VisibleEntity]:
+        """Return the most mentioned entities. ``rows`` are sorted by all their mentions, most
+        first.
+        """
+        best: list[VisibleEntity] = []
+        for row in rows:
+            # No later one can have more visible mentions than it has mentions at all.
+            if len(best) >= limit and best[limit - 1].seen.mentions >= row.mention_count:
+                break
+            one = self.found(row)
+            if one is not None and any(key.startswith(prefix) for key in one.names.keys):
+                best.append(one)
+                best.sort(key=lambda each: (-each.seen.mentions, each.row.pk))
+        return best[:limit]
+
+    def _names(self, row: EntityRecord, mentions: int) -> Names | None:
+        """Return the names that the reader may know; None: there is none."""
+        merged = entities.merged_names(self._snapshot, row.entity_id)
+        written = [(row.name_key, row.canonical_name)]
+        written += [(each.name_key, each.canonical_name) for each in merged]
+        pks = [row.pk, *(each.pk for each in merged)]
+        aliases = entities.aliases(self._snapshot, pks)
+        written += [(key, alias) for _, key, alias in aliases]
+        told = self._naming.nicknames.pairs_of([key for key, _ in written])
+        first = _first_name(row)
+        written += [first] if first is not None else []
+        # An entity with a single name is linked only by that name.
+        if len(written) == 1:
+            said = set(written)
+        else:
+            said = self._said(row, [each for each in written if each not in told], mentions)
+        known = [*(each for each in written if each in said or each in told), *told]
+        if not known:
+            return None
+        shown = known[0][1]
+        others = sorted({name for key, name in known if (key, name) != first} - {shown})
+        return Names(shown, frozenset(key for key, _ in known), tuple(others))
+
+    def _said(
+        self, row: EntityRecord, wanted: list[tuple[str, str]], mentions: int
+    ) -> set[tuple[str, str]]:
+        """Return the names, (key, as written), that occur in visible texts."""
+        open_ones, said = dict.fromkeys(wanted), set[tuple[str, str]]()
+        texts = entities.contents(self._snapshot, row.pk, self.view)
+        for text in islice(texts, MAX_READ):
+            folded = canonical(text)
+            for each in list(open_ones):
+                if _says(text, folded, each, row):
+                    said.add(each)
+                    del open_ones[each]
+            if not open_ones:
+                return said
+        if mentions > MAX_READ:
+            said.update(each for each in open_ones if self._is_said(row, each))
+        return said
+
+    def _is_said(self, row: EntityRecord, name: tuple[str, str]) -> bool:
+        texts = entities.contents_saying(self._snapshot, row.pk, self.view, name)
+        return any(_says(text, canonical(text), name, row) for text in texts)
+
+
+def _first_name(row: EntityRecord) -> tuple[str, str] | None:
+    """Return the name, (key, as written), by which a person is also linked: see
+    ``storage.entities``.
+    """
+    key, _, more = row.name_key.partition(" ")
+    if row.type is not EntityType.PERSON or not more:
+        return None
+    return key, row.canonical_name.partition(" ")[0]
+
+
+def _says(text: str, folded: str, name: tuple[str, str], row: EntityRecord) -> bool:
+    """Return True when a name, (key, as written), is a whole word in a text of the entity."""
+    key, written = name
+    # Another spelling of a name that is known is known only as it is written.
+    if key == row.name_key and written != row.canonical_name:
+        return bool(re.search(as_a_word(written), text))
+    return bool(re.search(as_a_word(key), folded))
+
+
+def profile(opened: Opened, viewer: Viewer, name_or_id: str, *, limit: int) -> EntityProfile:
+    """Return the profile of the entity that is meant, or the most mentioned of several.
+
+    Raises:
+        InvalidInput: a limit outside of 0..100, or not a name.
+        NotFound: the viewer may see no memory that names it.
+    """
+    if not 0 <= limit <= MAX_MEMORIES:
+        raise InvalidInput(f"limit must be between 0 and {MAX_MEMORIES}", limit=limit)
+    with opened.database.read() as snapshot:
+        reader = Reader(snapshot, viewer, opened.naming)
+        one, *others = reader.meant(name_or_id)
+        return reader.profile(one, limit=limit, others=others)
+
+
+def listing(opened: Opened, viewer: Viewer, *, prefix: str, limit: int) -> list[EntityInfo]:
+    """Return entities named in visible memories, most mentioned first.
+
+    Raises:
+        InvalidInput: a limit outside of 1..1000.
+    """
+    if not 1 <= limit <= MAX_LISTED:
+        raise InvalidInput(f"limit must be between 1 and {MAX_LISTED}", limit=limit)
+    begin = canonical(prefix)
+    with opened.database.read() as snapshot:
+        reader = Reader(snapshot, viewer, opened.naming)
+        rows = (
+            entities.by_prefix(snapshot, begin, reader.view)
+            if begin
+            else entities.most_mentioned(snapshot, reader.view)
+        )
+        return [each.info for each in reader.top(rows, limit, begin)]

@@ -1,0 +1,1 @@
+"""Sources: list, retract and restore them."""

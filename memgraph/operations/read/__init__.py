@@ -1,0 +1,1 @@
+"""Look memories up, recall them, and keep receipts."""

@@ -1,0 +1,292 @@
+"""Recalls of an open orchestrator, with a reranker where one is configured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from memgraph.config import Settings
+from memgraph.errors import ProviderAnswerInvalid, ProviderError
+from memgraph.model.enums import Sensitivity
+from memgraph.model.recall import (
+    Account,
+    Bundle,
+    Degraded,
+    RecallItem,
+    RecallRequest,
+    Then,
+)
+from memgraph.operations.write.embedding import other_model
+from memgraph.rules.scope import Viewer
+from memgraph.service.opened import Opened
+from memgraph.store import recall as recall_rows
+from memgraph.store.items import by_ids
+from memgraph.store.recall import RecallFilter, StoreState
+from memgraph.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memgraph.providers.reranking import RerankingProvider
+    from memgraph.retrieval.prepare import Embed
+
+
+def answer(
+    opened: Opened, viewer: Viewer, request: RecallRequest, *, then: Then | None = None
+) -> Bundle:
+    """Answer a request from one orchestrator, or again as it was answered ``then``.
+
+    Raises AccessDenied, StorageError.
+    """
+    with opened.timed("recall"), opened.recalls:
+        bundle = _answered(opened, viewer, request, then)
+    _tell_degraded(opened, bundle.degraded)
+    return bundle
+
+
+def _answered(opened: Opened, viewer: Viewer, request: RecallRequest, then: Then | None) -> Bundle:
+    # With it comes numpy, which commands that recall nothing do without.
+    from memgraph.retrieval.recall import recall
+
+    embed: Embed | None = None if opened.embedding is None else opened.embedding.embed
+    if opened.other_model is not None:
+        with opened.database.read() as snapshot:
+            changed = _model_changed(opened, recall_rows.read(snapshot))
+        embed = None if changed else embed
+    reranks = opened.reranker is not None and bool(request.query.strip())
+    if embed is not None and reranks:
+        embed = _once(embed)
+
+    def ask(asked: RecallRequest) -> Bundle:
+        return recall(
+            opened.database,
+            asked,
+            viewer=viewer,
+            settings=opened.settings.memory,
+            embed=embed,
+            name_keys=opened.naming.query_keys,
+            now_ms=opened.clock.now_ms(),
+            clock=opened.clock.now_ms,
+            ids=opened.ids,
+            model_changed=partial(_model_changed, opened),
+            held=opened.held_vectors,
+            timed=partial(opened.timed, "recall"),
+            turn=opened.turns,
+            then=then,
+        )
+
+    if not reranks:
+        return ask(request)
+    return answer_reranked(opened, request, ask)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A snapshot, what a request may find in it, and the answer.
+
+    Attributes:
+        items: empty when the request has no query.
+        degraded: what the answer lacked.
+        account: how the answer was made, for its receipt.
+    """
+
+    snapshot: Snapshot
+    narrowing: RecallFilter
+    items: tuple[RecallItem, ...]
+    degraded: tuple[Degraded, ...]
+    account: Account
+
+
+@contextmanager
+def reading(
+    opened: Opened,
+    viewer: Viewer,
+    request: RecallRequest,
+    *,
+    then: Then | None = None,
+) -> Iterator[Reading]:
+    """Answer a request and keep the snapshot open for further reads.
+
+    It is dated when the snapshot is open, so that nothing in it is later. A reranker is called
+    before the snapshot is opened; what was retracted since is left out.
+
+    Raises:
+        AccessDenied, StorageError: as ``answer``.
+    """
+    from memgraph.retrieval.prepare import narrowed, prepared
+    from memgraph.retrieval.recall import recalled
+
+    narrowing = narrowed(request, viewer, opened.clock.now_ms(), then)
+
+    def dated(snapshot: Snapshot) -> tuple[StoreState, RecallFilter]:
+        state = recall_rows.read(snapshot)
+        at = opened.clock.now_ms() if request.as_of is None else narrowing.at
+        return state, replace(narrowing, at=at)
+
+    if not request.query.strip():
+        with opened.database.read() as snapshot:
+            state, narrowing = dated(snapshot)
+            yield Reading(snapshot, narrowing, (), (), Account(state.change_seq, {}))
+        return
+    if opened.reranker is not None:
+        bundle = answer(opened, viewer, request, then=then)
+        with opened.database.read() as snapshot:
+            _, narrowing = dated(snapshot)
+            there = {one.memory_id for one in by_ids(snapshot, narrowing, bundle.ids)}
+            items = tuple(each for each in bundle.items if each.memory.memory_id in there)
+            yield Reading(snapshot, narrowing, items, bundle.degraded, bundle.account)
+        return
+    timed = partial(opened.timed, "recall")
+    with ExitStack() as held:
+        with timed(), opened.recalls:
+            with timed("prepare"):
+                asked = prepared(
+                    request,
+                    narrowing.at if then is None else then.at,
+                    embed=None if opened.embedding is None else opened.embedding.embed,
+                    name_keys=opened.naming.query_keys,
+                )
+            with opened.turns:
+                snapshot = held.enter_context(opened.database.read())
+                state, narrowing = dated(snapshot)
+                items, degraded, account = recalled(
+                    snapshot,
+                    asked,
+                    narrowing,
+                    state,
+                    settings=opened.settings.memory,
+                    now_ms=narrowing.at,
+                    model_changed=partial(_model_changed, opened),
+                    held=opened.held_vectors,
+                    timed=timed,
+                    then=then,
+                )
+        _tell_degraded(opened, degraded)
+        yield Reading(snapshot, narrowing, items, degraded, account)
+
+
+def _tell_degraded(opened: Opened, degraded: Sequence[Degraded]) -> None:
+    for each in degraded:
+        opened.meters.degraded(each.code)
+
+
+def _model_changed(opened: Opened, state: StoreState) -> bool:
+    # Another process may have rebuilt the vectors for another model.
+    opened.other_model = other_model(
+        opened.embedding, state.embedding_model, state.embedding_dimensions
+    )
+    return opened.other_model is not None
+
+
+def configured_reranker(
+    settings: Settings, environ: Mapping[str, str] | None = None
+) -> RerankingProvider:
+    """Return the model of ``memory.reranker.provider``, which is not ``none``."""
+    from memgraph.providers.reranking import reranking_provider
+
+    chosen = settings.memory.reranker
+    variables = os.environ if environ is None else environ
+    return reranking_provider(
+        chosen.provider,
+        mode=chosen.mode,
+        timeout_s=chosen.timeout_s,
+        retries=chosen.retries,
+        api_base=chosen.api_base or None,
+        api_key=variables.get(chosen.api_key_env) if chosen.api_key_env else None,
+    )
+
+
+def _once(embed: Embed) -> Embed:
+    """Call the model only at the first call: one question may be recalled twice."""
+    kept: list[NDArray[np.float32] | ProviderError] = []
+
+    def ask(texts: Sequence[str]) -> NDArray[np.float32]:
+        if not kept:
+            try:
+                kept.append(embed(texts))
+            except ProviderError as error:
+                kept.append(error)
+        [found] = kept
+        if isinstance(found, ProviderError):
+            raise found
+        return found
+
+    return ask
+
+
+# A single memory needs no order.
+FEWEST = 2
+
+
+def answer_reranked(
+    opened: Opened, request: RecallRequest, ask: Callable[[RecallRequest], Bundle]
+) -> Bundle:
+    """Return the answer of ``ask`` in the order that includes the reranker's scores.
+
+    Args:
+        ask: recall without a reranker; it has closed its snapshot when it returns.
+    """
+    # Loaded where a reranker is configured alone.
+    from memgraph.providers.reranking import usable_places
+    from memgraph.retrieval.reranking import reranked, sendable, widened
+
+    chosen, retrieval = opened.settings.memory.reranker, opened.settings.memory.retrieval
+    top_n = request.top_n or retrieval.top_n
+    pool = ask(widened(request, top_n, chosen.candidates))
+    sent, withheld = sendable(pool, chosen.candidates, Sensitivity(chosen.max_sensitivity))
+    told = [_withheld(len(withheld), chosen.max_sensitivity)] if withheld else []
+    provider = opened.reranker
+    if provider is None or len(sent) < FEWEST:
+        return _without(ask(request), told)
+    try:
+        found = provider.rank(
+            request.query[: chosen.max_chars],
+            [item.memory.content[: chosen.max_chars] for item in sent],
+        )
+        places = usable_places(found, len(sent))
+    except ProviderError as error:
+        opened.rerank_failed = True
+        opened.log.failure("rerank", error, level="warning", provider=provider.name)
+        return _without(ask(request), [_failed(error)])
+    opened.rerank_failed = False
+    return reranked(
+        pool,
+        [sent[place].memory.memory_id for place in places],
+        top_n=top_n,
+        token_budget=request.token_budget,
+        rrf_k=retrieval.rrf_k,
+        weight=chosen.weight,
+        withheld=withheld,
+        degraded=told,
+    )
+
+
+def _without(bundle: Bundle, told: list[Degraded]) -> Bundle:
+    return bundle.model_copy(update={"degraded": (*bundle.degraded, *told)})
+
+
+def _withheld(count: int, most: str) -> Degraded:
+    memories = "1 memory" if count == 1 else f"{count} memories"
+    return Degraded(
+        code="rerank.withheld",
+        text=f"{memories} above {most} kept their places: the reranker may not see them",
+    )
+
+
+def _failed(error: ProviderError) -> Degraded:
+    late = error.details.get("reason") == "timeout" or error.details.get("error") == "Timeout"
+    if late:
+        return Degraded(
+            code="rerank.timeout",
+            text="the reranker did not answer in time; the order is that of the other legs",
+        )
+    code = "rerank.answer_invalid" if isinstance(error, ProviderAnswerInvalid) else "rerank.failed"
+    return Degraded(
+        code=code,
+        text=f"the reranker failed ({error.code}); the order is that of the other legs",
+    )

@@ -1,0 +1,318 @@
+"""Receipts, buffered and written in batches off the read path.
+
+Work that costs time and can wait is done at writing: digests, and the check for what the reader
+might not see.
+
+With them goes what was handed out otherwise (bulletins, injected context), so that its lines are
+recognised later. They are hashed elsewhere, see ``service.life.echoes.catch_up``: here that would
+delay the next recall.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from memgraph.model.receipts import Receipt, ReceiptItem, bundle_bytes
+from memgraph.rules.echo import line_hashes
+from memgraph.rules.erasure import MARK
+from memgraph.service.background import InFlight
+from memgraph.store import decay, echoes, erasure, receipts
+from memgraph.store.engine import Database
+from memgraph.store.receipts import BULLETIN, NewReceipt, ShownBulletin, uses
+from memgraph.store.rows import json_text
+
+if TYPE_CHECKING:
+    from memgraph.model.context import Bulletin
+    from memgraph.model.recall import Bundle, RecallRequest
+    from memgraph.rules.scope import Viewer
+    from memgraph.store.recall import RecallFilter
+    from memgraph.store.snapshot import Snapshot
+
+FLUSH_AT = 16
+# One transaction, some 5 ms, then a recall has its turn; more where very many wait.
+STEP = 3
+MOST_STEPS = 32
+GIVE_WAY_S = 0.02
+# A database that cannot be written to must not fill the memory of a reader.
+MAX_KEPT = 1_024
+# A bulletin that stays the same is noted anew so often: well within ``policy.echo.WINDOW_MS``.
+BULLETIN_AGAIN_MS = 3_600_000
+MAX_VIEWS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """The data behind a receipt, for what is computed when it is written.
+
+    Attributes:
+        bundle: what was handed out, unless it was a text.
+        match, narrowing: the search terms, and the place searched.
+        bulletin: what was handed out, if it was a bulletin.
+        beside: the receipt of a bulletin that was handed out together with this.
+    """
+
+    bundle: Bundle | None = None
+    match: str = ""
+    narrowing: RecallFilter | None = None
+    bulletin: Bulletin | None = None
+    beside: str | None = None
+
+
+NOTHING = Behind()
+
+
+def behind(viewer: Viewer, request: RecallRequest, bundle: Bundle) -> Behind:
+    """Return the data behind the receipt of a recall by this viewer."""
+    # A recall has this loaded already; nothing else needs it.
+    from memgraph.retrieval.prepare import narrowed
+
+    match = "" if request.as_of is not None else bundle.account.match
+    return Behind(bundle, match, narrowed(request, viewer, bundle.at))
+
+
+class _Shown(NamedTuple):
+    """The last bulletin of a view, and when it was last stored as a whole."""
+
+    text: str
+    lines: frozenset[str]
+    at: int
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A receipt to be written; ``handed_out``: set once it is prepared."""
+
+    receipt: Receipt
+    behind: Behind
+    handed_out: NewReceipt | None = None
+
+
+class ReceiptBook:
+    """Receipts of one open database that are to be written. Thread-safe.
+
+    Args:
+        recalls: the running recalls; writing in steps waits for them.
+        restore_used: called, outside of any transaction, with the memories that decay retired
+            though they had been used before, and the times of the uses.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        recalls: InFlight,
+        restore_used: Callable[[Mapping[str, int]], object] = lambda _recalled: None,
+        *,
+        with_queries: bool = False,
+    ) -> None:
+        self._database = database
+        self._recalls = recalls
+        self._restore_used = restore_used
+        self._with_queries = with_queries
+        self._retired: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._kept: list[_Kept] = []
+        self._handed: list[tuple[int, str]] = []
+        self._bulletins: OrderedDict[str, _Shown] = OrderedDict()
+        self.dropped = 0
+        # The journal's head at the last erasure that this process knows of.
+        self.erased_through = 0
+
+    @property
+    def waiting(self) -> bool:
+        """True when something is to be written."""
+        return bool(self._kept or self._handed)
+
+    def add(self, receipt: Receipt, behind: Behind = NOTHING) -> bool:
+        """Keep a receipt; return True when there are enough to be written."""
+        with self._lock:
+            if len(self._kept) >= MAX_KEPT:
+                self.dropped += 1
+                return True
+            self._kept.append(_Kept(receipt, behind))
+            return self._enough()
+
+    def add_bulletin(self, bulletin: Bulletin, at: int) -> bool:
+        """Keep what is new in an issued bulletin, and all of it now and then.
+
+        A change leaves most of its lines unchanged. Returns True when there is enough to be
+        written.
+        """
+        with self._lock:
+            last = self._bulletins.get(bulletin.view_key)
+            if last is not None and at - last.at >= BULLETIN_AGAIN_MS:
+                last = None
+            if last is not None and last.text == bulletin.text:
+                return False
+            lines = bulletin.text.splitlines()
+            known = frozenset[str]() if last is None else last.lines
+            news = [line for line in lines if line not in known]
+            since = at if last is None else last.at
+            self._bulletins[bulletin.view_key] = _Shown(bulletin.text, known.union(news), since)
+            self._bulletins.move_to_end(bulletin.view_key)
+            while len(self._bulletins) > MAX_VIEWS:
+                self._bulletins.popitem(last=False)
+        return self.add_text("\n".join(news), at) if news else False
+
+    def add_text(self, text: str, at: int) -> bool:
+        """Keep a text that was handed out; return True when there is enough to be written."""
+        with self._lock:
+            if len(self._handed) >= MAX_KEPT:
+                self.dropped += 1
+                return True
+            self._handed.append((at, text))
+            return self._enough()
+
+    def flush(self) -> int:
+        """Write what is kept; return the number of receipts.
+
+        Raises:
+            StorageError: they are kept for the next attempt.
+        """
+        return self._write(MAX_KEPT)
+
+    def flush_in_steps(self, stop: Callable[[], bool] = lambda: False) -> None:
+        """Write what is kept now, in small steps, so that recalls wait less.
+
+        Raises:
+            StorageError: the rest is kept for the next attempt.
+        """
+        with self._lock:
+            waiting = max(len(self._kept), len(self._handed))
+        most = max(STEP, -(-waiting // MOST_STEPS))
+        for step in range(-(-waiting // most)):
+            if step and not stop():
+                time.sleep(GIVE_WAY_S)
+            until = time.monotonic() + (0.0 if stop() else GIVE_WAY_S)
+            self._prepare(self._first(most), partial(self._let_recalls_end, until))
+            self._write(most)
+
+    def _write(self, most: int) -> int:
+        with self._lock:
+            taken, self._kept = self._kept[:most], self._kept[most:]
+            handed, self._handed = self._handed[:most], self._handed[most:]
+        if not taken and not handed and not self._retired:
+            return 0
+        try:
+            self._prepare(taken)
+            written = [each.handed_out for each in taken if each.handed_out is not None]
+            used = uses(each.receipt for each in written)
+            used_at = {memory_id: use.last_at for memory_id, use in used.items()}
+            # They were in memory alone until now: a power failure may take some either way.
+            with self._database.write(durable=False) as transaction:
+                through = erasure.erased_through(transaction)
+                # What was kept before an erasure, in whatever process, may hold what it took.
+                stale = through != self.erased_through
+                if stale:
+                    written = [_without_text(each, through) for each in written]
+                    echoes.record(transaction, hashed(handed))
+                with_queries = self._with_queries and not stale
+                receipts.write(transaction, written, with_queries=with_queries)
+                # The lines of a bulletin are noted by themselves, as it showed them.
+                recalls = [
+                    (one.at, one.receipt_id)
+                    for one in (each.receipt for each in taken)
+                    if one.purpose != BULLETIN
+                ]
+                echoes.add(transaction, recalls, [] if stale else handed)
+                retired = decay.retired_since(transaction, used_at)
+        except BaseException:
+            with self._lock:
+                self._kept[:0] = taken
+                self._handed[:0] = handed
+            raise
+        if not self.waiting:
+            self.erased_through = through
+        self._tell_of({memory_id: used_at[memory_id] for memory_id in retired})
+        return len(taken)
+
+    def _let_recalls_end(self, until: float) -> None:
+        self._recalls.wait(max(until - time.monotonic(), 0.0))
+
+    def _first(self, most: int) -> list[_Kept]:
+        with self._lock:
+            return self._kept[:most]
+
+    def _prepare(
+        self, kept: Sequence[_Kept], give_way: Callable[[], object] = lambda: None
+    ) -> None:
+        """Compute what was postponed. It stays kept, in case another thread writes everything
+        meanwhile.
+
+        Args:
+            give_way: called before every millisecond or so of work, and at the end.
+        """
+        with ExitStack() as held:
+            snapshot = None
+            for each in kept:
+                if each.handed_out is not None:
+                    continue
+                give_way()
+                if each.behind.match and snapshot is None:
+                    snapshot = held.enter_context(self._database.read())
+                each.handed_out = _handed_out(each.receipt, each.behind, snapshot)
+        give_way()
+
+    def _tell_of(self, retired: Mapping[str, int]) -> None:
+        with self._lock:
+            self._retired.update(retired)
+            given, self._retired = self._retired, {}
+        if not given:
+            return
+        try:
+            self._restore_used(given)
+        except BaseException:
+            with self._lock:
+                self._retired = given | self._retired
+            raise
+
+    def _enough(self) -> bool:
+        return len(self._kept) + len(self._handed) >= FLUSH_AT
+
+
+def _handed_out(receipt: Receipt, behind: Behind, snapshot: Snapshot | None = None) -> NewReceipt:
+    if behind.bulletin is not None:
+        return _of_bulletin(receipt, behind.bulletin)
+    if behind.bundle is not None and receipt.sha256 is None:
+        digest = hashlib.sha256(bundle_bytes(behind.bundle)).hexdigest()
+        receipt = replace(receipt, sha256=digest)
+    hidden: Mapping[str, Sequence[str]] = {}
+    if snapshot is not None and behind.match and behind.narrowing is not None:
+        hidden = receipts.hidden_matches(snapshot, behind.match, behind.narrowing)
+    return NewReceipt(receipt, hidden, beside=behind.beside)
+
+
+def _of_bulletin(receipt: Receipt, bulletin: Bulletin) -> NewReceipt:
+    ids, text = bulletin.memory_ids, bulletin.text
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    shown = ShownBulletin(
+        change_seq=bulletin.change_seq,
+        view_key=bulletin.view_key,
+        viewer=json_text(receipt.viewer),
+        settings=json_text(receipt.asked.get("limits")),
+        sha256=digest,
+        memory_ids=ids,
+        body=text,
+    )
+    items = tuple(ReceiptItem(one, 0.0) for one in ids)
+    return NewReceipt(replace(receipt, items=items, sha256=digest), bulletin=shown)
+
+
+def _without_text(given: NewReceipt, erased_through: int) -> NewReceipt:
+    """Return the receipt without the body of a bulletin older than an erasure."""
+    shown = given.bulletin
+    if shown is None or shown.change_seq >= erased_through:
+        return given
+    return replace(given, bulletin=shown._replace(body=MARK))
+
+
+def hashed(handed: Sequence[tuple[int, str]]) -> list[tuple[int, int, int]]:
+    """Return the lines of texts that were handed out at these times, by their hashes."""
+    return [(line, at, at) for at, text in handed for line in sorted(line_hashes(text))]

@@ -1,0 +1,362 @@
+"""Replaying the request of a receipt as of its moment, and explaining the differences."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from memgraph.bulletin.generate import generate_in
+from memgraph.clock import parse_time
+from memgraph.context.token_counters import Counters
+from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.model.context import BlockFormat, ContextPackage, ContextRequest, Task
+from memgraph.model.recall import Bundle, Degraded, RecallRequest, Then
+from memgraph.model.receipts import (
+    RECALL,
+    Difference,
+    JournalEntry,
+    Receipt,
+    Replay,
+    bundle_bytes,
+)
+from memgraph.model.values import validated
+from memgraph.operations.context import build as building
+from memgraph.operations.context import entity
+from memgraph.operations.context import injection as injecting
+from memgraph.operations.read.recall import answer
+from memgraph.rules.scope import Viewer, covers, viewer_of
+from memgraph.service.turns.prompts import joined
+from memgraph.store import receipts
+from memgraph.store.receipts import BULLETIN, MOST_ENTRIES
+from memgraph.store.visibility import View
+
+if TYPE_CHECKING:
+    from memgraph.model.context import Bulletin
+    from memgraph.service.opened import Opened
+
+PENDING = "vector.pending"
+"""The code of an answer that was given while memories waited for their vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The result of a request as of the moment of its receipt.
+
+    Attributes:
+        sha256: None: not comparable.
+        lacked: codes of degradations of one answer and not of the other.
+    """
+
+    memory_ids: tuple[str, ...]
+    sha256: str | None
+    lacked: frozenset[str] = frozenset()
+
+
+def asker_of(receipt: Receipt, reader: Viewer) -> Viewer:
+    """Return the viewer of a receipt, for a reader who sees all that it saw.
+
+    Raises:
+        InvalidInput: the receipt does not record it.
+        AccessDenied: the reader sees less.
+    """
+    if not receipt.viewer:
+        raise InvalidInput("the receipt does not record the reader's view", field="receipt_id")
+    asker = viewer_of(receipt.viewer)
+    if not covers(reader, asker):
+        raise AccessDenied(
+            "a replay needs a view of everything that the original reader saw: name the project,"
+            " the session, the clearance",
+            field="viewer",
+        )
+    return asker
+
+
+def query_of(receipt: Receipt, given: str | None) -> str:
+    """Return the query: as it is stored, or as it is given and matches the digest.
+
+    Raises:
+        InvalidInput: it is neither stored nor given, or another one is given.
+    """
+    digest = receipt.query_sha256
+    text = receipt.query if given is None else given
+    if digest is None:
+        if given:
+            raise InvalidInput("the request had no query", field="query")
+        return ""
+    if hashlib.sha256(text.encode(errors="replace")).hexdigest() == digest:
+        return text
+    if given is not None:
+        raise InvalidInput(
+            "the query differs from the original: the digests do not match", field="query"
+        )
+    raise InvalidInput("only a digest of the query is kept: pass it as query=", field="query")
+
+
+def replayed(opened: Opened, receipt: Receipt, reader: Viewer, query: str | None) -> Replay:
+    """Repeat the request and compare.
+
+    Args:
+        receipt: as it is stored.
+        reader: the viewer of the caller.
+        query: the query, when the receipt keeps only its digest.
+
+    Raises:
+        InvalidInput: as ``query_of``, or this kind of receipt cannot be replayed.
+        AccessDenied: the reader sees less than the original one.
+        StorageError: the database cannot be read.
+    """
+    asker = asker_of(receipt, reader)
+    again = _again(opened, receipt, reader, query_of(receipt, query))
+    given = _given(opened, receipt)
+    differences = _differences(given, again.memory_ids)
+    cut = False
+    if differences and receipt.change_seq is not None:
+        with opened.database.read() as snapshot:
+            changed = receipts.changes_since(
+                snapshot,
+                receipt.change_seq,
+                {each.memory_id for each in differences},
+                View(asker),
+            )
+        cut = len(changed) > MOST_ENTRIES
+        differences = [_explained(each, changed[:MOST_ENTRIES]) for each in differences]
+    same_digest = None
+    if again.sha256 is not None and receipt.sha256 is not None:
+        same_digest = again.sha256 == receipt.sha256
+    same = again.memory_ids == given
+    return Replay(
+        receipt_id=receipt.receipt_id,
+        at=receipt.at,
+        change_seq=receipt.change_seq,
+        same=same,
+        same_digest=same_digest,
+        differences=tuple(differences),
+        because=tuple(_because(opened, receipt, again, same=same, differences=differences)),
+        cut=cut,
+    )
+
+
+def _again(opened: Opened, receipt: Receipt, reader: Viewer, query: str) -> Again:
+    purpose, asker = receipt.purpose, asker_of(receipt, reader)
+    if purpose in (RECALL, entity.PURPOSE, None):
+        return _recalled(opened, receipt, asker, query)
+    if purpose == injecting.PURPOSE:
+        return _injected(opened, receipt, asker, query)
+    if purpose == building.PURPOSE:
+        return _built(opened, receipt, asker, query)
+    if purpose == BULLETIN:
+        return _issued(opened, receipt, asker)
+    if "bulletin" in receipt.asked:
+        return _shown(opened, receipt, reader, query)
+    raise InvalidInput(f"a receipt of {purpose} cannot be replayed", field="receipt_id")
+
+
+def _given(opened: Opened, receipt: Receipt) -> tuple[str, ...]:
+    """Return what was handed out; for a turn what its bulletin cites, then what its context
+    holds.
+    """
+    cited = receipt.asked.get("bulletin", {}).get("memory_ids", ())
+    context = _context_of(opened, receipt)
+    items = (receipt if context is None else context).items
+    return tuple(dict.fromkeys((*cited, *(item.memory_id for item in items))))
+
+
+def _context_of(opened: Opened, receipt: Receipt) -> Receipt | None:
+    """Return the receipt of the context of a turn; None: it had none, or it is no turn."""
+    receipt_id = receipt.asked.get("context")
+    if receipt_id is None:
+        return None
+    with opened.database.read() as snapshot:
+        found = receipts.read(snapshot, receipt_id)
+    if found is None:
+        raise InvalidInput(
+            f"the receipt of its context, {receipt_id}, is no longer kept", field="receipt_id"
+        )
+    return found.receipt
+
+
+def _recalled(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again:
+    request = _recall_request(receipt, query)
+    bundle = answer(opened, asker, request, then=_then(opened, receipt)).model_copy(
+        update={"receipt_id": receipt.receipt_id}
+    )
+    bundle = _as_it_was(bundle, receipt)
+    digest = hashlib.sha256(bundle_bytes(bundle)).hexdigest()
+    return Again(bundle.ids, digest, _lacked(receipt, bundle.degraded))
+
+
+def _injected(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again:
+    asked = receipt.asked
+    block, _, _ = injecting.context_for(
+        opened,
+        asker,
+        _recall_request(receipt, query),
+        format=BlockFormat(asked["format"]),
+        include_insight=bool(asked.get("insight", True)),
+        before=injecting.Before(_then(opened, receipt), asked.get("mark", "")),
+    )
+    digest = hashlib.sha256(block.text.encode()).hexdigest() if "mark" in asked else None
+    return Again(block.memory_ids, digest, _lacked(receipt, block.degraded))
+
+
+def _built(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again:
+    package = _package(opened, receipt, asker, query)
+    digest = hashlib.sha256(package.text.encode()).hexdigest()
+    ids = tuple(each.memory_id for each in package.items)
+    lacked = _lacked(receipt, package.degraded)
+    return Again(ids, digest if _counts_as(receipt, package) else None, lacked)
+
+
+def _shown(opened: Opened, receipt: Receipt, reader: Viewer, query: str) -> Again:
+    """Return the replay of a turn: its bulletin, with today's size limits, and its context."""
+    bulletin = _bulletin(opened, receipt, asker_of(receipt, reader))
+    context = _context_of(opened, receipt)
+    if context is None:
+        digest = hashlib.sha256(bulletin.text.encode()).hexdigest()
+        return Again(bulletin.memory_ids, digest)
+    package = _package(opened, context, asker_of(context, reader), query)
+    digest = hashlib.sha256(joined(bulletin.text, package).encode()).hexdigest()
+    ids = (*bulletin.memory_ids, *(each.memory_id for each in package.items))
+    lacked = _lacked(context, package.degraded)
+    told = digest if _counts_as(context, package) else None
+    return Again(tuple(dict.fromkeys(ids)), told, lacked)
+
+
+def _package(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> ContextPackage:
+    asked = receipt.asked
+    if "plan" not in asked:
+        raise InvalidInput("the receipt does not record the layout of its context")
+    fields = _fields(ContextRequest, asked)
+    request = validated(ContextRequest, {**fields, "query": query})
+    task = None
+    if asked.get("task_id") is not None:
+        task = Task(task_id=asked["task_id"], project_id=asked.get("project_id"))
+    counter, told = Counters().at_hand(request.model or asked["plan"]["model"])
+    plan = building.plan_from(asked, query)
+    package, _, _ = building.built(
+        opened,
+        asker,
+        task,
+        request,
+        plan,
+        counter,
+        told,
+        then=_then(opened, receipt),
+    )
+    return package
+
+
+def _counts_as(receipt: Receipt, package: ContextPackage) -> bool:
+    """Return True when the texts can be compared: token counters differ."""
+    return package.counter == receipt.asked.get("counter")
+
+
+def _lacked(receipt: Receipt, degraded: Iterable[Degraded]) -> frozenset[str]:
+    return frozenset(receipt.asked.get("degraded", ())) ^ {each.code for each in degraded}
+
+
+def _issued(opened: Opened, receipt: Receipt, asker: Viewer) -> Again:
+    bulletin = _bulletin(opened, receipt, asker)
+    digest = hashlib.sha256(bulletin.text.encode()).hexdigest()
+    return Again(bulletin.memory_ids, digest)
+
+
+def _bulletin(opened: Opened, receipt: Receipt, asker: Viewer) -> Bulletin:
+    limits = receipt.asked.get("limits", {})
+    settings = opened.settings.memory.bulletin.model_copy(update=dict(limits))
+    known = _then(opened, receipt).known
+    with opened.database.read() as snapshot:
+        return generate_in(snapshot, asker, settings, known)
+
+
+def _recall_request(receipt: Receipt, query: str) -> RecallRequest:
+    fields = _fields(RecallRequest, receipt.asked)
+    return validated(RecallRequest, {"as_of": receipt.at, **fields, "query": query})
+
+
+def _fields(kind: type[RecallRequest | ContextRequest], asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: asked[name] for name in kind.model_fields if name in asked}
+
+
+def _then(opened: Opened, receipt: Receipt) -> Then:
+    known = receipt.at
+    if receipt.change_seq is not None:
+        with opened.database.read() as snapshot:
+            known = receipts.known_until(snapshot, receipt.change_seq, receipt.at)
+    # Who asked for an earlier time did not ask for what was known by then.
+    if "as_of" in receipt.asked:
+        known = min(known, parse_time(receipt.asked["as_of"]))
+    # Accesses just before it may have been written after it.
+    told = (one for one in receipt.items if one.access_count is not None)
+    return Then(receipt.at, known, {one.memory_id: one.last_accessed_at for one in told})
+
+
+def _as_it_was(bundle: Bundle, receipt: Receipt) -> Bundle:
+    """Return the bundle with the access data of that moment."""
+    known = {
+        one.memory_id: {
+            "access_count": one.access_count,
+            "last_accessed_at": one.last_accessed_at,
+        }
+        for one in receipt.items
+        if one.access_count is not None
+    }
+    items = tuple(
+        item.model_copy(
+            update={"memory": item.memory.model_copy(update=known.get(item.memory.memory_id))}
+        )
+        for item in bundle.items
+    )
+    return bundle.model_copy(update={"items": items})
+
+
+def _differences(given: Sequence[str], again: Sequence[str]) -> list[Difference]:
+    """Return which memories came, went, and changed their rank."""
+    ranks = {one: rank for rank, one in enumerate(given, start=1)}
+    ranks_now = {one: rank for rank, one in enumerate(again, start=1)}
+    both = [one for one in given if one in ranks_now]
+    moved = {
+        one
+        for one, other in zip(both, (each for each in again if each in ranks), strict=True)
+        if one != other
+    }
+    return [
+        Difference(memory_id=one, rank=ranks.get(one), rank_now=ranks_now.get(one))
+        for one in dict.fromkeys((*given, *again))
+        if one in moved or (one in ranks) != (one in ranks_now)
+    ]
+
+
+def _explained(one: Difference, changed: Sequence[receipts.JournalledChange]) -> Difference:
+    notes = tuple(
+        JournalEntry(
+            seq=each.seq, at=each.at, actor=each.actor, action=each.action, subject=each.subject
+        )
+        for each in changed
+        if each.memory_id == one.memory_id
+    )
+    return one.model_copy(update={"because": notes})
+
+
+def _because(
+    opened: Opened,
+    receipt: Receipt,
+    again: Again,
+    *,
+    same: bool,
+    differences: Sequence[Difference],
+) -> list[str]:
+    if same:
+        return []
+    causes = {
+        "settings": receipt.settings_sha256 not in (None, opened.settings_sha256),
+        "model": opened.other_model is not None,
+        "embeddings": PENDING in again.lacked,
+        "degraded": not again.lacked <= {PENDING},
+    }
+    found = [name for name, holds in causes.items() if holds]
+    if not found and not all(each.because for each in differences):
+        return ["index"]
+    return found

@@ -1,0 +1,1 @@
+"""Tools of language models and agents."""

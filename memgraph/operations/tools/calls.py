@@ -1,0 +1,334 @@
+"""An agent's work on the graph."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from memgraph.clock import iso
+from memgraph.errors import Conflict
+from memgraph.graph.contradictions import place_after
+from memgraph.model.enums import JobName, JobState, MemoryStatus
+from memgraph.retrieval.citation import short_citation
+from memgraph.rules.proposals import MAX_CONFIDENCE
+
+if TYPE_CHECKING:
+    from memgraph.model.enums import EdgeType
+    from memgraph.model.graph import Contradiction, Link, Trace
+    from memgraph.model.recall import Bundle, RecallItem
+    from memgraph.model.values import Memory, StoredSource
+    from memgraph.operations.orchestrator import Orchestrator
+
+
+MAX_TEXT_CHARS: Final = 500
+"""Maximum characters of one memory in a result; the rest is cut and marked."""
+MAX_RESULT_CHARS: Final = 8_000
+"""Maximum characters of a result as JSON; what does not fit is left out and counted."""
+MAX_LIST_CHARS: Final = 1_500
+"""Maximum characters of the names or places beside the memories of a result."""
+PAUSE_MS: Final = 15 * 60_000
+"""Minimum time between two maintenances, by the record of the jobs."""
+CUT: Final = " […]"
+_FOUND: Final = {"updates", "updated_by", "contradicts", "reasons", "comparison"}
+
+Item = TypeVar("Item")
+Kind = Literal["episode", "fact", "reflection"]
+
+
+def search_memory(
+    handle: Orchestrator,
+    query: str,
+    kind: Kind | None = None,
+    tag: str | None = None,
+    limit: int = 10,
+) -> dict[str, Any]:
+    """Return memories that answer a question, best first: ``{"memories": […], "more": bool}``."""
+    bundle = handle.recall_shown(
+        lambda bundle: len(_told(bundle)["memories"]),
+        query,
+        top_n=limit,
+        kinds=() if kind is None else (kind,),
+        tags=() if tag is None else (tag,),
+    )
+    told = _told(bundle)
+    _note_cut(handle, [each.memory for each in bundle.items[: len(told["memories"])]])
+    return told
+
+
+def remember_fact(
+    handle: Orchestrator,
+    content: str,
+    confidence: float = MAX_CONFIDENCE,
+    entity_names: Sequence[str] = (),
+    *,
+    session_id: str | None = None,
+    scope: str | None = None,
+    scope_id: str | None = None,
+) -> dict[str, Any]:
+    """Store a fact: ``{"outcome": "stored" | "duplicate" | "known", "memory_id": …}``.
+
+    Relations to other facts are in ``updates``, ``contradicts`` and ``reasons``; ``comparison`` is
+    ``pending`` when more may be found.
+    """
+    done = handle.propose_fact(
+        content,
+        confidence=confidence,
+        entity_names=entity_names,
+        session_id=session_id,
+        scope=scope,
+        scope_id=scope_id,
+    )
+    found = {} if done.found is None else done.found.model_dump(include=_FOUND)
+    found = {name: value for name, value in found.items() if value}
+    return {"outcome": done.outcome, "memory_id": done.memory_id, **found}
+
+
+def correct_fact(
+    handle: Orchestrator, memory_id: str, new_content: str, *, session_id: str | None = None
+) -> dict[str, Any]:
+    """Replace a fact's text: ``{"memory_id": …, "replaced": …}``.
+
+    A more trusted fact is not replaced: the two contradict each other then.
+    """
+    made = handle.propose_correction(memory_id, new_content, session_id=session_id)
+    replaced = handle.get(memory_id).status is not MemoryStatus.ACTIVE
+    return {"memory_id": made, "replaced": memory_id if replaced else None}
+
+
+def confirm_fact(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
+    """Protect a fact from expiry: ``{"memory_id": …, "protected": true}``."""
+    handle.confirm_proposed(memory_id)
+    return {"memory_id": memory_id, "protected": True}
+
+
+def memory_stats(handle: Orchestrator) -> dict[str, Any]:
+    """Return counts of the visible memories, the latest one, and the last consolidation."""
+    latest = handle.list_memories(limit=1)
+    done = [
+        each.ended_at
+        for each in handle.jobs(limit=200)
+        if each.job is JobName.CONSOLIDATION and each.state is JobState.DONE and each.ended_at
+    ]
+    return {
+        "memories": handle.visible_counts(),
+        "latest_at": iso(latest[0].created_at) if latest else None,
+        "last_consolidation_at": iso(done[0]) if done else None,
+    }
+
+
+def get_entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
+    """Return an entity's profile, memories that name it, and entities named beside it."""
+    found = handle.get_entity_info(name)
+    head = {
+        "entity_id": found.entity_id,
+        "name": cut(found.canonical_name),
+        "type": found.type.value,
+        "also_called": _names(found.aliases[:10]),
+        "mentions": found.mention_count,
+        "first_seen": iso(found.first_seen),
+        "last_seen": iso(found.last_seen),
+        "named_beside": _names([each.canonical_name for each in found.related[:10]]),
+        "could_also_mean": _names([each.canonical_name for each in found.candidates[:5]]),
+    }
+    told = fitting(head, "memories", [remembered(each) for each in found.memories])
+    handle.note_handed_out([each["text"] for each in told["memories"]])
+    return told
+
+
+def memory_consolidate(handle: Orchestrator) -> dict[str, Any]:
+    """Run consolidation, decay and reflection now: ``{"runs": […]}``. May take minutes.
+
+    Raises:
+        Conflict: it ran within ``PAUSE_MS``, whoever requested it.
+    """
+    if handle.maintained_since(PAUSE_MS):
+        raise Conflict("it ran a short time ago")
+    runs = handle.maintain()
+    return {
+        "runs": [
+            {
+                "job": each.job.value,
+                "state": each.state.value,
+                "counts": {name: count for name, count in each.counts.items() if count},
+                "error": each.error_code,
+            }
+            for each in runs
+        ]
+    }
+
+
+def _told(bundle: Bundle) -> dict[str, Any]:
+    return fitting({"more": bundle.cut}, "memories", [_recalled(each) for each in bundle.items])
+
+
+def _recalled(item: RecallItem) -> dict[str, Any]:
+    told = remembered(item.memory)
+    told["confidence"] = round(item.effective_confidence, 2)
+    told["source"] = cut(short_citation(item.memory, item.source))
+    if item.contradicted_by:
+        told["contradicted_by"] = list(item.contradicted_by[:5])
+    if item.mark:
+        told["mark"] = item.mark
+    return told
+
+
+def remembered(memory: Memory) -> dict[str, Any]:
+    """Return a memory in the form that a model is given, its text cut."""
+    return {
+        "memory_id": memory.memory_id,
+        "kind": memory.kind.value,
+        "type": memory.type.value,
+        "at": iso(said_at(memory)),
+        "text": _text(memory),
+    }
+
+
+def said_at(memory: Memory) -> int:
+    """Return when it happened, else when it was stored; milliseconds."""
+    return memory.event_time if memory.event_time is not None else memory.created_at
+
+
+def _text(memory: Memory) -> str:
+    return cut(memory.content)
+
+
+def cut(text: str) -> str:
+    """Return at most ``MAX_TEXT_CHARS`` of a text, marked where it was cut."""
+    if len(text) <= MAX_TEXT_CHARS:
+        return text
+    return text[: MAX_TEXT_CHARS - len(CUT)] + CUT
+
+
+def _names(names: Sequence[str]) -> list[str]:
+    return within(MAX_LIST_CHARS, [cut(each) for each in names])
+
+
+def _note_cut(handle: Orchestrator, memories: Sequence[Memory]) -> None:
+    """Add cut lines to the receipt of a recall, which holds whole texts."""
+    shortened = [_text(each) for each in memories if len(each.content) > MAX_TEXT_CHARS]
+    if shortened:
+        handle.note_handed_out(shortened)
+
+
+def fitting(head: dict[str, Any], name: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the first items that fit a prompt, and the number of the others."""
+    kept = within(MAX_RESULT_CHARS - len(json.dumps(head, ensure_ascii=False)), items)
+    return {name: kept, **head, "left_out": len(items) - len(kept)}
+
+
+def within(room: int, items: Sequence[Item]) -> list[Item]:
+    """Return the first items whose JSON has at most ``room`` characters in all; at least one."""
+    kept: list[Item] = []
+    for each in items:
+        room -= len(json.dumps(each, ensure_ascii=False)) + 2
+        # A page without any would be the last one.
+        if room < 0 and kept:
+            break
+        kept.append(each)
+    return kept
+
+
+MAX_HISTORY: Final = 20
+MAX_LINKS: Final = 20
+
+
+def relate_memories(
+    handle: Orchestrator,
+    from_id: str,
+    edge_type: EdgeType | str,
+    to_id: str,
+    reason: str | None = None,
+) -> dict[str, Any]:
+    """Join two memories: ``{"outcome": "stored" | "duplicate", "edge_id": …}``."""
+    done = handle.propose_relation(from_id, edge_type, to_id, reason=reason)
+    return {"outcome": done.outcome, "edge_id": done.edge_id}
+
+
+def list_contradictions(
+    handle: Orchestrator, resolved: bool = False, limit: int = 10, after: str | None = None
+) -> dict[str, Any]:
+    """Contradictions with both sides, the newest first; ``next_after`` asks for the next page."""
+    page = handle.contradictions(resolved=resolved, limit=limit, after=after)
+    items = [_contradiction(each) for each in page.items]
+    told = fitting({"next_after": page.next_after}, "contradictions", items)
+    if told["left_out"]:
+        # The next page begins with the first that had no room.
+        last = page.items[len(told["contradictions"]) - 1]
+        told["next_after"] = place_after(last, "resolved" if resolved else "open")
+    _note(handle, [side for each in told["contradictions"] for side in each["sides"]])
+    return told
+
+
+def trace_memory(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
+    """Return a memory's sources, what became of it, and what it depends on."""
+    found = handle.trace(memory_id)
+    head = {
+        "memory": _sourced(found.memory, found.source) | {"status": found.memory.status.value},
+        "independent_sources": found.independent_sources,
+        "also_said_in": within(
+            MAX_LIST_CHARS,
+            [_place(found.memory, each.source) for each in found.supports[:MAX_LINKS]],
+        ),
+        "history": [
+            {"status": each.status.value, "since": iso(each.since)}
+            for each in found.status_history[-MAX_HISTORY:]
+        ],
+        "contradicted_by": _opponents(found),
+        "stale_grounds": list(found.stale_grounds[:MAX_LINKS]),
+        "cut": found.cut,
+    }
+    told = fitting(head, "linked", _linked(found))
+    _note(handle, [told["memory"], *told["linked"]])
+    return told
+
+
+def _contradiction(found: Contradiction) -> dict[str, Any]:
+    sides = sorted(
+        zip((found.first, found.second), found.sources, strict=True),
+        key=lambda side: (said_at(side[0]), side[0].memory_id),
+        reverse=True,
+    )
+    return {
+        "edge_id": found.edge.edge_id,
+        "since": iso(found.since),
+        "resolved": found.resolved,
+        "moot": found.moot,
+        "sides": [_sourced(memory, source) for memory, source in sides],
+    }
+
+
+def _linked(found: Trace) -> list[dict[str, Any]]:
+    """Return each memory that a trace reaches, once, with its relation to the traced one."""
+    by_role: dict[str, tuple[Link, ...]] = {
+        "replaced_by": found.replaced_by,
+        "replaced": found.replaced,
+        "ground": found.grounds,
+        "dependent": found.dependents,
+    }
+    told: dict[str, dict[str, Any]] = {}
+    for role, links in by_role.items():
+        for link in links:
+            memory = found.memory_by_id[link.memory_id]
+            told.setdefault(
+                link.memory_id,
+                {"role": role, "distance": link.distance, **remembered(memory)},
+            )
+    return list(told.values())
+
+
+def _opponents(found: Trace) -> list[str]:
+    ends = [end for each in found.open_contradictions for end in (each.from_id, each.to_id)]
+    return [each for each in dict.fromkeys(ends) if each != found.memory.memory_id][:MAX_LINKS]
+
+
+def _sourced(memory: Memory, source: StoredSource) -> dict[str, Any]:
+    return {**remembered(memory), "source": _place(memory, source)}
+
+
+def _place(memory: Memory, source: StoredSource) -> str:
+    return cut(short_citation(memory, source))
+
+
+def _note(handle: Orchestrator, told: list[dict[str, Any]]) -> None:
+    handle.note_handed_out([each["text"] for each in told])

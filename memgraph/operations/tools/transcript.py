@@ -1,0 +1,249 @@
+"""One conversation as its framework keeps it: entries are returned unchanged, in order.
+
+The entries are episodes of the session. What persons and agents said can be recalled and becomes
+facts; everything else is kept in silent episodes, which consolidation ignores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NoReturn
+
+from memgraph.errors import AccessDenied, DatabaseCorrupt, InvalidInput
+from memgraph.model.conversation import AgentTurn, ConversationEntry, UserTurn
+from memgraph.model.enums import (
+    CapturedBy,
+    MemoryKind,
+    MemoryStatus,
+    Scope,
+    Sensitivity,
+    SourceType,
+)
+from memgraph.model.values import EpisodeInput, Memory, Source, validated
+from memgraph.operations.context.promotion import retract_all
+from memgraph.operations.handle import Handle
+from memgraph.operations.write import changes
+from memgraph.rules.conversations import entry_of, part_place, parts_of
+from memgraph.rules.lifecycle import CLEARED
+from memgraph.rules.scope import ScopeFacts, VisibilityReason, visible
+from memgraph.service.opened import Opened
+from memgraph.store import memories
+from memgraph.store.memories import Filter
+from memgraph.store.snapshot import JournalledTransaction, Snapshot
+
+SILENT_ROLE: Final = "tool"
+ENTRY_PREFIX: Final = "entry_"
+_PAGE: Final = 1_000
+_SHOWN: Final = frozenset({MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED})
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntry:
+    """An entry with the episodes that hold it, first to last."""
+
+    entry: ConversationEntry
+    parts: tuple[Memory, ...]
+
+
+class Transcript(Handle):
+    """The entries of one session. Thread-safe; several processes may share a session.
+
+    A session belongs to a place: one scope, and the handle's agent or none. In another place the
+    same name is another session. Turns of the session that were stored otherwise are not among the
+    entries, and an entry with a retracted part is not returned.
+
+    Args:
+        handle: its viewer and actor are those of the transcript.
+        session_id: the conversation.
+        person, agent: the names of the speakers: the ``source_role`` of their turns.
+        scope, scope_id, sensitivity: of the episodes.
+
+    Raises:
+        InvalidInput: naming the argument that is invalid.
+        AccessDenied: the handle could not see what it stores.
+    """
+
+    def __init__(
+        self,
+        handle: Handle,
+        session_id: str,
+        *,
+        person: str = "user",
+        agent: str = "assistant",
+        scope: Scope | str = Scope.GLOBAL,
+        scope_id: str | None = None,
+        sensitivity: Sensitivity | str = Sensitivity.INTERNAL,
+    ) -> None:
+        super().__init__(
+            handle._service,
+            handle.name,
+            viewer=handle.viewer,
+            actor=handle.actor,
+            teller=handle._teller,
+        )
+        self._person, self._agent = person, agent
+        self._fields: dict[str, Any] = {
+            "session_id": session_id,
+            "scope": scope,
+            "scope_id": scope_id,
+            "sensitivity": sensitivity,
+            "agent_id": self.viewer.agent_id,
+        }
+        for role in (person, agent):
+            given = self._episode(EpisodeInput, content="-", source_role=role)
+        facts = ScopeFacts(given.scope, given.scope_id, given.sensitivity, given.agent_id)
+        verdict = visible(self.viewer, facts)
+        if not verdict.allowed:
+            self._deny(verdict.reason)
+        self.session_id = given.session_id
+        self._place = (given.scope, given.scope_id, given.agent_id)
+
+    def append(self, entries: Sequence[ConversationEntry]) -> None:
+        """Append entries, all of them or none.
+
+        Raises:
+            InvalidInput: a record is no JSON, or a text has no speaker.
+        """
+        if not entries:
+            return
+        with self._service.opened(self.name) as opened:
+            given = [one for each in entries for one in self._episodes(opened, each)]
+            self._store(opened, given)
+            self._embed_soon(opened)
+
+    def entries(self, limit: int | None = None) -> list[ConversationEntry]:
+        """Return the last entries, oldest first; None: all of them.
+
+        Raises:
+            InvalidInput: a limit below 0.
+        """
+        if limit is not None and limit < 0:
+            raise InvalidInput("limit: 0 or more, or none", field="limit")
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return [held.entry for held in self._newest(snapshot, limit)][::-1]
+
+    def pop(self, *, reason: str = "popped") -> ConversationEntry | None:
+        """Retract the last entry and return it; None: there is none.
+
+        Facts extracted from it become stale.
+        """
+        with self._write() as (_, transaction):
+            for held in self._newest(transaction, 1):
+                self._retract(transaction, held.parts, reason)
+                return held.entry
+        return None
+
+    def clear(self, *, reason: str = CLEARED) -> int:
+        """Retract all entries; return the number of episodes. They stay in the history.
+
+        The reason ``cleared`` refutes nothing: facts extracted from them stay.
+        """
+        with self._write() as (_, transaction):
+            found = [*self._parts(transaction)]
+            self._retract(transaction, found, reason)
+        return len(found)
+
+    def _episodes(self, opened: Opened, entry: ConversationEntry) -> Iterator[EpisodeInput]:
+        """Yield the episodes of an entry, under one id, so that parts of two are never mixed."""
+        item_id = opened.ids.new(ENTRY_PREFIX)
+        for part in parts_of(entry):
+            kind, role, by = EpisodeInput, SILENT_ROLE, CapturedBy.SYSTEM
+            if part.said and entry.speaker == "person":
+                kind, role, by = UserTurn, self._person, CapturedBy.USER
+            elif part.said:
+                kind, role = AgentTurn, self._agent
+            yield self._episode(
+                kind,
+                content=part.content,
+                source_role=role,
+                item_id=item_id,
+                attributes=part.attributes,
+                captured_by=by,
+            )
+
+    def _episode(
+        self,
+        kind: type[EpisodeInput],
+        *,
+        captured_by: CapturedBy = CapturedBy.SYSTEM,
+        **fields: Any,
+    ) -> EpisodeInput:
+        source = Source.model_construct(
+            source_type=SourceType.CHANNEL_TRANSCRIPT,
+            conversation_id=self._fields["session_id"],
+            captured_by=captured_by,
+        )
+        return validated(kind, {**self._fields, **fields, "source": source})
+
+    def _store(self, opened: Opened, given: Sequence[EpisodeInput]) -> None:
+        prepared = [opened.writer.prepare(each) for each in given]
+        with opened.transaction(self.actor) as transaction:
+            written = opened.writer.store(transaction, prepared, [], view=self._view, live=True)
+            if written.errors:
+                raise written.errors[0]
+            transaction.tell(written.entries)
+
+    def _retract(
+        self, transaction: JournalledTransaction, parts: Sequence[Memory], reason: str
+    ) -> None:
+        active = [one.memory_id for one in parts if one.status is MemoryStatus.ACTIVE]
+        if active:
+            retract_all(transaction, active, reason)
+        for one in parts:
+            if one.status is MemoryStatus.SUPERSEDED:
+                transaction.tell(
+                    changes.retract(transaction, one.memory_id, reason=reason, view=self._view)
+                )
+
+    def _newest(self, snapshot: Snapshot, limit: int | None) -> Iterator[StoredEntry]:
+        """Yield complete entries, last one first."""
+        found: list[Memory] = []
+        left = limit
+        if left == 0:
+            return
+        for part in self._parts(snapshot, _PAGE if limit is None else limit):
+            if found and found[-1].item_id != part.item_id:
+                found.clear()
+            found.append(part)
+            place, count = part_place(part.attributes) or (0, 0)
+            if place > 0:
+                continue
+            if len(found) == count:
+                yield _held(found[::-1])
+                left = None if left is None else left - 1
+            found = []
+            if left == 0:
+                return
+
+    def _parts(self, snapshot: Snapshot, at_once: int = _PAGE) -> Iterator[Memory]:
+        """Yield active episodes of entries, last one first."""
+        view = replace(self._view, statuses=_SHOWN)
+        before: str | None = None
+        size = min(max(at_once, 1), _PAGE)
+        while True:
+            chosen = Filter(kinds=(MemoryKind.EPISODE,), session_id=self.session_id, before=before)
+            page = memories.select(snapshot, view, chosen, limit=size)
+            for one in page:
+                # Others may be seen, too: those of another project or agent stay out of this one.
+                here = (one.scope, one.scope_id, one.agent_id) == self._place
+                named = (one.item_id or "").startswith(ENTRY_PREFIX)
+                if here and named and part_place(one.attributes) is not None:
+                    yield one
+            if len(page) < size:
+                return
+            before, size = page[-1].memory_id, _PAGE
+
+    def _deny(self, reason: VisibilityReason) -> NoReturn:
+        with self._service.opened(self.name) as opened:
+            opened.log.warning(AccessDenied.code, actor=self.actor, reason=reason.value)
+        raise AccessDenied("the handle could not see what it stores", reason=reason.value)
+
+
+def _held(parts: Sequence[Memory]) -> StoredEntry:
+    try:
+        entry = entry_of([(one.content, one.attributes) for one in parts])
+    except (ValueError, TypeError) as error:
+        first = parts[0].memory_id
+        raise DatabaseCorrupt("an entry of a session cannot be read", id=first) from error
+    return StoredEntry(entry, tuple(parts))

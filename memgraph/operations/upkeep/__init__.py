@@ -1,0 +1,1 @@
+"""Verify, back up, restore and rebuild."""

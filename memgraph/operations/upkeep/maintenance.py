@@ -1,0 +1,435 @@
+"""Backups, restores and copies."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from memgraph.audit import anchor, journal
+from memgraph.audit import verify as audit
+from memgraph.audit.anchor import AnchorState
+from memgraph.audit.findings import Code, Progress, VerifyReport
+from memgraph.audit.journal import Head
+from memgraph.audit.redactions import Proofs
+from memgraph.clock import Clock, iso
+from memgraph.errors import (
+    Conflict,
+    DatabaseCorrupt,
+    DatabaseForeign,
+    InvalidInput,
+    JournalBroken,
+    StorageError,
+)
+from memgraph.operations.erasure.signatures import RedactionProofs, accept_redactions
+from memgraph.paths import OrchestratorPaths, naming_full_disk
+from memgraph.service.opened import Opened
+from memgraph.store import health, metadata, table_digests
+from memgraph.store.engine import Store, store_of
+from memgraph.store.journal import head as journal_head
+from memgraph.store.snapshot import NewEntry, Snapshot, Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class BackupReport:
+    """A finished backup. ``findings``: codes of accepted findings and how many of each."""
+
+    orchestrator: str
+    path: Path
+    bytes: int
+    memories: int
+    journal_entries: int
+    findings: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"path": str(self.path)}
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeReport:
+    """Schema revisions before and after; ``backup`` is None when nothing was to do.
+
+    ``sealed_at`` is the number of the journal entry that records the digests of all tables again:
+    nothing vouches for what was written since the one before. None: it was not needed.
+    """
+
+    orchestrator: str
+    before: str
+    after: str
+    backup: Path | None
+    sealed_at: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"backup": None if self.backup is None else str(self.backup)}
+
+
+@dataclass(frozen=True, slots=True)
+class JournalState:
+    """The head of a journal and its anchor.
+
+    Attributes:
+        seq, hash: of the last entry; 0 and an empty text: there is none.
+        anchored: the number of the entry in the anchor; None: it cannot be read.
+        lost: how many acknowledged entries are missing at the end; None: unknown. With a
+            ``state`` of ``behind``, 0 means that entries were replaced by others.
+    """
+
+    orchestrator: str
+    state: AnchorState
+    seq: int
+    hash: str
+    anchored: int | None
+    lost: int | None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"state": self.state.value}
+
+
+def verify(
+    opened: Opened, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
+) -> VerifyReport:
+    """Audit the database; see ``memgraph.audit.verify``. Nothing is changed."""
+    proofs = RedactionProofs(opened.paths)
+    key = opened.database.journal_key
+    return audit.verify(opened.database, opened.anchor_file, progress, stop, proofs=proofs, key=key)
+
+
+def accept_journal(opened: Opened, *, reason: str, actor: str) -> None:
+    """Anchor the journal as it is, although it disagrees with its anchor; that is journalled.
+
+    Redactions that no signed report covers are signed as accepted, and the tables are journalled as
+    they are.
+
+    For an operator who knows why they differ: a lost anchor, a power cut under
+    ``storage.synchronous = NORMAL``. The entry keeps visible who accepted it.
+    """
+    if not reason.strip():
+        raise InvalidInput("accepting a journal needs a reason")
+    path = opened.anchor_file
+    with opened.transaction(actor, accepting=True) as transaction:
+        transaction.tell(
+            [NewEntry("accept_journal", None, {"reason": reason, **told_anchor(path)})]
+        )
+    with opened.database.write() as transaction:
+        at = opened.clock.now_ms()
+        accept_redactions(opened.paths, transaction, at=at, reason=reason)
+        health.note(transaction, at, {})
+        anchor.write(path, Head(*journal_head(transaction)))
+
+
+def journal_state(opened: Opened) -> JournalState:
+    """Return how the journal and its anchor agree. Nothing is changed."""
+    anchored = anchor.read_state(opened.anchor_file)
+    with opened.database.read() as snapshot:
+        state = anchor.compare(snapshot, anchored)
+        seq, sealed = journal_head(snapshot)
+    remembered = anchored.seq if isinstance(anchored, Head) else None
+    return JournalState(
+        orchestrator=opened.paths.name,
+        state=state,
+        seq=seq,
+        hash=sealed,
+        anchored=remembered,
+        lost=max(remembered - seq, 0) if remembered is not None else None,
+    )
+
+
+def backup(
+    opened: Opened,
+    target: Path,
+    *,
+    force: bool = False,
+    accept_findings: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> BackupReport:
+    """Copy the database into one file while it is in use, and audit the copy.
+
+    Args:
+        force: replace an existing file.
+        accept_findings: accept findings of the audit; damaged pages never.
+        progress: called with pages copied and pages in all.
+
+    Raises:
+        Conflict: the file exists.
+        InvalidInput: ``target`` is a part of a live orchestrator, or a folder.
+        DatabaseCorrupt, JournalBroken: the copy does not pass the audit; it is removed.
+    """
+    target = target.expanduser().absolute()
+    _require_free_target(opened, target, force)
+    name = opened.database.orchestrator_id
+    anchored = _sound_anchor(opened.anchor_file)
+    head = Head(0, "")
+    report = VerifyReport()
+
+    def stamp(transaction: Transaction) -> None:
+        nonlocal head
+        head = Head(*journal_head(transaction))
+        told = {"at": iso(opened.clock.now_ms()), "seq": head.seq, "hash": head.hash}
+        metadata.put(transaction, BACKUP_KEY, json.dumps(told))
+
+    def check(snapshot: Snapshot) -> None:
+        nonlocal report
+        what, proofs = f"the database of {name}", RedactionProofs(opened.paths)
+        key = opened.database.journal_key
+        report = checked_copy(snapshot, anchored, accept_findings, what, proofs, key)
+
+    store = opened.database.store
+    size = store.back_up(target, force=force, stamp=stamp, check=check, progress=progress)
+    opened.log.info("backup", memories=report.checked.get("memories", 0), bytes=size)
+    return BackupReport(
+        orchestrator=name,
+        path=target,
+        bytes=size,
+        memories=report.checked.get("memories", 0),
+        journal_entries=head.seq,
+        findings=dict(report.totals),
+    )
+
+
+def upgrade(
+    paths: OrchestratorPaths, clock: Clock, *, key: bytes | None = None, url: str = ""
+) -> UpgradeReport:
+    """Bring the schema of an orchestrator to this version, after a backup beside it.
+
+    Raises:
+        SchemaTooNew, StorageError: it cannot be upgraded and is unchanged.
+    """
+    store = store_of(paths, url)
+    kept: list[Path] = []
+
+    def keep() -> None:
+        target = free_name(paths.memory / "backups", "before-upgrade", clock.now_ms(), ".db")
+        store.back_up(target)
+        kept.append(target)
+
+    with naming_full_disk(paths.memory):
+        done = store.upgrade(first=keep, key=key)
+    backup = kept[0] if kept else None
+    return UpgradeReport(paths.name, done.before, done.after, backup, done.sealed_at)
+
+
+def _require_free_target(opened: Opened, target: Path, force: bool) -> None:
+    if target.is_dir():
+        raise InvalidInput(f"{target} is a folder; name a file for the backup")
+    if os.path.lexists(target) and not force:
+        raise Conflict(f"the file already exists: {target}", path=str(target))
+    # With force a backup could replace the very database that it is made of, or another's.
+    folder = Path(os.path.realpath(target.parent))
+    if folder.name == "memory" and folder.is_relative_to(os.path.realpath(opened.paths.root)):
+        raise InvalidInput("a backup must not be written into an orchestrator's memory folder")
+
+
+def _sound_anchor(path: Path) -> Head | None:
+    try:
+        return anchor.read(path)
+    except JournalBroken:
+        # ``verify`` reports it; the copy is checked against itself.
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """A finished restore. ``replaced``: the folder that now holds the old files."""
+
+    orchestrator: str
+    backup: Path
+    replaced: Path | None
+    memories: int
+    journal_entries: int
+    findings: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        replaced = None if self.replaced is None else str(self.replaced)
+        return asdict(self) | {"backup": str(self.backup), "replaced": replaced}
+
+
+def restore(
+    paths: OrchestratorPaths,
+    file: Path,
+    *,
+    clock: Clock,
+    actor: str,
+    reason: str,
+    origin: str | None = None,
+    accept_findings: bool = False,
+    anchor_folder: str = "",
+    key: bytes | None = None,
+    url: str = "",
+) -> RestoreReport:
+    """Replace an orchestrator's database by a backup. Close the orchestrator first.
+
+    The backup is copied, audited and, if it is older, upgraded before anything is touched. The old
+    files go into ``replaced/`` beside it and are never deleted. A process that still has them open
+    gets DatabaseReplaced at the next write.
+
+    Args:
+        origin: accept the backup of this other orchestrator; only when there is no database yet.
+        accept_findings: restore although the audit finds something; never damaged pages.
+        anchor_folder: where anchors are kept; empty: beside the database.
+        key: of a keyed journal.
+        url: of the server that it is kept on; empty: it is a file.
+
+    Raises:
+        EngineLacking: a server cannot do it.
+        DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaTooNew,
+        JournalBroken: why the backup is refused; nothing was changed.
+    """
+    file = file.expanduser().absolute()
+    with naming_full_disk(paths.root):
+        paths.make_folders()
+    store = store_of(paths, url)
+    with naming_full_disk(paths.memory), store.draft(paths.memory) as draft:
+        digest = draft.take(file)
+        with _refusing(file):
+            found = draft.admit(of_any=True, key=key)
+        if found != (origin or paths.name):
+            raise DatabaseForeign(
+                f"{file} is a backup of {found!r}; to restore it as a new orchestrator: memgraph"
+                f" restore {found} FILE --as NAME",
+                path=str(file),
+                orchestrator=found,
+            )
+        with _refusing(file), draft.inspect() as snapshot:
+            stamp = _stamp(snapshot)
+            anchored = None if stamp is None else Head(stamp["seq"], stamp["hash"])
+            proofs = RedactionProofs(paths)
+            report = checked_copy(snapshot, anchored, accept_findings, "the backup", proofs, key)
+        entry = {
+            "reason": reason,
+            "backup": {"sha256": digest, "stamp": stamp},
+            "findings": dict(report.totals),
+        }
+        if found != paths.name:
+            entry["from_orchestrator"] = found
+        with store.locked():
+            anchor_file = anchor.anchor_path(paths.database, anchor_folder)
+            head, replaced = _swap(
+                paths, store, draft, entry, clock.now_ms(), actor, anchor_file, key
+            )
+    return RestoreReport(
+        orchestrator=paths.name,
+        backup=file,
+        replaced=replaced,
+        memories=report.checked.get("memories", 0),
+        journal_entries=head.seq,
+        findings=dict(report.totals),
+    )
+
+
+@contextmanager
+def _refusing(file: Path) -> Iterator[None]:
+    """Raise errors about the copy as errors of the backup it was made from."""
+    try:
+        yield
+    except (StorageError, JournalBroken) as error:
+        details = error.details | {"path": str(file)}
+        reasons = ", ".join([error.code, *details.get("findings", ())])
+        told = f"{file} is refused as a backup ({reasons})"
+        raise type(error)(told, **details) from error
+
+
+def _stamp(snapshot: Snapshot) -> dict[str, Any] | None:
+    """Return when a backup was made, and the head of its journal then; None: it has no stamp."""
+    text = metadata.get(snapshot, BACKUP_KEY)
+    if text is None:
+        return None
+    try:
+        stamp = json.loads(text)
+        return {"at": str(stamp["at"]), "seq": int(stamp["seq"]), "hash": str(stamp["hash"])}
+    except (ValueError, TypeError, KeyError) as error:
+        raise DatabaseCorrupt("the metadata of the backup cannot be read") from error
+
+
+def _swap(
+    paths: OrchestratorPaths,
+    store: Store,
+    draft: Store,
+    told: dict[str, Any],
+    at: int,
+    actor: str,
+    anchor_file: Path,
+    key: bytes | None,
+) -> tuple[Head, Path | None]:
+    """Journal the restore in the draft and move it into place, while nobody writes."""
+    if "from_orchestrator" in told and store.exists():
+        raise Conflict(
+            "a backup of another orchestrator can only become a new one; this one has a database",
+            orchestrator=paths.name,
+        )
+    with draft.alone() as transaction:
+        metadata.drop(transaction, BACKUP_KEY)
+        metadata.adopt(transaction, paths.name)
+        entry = NewEntry("restore", None, {**told, "replaced": told_anchor(anchor_file)})
+        state = table_digests.renew(transaction)
+        head = journal.append(transaction, [entry], at=at, actor=actor, state=state, key=key)
+        accept_redactions(paths, transaction, at=at, reason=f"restored: {told['reason']}")
+    folder = free_name(paths.memory / "replaced", "before-restore", at)
+    moved = store.publish(draft, aside=folder, files=[anchor.anchor_path(paths.database).name])
+    anchor.write(anchor_file, head)
+    return head, folder if moved else None
+
+
+BACKUP_KEY = "backup"
+# Findings that are never accepted.
+UNUSABLE = frozenset({Code.DATABASE_DAMAGED, Code.SCHEMA_CHANGED})
+# What is compared with the journal. Where that is broken, it says nothing of the memories.
+COMPARED = frozenset(
+    {
+        Code.MEMORY_EDITED,
+        Code.MEMORY_UNJOURNALLED,
+        Code.STATUS_UNJOURNALLED,
+        Code.STATUS_EDITED,
+        Code.EDGE_EDITED,
+        Code.EDGE_UNJOURNALLED,
+        Code.TABLE_EDITED,
+        Code.TABLE_UNSEALED,
+    }
+)
+
+
+def checked_copy(
+    snapshot: Snapshot,
+    anchored: Head | None,
+    accept: bool,
+    what: str,
+    proofs: Proofs | None = None,
+    key: bytes | None = None,
+) -> VerifyReport:
+    """Audit a copy that is to be used; ``proofs``: of redactions, None: not checked.
+
+    Raises:
+        DatabaseCorrupt, JournalBroken: the audit found something unacceptable.
+    """
+    report = audit.check_copy(snapshot, anchored, proofs=proofs, key=key)
+    # What can be made anew does not stand in the way of a copy.
+    if report.rebuildable or (accept and not UNUSABLE & set(report.totals)):
+        return report
+    told = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
+    broken = {code for code in report.totals if code.startswith("journal.")}
+    journal_only = broken and set(report.totals) - broken <= COMPARED
+    kind: type[JournalBroken | DatabaseCorrupt] = JournalBroken if journal_only else DatabaseCorrupt
+    raise kind(f"{what} does not pass the audit: {told}", findings=dict(report.totals))
+
+
+def told_anchor(path: Path) -> dict[str, Any]:
+    """Return the anchor's content for the journal."""
+    try:
+        head = anchor.read(path)
+    except JournalBroken:
+        return {"anchor": "damaged"}
+    return {"anchor": None if head is None else {"seq": head.seq, "hash": head.hash}}
+
+
+def free_name(folder: Path, prefix: str, at: int, suffix: str = "") -> Path:
+    """Return an unused name in ``folder`` that contains the time."""
+    when = iso(at).translate({ord("-"): None, ord(":"): None, ord("."): None})
+    number = 0
+    while True:
+        found = folder / f"{prefix}-{when}{f'-{number}' if number else ''}{suffix}"
+        if not os.path.lexists(found):
+            return found
+        number += 1

@@ -1,0 +1,279 @@
+"""Rebuilding derived data: the text index, the vector index, entity links, embeddings.
+
+Each is rebuilt beside readers and writers. Long rebuilds work in self-contained batches, so that a
+killed rebuild is finished by the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from memgraph.errors import InvalidInput, MemoryDisabled
+from memgraph.operations.write.embedding import DIMENSIONS_KEY, MODEL_KEY, Drained, model_mismatch
+from memgraph.operations.write.entity_links import Named
+from memgraph.service.opened import Opened
+from memgraph.store import embeddings, metadata, text_index
+from memgraph.store.entities import EntityName
+from memgraph.store.ports import VectorFault
+from memgraph.store.snapshot import JournalledTransaction, NewEntry
+
+BATCH = 1_000
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a part, how much of it is done, and how much there is."""
+
+
+class RebuildPart(StrEnum):
+    """The parts that can be rebuilt."""
+
+    FTS = "fts"
+    VECTORS = "vectors"
+    ENTITIES = "entities"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingsStatus:
+    """The state of the embeddings.
+
+    Attributes:
+        states: how many memories are pending, ready and failed.
+        model, dimensions: of the vectors in the index; the provider's are beside them.
+        mismatch: the model of the vectors when it is not the provider's, else None.
+        oldest_pending: when the memory was stored that waits longest, milliseconds.
+        errors: why memories failed or were postponed, and how many.
+    """
+
+    states: dict[str, int]
+    model: str | None
+    dimensions: int
+    provider_model: str | None
+    provider_dimensions: int | None
+    mismatch: str | None
+    oldest_pending: int | None
+    errors: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def rebuild(
+    opened: Opened,
+    parts: Sequence[RebuildPart | str] = tuple(RebuildPart),
+    *,
+    actor: str,
+    progress: Progress = lambda _part, _done, _total: None,
+) -> dict[str, int]:
+    """Rebuild indexes from their source data.
+
+    Returns:
+        For each part how many rows it holds now; ``requeued``: damaged vectors, which the worker
+        will embed again.
+
+    Raises:
+        InvalidInput: no such part.
+    """
+    known = [part.value for part in RebuildPart]
+    if not parts or any(part not in known for part in parts):
+        raise InvalidInput(
+            f"one of these can be rebuilt: {', '.join(known)}", given=[*map(str, parts)]
+        )
+    told: dict[str, int] = {}
+    for part in RebuildPart:
+        if part in parts:
+            work = {
+                RebuildPart.FTS: _text,
+                RebuildPart.VECTORS: _vectors,
+                RebuildPart.ENTITIES: _entities,
+            }[part]
+            told |= work(opened, actor, progress)
+    return told
+
+
+def embeddings_status(opened: Opened) -> EmbeddingsStatus:
+    """Return the state of the embeddings; cheap."""
+    provider = opened.embedding
+    with opened.database.read() as snapshot:
+        return EmbeddingsStatus(
+            states=embeddings.state_counts(snapshot),
+            model=metadata.get(snapshot, MODEL_KEY),
+            dimensions=embeddings.index(snapshot).dimensions,
+            provider_model=None if provider is None else provider.model,
+            provider_dimensions=None if provider is None else provider.dimensions,
+            mismatch=model_mismatch(snapshot, provider),
+            oldest_pending=embeddings.oldest_pending(snapshot),
+            errors=embeddings.error_counts(snapshot),
+        )
+
+
+def embeddings_retry(opened: Opened, *, actor: str) -> int:
+    """Make failed and postponed embeddings due at once; return the number of memories."""
+    with opened.transaction(actor) as transaction:
+        number = embeddings.reset_failed(transaction)
+        if number:
+            transaction.tell([NewEntry("embeddings_retry", None, {"memories": number})])
+    return number
+
+
+def embeddings_rebuild(
+    opened: Opened, *, actor: str, progress: Progress = lambda _part, _done, _total: None
+) -> Drained:
+    """Bring every vector to the provider's model and dimensions, online.
+
+    Recall uses text only meanwhile. If it is killed, the next call finishes it. When the provider
+    fails, the rest stays in the outbox and ``error_code`` is set.
+
+    Raises:
+        MemoryDisabled: no embedding provider is configured.
+    """
+    provider = opened.embedding
+    if provider is None:
+        raise MemoryDisabled("no embedding model is configured: memory.embedding.provider = none")
+    with opened.database.read() as snapshot:
+        mismatch = model_mismatch(snapshot, provider)
+    if mismatch is not None:
+        _begin_rebuild(opened, mismatch, actor)
+        while not _forget_some_foreign(opened):
+            pass
+    opened.other_model = None
+    states = embeddings_status(opened).states
+    done, total = states["ready"] + states["failed"], sum(states.values())
+    progress("embeddings", done, total)
+
+    def tell(more: int) -> None:
+        nonlocal done
+        done += more
+        progress("embeddings", done, total)
+
+    drained = opened.worker.drain(progress=tell)
+    if mismatch is not None and drained.error_code is None:
+        with opened.transaction(actor) as transaction:
+            details = {"part": "embeddings", "ready": drained.ready, "failed": drained.failed}
+            transaction.tell([NewEntry("rebuild", None, details)])
+    return drained
+
+
+def _text(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
+    with opened.transaction(actor) as transaction:
+        total = text_index.memory_count(transaction)
+        progress(RebuildPart.FTS, 0, total)
+        text_index.rewrite_search_terms(transaction)
+        transaction.engine.phrases.rebuild(transaction)
+        transaction.tell([NewEntry("rebuild", None, {"part": RebuildPart.FTS, "memories": total})])
+    opened.database.engine.texts.rebuild(opened.database)
+    progress(RebuildPart.FTS, total, total)
+    return {RebuildPart.FTS.value: total}
+
+
+def _vectors(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
+    with opened.transaction(actor) as transaction:
+        ready = embeddings.state_counts(transaction)["ready"]
+        progress(RebuildPart.VECTORS, 0, ready)
+        index = embeddings.index(transaction)
+        bad = [each.pk for each in index.check() if each.fault is VectorFault.DAMAGED]
+        index.remove(bad)
+        requeued = len(bad) + embeddings.enqueue_missing(transaction)
+        number = index.rebuild()
+        details = {"part": RebuildPart.VECTORS, "vectors": number, "requeued": requeued}
+        transaction.tell([NewEntry("rebuild", None, details)])
+    progress(RebuildPart.VECTORS, number, number)
+    return {RebuildPart.VECTORS.value: number, "requeued": requeued}
+
+
+def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
+    """Link what the rules find, remove entities without links, then link known names.
+
+    So a name that only older rules found is not kept for being known.
+    """
+    with opened.database.read() as snapshot:
+        total = 2 * text_index.memory_count(snapshot)
+    linker = opened.writer.linker
+
+    def relink(transaction: JournalledTransaction, found: Sequence[Named]) -> None:
+        pks = [pk for pk, _ in found]
+        touched = text_index.unlink(transaction, pks)
+        linker.link(transaction, found, search=False)
+        text_index.recount(transaction, touched, pks)
+
+    done = _in_batches(
+        opened, actor, relink, lambda done: progress(RebuildPart.ENTITIES, done, total)
+    )
+    with opened.transaction(actor) as transaction:
+        text_index.recount_all(transaction)
+        removed = text_index.remove_unnamed(transaction)
+    _in_batches(
+        opened,
+        actor,
+        lambda transaction, found: linker.link_known(transaction, found),
+        lambda more: progress(RebuildPart.ENTITIES, done + more, total),
+    )
+    with opened.transaction(actor) as transaction:
+        number = text_index.entity_count(transaction)
+        details = {"part": RebuildPart.ENTITIES, "entities": number, "removed": removed}
+        transaction.tell([NewEntry("rebuild", None, details)])
+    return {RebuildPart.ENTITIES.value: number}
+
+
+def _in_batches(
+    opened: Opened,
+    actor: str,
+    change: Callable[[JournalledTransaction, Sequence[Named]], None],
+    progress: Callable[[int], None],
+) -> int:
+    """Change the links of all memories, some in each transaction; return the number of memories."""
+    done, after = 0, 0
+    while True:
+        progress(done)
+        with opened.database.read() as snapshot:
+            batch = text_index.contents(snapshot, after, BATCH)
+        if not batch:
+            return done
+        # Names are searched outside the transaction: it may take longer than writers wait.
+        found = [(pk, names_in(opened, content, kept)) for pk, content, kept in batch]
+        with opened.transaction(actor) as transaction:
+            change(transaction, found)
+        done, after = done + len(batch), batch[-1][0]
+
+
+def names_in(opened: Opened, content: str, kept: Any) -> tuple[EntityName, ...]:
+    """Return the names that the rules find, and those that models found at the enrichment."""
+    names = opened.find_names(content)
+    return tuple(dict.fromkeys([*names, *opened.naming.kept(content, kept)] if kept else names))
+
+
+def _begin_rebuild(opened: Opened, mismatch: str, actor: str) -> None:
+    """Mark the vectors as neither model's, so that none is searched any more.
+
+    The mark keeps workers of the old model and of the new one from writing until no vector of the
+    old one is left.
+    """
+    provider = opened.embedding
+    if provider is None:
+        return
+    mark = f"rebuilding for {provider.model} with {provider.dimensions} dimensions"
+    with opened.transaction(actor) as transaction:
+        if metadata.get(transaction, MODEL_KEY) == mark:
+            return
+        old = metadata.get(transaction, DIMENSIONS_KEY)
+        metadata.put(transaction, MODEL_KEY, mark)
+        embeddings.index(transaction).rebuild(provider.dimensions)
+        details = {
+            "part": "embeddings",
+            "from": {"model": mismatch, "dimensions": old},
+            "to": {"model": provider.model, "dimensions": provider.dimensions},
+        }
+        transaction.tell([NewEntry("rebuild", None, details)])
+
+
+def _forget_some_foreign(opened: Opened) -> bool:
+    """Make one batch of the old model's vectors pending; return True when none was left."""
+    provider = opened.embedding
+    if provider is None:
+        return True
+    with opened.database.write() as transaction:
+        left = embeddings.reset_foreign(transaction, provider.model, provider.dimensions, BATCH)
+        if not left:
+            metadata.put(transaction, MODEL_KEY, provider.model)
+    return not left

@@ -1,0 +1,1 @@
+"""Write memories, edges and turns."""

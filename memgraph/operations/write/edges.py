@@ -1,0 +1,300 @@
+"""Edges: joining memories, and the effect of an Updates edge on its target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
+from memgraph.ids import IdSource
+from memgraph.model.enums import EdgeType, MemoryStatus, TrustTier
+from memgraph.model.values import MAX_REASON_CHARS, EdgeInput, MemoryInput, Outcome
+from memgraph.operations.write.changes import state_of
+from memgraph.operations.write.quotas import captured
+from memgraph.rules.lifecycle import plan_supersession
+from memgraph.rules.trust import KEPT_APART, LESS_TRUSTED, OTHER_AUTHOR, Trust
+from memgraph.store import edges, journal, memories
+from memgraph.store import trust as trust_rows
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
+from memgraph.store.visibility import View
+
+CONSOLIDATION: Final = "consolidation"
+"""The actor that draws facts from turns on its own."""
+_PLAIN: Final = (EdgeType.PART_OF, EdgeType.CAUSED_BY, EdgeType.RELATED_TO)
+
+
+class Compare(Enum):
+    """The time at which a new fact is compared with the stored ones.
+
+    ``NOW``: before it is stored. ``STORED``: right after it is stored if there are few, else
+    ``LATER``: by the outbox. ``DONE``: the caller did it by the rules.
+    """
+
+    NOW = "now"
+    STORED = "stored"
+    LATER = "later"
+    DONE = "done"
+    NEVER = "never"
+
+
+@dataclass(slots=True)
+class StoredBatch:
+    """The result of one transaction: outcomes in the order of the items, and journal entries.
+
+    ``to_compare``: how many facts wait to be compared with the stored ones.
+    """
+
+    memories: list[Outcome] = field(default_factory=list)
+    edges: list[Outcome] = field(default_factory=list)
+    ids_by_key: dict[str, str] = field(default_factory=dict)
+    new: set[str] = field(default_factory=set)
+    entries: list[NewEntry] = field(default_factory=list)
+    errors: list[MemgraphError] = field(default_factory=list)
+    to_compare: int = 0
+
+    def reject(self, error: MemgraphError) -> Outcome:
+        """Return the outcome of an item that cannot be stored; a strict caller gets the error."""
+        self.errors.append(error)
+        return Outcome(outcome="rejected", code=error.code, message=error.message)
+
+    def resolve(self, reference: str) -> str:
+        """Return a memory id unchanged, and for ``#key`` the id of that memory of the batch.
+
+        Raises:
+            NotFound: no memory of the batch has that key, or it was rejected.
+        """
+        if not reference.startswith("#"):
+            return reference
+        found = self.ids_by_key.get(reference[1:])
+        if found is None:
+            raise NotFound(f"no memory {reference[:80]!r} in this batch", key=reference[1:])
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Joiner:
+    """Writes edges into one database; the caller holds the transaction.
+
+    Attributes:
+        trust: from the settings; operators' assignments are read with each Updates edge.
+        view: what the writer may see, and therefore join; None: everything.
+        compares: it joins the results of a comparison, which nobody requested: an actor replaces
+            nothing that another one stored, however much it may see.
+        drawn: the new memories were extracted from turns: the author of these is their author.
+    """
+
+    ids: IdSource
+    trust: Trust
+    view: View | None = None
+    compares: bool = False
+    drawn: bool = False
+
+    def join_all(
+        self, transaction: JournalledTransaction, links: Sequence[EdgeInput], written: StoredBatch
+    ) -> list[Outcome]:
+        """Store edges whose ``#key`` ends are memories of ``written``; one outcome for each."""
+        plain = self._join_plain(transaction, links, written)
+        outcomes = [
+            plain.get(place) or self._try_join(transaction, link, written)
+            for place, link in enumerate(links)
+        ]
+        written.edges.extend(outcomes)
+        return outcomes
+
+    def _join_plain(
+        self, transaction: JournalledTransaction, links: Sequence[EdgeInput], written: StoredBatch
+    ) -> dict[int, Outcome]:
+        """Store the edges that depend on no others at once, and return their outcomes by place.
+
+        They come from memories of this transaction, and replace and contradict nothing.
+        """
+        places: dict[tuple[str, str, EdgeType], int] = {}
+        for place, link in enumerate(links):
+            from_id = written.ids_by_key.get(link.from_id.removeprefix("#"), link.from_id)
+            to_id = written.ids_by_key.get(link.to_id.removeprefix("#"), link.to_id)
+            key = (from_id, to_id, link.edge_type)
+            turned = (to_id, from_id, link.edge_type)
+            if from_id not in written.new or from_id == to_id or link.edge_type not in _PLAIN:
+                continue
+            if key not in places and not (link.edge_type in edges.SYMMETRIC and turned in places):
+                places[key] = place
+        outer = sorted({to_id for _, to_id, _ in places if to_id not in written.new})
+        known = written.new | memories.existing_ids(transaction, outer, self.view)
+        rows = {
+            place: _row(self.ids.new("edge_"), from_id, to_id, links[place], transaction.at)
+            for (from_id, to_id, _), place in places.items()
+            if to_id in known
+        }
+        if rows:
+            edges.insert(transaction, *rows.values())
+        written.entries += [_related(row) for row in rows.values()]
+        return {
+            place: Outcome(outcome="stored", edge_id=row["edge_id"]) for place, row in rows.items()
+        }
+
+    def join(
+        self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch
+    ) -> Outcome:
+        """Store one edge; an Updates edge that is not partial supersedes its target.
+
+        From a less trusted memory it becomes an open contradiction: its outcome has the code
+        ``source.less_trusted``. So does an edge of a key, from which something is hidden, to what
+        it did not store itself, and one that a comparison found between memories of two actors,
+        unless the new memory's source is of high trust: ``source.other_author``.
+
+        Raises:
+            NotFound: an end does not exist, as far as the writer may see.
+            Conflict: an end is in a status that forbids it.
+        """
+        from_id, to_id = written.resolve(link.from_id), written.resolve(link.to_id)
+        if from_id == to_id:
+            raise InvalidInput("an edge must join two different memories", memory_id=from_id)
+        memories.require(transaction, [from_id, to_id], self.view)
+        known = edges.find(transaction, from_id, to_id, link.edge_type)
+        # What amended a part may replace the rest later; the reverse is not taken back.
+        grows = known is not None and known.partial and not link.partial
+        if known is not None and not grows:
+            return Outcome(outcome="duplicate", edge_id=known.edge_id)
+        if link.edge_type is EdgeType.CONTRADICTS:
+            # What was dismissed is what two say: it holds where one of them is stored anew.
+            dismissed = edges.dismissed_alike(transaction, from_id, to_id, self.view)
+            if dismissed is not None:
+                return Outcome(outcome="duplicate", edge_id=dismissed)
+        if link.edge_type is EdgeType.UPDATES:
+            why = self.kept_apart(transaction, from_id, to_id, transaction.actor)
+            if why is not None:
+                return self._open_case(transaction, link, written, why)
+            if not link.partial:
+                self._supersede(transaction, from_id, to_id, written)
+        if known is not None:
+            edges.make_whole(transaction, known.edge_id)
+            told: dict[str, Any] = {
+                "to": to_id,
+                "type": link.edge_type.value,
+                "reason": link.reason,
+            }
+            told |= {"edge_id": known.edge_id, "was_partial": True}
+            written.entries.append(NewEntry("relate", from_id, told))
+            return Outcome(outcome="stored", edge_id=known.edge_id)
+        row = _row(self.ids.new("edge_"), from_id, to_id, link, transaction.at)
+        edges.insert(transaction, row)
+        written.entries.append(_related(row))
+        return Outcome(outcome="stored", edge_id=row["edge_id"])
+
+    def kept_apart(self, snapshot: Snapshot, new_id: str, old_id: str, actor: str) -> str | None:
+        """Return the code of why one memory does not replace another; None: it does."""
+        trust = trust_rows.with_told(snapshot, self.trust)
+        if not trust_rows.may_replace(snapshot, trust, new_id, old_id):
+            return LESS_TRUSTED
+        writer = None if self.view is None else self.view.viewer
+        confined = writer is not None and writer.confined and not writer.sees_use
+        if not (confined or self.compares):
+            return None
+        if not self.compares:
+            same = journal.author_of(snapshot, old_id) == actor
+        else:
+            # What is being stored has no entry yet: it is the actor's.
+            author = journal.author_of(snapshot, new_id) or actor
+            authors = frozenset({author})
+            if self.drawn or author == CONSOLIDATION:
+                authors = journal.authors_of_turns(snapshot, new_id) or authors
+            earlier = journal.authors_of_turns(snapshot, old_id)
+            same = (earlier or {journal.author_of(snapshot, old_id) or actor}) <= authors
+        if same:
+            return None
+        newer = trust_rows.tiers(snapshot, trust, [new_id])[new_id]
+        return None if newer is TrustTier.HIGH else OTHER_AUTHOR
+
+    def may_replace(self, snapshot: Snapshot, new_id: str, old_id: str) -> bool:
+        """Return True when one memory is trusted enough to replace another."""
+        trust = trust_rows.with_told(snapshot, self.trust)
+        return trust_rows.may_replace(snapshot, trust, new_id, old_id)
+
+    def replaceable(
+        self, snapshot: Snapshot, given: MemoryInput, memory_ids: Sequence[str]
+    ) -> set[str]:
+        """Return the memories that a memory yet to be stored may replace."""
+        trust = trust_rows.with_told(snapshot, self.trust)
+        return trust_rows.replaceable(snapshot, trust, captured(given), memory_ids)
+
+    def most_trusted(self, snapshot: Snapshot, memory_ids: Sequence[str]) -> set[str]:
+        """Return the memories that the best of their sources protect."""
+        trust = trust_rows.with_told(snapshot, self.trust)
+        if trust.uniform:
+            return set(memory_ids)
+        found = trust_rows.protections(snapshot, trust, memory_ids)
+        best = max((each.level for each in found.values()), default=0)
+        return {one for one, tier in found.items() if tier.level == best}
+
+    def _open_case(
+        self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch, why: str
+    ) -> Outcome:
+        """Store an open contradiction in place of an edge that may not replace its target.
+
+        Args:
+            why: the code of the reason.
+
+        Raises:
+            IllegalTransition: one of the two is retracted.
+        """
+        ends = [written.resolve(each) for each in (link.from_id, link.to_id)]
+        plan_supersession(*(state_of(transaction, each) for each in ends))
+        told = KEPT_APART[why]
+        because = f"{told}: {link.reason}" if link.reason else told
+        changed = {"edge_type": EdgeType.CONTRADICTS, "partial": False}
+        case = link.model_copy(update={**changed, "reason": because[:MAX_REASON_CHARS]})
+        outcome = self.join(transaction, case, written)
+        return outcome.model_copy(update={"code": why, "message": told})
+
+    def _try_join(
+        self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch
+    ) -> Outcome:
+        """Store one edge; when it is rejected, undo only its own writes."""
+        savepoint = transaction.begin_nested()
+        told = len(written.entries)
+        try:
+            outcome = self.join(transaction, link, written)
+        except (Conflict, InvalidInput, NotFound) as error:
+            savepoint.rollback()
+            del written.entries[told:]
+            return written.reject(error)
+        savepoint.commit()
+        return outcome
+
+    def _supersede(
+        self, transaction: JournalledTransaction, new_id: str, old_id: str, written: StoredBatch
+    ) -> None:
+        new, old = (state_of(transaction, each) for each in (new_id, old_id))
+        # Links may come in any order, so a replaced memory may replace another; not in a circle,
+        # where none would stay active.
+        if new.status is MemoryStatus.SUPERSEDED and edges.replaces(transaction, old_id, new_id):
+            raise Conflict("the memory to be replaced already replaces the newer one")
+        change = plan_supersession(new, old).change
+        if change is None or change.status is None:
+            return
+        reason = f"replaced by {new_id}"
+        memories.set_status(transaction, old_id, change.status, reason=reason)
+        written.entries.append(NewEntry("supersede", old_id, {"by": new_id}))
+
+
+def _row(edge_id: str, from_id: str, to_id: str, link: EdgeInput, at: int) -> dict[str, Any]:
+    return {
+        "edge_id": edge_id,
+        "from_memory_id": from_id,
+        "to_memory_id": to_id,
+        "edge_type": link.edge_type,
+        "weight": link.weight,
+        "reason": link.reason,
+        "partial": link.partial,
+        "created_at": at,
+        "resolved_at": None,
+        "resolution": None,
+    }
+
+
+def _related(row: Mapping[str, Any]) -> NewEntry:
+    told = {name: row[name] for name in ("reason", "edge_id", "weight", "partial")}
+    names = {"to": row["to_memory_id"], "type": row["edge_type"].value}
+    return NewEntry("relate", row["from_memory_id"], names | told)

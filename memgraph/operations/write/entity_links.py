@@ -1,0 +1,491 @@
+"""Names in texts, linked to entities."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from memgraph.config import Settings
+from memgraph.ids import IdSource
+from memgraph.model.conversation import Voice, voice_of
+from memgraph.model.enums import EntityType
+from memgraph.model.values import MAX_NAME_CHARS
+from memgraph.relations.statement import Statement
+from memgraph.store import entities
+from memgraph.store.enrichment import links_of
+from memgraph.store.entities import TOLD, EntityName, NamesSeen, Saying
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
+
+if TYPE_CHECKING:
+    from memgraph.entities.known import KnownNames
+    from memgraph.entities.providers import EntityProvider
+    from memgraph.entities.spans import EntitySpan
+    from memgraph.entities.strategies import Strategy, StrategyResult
+    from memgraph.operations.life.models import LanguageModel
+
+
+NameFinder = Callable[[str], Sequence[EntityName]]
+
+# A lone capitalised word that nothing around it explains is no entity worth a link.
+SURE = 0.5
+_NAMES = 4_096
+MAX_KEPT_NAMES = 40
+_RULES_ALONE = ("regex",)
+_TYPES = frozenset(each.value for each in EntityType)
+
+
+def find_names(text: str) -> list[EntityName]:
+    """Return the entities that rules find in a text, each once, in order of first mention.
+
+    For a quoted turn, the speaker is linked as such, and its date is no entity.
+    """
+    from memgraph.entities.patterns import extract
+    from memgraph.relations.statement import Statement
+
+    return names_of(extract(Statement.of(text).text))
+
+
+def names_of(spans: Iterable[EntitySpan]) -> list[EntityName]:
+    """Return the names of the spans with enough confidence, each once, in order."""
+    found: dict[tuple[str, str], EntityName] = {}
+    for span in spans:
+        if span.confidence < SURE:
+            continue
+        name = _name(span.text, span.type, span.confidence, span.provider)
+        if name is not None:
+            found.setdefault((name.key, name.type), name)
+    return list(found.values())
+
+
+class Naming:
+    """The name finders of one orchestrator: its strategies and its nicknames.
+
+    Args:
+        rules: the names that the ``regex`` provider finds; used as they are on the write path.
+        find_llm: returns the model of the ``llm`` provider; called when a strategy needs it.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        rules: NameFinder,
+        find_llm: Callable[[], LanguageModel | None] = lambda: None,
+    ) -> None:
+        self._settings = settings.memory.entities
+        self._rules = rules
+        self._find_llm = find_llm
+        # Why the ``fast`` strategy last had to do without a provider; None: it did not.
+        self.fast_failure: str | None = None
+
+    @cached_property
+    def find(self) -> NameFinder:
+        """Run the ``fast`` strategy with nicknames. It never fails: a failing provider is left out
+        and reported in ``fast_failure``.
+        """
+        found = self._rules if self._settings.fast == _RULES_ALONE else self._find_fast
+        # Nothing stands between a write and the rules where nothing else was asked for.
+        return self.nicknames.applied(found) if self.nicknames.by_key else found
+
+    def find_accurate(self, texts: Sequence[str], *, without: Sequence[str] = ()) -> StrategyResult:
+        """Run the ``accurate`` strategy, without nicknames; calls models."""
+        return self.accurate.extract(texts, without=without)
+
+    def resolved(self, names: Iterable[EntityName]) -> list[EntityName]:
+        """Replace nicknames by the full names that they stand for; each name once."""
+        return self.nicknames.resolved(names)
+
+    def kept(self, content: str, names: Any) -> list[EntityName]:
+        """Return the names that models once found in a text, from ``attributes.enriched_names``.
+
+        Invalid entries are ignored, as are names that the text does not contain.
+        """
+        if not isinstance(names, list):
+            return []
+        text = _key(content)
+        found = (_kept(each) for each in names[:MAX_KEPT_NAMES])
+        return self.resolved(each for each in found if each is not None and each.key in text)
+
+    def given(self, names: Any) -> list[EntityName]:
+        """Return the names that a memory was given (``attributes.entity_names``), each once.
+
+        The rules supply the type of entity when they know it.
+        """
+        if not isinstance(names, list):
+            return []
+        written = [each for each in names[:MAX_KEPT_NAMES] if isinstance(each, str)]
+        found = (self._given(" ".join(each.split())) for each in written)
+        return list(dict.fromkeys(each for each in found if each is not None))
+
+    def _given(self, written: str) -> EntityName | None:
+        if len(written) > MAX_NAME_CHARS:
+            return None
+        key = _key(written)
+        by_rules = next((each for each in self._rules(written) if each.key == key), None)
+        return by_rules or _name(written, EntityType.OTHER, 0.0, "regex")
+
+    def query_keys(self, text: str) -> set[str]:
+        """Return the keys under which a question's entities may be known; nicknames in any case."""
+        return self.nicknames.widened({name.key for name in self.find(text)}, text)
+
+    @cached_property
+    def nicknames(self) -> Nicknames:
+        return Nicknames(self._settings.nicknames, self._rules)
+
+    @cached_property
+    def accurate(self) -> Strategy:
+        return self._strategy(self._settings.accurate)
+
+    @property
+    def accurate_available(self) -> bool:
+        """Return True when the ``accurate`` strategy has more than rules; loads no model."""
+        from memgraph.entities.spacy_names import is_installed
+
+        more = set(self.accurate.names) - set(_RULES_ALONE)
+        return bool(more - {"spacy"}) or ("spacy" in more and is_installed())
+
+    @property
+    def signature(self) -> str:
+        """Return a text that identifies the providers of the ``accurate`` strategy."""
+        model = self._find_llm() if "llm" in self.accurate.names else None
+        told = {"spacy": self._settings.spacy_model, "llm": "" if model is None else model.name}
+        return ", ".join(f"{each} {told.get(each, '')}".strip() for each in self.accurate.names)
+
+    @cached_property
+    def _fast(self) -> Strategy:
+        return self._strategy(self._settings.fast)
+
+    def _find_fast(self, text: str) -> list[EntityName]:
+        found = self._fast.extract([text])
+        self.fast_failure = next((each.code for each in found.failures.values()), None)
+        return names_of(found.spans[0])
+
+    def _strategy(self, names: Sequence[str]) -> Strategy:
+        """Return the strategy with the available ones of these providers."""
+        from memgraph.entities.strategies import Strategy
+
+        made = (self.provider(name) for name in names)
+        return Strategy(tuple(each for each in made if each is not None))
+
+    def provider(self, name: str) -> EntityProvider | None:
+        """Return one provider by its name; None: the settings name no pipeline, or no model, for
+        it.
+        """
+        if name == "llm":
+            model = self._find_llm()
+            if model is None:
+                return None
+            from memgraph.entities.llm_names import LlmNames
+
+            return LlmNames(model.completion)
+        if name == "spacy":
+            if not self._settings.spacy_model:
+                return None
+            from memgraph.entities.spacy_names import SpacyNames
+
+            return SpacyNames(self._settings.spacy_model)
+        from memgraph.entities.providers import RegexNames
+
+        return RegexNames()
+
+
+class Nicknames:
+    """Other names of entities, from the settings.
+
+    Args:
+        pairs: each ``nickname=full name``.
+        rules: supply the type of entity of a full name; a person when they do not know it.
+    """
+
+    def __init__(self, pairs: Sequence[str], rules: NameFinder) -> None:
+        self.by_key: dict[str, EntityName] = {}
+        self._written: dict[str, EntityName] = {}
+        for pair in pairs:
+            nick, _, full = (each.strip() for each in pair.partition("="))
+            meant, known = _meant(full, rules), _name(nick, EntityType.PERSON)
+            if meant is not None and known is not None:
+                self.by_key[known.key] = meant
+                self._written[nick] = meant
+
+    def also_called(self, key: str) -> set[str]:
+        """Return a key with its synonyms from the settings."""
+        return self.widened({key}, "")
+
+    def pairs_of(self, keys: Collection[str]) -> list[tuple[str, str]]:
+        """Return full names and nicknames, (key, as written), of an entity known by these keys."""
+        found: dict[tuple[str, str], None] = {}
+        for nick, meant in self._written.items():
+            if meant.key in keys or _key(nick) in keys:
+                found |= {(meant.key, meant.name): None, (_key(nick), nick): None}
+        return list(found)
+
+    def applied(self, find: NameFinder) -> NameFinder:
+        """Wrap ``find`` with nicknames: spelled as in the settings they are always found."""
+        pattern = _any_of(self._written)
+
+        def found(text: str) -> list[EntityName]:
+            names = list(find(text))
+            words = {word for name in names for word in name.key.split() if name.key != word}
+            # Not where it is a part of a longer name: of Art and of the Art Gallery.
+            names.extend(
+                self._written[match[0]]
+                for match in pattern.finditer(text)
+                if _key(match[0]) not in words
+            )
+            return self.resolved(names)
+
+        return found
+
+    def resolved(self, names: Iterable[EntityName]) -> list[EntityName]:
+        """Replace nicknames by the full names; each name once."""
+        return list(dict.fromkeys(self.by_key.get(each.key, each) for each in names))
+
+    def widened(self, keys: set[str], text: str) -> set[str]:
+        """Return the keys of a question with all synonyms, in any case."""
+        if not self.by_key:
+            return keys
+        asked = _key(text)
+        known = {*self.by_key, *(each.key for each in self.by_key.values())}
+        keys = keys | {each[0] for each in _any_of(known).finditer(asked)}
+        full = keys | {self.by_key[key].key for key in keys if key in self.by_key}
+        return full | {nick for nick, meant in self.by_key.items() if meant.key in full}
+
+
+def _kept(given: Any) -> EntityName | None:
+    match given:
+        case [str(name), str(kind)] if kind in _TYPES and len(name) <= MAX_NAME_CHARS:
+            return _name(name, EntityType(kind), 0.8, "llm")
+    return None
+
+
+def _meant(full: str, rules: NameFinder) -> EntityName | None:
+    key = _key(full)
+    guessed = next((each.type for each in rules(full) if each.key == key), EntityType.PERSON)
+    return _name(full, guessed)
+
+
+def _any_of(names: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern for the longest of several names at a position, as whole words."""
+    longest_first = sorted(names, key=lambda each: (-len(each), each))
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
+
+
+def _key(text: str) -> str:
+    from memgraph.entities.names import canonical
+
+    return canonical(text)
+
+
+# A person who is mentioned once is likely to be mentioned again.
+@lru_cache(maxsize=_NAMES)
+def _name(
+    written: str, kind: EntityType, confidence: float = 1.0, provider: str = TOLD
+) -> EntityName | None:
+    key = _key(written)
+    return EntityName(key, written, kind, confidence, provider) if key else None
+
+
+@lru_cache(maxsize=_NAMES)
+def speaker_named(role: str, told_as: str | None = None) -> EntityName | None:
+    """Return the person that the role of a turn names; None for agents and generic roles.
+
+    A role in lower case is a person's name only if it is a listed given name, or was declared a
+    person's (``told_as``).
+    """
+    from memgraph.entities.gazetteer import gazetteer
+
+    voice = voice_of(role, told_as)
+    written = " ".join(role.split())
+    lower = written.casefold()
+    words = _WORD.findall(lower)
+    if voice not in (Voice.PERSON, Voice.NAMED) or not words or len(written) > MAX_NAME_CHARS:
+        return None
+    if lower.removeprefix("the ") in _ROLES or _NO_NAME.search(written):
+        return None
+    if told_as != "person":
+        if not _MACHINES.isdisjoint(words):
+            return None
+        if written == lower != written.upper() and words[0] not in gazetteer().lower_given:
+            return None
+    return _name(written.title() if written == lower else written, EntityType.PERSON)
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+# An account, an address, a number.
+_NO_NAME = re.compile(r"[\d_@/\\:<>{}\[\]]")
+_ROLES = frozenset(
+    (
+        *("user", "human", "customer", "client", "caller", "person", "owner", "speaker", "guest"),
+        *("visitor", "unknown", "me", "you", "i", "interviewer", "interviewee", "host", "narrator"),
+        *("moderator", "everyone", "all", "anonymous", "participant", "student", "teacher"),
+        *("patient", "doctor", "team", "admin", "administrator", "operator", "developer"),
+    )
+)
+_MACHINES = frozenset(
+    (
+        *("assistant", "agent", "ai", "bot", "chatbot", "model", "gpt", "chatgpt", "claude"),
+        *("gemini", "copilot", "llama", "mistral", "llm", "system", "tool", "function", "service"),
+        *("server", "helper", "planner", "researcher", "critic", "coder", "router", "worker"),
+        *("supervisor", "orchestrator", "coordinator", "executor", "reviewer", "summarizer"),
+        *("retriever", "runner", "pipeline", "scheduler", "monitor", "support", "notifier"),
+    )
+)
+
+
+def known_names(rows: Iterable[tuple[str, str, EntityType]]) -> Iterator[tuple[str, str]]:
+    """Yield the names to search texts for, as (key, as written): of rows, and persons' first
+    names.
+    """
+    for key, written, kind in rows:
+        yield key, written
+        first, _, more = key.partition(" ")
+        if more and kind is EntityType.PERSON:
+            yield first, written.partition(" ")[0]
+
+
+Named = tuple[int, tuple[EntityName, ...]]
+"""A memory's key and the names in its text."""
+
+
+class EntityLinker:
+    """Links memories of one orchestrator; used inside write transactions, one at a time."""
+
+    def __init__(self, ids: IdSource, naming: Naming) -> None:
+        self._ids = ids
+        self._naming = naming
+        self._seen = NamesSeen()
+
+    @cached_property
+    def _known(self) -> KnownNames:
+        from memgraph.entities.known import KnownNames
+
+        return KnownNames()
+
+    def link(
+        self,
+        transaction: JournalledTransaction,
+        found: Sequence[Named],
+        linked: Collection[tuple[int, int]] = (),
+        *,
+        search: bool = True,
+    ) -> int:
+        """Link stored memories to entities; unknown names become entities.
+
+        The names of a memory are those found in its text, the speakers in it or in the turns that
+        it was extracted from, the names that it was given, and every known name in its text.
+
+        Args:
+            linked: existing pairs of (entity key, memory key).
+            search: search the texts for known names; else ``link_known`` does it.
+
+        Returns:
+            The number of new links.
+        """
+        if not found:
+            return 0
+        sayings = entities.sayings(transaction, [pk for pk, _ in found])
+        named = dict(found)
+        told = {each.pk: [*named[each.pk], *self._told(each)] for each in sayings}
+        names = dict.fromkeys(name for each in told.values() for name in each)
+        keys = self._keys_of(transaction, names)
+        pairs = {(keys[name], pk): None for pk, names in told.items() for name in names}
+        if search:
+            pairs |= dict.fromkeys(self._known_in(transaction, sayings, told))
+        new = [pair for pair in pairs if pair not in linked]
+        entities.link(transaction, new)
+        return len(new)
+
+    def mend_types(self, transaction: Transaction, found: Sequence[Named]) -> list[NewEntry]:
+        """Replace the types that worse providers gave the entities of these memories.
+
+        Called before ``link``, which would create an entity of the other type beside the existing
+        one.
+
+        Returns:
+            The journal entries.
+        """
+        entries = []
+        for pk, names in found:
+            for name in names:
+                if name.provider == "spacy" and name.type is EntityType.OTHER:
+                    continue
+                for one in entities.typed_worse(transaction, pk, name):
+                    entities.retype(transaction, one, name)
+                    told = {
+                        "from": one.type.value,
+                        "to": name.type.value,
+                        "provider": name.provider,
+                        "confidence": name.confidence,
+                        "before": one.provider,
+                    }
+                    entries.append(NewEntry("retype_entity", one.entity_id, told))
+        return entries
+
+    def link_known(self, transaction: Transaction, found: Sequence[Named]) -> None:
+        """Link stored memories to the known names in their texts, beside existing links."""
+        pks = [pk for pk, _ in found]
+        sayings = entities.sayings(transaction, pks)
+        told = {pk: list(names) for pk, names in found}
+        pairs = dict.fromkeys(self._known_in(transaction, sayings, told))
+        linked = links_of(transaction, pks)
+        entities.link(transaction, [pair for pair in pairs if pair not in linked])
+
+    def _told(self, saying: Saying) -> list[EntityName]:
+        """Return the speakers of a memory, and the names that it was given."""
+        speakers = list(saying.speakers)
+        quoted = Statement.of(saying.content).speaker
+        if quoted is not None:
+            speakers.append((quoted, None))
+        people = (speaker_named(role, told_as) for role, told_as in speakers)
+        names = [each for each in people if each is not None]
+        if saying.given is not None:
+            names += self._naming.given(json.loads(saying.given))
+        return self._naming.resolved(names)
+
+    def _keys_of(
+        self, transaction: JournalledTransaction, names: Iterable[EntityName]
+    ) -> dict[EntityName, int]:
+        """Return the entity of each name; unknown ones are created."""
+        names = list(names)
+        if not names:
+            return {}
+        known = entities.find(transaction, names)
+        keys = known.keys
+        entities.add_spellings(transaction, known.spellings)
+        entities.confirm_types(transaction, known.surer)
+        # Two spellings of one new entity: the first one becomes its name.
+        fresh: dict[tuple[str, str], EntityName] = {}
+        for name in names:
+            if name not in keys:
+                fresh.setdefault((name.key, name.type), name)
+        made = {name: self._ids.new("ent_") for name in fresh.values()}
+        created = entities.create(transaction, made, transaction.at)
+        for name in names:
+            if name not in keys:
+                keys[name] = created[fresh[name.key, name.type]]
+        return keys
+
+    def _known_in(
+        self, snapshot: Snapshot, sayings: Sequence[Saying], told: dict[int, list[EntityName]]
+    ) -> list[tuple[int, int]]:
+        """Return pairs of (entity key, memory key) for known names in the texts."""
+        self._refresh(snapshot)
+        wanted: list[tuple[int, str]] = []
+        for each in sayings:
+            # Not "Art" in "Art Gallery", and what the rules found they have judged.
+            names = [f" {name.key} " for name in told[each.pk]]
+            keys = dict.fromkeys(match.key for match in self._known.find(each.content))
+            wanted += [
+                (each.pk, key) for key in keys if not any(f" {key} " in name for name in names)
+            ]
+        meant = entities.known_by(snapshot, {key for _, key in wanted})
+        return [(meant[key], pk) for pk, key in wanted if key in meant]
+
+    def _refresh(self, snapshot: Snapshot) -> None:
+        """Load the names added since the last write, by any process."""
+        rows, self._seen, void = entities.new_names(snapshot, self._seen)
+        if void:
+            self._known.clear()
+        self._known.add(known_names(rows))

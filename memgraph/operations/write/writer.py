@@ -1,0 +1,548 @@
+"""The write path: validate, deduplicate, store a memory with its links in one transaction.
+
+Nothing here calls a model. Later work of a write (embedding) waits in the outbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from memgraph.audit.journal import VALUES, memory_seal
+from memgraph.consolidation.comparison import IN_LINE_CANDIDATES, Matches, find_matches
+from memgraph.errors import AccessDenied, MemgraphError, NotFound
+from memgraph.ids import IdSource
+from memgraph.model.enums import (
+    ComparisonStage,
+    MemoryKind,
+    MemoryStatus,
+    MemoryType,
+    Scope,
+    Sensitivity,
+)
+from memgraph.model.values import EdgeInput, MemoryInput, Outcome
+from memgraph.operations.write import changes, comparisons
+from memgraph.operations.write import sessions as conversing
+from memgraph.operations.write.edges import Compare, Joiner, StoredBatch
+from memgraph.operations.write.embedding import claim_model
+from memgraph.operations.write.entity_links import EntityLinker, NameFinder
+from memgraph.operations.write.quotas import Quotas
+from memgraph.operations.write.sessions import StoredTurn
+from memgraph.providers.embedding import EmbeddingProvider
+from memgraph.rules.budget import summarise, token_cost
+from memgraph.rules.decay import rate_of
+from memgraph.rules.dedup import content_hash
+from memgraph.rules.scope import ScopeFacts, Viewer, writable
+from memgraph.rules.trust import Trust
+from memgraph.store import comparisons as comparison_rows
+from memgraph.store import embeddings, entities, erasure, memories, sessions, text_index
+from memgraph.store.entities import EntityName
+from memgraph.store.memories import TurnIdentity
+from memgraph.store.rows import json_text
+from memgraph.store.sessions import RegisteredSession
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
+from memgraph.store.visibility import View
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+# What a writer may store who answers to nobody but its own view: nothing that it would not see.
+
+
+@dataclass(frozen=True, slots=True)
+class Confines:
+    """The bounds of one writer within one transaction.
+
+    Attributes:
+        viewer: whose bounds; None: it has none.
+        closed: existing conversations of which it sees no turn.
+    """
+
+    viewer: Viewer | None
+    closed: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, view: View | None, conversations: Collection[str]) -> Confines:
+        """Return the bounds of a writer; ``conversations`` are existing ones that it names."""
+        if view is None or not view.viewer.confined:
+            return cls(None)
+        # The place of its turn would tell how many turns those have that it does not see, and what
+        # is made of such a conversation would heed it.
+        hidden = (one for one in conversations if sessions.visible(snapshot, view, one) is None)
+        return cls(view.viewer, frozenset(hidden))
+
+    def refusal(self, given: MemoryInput) -> AccessDenied | None:
+        """Return why it may not store this; None: it may."""
+        if self.viewer is None:
+            return None
+        facts = ScopeFacts(given.scope, given.scope_id, given.sensitivity, given.agent_id)
+        verdict = writable(self.viewer, facts)
+        if not verdict.allowed:
+            return AccessDenied("you would not see what you store", reason=verdict.reason.value)
+        if given.kind is MemoryKind.EPISODE and given.session_id in self.closed:
+            return AccessDenied("this conversation is not open to you", field="session_id")
+        return None
+
+
+SMALL_BATCH: Final = 8
+"""Up to so many facts stored at once are compared before the writer has the answer."""
+
+# What makes two memories with the same text the same memory; the last is the ``item_id``.
+Identity = tuple[
+    str, MemoryKind, MemoryType, Scope, str | None, Sensitivity, str | None, str | None
+]
+
+
+def identity_of(content_hash: str, one: Any) -> Identity:
+    """Return the key by which equal memories are one.
+
+    Visibility is part of it: a repeated text must not vanish behind a hidden one.
+    """
+    seen = (one.scope, one.scope_id, one.sensitivity, one.agent_id)
+    return (content_hash, one.kind, one.type, *seen, one.item_id)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedMemory:
+    """A memory with everything computed that needs no database."""
+
+    given: MemoryInput
+    content_hash: str
+    summary: str
+    token_cost: int
+    source_id: str
+    search_terms: str | None
+    names: tuple[EntityName, ...]
+    vector: NDArray[np.float32] | None = None
+
+    @property
+    def comparable(self) -> bool:
+        """Return True for a fact of one claim."""
+        return comparisons.is_comparable(self.given)
+
+    @property
+    def identity(self) -> Identity | TurnIdentity | None:
+        """The key by which another memory equals this one; None: a turn without an id equals no
+        other.
+        """
+        given = self.given
+        if given.kind is not MemoryKind.EPISODE:
+            return identity_of(self.content_hash, given)
+        if given.turn_id is None or given.session_id is None:
+            return None
+        return TurnIdentity(
+            session_id=given.session_id,
+            turn_id=given.turn_id,
+            content_hash=self.content_hash,
+            source_role=given.source_role,
+            scope=given.scope.value,
+            scope_id=given.scope_id,
+            agent_id=given.agent_id,
+            item_id=given.item_id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes into one orchestrator's database; the caller holds the transaction."""
+
+    orchestrator_id: str
+    ids: IdSource
+    find_names: NameFinder
+    inferred_decay_rate: float
+    trust: Trust
+    linker: EntityLinker
+    asks_model: bool = False
+
+    @property
+    def joiner(self) -> Joiner:
+        """Writes edges between any memories."""
+        return Joiner(self.ids, self.trust)
+
+    @property
+    def comparer(self) -> Joiner:
+        """Writes the edges that a comparison found, between any memories."""
+        return Joiner(self.ids, self.trust, compares=True)
+
+    @property
+    def consolidator(self) -> Joiner:
+        """Writes the edges of facts that were drawn from turns."""
+        return Joiner(self.ids, self.trust, compares=True, drawn=True)
+
+    def prepare(
+        self, given: MemoryInput, vector: NDArray[np.float32] | None = None
+    ) -> PreparedMemory:
+        """Do the work of a write that needs no lock; call it before the transaction."""
+        return PreparedMemory(
+            given=given,
+            content_hash=content_hash(given.content),
+            summary=given.summary if given.summary is not None else summarise(given.content),
+            token_cost=token_cost(given.content),
+            source_id=memories.source_id(given.source),
+            search_terms=text_index.search_terms(given.content),
+            names=tuple(self.find_names(given.content)),
+            vector=vector,
+        )
+
+    def store(
+        self,
+        transaction: JournalledTransaction,
+        items: Sequence[PreparedMemory],
+        links: Sequence[EdgeInput],
+        *,
+        view: View | None = None,
+        embedding: EmbeddingProvider | None = None,
+        live: bool = False,
+        compare: Compare = Compare.LATER,
+        keys: dict[str, str] | None = None,
+    ) -> StoredBatch:
+        """Store memories and edges. An item that cannot be stored is rejected, the rest goes on.
+
+        Args:
+            embedding: the provider of the items' vectors; None: they have none.
+            view: what the writer may see: other memories are neither duplicates nor evidence nor
+                ends of an edge, and a confined writer stores none. None: everything.
+            live: the turns among the items are said just now, see ``conversing.note``.
+            compare: when the facts among the items are compared with the stored ones. ``NOW``: a
+                repetition is not stored; items are not compared with one another. What a bounded
+                comparison leaves is done by the outbox. The outcomes have the results.
+            keys: ids of what was stored before under a ``#key`` of the same file; these are added.
+        """
+        written = StoredBatch(ids_by_key={} if keys is None else keys)
+        found = (
+            self._compare(transaction, items, transaction.at, view)
+            if compare is Compare.NOW
+            else {}
+        )
+        rows = self._store_memories(transaction, items, written, found, view=view, live=live)
+        ready = self._add_vectors(transaction, rows, embedding)
+        embeddings.enqueue(transaction, [row["pk"] for row, _ in rows if row["pk"] not in ready])
+        pks = {row["memory_id"]: row["pk"] for row, item in rows if item.comparable}
+        self._enqueue(transaction, pks, found, written, compare)
+        Joiner(self.ids, self.trust, view).join_all(transaction, links, written)
+        if compare is Compare.STORED and len(pks) <= SMALL_BATCH:
+            self._compare_stored(transaction, pks, written, view=view)
+        for place, (matches, _) in found.items():
+            outcome = written.memories[place]
+            if outcome.outcome == "stored" and outcome.memory_id is not None:
+                memory_id = outcome.memory_id
+                comparison = comparisons.write_edges(
+                    transaction, self.comparer, memory_id, matches, written
+                )
+                written.memories[place] = comparison.added_to(outcome)
+        if view is not None and view.viewer.confined and not view.viewer.sees_use:
+            # How much there is to compare with is counted over hidden facts, too.
+            untold = {"comparison": None}
+            written.memories = [each.model_copy(update=untold) for each in written.memories]
+        return written
+
+    def _enqueue(
+        self,
+        transaction: Transaction,
+        pks: Mapping[str, int],
+        found: Mapping[int, Matches],
+        written: StoredBatch,
+        compare: Compare,
+    ) -> None:
+        """Queue stored facts for the rest of their comparison, and note it in the outcomes.
+
+        Args:
+            pks: keys of the facts by id.
+            found: what some of them were compared with already, by place.
+        """
+        if compare is Compare.NEVER:
+            return
+        waiting: dict[ComparisonStage, list[int]] = {each: [] for each in ComparisonStage}
+        for place, outcome in enumerate(written.memories):
+            pk = pks.get(outcome.memory_id or "") if outcome.outcome == "stored" else None
+            if pk is None:
+                continue
+            done = compare is Compare.DONE or (place in found and not found[place].more)
+            if not done:
+                waiting[ComparisonStage.RULES].append(pk)
+            elif self.asks_model:
+                waiting[ComparisonStage.MODEL].append(pk)
+            pending = not done or self.asks_model
+            written.memories[place] = outcome.model_copy(
+                update={"comparison": "pending" if pending else "done"}
+            )
+        for stage, keys in waiting.items():
+            comparison_rows.enqueue(transaction, keys, stage)
+            written.to_compare += len(keys)
+
+    def _compare_stored(
+        self,
+        transaction: JournalledTransaction,
+        pks: Mapping[str, int],
+        written: StoredBatch,
+        *,
+        view: View | None,
+    ) -> None:
+        """Compare a few waiting facts, each with those stored before it."""
+        for place, outcome in enumerate(written.memories):
+            pk = pks.get(outcome.memory_id or "") if outcome.outcome == "stored" else None
+            if pk is None:
+                continue
+            [fact] = comparison_rows.waiting_facts(transaction, [pk], at=transaction.at)
+            comparison, more = comparisons.compare_waiting(
+                transaction, self.comparer, fact, written, view=view
+            )
+            outcome = comparison.added_to(outcome)
+            if not more:
+                comparisons.end_rules(transaction, [pk], asks_model=self.asks_model)
+                if not self.asks_model:
+                    outcome = outcome.model_copy(update={"comparison": "done"})
+            written.memories[place] = outcome
+
+    def _compare(
+        self, snapshot: Snapshot, items: Sequence[PreparedMemory], at: int, view: View | None
+    ) -> dict[int, Matches]:
+        """Return by place of a comparable item the stored facts that it relates to."""
+        places = [place for place, each in enumerate(items) if each.comparable]
+        names = {name: None for place in places for name in items[place].names}
+        keys = entities.find(snapshot, list(names)).keys if names else {}
+        statements = [
+            comparisons.statement_of(
+                items[place].given,
+                at,
+                entity_pks=[keys[name] for name in items[place].names if name in keys],
+            )
+            for place in places
+        ]
+        if not places:
+            return {}
+        found = find_matches(snapshot, statements, at=at, view=view, limit=IN_LINE_CANDIDATES)
+        return dict(zip(places, found, strict=True))
+
+    def _strengthen(
+        self, transaction: JournalledTransaction, item: PreparedMemory, memory_id: str
+    ) -> list[NewEntry]:
+        """Record that a stored fact was repeated by the source of an item."""
+        memories.insert_sources(transaction, {item.source_id: item.given.source})
+        return changes.strengthen(transaction, memory_id, source_id=item.source_id)
+
+    def _store_memories(
+        self,
+        transaction: JournalledTransaction,
+        items: Sequence[PreparedMemory],
+        written: StoredBatch,
+        found: Mapping[int, Matches],
+        *,
+        view: View | None,
+        live: bool,
+    ) -> list[tuple[dict[str, Any], PreparedMemory]]:
+        """Store memories; return their rows, each with its item."""
+        identities = [item.identity for item in items]
+        known = self._known(transaction, identities, view, transaction.at)
+        grounds = memories.existing_ids(
+            transaction, sorted({one for item in items for one in item.given.derived_from}), view
+        )
+        # Whoever had one in hand would say again what is gone.
+        grounds -= erasure.buried_among(transaction, grounds) if grounds else set()
+        turns = [item.given for item in items if item.given.kind is MemoryKind.EPISODE]
+        talked = {each.session_id for each in turns if each.session_id is not None}
+        talked_before = sessions.known(transaction, talked)
+        sequences: dict[str, int] = {}
+        stored: list[tuple[dict[str, Any], PreparedMemory]] = []
+        derived: list[tuple[str, str]] = []
+        pk = memories.next_pk(transaction)
+        names: list[tuple[int, tuple[EntityName, ...]]] = []
+        confines = Confines.of(transaction, view, talked_before)
+        quotas = Quotas(transaction, self.trust)
+        for place, (item, identity) in enumerate(zip(items, identities, strict=True)):
+            given = item.given
+            duplicate = None if identity is None else known.get(identity)
+            error: MemgraphError | None = confines.refusal(given)
+            error = error or _missing(given, grounds, written)
+            repeated = None
+            if error is None and duplicate is None:
+                matches = found[place].found if place in found else ()
+                repeated = comparisons.duplicate_among(given, matches)
+            if error is None and duplicate is None and repeated is None:
+                error = quotas.refusal(given)
+            if error is not None:
+                written.memories.append(written.reject(error))
+                continue
+            if duplicate is not None:
+                outcome = Outcome(outcome="duplicate", memory_id=duplicate, duplicate_of=duplicate)
+            elif repeated is not None:
+                outcome = comparisons.duplicate_outcome(repeated)
+                written.entries += self._strengthen(transaction, item, repeated.memory_id)
+            else:
+                memory_id = self.ids.new(given.kind.id_prefix)
+                sequence = _sequence(given, talked_before, sequences)
+                row = self._row(item, pk, memory_id, sequence, transaction.at)
+                stored.append((row, item))
+                written.new.add(memory_id)
+                names.append((pk, item.names))
+                derived.extend((memory_id, written.resolve(one)) for one in given.derived_from)
+                written.entries.append(_remembered(row))
+                if identity is not None and given.status is MemoryStatus.ACTIVE:
+                    known[identity] = memory_id
+                pk += 1
+                outcome = Outcome(outcome="stored", memory_id=memory_id)
+            written.memories.append(outcome)
+            if given.key is not None and outcome.memory_id is not None:
+                written.ids_by_key[given.key] = outcome.memory_id
+        self._insert(transaction, stored)
+        memories.insert_derivations(transaction, derived)
+        self.linker.link(transaction, names)
+        said = [
+            StoredTurn(row["session_id"], row["memory_id"], item.given)
+            for row, item in stored
+            if row["session_id"] in sequences and item.given.kind is MemoryKind.EPISODE
+        ]
+        conversing.note(transaction, said, sequences, talked_before, live=live, view=view)
+        return stored
+
+    def _insert(
+        self,
+        transaction: JournalledTransaction,
+        stored: Sequence[tuple[dict[str, Any], PreparedMemory]],
+    ) -> None:
+        rows = [row for row, _ in stored]
+        sources = {item.source_id: item.given.source for _, item in stored}
+        memories.insert_sources(transaction, sources)
+        memories.insert(transaction, rows)
+        if rows:
+            transaction.engine.texts.add(transaction, rows[0]["pk"], rows[-1]["pk"])
+        memories.insert_statuses(
+            transaction,
+            [
+                {
+                    "memory_id": row["memory_id"],
+                    "status": row["status"],
+                    "since": transaction.at,
+                    "until": None,
+                    "actor": transaction.actor,
+                    "reason": None,
+                }
+                for row in rows
+            ],
+        )
+
+    def _add_vectors(
+        self,
+        transaction: Transaction,
+        stored: Sequence[tuple[dict[str, Any], PreparedMemory]],
+        embedding: EmbeddingProvider | None,
+    ) -> set[int]:
+        """Store the vectors that exist already; return the keys of those memories."""
+        ready = {
+            row["pk"]: item.vector
+            for row, item in stored
+            if item.vector is not None and item.vector.any()
+        }
+        if embedding is None or not ready or not claim_model(transaction, embedding):
+            return set()
+        import numpy as np
+
+        index = embeddings.index(transaction)
+        index.add(list(ready), np.stack(list(ready.values())), embedding.model)
+        return set(ready)
+
+    def _known(
+        self,
+        snapshot: Snapshot,
+        identities: Sequence[Identity | TurnIdentity | None],
+        view: View | None,
+        at: int,
+    ) -> dict[Identity | TurnIdentity, str]:
+        """Return stored memories that one of these may equal."""
+        turns = {
+            (one.session_id, one.turn_id) for one in identities if isinstance(one, TurnIdentity)
+        }
+        known: dict[Identity | TurnIdentity, str] = {}
+        known.update(memories.same_turns(snapshot, turns, view).items())
+        texts = [one for one in identities if one is not None and not isinstance(one, TurnIdentity)]
+        unnamed = sorted({each[0] for each in texts if each[-1] is None})
+        named = sorted({each[0] for each in texts if each[-1] is not None})
+        item_ids = sorted({each[-1] for each in texts if each[-1] is not None})
+        for row in (
+            *memories.same_content(snapshot, unnamed, view, at=at),
+            *memories.same_content(snapshot, named, view, item_ids=item_ids, at=at),
+        ):
+            known.setdefault(identity_of(row.content_hash, row), row.memory_id)
+        return known
+
+    def _row(
+        self, item: PreparedMemory, pk: int, memory_id: str, sequence: int | None, at: int
+    ) -> dict[str, Any]:
+        given = item.given
+        attributes = conversing.attributes_of(given)
+        return {
+            "pk": pk,
+            "memory_id": memory_id,
+            "orchestrator_id": self.orchestrator_id,
+            "kind": given.kind.value,
+            "type": given.type.value,
+            "content": given.content,
+            "summary": item.summary,
+            "importance": given.importance,
+            "confidence": given.confidence,
+            "status": given.status.value,
+            "sensitivity": given.sensitivity.value,
+            "scope": given.scope.value,
+            "scope_id": given.scope_id,
+            "agent_id": given.agent_id,
+            "session_id": given.session_id,
+            "sequence": sequence,
+            "turn_id": given.turn_id,
+            "item_id": given.item_id,
+            "source_role": given.source_role,
+            "event_time": given.event_time,
+            "created_at": at,
+            "updated_at": at,
+            "valid_until": given.valid_until,
+            "access_count": 0,
+            "last_accessed_at": None,
+            "decay_rate": self._decay_rate(given),
+            "tags": json_text(given.tags) if given.tags else "[]",
+            "attributes": json_text(attributes) if attributes else "{}",
+            "content_hash": item.content_hash,
+            "token_cost": item.token_cost,
+            "source_id": item.source_id,
+            "search_terms": item.search_terms,
+        }
+
+    def _decay_rate(self, given: MemoryInput) -> float:
+        if given.decay_rate is not None:
+            return given.decay_rate
+        return rate_of(
+            kind=given.kind,
+            memory_type=given.type,
+            importance=given.importance,
+            source=given.source,
+            inferred_rate=self.inferred_decay_rate,
+        )
+
+
+def _sequence(
+    given: MemoryInput, known: Mapping[str, RegisteredSession], sequences: dict[str, int]
+) -> int | None:
+    """Return the position of a turn in its session, and advance ``sequences``."""
+    session_id = given.session_id
+    if session_id is None or given.kind is not MemoryKind.EPISODE:
+        return given.sequence
+    before = known.get(session_id)
+    following = sequences.get(session_id, 0 if before is None else before.next_sequence)
+    place = given.sequence if given.sequence is not None else following
+    sequences[session_id] = max(following, place + 1)
+    return place
+
+
+def _missing(given: MemoryInput, grounds: set[str], written: StoredBatch) -> NotFound | None:
+    """Return the first evidence id that is neither stored nor an earlier item of the batch."""
+    for one in given.derived_from:
+        if one not in grounds and not (one.startswith("#") and one[1:] in written.ids_by_key):
+            told = one[:80]
+            return NotFound(f"derived from {told!r}, which is not there or erased", memory_id=told)
+    return None
+
+
+def _remembered(row: dict[str, Any]) -> NewEntry:
+    told = {name: row[name] for name in ("content_hash", "kind", "type", *VALUES)}
+    return NewEntry("remember", row["memory_id"], told | {"seal": memory_seal(row)})

@@ -1,0 +1,487 @@
+"""Jobs: when they are due, who holds them, how they run."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from types import TracebackType
+
+from memgraph.clock import MS_PER_DAY, Clock, SystemClock
+from memgraph.errors import Conflict, MemgraphError
+from memgraph.model.enums import JobName, JobState
+from memgraph.model.events import RunFailed
+from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport, JobRun, Trigger
+from memgraph.rules import schedule
+from memgraph.service.opened import Opened
+from memgraph.store import events, health, jobs
+from memgraph.store.snapshot import Snapshot, Transaction
+
+Told = Callable[[str, int, int], None]
+Stop = Callable[[], bool]
+TakeSession = Callable[[str], AbstractContextManager[bool]]
+WALL = SystemClock()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The request for a run.
+
+    Attributes:
+        lease: the name of the lease that it works under.
+        due_at: the scheduled moment of the run.
+        session_id: the one session that it is about.
+        actor: the name in the journal; None: the job itself.
+        take: takes the lease of one session of many during the run.
+    """
+
+    job: JobName
+    lease: str
+    trigger: Trigger = "manual"
+    due_at: int | None = None
+    session_id: str | None = None
+    actor: str | None = None
+    take: TakeSession = lambda _session: nullcontext(True)
+
+
+@dataclass(frozen=True, slots=True)
+class Reins:
+    """The callbacks of a run: progress and stop.
+
+    ``outlives``: an error that is no MemgraphError is recorded and logged, not raised, so that a
+    worker for many orchestrators continues with the others.
+    """
+
+    progress: Told = lambda _part, _done, _total: None
+    stop: Stop = lambda: False
+    wall: Clock = WALL
+    outlives: bool = False
+
+
+NO_REINS = Reins()
+
+
+def of_job(job: JobName, *, actor: str | None = None) -> Asked:
+    """Return the request for a job on demand."""
+    return Asked(job, f"job:{job}", actor=actor)
+
+
+def of_moment(job: JobName, due_at: int) -> Asked:
+    """Return the request for a scheduled job."""
+    return Asked(job, f"job:{job}", "schedule", due_at)
+
+
+def of_session(session_id: str, trigger: Trigger = "manual", *, actor: str | None = None) -> Asked:
+    """Return the request to consolidate one session."""
+    return Asked(
+        JobName.CONSOLIDATION, f"session:{session_id}", trigger, session_id=session_id, actor=actor
+    )
+
+
+def run(opened: Opened, asked: Asked, reins: Reins = NO_REINS) -> JobRun:
+    """Run a job under its lease and record it.
+
+    A job that fails is recorded as such, not raised: see ``state`` and ``error_code``.
+
+    Raises:
+        Conflict: another process runs it, or its moment needs no run (any more).
+        StorageError: the run cannot be recorded.
+    """
+    run_id = opened.ids.new("run_")
+    try:
+        return _run(opened, asked, run_id, reins)
+    except KeyboardInterrupt:
+        # It comes between any two steps: as soon as the lease is had, and when all is done.
+        _give_back(opened, run_id, asked)
+        raise
+
+
+def _run(opened: Opened, asked: Asked, run_id: str, reins: Reins) -> JobRun:
+    lease = _claim(opened, run_id, asked, reins.wall)
+    asked = replace(asked, take=_sessions(opened, run_id, reins))
+    heard = False
+
+    def stop() -> bool:
+        nonlocal heard
+        heard = heard or reins.stop() or lease.lost
+        return heard
+
+    with lease:
+        try:
+            with opened.timed("job", asked.job.value):
+                report = _work(opened, asked, reins.progress, stop)
+        except MemgraphError as error:
+            report = JobReport.failed(error)
+        except OSError as error:
+            name = errno.errorcode.get(error.errno or 0, "unknown")
+            report = JobReport(
+                state=JobState.FAILED, error_code="job.io", reason=f"the system refused ({name})"
+            )
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            cut = JobReport(state=JobState.FAILED, error_code=CRASHED, reason=type(error).__name__)
+            ended = _end(opened, run_id, lease, cut)
+            if reins.outlives and isinstance(error, Exception):
+                opened.log.failure("job.crashed", error, job=asked.job.value)
+                return ended
+            raise
+        if lease.lost:
+            report = _cut_short(report, LEASE_LOST, "the lease was lost")
+        elif heard and report.state is not JobState.FAILED:
+            report = _cut_short(report, STOPPED, "it was asked to stop")
+    return _end(opened, run_id, lease, report)
+
+
+def close_left(opened: Opened, wall: Clock = WALL) -> None:
+    """Mark the runs of dead processes as abandoned."""
+    with opened.database.read() as snapshot:
+        if not jobs.some_left(snapshot, wall_ms=wall.now_ms()):
+            return
+    with opened.database.write() as transaction:
+        _sweep(transaction, opened, wall.now_ms())
+
+
+def _claim(opened: Opened, run_id: str, asked: Asked, wall: Clock) -> Lease:
+    holder = new_holder(run_id)
+    with opened.database.write() as transaction:
+        now = wall.now_ms()
+        _sweep(transaction, opened, now)
+        _require_wanted(transaction, asked, opened.clock.now_ms())
+        held_by = jobs.acquire(
+            transaction, asked.lease, holder, wall_ms=now, lease_ms=lease_ms(opened)
+        )
+        if held_by is not None:
+            raise Conflict(f"{asked.lease} is already running, in {held_by}", holder=held_by)
+        jobs.begin(
+            transaction,
+            run_id,
+            asked.job,
+            trigger=asked.trigger,
+            due_at=asked.due_at,
+            started_at=opened.clock.now_ms(),
+            holder=holder,
+            reason=None if asked.session_id is None else f"session {asked.session_id}",
+        )
+    return Lease(opened, asked.lease, holder, wall=wall, acquired_ms=now)
+
+
+def _require_wanted(snapshot: Snapshot, asked: Asked, now_ms: int) -> None:
+    """Check that no other worker did it between reading the schedule and taking the lease."""
+    if asked.due_at is None:
+        return
+    again = schedule.next_attempt(jobs.of_moment(snapshot, asked.job, asked.due_at))
+    served = jobs.latest_due_at(snapshot, asked.job, now_ms)
+    if again is None or again > now_ms or (served or asked.due_at) > asked.due_at:
+        raise Conflict(f"{asked.job} has already run for that time", due_at=asked.due_at)
+
+
+def _sweep(transaction: Transaction, opened: Opened, wall_ms: int) -> None:
+    jobs.abandon_left(transaction, at=opened.clock.now_ms(), wall_ms=wall_ms)
+    jobs.sweep(transaction, wall_ms=wall_ms)
+
+
+def _end(opened: Opened, run_id: str, lease: Lease, report: JobReport) -> JobRun:
+    now = opened.clock.now_ms()
+    with opened.database.write() as transaction:
+        jobs.end(transaction, run_id, report, ended_at=now)
+        jobs.release(transaction, lease.name, lease.holder)
+        # A run as of an earlier time may be the oldest there is.
+        ended = jobs.get(transaction, run_id)
+        if ended.state is JobState.FAILED:
+            failure = RunFailed(run_id=run_id, job=ended.job.value, error_code=ended.error_code)
+            events.append(transaction, now, [failure])
+        jobs.prune(transaction, opened.settings.memory.schedule.keep_runs, now, run_id)
+        ahead = jobs.some_ahead(transaction, now)
+    if ahead and ended.trigger == "schedule":
+        opened.log.warning("clock.was_ahead", job=ended.job.value)
+    opened.meters.job_ended(ended.job, ended.state)
+    opened.log.info("job", job=ended.job.value, state=ended.state.value, code=ended.error_code)
+    return ended
+
+
+def _give_back(opened: Opened, run_id: str, asked: Asked) -> None:
+    """Record that a run was interrupted, if it has begun and not ended."""
+    report = _cut_short(JobReport.done({}), STOPPED, "it was interrupted")
+    with opened.database.write() as transaction:
+        left = jobs.end(transaction, run_id, report, ended_at=opened.clock.now_ms())
+        jobs.release(transaction, asked.lease, new_holder(run_id))
+    if left:
+        opened.meters.job_ended(asked.job, report.state)
+        opened.log.info("job", job=asked.job.value, state=report.state.value, code=STOPPED)
+
+
+def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
+    return JobReport(
+        state=JobState.ABANDONED,
+        counts=report.counts,
+        rejected=report.rejected,
+        error_code=code,
+        reason=reason,
+    )
+
+
+def _sessions(opened: Opened, run_id: str, reins: Reins) -> TakeSession:
+    """Take the lease of one session; yield True when it is free."""
+
+    @contextmanager
+    def take(session_id: str) -> Iterator[bool]:
+        name, holder = of_session(session_id).lease, new_holder(run_id)
+        with opened.database.write(durable=False) as transaction:
+            now = reins.wall.now_ms()
+            length = lease_ms(opened)
+            held_by = jobs.acquire(transaction, name, holder, wall_ms=now, lease_ms=length)
+        if held_by is not None:
+            yield False
+            return
+        try:
+            with Lease(opened, name, holder, wall=reins.wall, acquired_ms=now):
+                yield True
+        finally:
+            with opened.database.write(durable=False) as transaction:
+                jobs.release(transaction, name, holder)
+
+    return take
+
+
+def _work(opened: Opened, asked: Asked, progress: Told, stop: Stop) -> JobReport:
+    now_ms, actor = opened.clock.now_ms(), asked.actor or asked.job.value
+    match asked.job:
+        case JobName.ENRICHMENT:
+            from memgraph.operations.life.enrichment import enrich
+
+            return enrich(opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop)
+        case JobName.CONSOLIDATION:
+            from memgraph.operations.life.consolidation import consolidate_pending
+
+            if asked.session_id is not None:
+                return _one_session(opened, asked.session_id, actor, progress, stop)
+            return consolidate_pending(
+                opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop, take=asked.take
+            )
+        case JobName.DECAY:
+            from memgraph.operations.life.decay import decay
+
+            return decay(opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop)
+        case JobName.REFLECTION:
+            from memgraph.operations.life.reflection import reflect
+
+            return reflect(opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop)
+        case JobName.VERIFICATION:
+            return _verify(opened, progress, stop)
+
+
+def _verify(opened: Opened, progress: Told, stop: Stop) -> JobReport:
+    """Audit the database; health reports findings until they are fixed."""
+    from memgraph.operations.upkeep.maintenance import verify
+
+    report = verify(opened, progress, stop)
+    if stop():
+        return JobReport.done(report.checked)
+    with opened.database.write() as transaction:
+        health.note(transaction, opened.clock.now_ms(), report.totals)
+    if report.ok:
+        return JobReport.done(report.checked)
+    codes = ",".join(sorted(report.totals))
+    opened.log.warning("verify.failed", findings=report.totals.total(), codes=codes)
+    found = JobReport.done({"findings": report.totals.total(), **report.checked})
+    return found.model_copy(update={"reason": f"found {codes}; run: memgraph verify"})
+
+
+def _one_session(
+    opened: Opened, session_id: str, actor: str, progress: Told, stop: Stop
+) -> JobReport:
+    from memgraph.operations.life.consolidation import consolidate_session
+
+    told = consolidate_session(
+        opened,
+        session_id,
+        actor=actor,
+        now_ms=opened.clock.now_ms(),
+        progress=progress,
+        stop=stop,
+    )
+    report = JobReport.done(told.counts, told.rejected)
+    state = JobState.DONE
+    if told.error_code is not None:
+        state = JobState.FAILED
+    elif told.state == "unchanged":
+        state = JobState.SKIPPED
+    why = told.reason or told.state
+    return report.model_copy(
+        update={
+            "state": state,
+            "error_code": told.error_code,
+            "reason": f"session {session_id}: {why}",
+        }
+    )
+
+
+OVERDUE_MS = MS_PER_DAY
+
+
+def owed(opened: Opened, job: JobName, now_ms: int) -> int | None:
+    """Return the moment for which a job is to be run now, or None."""
+    settings = opened.settings.memory.schedule
+    with opened.database.read() as snapshot:
+        served = jobs.latest_due_at(snapshot, job, now_ms)
+        expression = getattr(settings, job.value)
+        return _owed(snapshot, expression, settings.timezone, job, served, now_ms)
+
+
+def plan(opened: Opened, job: JobName, now_ms: int) -> JobPlan:
+    """Return when a job is next due, and since when it is overdue."""
+    settings = opened.settings.memory.schedule
+    expression = getattr(settings, job.value)
+    with opened.database.read() as snapshot:
+        served = jobs.latest_due_at(snapshot, job, now_ms)
+        overdue = _owed(snapshot, expression, settings.timezone, job, served, now_ms)
+    following = schedule.next_due(expression, settings.timezone, now_ms) if expression else None
+    return JobPlan(
+        job=job,
+        schedule=expression,
+        timezone=settings.timezone,
+        next_due_at=following,
+        overdue_since=overdue,
+    )
+
+
+def shortcomings(opened: Opened, now_ms: int) -> list[str]:
+    """Return codes for missed or failed jobs.
+
+    ``jobs.failing``: the last run of a job failed. ``jobs.overdue``: a job that a worker ran before
+    was due more than a day ago. Without a worker there never is an alarm.
+    """
+    found = []
+    settings = opened.settings.memory.schedule
+    with opened.database.read() as snapshot:
+        last = [jobs.last_ended(snapshot, job, now_ms) for job in JobName]
+        if any(each is not None and each.state is JobState.FAILED for each in last):
+            found.append("jobs.failing")
+        for job in JobName:
+            expression = getattr(settings, job.value)
+            served = jobs.latest_due_at(snapshot, job, now_ms)
+            if served is None:
+                continue
+            before = now_ms - OVERDUE_MS
+            due_at = _owed(snapshot, expression, settings.timezone, job, served, before)
+            if due_at is not None:
+                found.append("jobs.overdue")
+                break
+    return found
+
+
+def upcoming(opened: Opened, now_ms: int) -> list[int]:
+    """Return the next times at which something runs: scheduled moments, and retries of failed
+    runs.
+    """
+    settings = opened.settings.memory.schedule
+    found: list[int | None] = []
+    with opened.database.read() as snapshot:
+        for job in JobName:
+            expression = getattr(settings, job.value)
+            if not expression:
+                continue
+            found.append(schedule.next_due(expression, settings.timezone, now_ms))
+            served = jobs.latest_due_at(snapshot, job, now_ms)
+            if served is not None:
+                tried = jobs.of_moment(snapshot, job, served)
+                found.append(schedule.next_attempt(tried))
+    return [each for each in found if each is not None]
+
+
+def _owed(
+    snapshot: Snapshot,
+    expression: str,
+    timezone: str,
+    job: JobName,
+    served: int | None,
+    now_ms: int,
+) -> int | None:
+    if served is not None and expression:
+        again = schedule.next_attempt(jobs.of_moment(snapshot, job, served))
+        if again is not None and again <= now_ms:
+            # A newer moment, if there is one, stands for this one too.
+            return max(schedule.latest_due(expression, timezone, now_ms) or served, served)
+    since = jobs.made_at(snapshot) if served is None else served
+    if served is None and since > now_ms:
+        # Made under a clock that was ahead: nobody knows when, and one run stands for all.
+        since = 0
+    return schedule.owed(expression, timezone, since_ms=since, now_ms=now_ms)
+
+
+RENEWALS = 3
+"""How often a lease is renewed in its lifetime."""
+
+
+def new_holder(run_id: str) -> str:
+    """Return a unique name of the process, for people, and the run."""
+    return f"{socket.gethostname()}:{os.getpid()}:{run_id}"
+
+
+class Lease:
+    """Renews a lease that was just acquired, for the time of the block, and releases it.
+
+    Args:
+        wall: the wall clock, whatever clock the orchestrator has: other processes see it too.
+        acquired_ms: when it was acquired, on that clock.
+    """
+
+    def __init__(
+        self, opened: Opened, name: str, holder: str, *, wall: Clock, acquired_ms: int
+    ) -> None:
+        self.name = name
+        self.holder = holder
+        self._opened = opened
+        self._wall = wall
+        self._lease_ms = lease_ms(opened)
+        self._expires_ms = acquired_ms + self._lease_ms
+        self._gone = False
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._renew, name="memgraph-lease", daemon=True)
+
+    @property
+    def lost(self) -> bool:
+        """True when another process may have it by now; also right after a suspend."""
+        return self._gone or self._wall.now_ms() >= self._expires_ms
+
+    def __enter__(self) -> Lease:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _renew(self) -> None:
+        while not self._ended.wait(self._lease_ms / 1000 / RENEWALS) and not self.lost:
+            try:
+                self._renew_once()
+            except MemgraphError as error:
+                # It still holds for a while, and the next time may do better.
+                self._opened.log.failure("lease.renew", error)
+
+    def _renew_once(self) -> None:
+        # An expiry that a power failure took back was in the past by then.
+        with self._opened.database.write(durable=False) as transaction:
+            now = self._wall.now_ms()
+            kept = jobs.renew(
+                transaction, self.name, self.holder, wall_ms=now, lease_ms=self._lease_ms
+            )
+        if kept:
+            self._expires_ms = now + self._lease_ms
+        else:
+            self._gone = True
+
+
+def lease_ms(opened: Opened) -> int:
+    return round(opened.settings.memory.schedule.lease_s * 1000)

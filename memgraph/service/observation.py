@@ -1,0 +1,170 @@
+"""Events of an orchestrator for an observer: new contradictions, jobs that end.
+
+Nothing is queued in the database for an observer, and nothing stays open between two calls. A
+position names the last contradiction and the last run that were reported, by ids that the reader
+knows: row numbers would disclose how much hidden activity there is.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from memgraph.clock import iso
+from memgraph.errors import InvalidInput
+from memgraph.model.events import ContradictionFound
+from memgraph.model.values import MAX_NAME_CHARS, Value
+from memgraph.operations.handle import Handle
+from memgraph.operations.read.seen_runs import as_seen
+from memgraph.paths import Stamp
+from memgraph.service.sanitizing import below
+from memgraph.store import edges
+from memgraph.store import jobs as jobs_rows
+from memgraph.store.engine import store_of
+
+if TYPE_CHECKING:
+    from memgraph.store.snapshot import Snapshot
+
+JOB_ENDED: Final = "job.ended"
+PAGE: Final = 64
+"""The maximum of each kind returned at a time; the next call returns more."""
+
+MAX_RUNS: Final = 100_000
+_MAX_POSITION_CHARS: Final = 4 * MAX_NAME_CHARS
+SETTLED_NS: Final = 3_000_000_000
+"""The longest time until a commit can be read from the disk after it was written."""
+
+
+class Happening(Value):
+    """An event.
+
+    Attributes:
+        topic: ``memory.contradiction_found`` or ``job.ended``.
+        position: after it; an observer that continues from there gets later events.
+        data: of a contradiction ``at``, ``edge_id``, ``from_id`` and ``to_id``; of a job its run.
+    """
+
+    topic: str
+    position: str
+    data: dict[str, Any]
+
+
+class Lookout(Handle):
+    """Reports events to one reader, from now or from a position. Not thread-safe.
+
+    A contradiction is reported when both sides are visible. A run may be reported twice when a
+    reader continues from a position: its id shows that.
+
+    Args:
+        handle: whose view applies.
+        jobs: True to report runs, too.
+        position: of the last event that the reader had; None: from now on.
+
+    Raises:
+        InvalidInput: it is no position.
+    """
+
+    def __init__(self, handle: Handle, *, jobs: bool, position: str | None = None) -> None:
+        super().__init__(handle._service, handle.name, viewer=handle.viewer, actor=handle.actor)
+        self._jobs = jobs
+        self._stamp: Stamp | None = None
+        self._told: set[str] = set()
+        # Where none was seen, all that are seen came later.
+        self._place = 0
+        self._edge_id, self._run_id = (None, "") if position is None else _read(position)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            if position is None:
+                self._begin_now(snapshot)
+            elif self._edge_id is not None:
+                last = edges.last_contradiction(snapshot, self._view, self._edge_id)
+                self._place = 0 if last is None else last.place
+
+    @property
+    def position(self) -> str:
+        """The position of this reader, as an opaque text."""
+        told = json.dumps([self._edge_id, self._run_id], separators=(",", ":"))
+        return base64.urlsafe_b64encode(told.encode()).decode().rstrip("=")
+
+    def look(self, *, thoroughly: bool = False) -> Sequence[Happening]:
+        """Return the events since the last call.
+
+        Args:
+            thoroughly: read even when the files show no write; for an occasional check.
+
+        Raises:
+            StorageError: the database cannot be read.
+        """
+        stamp = self._stamp_of_store()
+        if stamp is not None and stamp == self._stamp and not thoroughly:
+            return ()
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            found = [*self._contradictions(snapshot), *self._runs(snapshot)]
+        # A full page says that there may be more, and what was written a moment ago may be on its
+        # way to the disk, and not to be read yet: the next look does not wait for a change.
+        is_last = stamp is not None and len(found) < PAGE and not _is_fresh(stamp)
+        self._stamp = stamp if is_last else None
+        return found
+
+    def _begin_now(self, snapshot: Snapshot) -> None:
+        self._place = edges.last_place(snapshot)
+        newest = edges.last_contradiction(snapshot, self._view)
+        self._edge_id = None if newest is None else newest.edge_id
+        if self._jobs:
+            self._run_id = jobs_rows.settled(snapshot)
+            later = jobs_rows.ended_since(snapshot, self._run_id, MAX_RUNS)
+            self._told = {each.run_id for each in later}
+
+    def _contradictions(self, snapshot: Snapshot) -> list[Happening]:
+        found = []
+        for each in edges.open_contradictions(snapshot, self._view, self._place, PAGE):
+            self._place, self._edge_id = each.place, each.edge_id
+            data = {"at": iso(each.created_at), "edge_id": each.edge_id}
+            ends = {"from_id": each.from_id, "to_id": each.to_id}
+            found.append(self._happening(ContradictionFound.topic, data | ends))
+        return found
+
+    def _runs(self, snapshot: Snapshot) -> list[Happening]:
+        if not self._jobs:
+            return []
+        found = []
+        settled = jobs_rows.settled(snapshot)
+        for each in jobs_rows.ended_since(snapshot, self._run_id, PAGE + len(self._told)):
+            # What ended after one that still runs is told before it is passed by.
+            if each.run_id <= settled:
+                self._run_id = each.run_id
+            if each.run_id not in self._told:
+                self._told.add(each.run_id)
+                seen = as_seen(snapshot, self._view, each)
+                told = below(seen.model_dump(mode="json"), self._service.root)
+                found.append(self._happening(JOB_ENDED, told))
+        self._told = {each for each in self._told if each > self._run_id}
+        return found
+
+    def _happening(self, topic: str, data: dict[str, Any]) -> Happening:
+        return Happening.model_construct(topic=topic, position=self.position, data=data)
+
+    def _stamp_of_store(self) -> Stamp | None:
+        url = self._service.settings(self.name).memory.storage.url
+        return store_of(self._service.paths(self.name), url).stamp()
+
+
+def _read(position: str) -> tuple[str | None, str]:
+    refused = InvalidInput("this is no position; leave it out to begin now", field="last-event-id")
+    if len(position) > _MAX_POSITION_CHARS:
+        raise refused
+    try:
+        padded = position.encode("ascii") + b"=" * (-len(position) % 4)
+        edge_id, run_id = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (ValueError, TypeError, RecursionError):
+        raise refused from None
+    if not isinstance(edge_id, str | None) or not isinstance(run_id, str):
+        raise refused
+    return edge_id, run_id
+
+
+def _is_fresh(stamp: Stamp) -> bool:
+    newest = max((each[0] for each in stamp if each is not None), default=0)
+    return newest > time.time_ns() - SETTLED_NS

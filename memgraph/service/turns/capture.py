@@ -1,0 +1,450 @@
+"""Capture the messages of a turn."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memgraph.errors import (
+    DatabaseBusy,
+    DatabaseFull,
+    DatabaseReplaced,
+    InvalidInput,
+    MemgraphError,
+)
+from memgraph.model.context import ContextRequest, Task
+from memgraph.model.conversation import AgentTurn, UserTurn
+from memgraph.model.enums import CapturedBy, Scope, Sensitivity, SourceType
+from memgraph.model.recall import MAX_QUERY_CHARS
+from memgraph.model.receipts import Receipt
+from memgraph.model.turns import TurnWarning
+from memgraph.model.values import (
+    MAX_CONTENT_CHARS,
+    EdgeInput,
+    Memory,
+    MemoryInput,
+    Name,
+    Outcome,
+    Source,
+    StoredSource,
+    Value,
+    validated,
+)
+from memgraph.operations.handle import Handle
+from memgraph.operations.read.receipts import Behind
+from memgraph.operations.write.edges import StoredBatch
+from memgraph.providers.local import LocalEmbedding
+from memgraph.rules.scope import Viewer
+from memgraph.service.turns.lanes import Lane, LaneClosed, LaneError, LaneFull, handed_over
+from memgraph.store.embeddings import embedded_text
+from memgraph.store.graph import sources_of, visible_memories
+from memgraph.store.memories import same_content
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memgraph.log import EventLog
+    from memgraph.rules.scope import Viewer
+    from memgraph.service.opened import Opened
+
+
+Turn = UserTurn | AgentTurn
+StoreTurns = Callable[[Sequence[Turn]], Sequence[Outcome]]
+"""Stores turns in one transaction, in order; one outcome for each."""
+
+MAX_WAITING = 1_000
+TOGETHER = 32
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 2.0
+# A locked database or a full disk passes; any other error needs a person.
+PASSING = (DatabaseBusy, DatabaseFull, DatabaseReplaced)
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A waiting message; ``stored`` has its outcome, or why it will never be stored."""
+
+    turn: Turn
+    stored: Future[Outcome] = field(default_factory=Future)
+
+
+class Captures:
+    """The queue of one orchestrator's messages. Thread-safe.
+
+    Args:
+        store: writes some of them.
+        failed: called with the error for which captures wait or were dropped; None: all is well.
+    """
+
+    def __init__(self, store: StoreTurns, failed: Callable[[Exception | None], None]) -> None:
+        self._store = store
+        self._failed = failed
+        self._lane = Lane("captures", threads=1, waiting=2, keeps=True)
+        self._lock = threading.Lock()
+        self._queue: deque[Capture] = deque()
+        self._draining = False
+        self._one_by_one = 0
+        self._closed = False
+        self._given_up = threading.Event()
+        # Why the first of them is not stored yet, where it was tried.
+        self.trouble: Exception | None = None
+
+    @property
+    def waiting(self) -> int:
+        """The number of messages that are not stored yet."""
+        return len(self._queue)
+
+    def add(self, turn: Turn) -> Capture:
+        """Put a message in the queue.
+
+        Raises:
+            LaneFull: 1,000 wait already, or the system cannot start another thread.
+            LaneClosed: it was closed.
+        """
+        capture = Capture(turn)
+        with self._lock:
+            if self._closed:
+                raise LaneClosed("these hooks were closed")
+            if len(self._queue) >= MAX_WAITING:
+                raise LaneFull("too many messages are waiting to be stored")
+            self._queue.append(capture)
+            if not self._draining:
+                try:
+                    self._lane.submit(self._drain)
+                except LaneError:
+                    self._queue.pop()
+                    raise
+                self._draining = True
+        return capture
+
+    def close(self, patience_s: float) -> int:
+        """Take no more; store what waits within a time; return how many messages were lost."""
+        # Under the lock: nobody adds to a lane that is being closed.
+        with self._lock:
+            self._closed = True
+        self._lane.close(patience_s)
+        self._given_up.set()
+        with self._lock:
+            lost = list(self._queue)
+            self._queue.clear()
+            for each in lost:
+                each.stored.set_exception(LaneClosed("these hooks were closed"))
+        return len(lost)
+
+    def _drain(self) -> None:
+        pause = FIRST_PAUSE_S
+        while batch := self._next():
+            try:
+                outcomes = self._store([each.turn for each in batch])
+            except PASSING as error:
+                self.trouble = error
+                self._failed(error)
+                self._given_up.wait(pause)
+                pause = min(pause * 2, LONGEST_PAUSE_S)
+            except BaseException as error:  # noqa: BLE001 - told to whoever waits for these messages
+                self._refuse(batch, handed_over(error))
+            else:
+                pause = FIRST_PAUSE_S
+                self._acknowledge(batch, outcomes)
+
+    def _next(self) -> list[Capture]:
+        with self._lock:
+            most = 1 if self._one_by_one else TOGETHER
+            batch = [] if self._given_up.is_set() else list(islice(self._queue, most))
+            self._draining = bool(batch)
+            return batch
+
+    def _acknowledge(self, batch: Sequence[Capture], outcomes: Sequence[Outcome]) -> None:
+        self.trouble = None
+        self._failed(None)
+        self._remove(batch)
+        for each, outcome in zip(batch, outcomes, strict=True):
+            if not each.stored.done():
+                each.stored.set_result(outcome)
+
+    def _refuse(self, batch: Sequence[Capture], error: Exception) -> None:
+        """Retry each message singly, as one of them may be at fault, then drop it."""
+        if len(batch) > 1:
+            self._one_by_one = len(batch)
+            return
+        self._failed(error)
+        self._remove(batch)
+        if not batch[0].stored.done():
+            batch[0].stored.set_exception(error)
+
+    def _remove(self, batch: Sequence[Capture]) -> None:
+        with self._lock:
+            # Whoever closed may have given them up meanwhile.
+            for _ in batch if self._queue and self._queue[0] is batch[0] else ():
+                self._queue.popleft()
+            self._one_by_one = max(self._one_by_one - 1, 0)
+
+
+class StoringHandle(Handle):
+    """A handle for the host's writes: an item that cannot be stored does not affect the others."""
+
+    def store(
+        self, given: Sequence[MemoryInput], links: Sequence[EdgeInput] = (), *, live: bool = False
+    ) -> StoredBatch:
+        """Store in one transaction, durable on return.
+
+        Args:
+            links: their ends may be ``#key`` of one of ``given``.
+            live: the turns among ``given`` are said just now, in this order.
+
+        Raises:
+            MemgraphError: the database cannot be written; nothing was stored.
+        """
+        with self._service.opened(self.name) as opened:
+            checked = [self._canonical(opened, each) for each in given]
+            model = self._model_at_hand(opened)
+            vectors = iter(() if model is None else _embedded(model, checked))
+            prepared = [opened.writer.prepare(each, next(vectors, None)) for each in checked]
+            with opened.transaction(self.actor) as transaction:
+                written = opened.writer.store(
+                    transaction, prepared, links, view=self._view, embedding=model, live=live
+                )
+                transaction.tell(written.entries)
+            try:
+                if model is None:
+                    self._embed_soon(opened)
+                else:
+                    # What is left is no matter of this moment: receipts, the upkeep of the index.
+                    opened.background.wake_later()
+                    self._tell_soon(opened)
+            except RuntimeError as error:
+                # No thread available: the memories are stored, and the next write wakes one.
+                opened.log.failure("background.wake", error)
+        return written
+
+    def _model_at_hand(self, opened: Opened) -> LocalEmbedding | None:
+        """Return the local model if it is loaded.
+
+        Embedding a turn at once takes a part of a millisecond, doing it later several, in which
+        others wait.
+        """
+        model = opened.embedding
+        if not self._service.embeds_in_background or opened.other_model is not None:
+            return None
+        return model if isinstance(model, LocalEmbedding) and model.ready else None
+
+    def visible(self, ids: Collection[str]) -> frozenset[str]:
+        """Return the ids that exist, as far as this handle may see."""
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return frozenset(visible_memories(snapshot, ids, self._view))
+
+    def saying(self, hashes: Collection[str]) -> list[tuple[Memory, StoredSource]]:
+        """Return the active memories with these texts, by their hashes, that this handle sees."""
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            now = opened.clock.now_ms()
+            rows = same_content(snapshot, list(hashes), self._view, at=now)
+            found = visible_memories(snapshot, [each.memory_id for each in rows], self._view)
+            sources = {each.source_id: each for each in sources_of(snapshot, found.values())}
+        return [(each, sources[each.source_id]) for each in found.values()]
+
+    def keep(
+        self, receipt: Receipt, *, viewer: Viewer | None = None, beside: str | None = None
+    ) -> None:
+        """Keep a receipt, to be written with others.
+
+        Args:
+            viewer: what the reader could see; None: what this handle does.
+            beside: the receipt of the bulletin that is part of what was handed out.
+        """
+        with self._service.opened(self.name) as opened:
+            self._keep_receipt(opened, receipt, Behind(beside=beside), viewer=viewer)
+
+
+def _embedded(model: LocalEmbedding, given: Sequence[MemoryInput]) -> NDArray[np.float32]:
+    return model.embed([embedded_text(each.source_role, each.content) for each in given])
+
+
+T = TypeVar("T")
+
+_NOT_TEXT = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+
+
+class TurnPlace(Value):
+    """Ids of 1 to 512 characters; None: it belongs to none."""
+
+    conversation_id: Name | None = None
+    workflow_run_id: Name | None = None
+    step_id: Name | None = None
+    task_id: Name | None = None
+    project_id: Name | None = None
+    orchestrator: Name | None = None
+
+    @property
+    def task(self) -> Task | None:
+        """The task that contexts are built for. Without a task id it is the conversation."""
+        named = self.task_id or self.conversation_id or self.workflow_run_id
+        return None if named is None else Task(task_id=named, project_id=self.project_id)
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """The scope of writes: the project, or global without one."""
+        if self.project_id is None:
+            return {"scope": Scope.GLOBAL}
+        return {"scope": Scope.PROJECT, "scope_id": self.project_id}
+
+    def viewer(self, clearance: Sensitivity) -> Viewer:
+        """Return a viewer of this task, this project and the global tier."""
+        return Viewer(
+            clearance=clearance,
+            project_ids=frozenset(filter(None, [self.project_id])),
+            session_ids=frozenset(filter(None, [self.task_id])),
+        )
+
+    def source(
+        self, source_type: SourceType, captured_by: CapturedBy, *, locator: str | None = None
+    ) -> Source:
+        """Return the source of what is written here."""
+        return Source(
+            source_type=source_type,
+            captured_by=captured_by,
+            conversation_id=self.conversation_id,
+            workflow_run_id=self.workflow_run_id,
+            step_id=self.step_id,
+            locator=locator,
+        )
+
+    def request(self, text: str, *, exclude_session_id: str | None = None) -> ContextRequest:
+        """Return the request for a context; any text is accepted.
+
+        Raises:
+            InvalidInput: it is no text.
+        """
+        return ContextRequest(
+            query=storable(checked_text(text, "prompt"))[:MAX_QUERY_CHARS],
+            conversation_id=self.conversation_id,
+            workflow_run_id=self.workflow_run_id,
+            step_id=self.step_id,
+            exclude_session_id=exclude_session_id,
+        )
+
+
+def place_of(**ids: str | None) -> TurnPlace:
+    """Return the place with these ids. Raises InvalidInput: one is empty, too long or no text."""
+    return validated(TurnPlace, ids)
+
+
+def checked_text(given: str, name: str) -> str:
+    """Return the text. Raises InvalidInput: it is no text."""
+    if not isinstance(given, str):
+        raise InvalidInput(f"{name}: a text", field=name)
+    return given
+
+
+def several(given: Iterable[T], name: str) -> list[T]:
+    """Return the items of a list; texts and mappings are not lists.
+
+    Raises:
+        InvalidInput: it is no list.
+    """
+    if isinstance(given, str | bytes | Mapping | Value) or not isinstance(given, Iterable):
+        raise InvalidInput(f"{name}: a list", field=name)
+    return list(given)
+
+
+def storable(text: str) -> str:
+    """Return a text without NUL and lone surrogates, which no database takes."""
+    return text.translate(_NOT_TEXT)
+
+
+def unfit(content: str) -> str | None:
+    """Return why a message cannot be stored as it is; None: it can.
+
+    Raises:
+        InvalidInput: it is no text.
+    """
+    if not isinstance(content, str):
+        raise InvalidInput("content: a message is text", field="content")
+    if not content.strip():
+        return "a message without words is not stored"
+    if len(content) > MAX_CONTENT_CHARS:
+        return f"a message of over {MAX_CONTENT_CHARS:,} characters is not stored"
+    if storable(content) != content:
+        return "a message with a NUL or a lone surrogate is not stored"
+    return None
+
+
+def warning_of(error: BaseException) -> TurnWarning:
+    """Return an error as a warning; of a foreign error only its class."""
+    if isinstance(error, MemgraphError):
+        return TurnWarning(code=error.code, text=error.message)
+    if isinstance(error, LaneError):
+        return TurnWarning(code=error.code, text=str(error))
+    return TurnWarning(
+        code="memory.failed", text=f"a part of the memory failed: {type(error).__name__}"
+    )
+
+
+def refused(reason: str) -> TurnWarning:
+    """Return the warning that something will not be stored."""
+    return TurnWarning(code="capture.refused", text=reason)
+
+
+def unacknowledged(what: str) -> TurnWarning:
+    """Return the warning that a write is not finished; it continues in the background."""
+    return TurnWarning(
+        code="capture.unacknowledged", text=f"{what} not stored yet; it may be later"
+    )
+
+
+def once(warnings: Iterable[TurnWarning]) -> tuple[TurnWarning, ...]:
+    """Return the first warning of each code, in order."""
+    first: dict[str, TurnWarning] = {}
+    for each in warnings:
+        first.setdefault(each.code, each)
+    return tuple(first.values())
+
+
+class TurnConditions:
+    """The state of each part of a turn; changes are logged, repetitions are not.
+
+    Args:
+        log: where changes are logged.
+        lane: in which they are written, so that a hanging disk delays nobody.
+    """
+
+    def __init__(self, log: EventLog, lane: Lane) -> None:
+        self._log = log
+        self._lane = lane
+        self._lock = threading.Lock()
+        self._codes: dict[str, str] = {}
+
+    def note(self, part: str, error: BaseException | TurnWarning | None) -> None:
+        """Record that a part failed for a reason, or works."""
+        found = error if isinstance(error, TurnWarning) or error is None else warning_of(error)
+        code = None if found is None else found.code
+        with self._lock:
+            before = self._codes.get(part)
+            if code == before:
+                return
+            try:
+                self._lane.submit(lambda: self._tell(part, code, before))
+            except LaneError:
+                # Not logged, so not recorded either: the next turn tries again.
+                return
+            if code is None:
+                del self._codes[part]
+            else:
+                self._codes[part] = code
+
+    def tell(self, event: str, **fields: str) -> None:
+        """Log an event each time it happens."""
+        with suppress(LaneError):
+            self._lane.submit(lambda: self._log.warning(event, **fields))
+
+    def _tell(self, part: str, code: str | None, before: str | None) -> None:
+        if code is None:
+            self._log.info("turn.recovered", part=part, after=before)
+        else:
+            self._log.warning("turn.degraded", part=part, code=code)

@@ -1,0 +1,256 @@
+"""The text before a prompt: the bulletin and the context, each if available in time."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from memgraph.bulletin.board import EMPTY, STALE
+from memgraph.model.context import ContextPackage, ContextRequest, Task
+from memgraph.model.receipts import Receipt
+from memgraph.model.turns import TurnWarning
+from memgraph.paths import Stamp
+from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.service.turns.capture import StoringHandle, TurnConditions, warning_of
+from memgraph.service.turns.lanes import Lane, LaneError, Ticket
+
+if TYPE_CHECKING:
+    from memgraph.model.context import Issued
+    from memgraph.service.memory_service import MemoryService
+
+MAX_VIEWS = 64
+MAX_BULLETINS = 256
+
+BuildContext = Callable[[Task | None, ContextRequest], ContextPackage]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRequest:
+    """The prompt that the memory is asked for, and what the receipt keeps of it."""
+
+    viewer: Viewer
+    task: Task | None
+    request: ContextRequest
+    purpose: str
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """Return the receipt's fields; the query only as a digest."""
+        ids = self.request.model_dump(
+            include={"conversation_id", "workflow_run_id", "step_id"}, exclude_none=True
+        )
+        digest = hashlib.sha256(self.request.query.encode()).hexdigest()
+        return {**ids, "purpose": self.purpose, "query_sha256": digest}
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedWork:
+    """The work submitted to the lanes, or why they refused it."""
+
+    wanted: PromptRequest
+    bulletin: Ticket[Issued] | LaneError
+    context: Ticket[ContextPackage] | LaneError
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMemories:
+    bulletin: str
+    bulletin_warning: str | None
+    context: ContextPackage | None
+    receipt_id: str | None
+    warnings: tuple[TurnWarning, ...]
+
+    @property
+    def prompt(self) -> str:
+        """The bulletin and the context's block, ready to be put before a prompt."""
+        return joined(self.bulletin, self.context)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of ``StepContext``, without the warnings."""
+        names = ("bulletin", "bulletin_warning", "context", "prompt", "receipt_id")
+        return {name: getattr(self, name) for name in names}
+
+
+class Showing:
+    """Builds bulletins and contexts of one orchestrator. Thread-safe.
+
+    Args:
+        build: assembles a context.
+        contexts: the lane for what may call a model; aside: for receipts.
+        conditions: records how both work.
+    """
+
+    def __init__(
+        self,
+        service: MemoryService,
+        name: str,
+        *,
+        actor: str,
+        build: BuildContext,
+        contexts: Lane,
+        aside: Lane,
+        conditions: TurnConditions,
+    ) -> None:
+        self._service = service
+        self._name = name
+        self._actor = actor
+        self._build = build
+        self._aside = aside
+        self._conditions = conditions
+        # A model that hangs delays only contexts.
+        self._bulletins = Lane("bulletins", threads=1, waiting=MAX_BULLETINS)
+        self._contexts = contexts
+        self._lock = threading.Lock()
+        self._last_good: OrderedDict[Viewer, tuple[Stamp, Issued]] = OrderedDict()
+
+    def begin(self, wanted: PromptRequest) -> SubmittedWork:
+        """Request both, in parallel; returns at once."""
+        return SubmittedWork(
+            wanted,
+            _begun(self._bulletins, lambda: self._issue(wanted.viewer)),
+            _begun(self._contexts, lambda: self._build(wanted.task, wanted.request)),
+        )
+
+    def finish(self, pending: SubmittedWork, until: float) -> ShownMemories:
+        """Return what is available when both are done, or at ``until``, of ``time.monotonic``."""
+        context, unbuilt = self._context(pending, until)
+        issued, warnings = self._bulletin(pending, until)
+        receipt_id = None
+        if issued is not None:
+            receipt_id, unnoted = self._note(pending.wanted, issued, context)
+            warnings += unnoted
+        stale = next((each.code for each in warnings if each.code in (STALE, EMPTY)), None)
+        return ShownMemories(
+            bulletin="" if issued is None else issued.bulletin.text,
+            bulletin_warning=stale,
+            context=context,
+            receipt_id=receipt_id,
+            warnings=(*warnings, *unbuilt),
+        )
+
+    def close(self, patience_s: float) -> bool:
+        """Take nothing more; return True when nothing is running any longer."""
+        return self._bulletins.close(patience_s)
+
+    def _issue(self, viewer: Viewer) -> Issued:
+        handle = self._service.orchestrator(self._name, viewer=viewer, actor=self._actor)
+        # Before it is read: what an erasure took meanwhile is not kept.
+        erased = self._service.paths(self._name).erased
+        issued = handle.bulletin()
+        if issued.warning is None:
+            with self._lock:
+                self._last_good[viewer] = erased, issued
+                self._last_good.move_to_end(viewer)
+                while len(self._last_good) > MAX_VIEWS:
+                    self._last_good.popitem(last=False)
+        return issued
+
+    def _context(
+        self, pending: SubmittedWork, until: float
+    ) -> tuple[ContextPackage | None, tuple[TurnWarning, ...]]:
+        try:
+            package = _result(pending.context, until)
+        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
+            self._conditions.note("context", error)
+            return None, (warning_of(error),)
+        self._conditions.note("context", None)
+        return package, ()
+
+    def _bulletin(
+        self, pending: SubmittedWork, until: float
+    ) -> tuple[Issued | None, tuple[TurnWarning, ...]]:
+        """Return the current bulletin, else the last good one, else none."""
+        try:
+            issued = _result(pending.bulletin, until)
+        except Exception as error:  # noqa: BLE001 - as above
+            return self._fallback(pending.wanted.viewer, None, warning_of(error))
+        if issued.warning is None:
+            self._conditions.note("bulletin", None)
+            return issued, ()
+        cause = TurnWarning(code=issued.cause or "memory.failed", text="the bulletin is not of now")
+        found = issued if issued.warning == STALE else None
+        return self._fallback(pending.wanted.viewer, found, cause)
+
+    def _fallback(
+        self, viewer: Viewer, found: Issued | None, cause: TurnWarning
+    ) -> tuple[Issued | None, tuple[TurnWarning, ...]]:
+        self._conditions.note("bulletin", cause)
+        at_hand = [one for one in (found, self._known(viewer)) if one is not None]
+        best = max(at_hand, key=lambda one: one.bulletin.change_seq, default=None)
+        if best is None:
+            told = TurnWarning(code=EMPTY, text="there is no bulletin to fall back to")
+        else:
+            told = TurnWarning(code=STALE, text="the last good bulletin, maybe of earlier")
+        return best, (told, cause)
+
+    def _known(self, viewer: Viewer) -> Issued | None:
+        """Return the last good one, unless texts were erased since, by any process."""
+        erased = self._service.paths(self._name).erased
+        with self._lock:
+            kept = self._last_good.get(viewer)
+            if kept is not None and kept[0] != erased:
+                del self._last_good[viewer]
+                return None
+        return None if kept is None else kept[1]
+
+    def _note(
+        self, wanted: PromptRequest, issued: Issued, context: ContextPackage | None
+    ) -> tuple[str | None, tuple[TurnWarning, ...]]:
+        """Return the receipt id of what is shown; receipts are written beside the turn, in
+        batches.
+        """
+        bulletin = issued.bulletin
+        shown = {"change_seq": bulletin.change_seq, "memory_ids": list(bulletin.memory_ids)}
+        digest = hashlib.sha256(joined(bulletin.text, context).encode()).hexdigest()
+        asked = {**wanted.asked, "bulletin": shown, "sha256": digest}
+        if context is not None:
+            asked["context"] = context.receipt_id
+        receipt = Receipt(
+            receipt_id=self._service.ids.new("rcl_"),
+            at=self._service.clock.now_ms(),
+            query="",
+            asked=asked,
+            items=(),
+            counts=False,
+            change_seq=bulletin.change_seq,
+        )
+        try:
+            self._aside.submit(lambda: self._keep(receipt, wanted.viewer, issued.receipt_id))
+        except LaneError:
+            text = "what was shown could not be noted"
+            return None, (TurnWarning(code="receipt.missing", text=text),)
+        return receipt.receipt_id, ()
+
+    def _keep(self, receipt: Receipt, viewer: Viewer, beside: str | None) -> None:
+        """Args: beside: the bulletin's own receipt."""
+        host = StoringHandle(self._service, self._name, viewer=DEFAULT_VIEWER, actor=self._actor)
+        try:
+            host.keep(receipt, viewer=viewer, beside=beside)
+        except Exception as error:  # noqa: BLE001 - nobody waits for it; it is told in the log
+            self._conditions.note("receipts", error)
+        else:
+            self._conditions.note("receipts", None)
+
+
+def joined(bulletin: str, context: ContextPackage | None) -> str:
+    """Return the text to put before a prompt."""
+    parts = (bulletin, "" if context is None else context.text)
+    return "\n".join(part for part in parts if part)
+
+
+def _begun(lane: Lane, work: Callable[[], Any]) -> Any:
+    try:
+        return lane.submit(work)
+    except LaneError as error:
+        return error
+
+
+def _result(found: Any, until: float) -> Any:
+    if isinstance(found, LaneError):
+        raise found
+    return found.result(until)

@@ -1,0 +1,487 @@
+"""Writes after a turn: outputs of steps, transcripts, and the end of a task."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memgraph.context.shorten import MAX_OUTPUT_CHARS, output_payload, shortened
+from memgraph.errors import AccessDenied, Conflict, InvalidInput, MemgraphError, NotFound
+from memgraph.model.context import Tier
+from memgraph.model.conversation import AgentTurn, UserTurn
+from memgraph.model.enums import CapturedBy, EdgeType, MemoryType, Scope, Sensitivity, SourceType
+from memgraph.model.turns import Rejected, TaskEnded, TurnWarning, Written
+from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Outcome, validated
+from memgraph.rules.dedup import content_hash
+from memgraph.rules.workflow import TICKED, parse
+from memgraph.rules.workflow_candidates import WorkflowCandidate
+from memgraph.service.turns.base import Host
+from memgraph.service.turns.capture import (
+    PASSING,
+    StoringHandle,
+    TurnPlace,
+    checked_text,
+    once,
+    place_of,
+    refused,
+    several,
+    storable,
+    unacknowledged,
+    unfit,
+    warning_of,
+)
+from memgraph.service.turns.lanes import LaneError, TooLate
+from memgraph.store import items
+
+if TYPE_CHECKING:
+    from memgraph.context.stores import TaskMemoryStore
+    from memgraph.service.turns.capture import StoringHandle
+
+
+# What a step thought and what its tools gave: items of its task, kept once however often told.
+
+
+def checked(
+    place: TurnPlace, reasoning: str | None, tool_outputs: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return what is to be stored: the reasoning under ``reasoning``, outputs under
+    ``tool_outputs/<id>``.
+
+    Raises:
+        InvalidInput: the reasoning is no text, the outputs are no mapping, or no task is named.
+    """
+    if reasoning is not None and not isinstance(reasoning, str):
+        raise InvalidInput("reasoning: a text", field="reasoning")
+    if tool_outputs is not None and not isinstance(tool_outputs, Mapping):
+        raise InvalidInput("tool_outputs: a mapping of outputs by tool", field="tool_outputs")
+    if (reasoning is not None or tool_outputs) and place.task_id is None:
+        raise InvalidInput("task_id: reasoning and tool outputs need a task", field="task_id")
+    notes: dict[str, Any] = {
+        f"tool_outputs/{one}": each for one, each in (tool_outputs or {}).items()
+    }
+    if reasoning is not None and reasoning.strip():
+        # What a model thought is of any length; a tool's output is shortened by the store.
+        notes["reasoning"] = shortened(storable(reasoning), MAX_OUTPUT_CHARS)
+    return notes
+
+
+def keep(
+    store: TaskMemoryStore, place: TurnPlace, notes: Mapping[str, Any]
+) -> tuple[Rejected, ...]:
+    """Store them in the task; each that cannot be stored is rejected by itself.
+
+    Raises:
+        MemgraphError: the database takes nothing just now.
+    """
+    rejected = []
+    for name, note in notes.items():
+        try:
+            _keep(store, place, name, note)
+        except PASSING:
+            raise
+        except MemgraphError as error:
+            rejected.append(Rejected(locator=storable(name)[:MAX_NAME_CHARS], code=error.code))
+    return tuple(rejected)
+
+
+def _keep(store: TaskMemoryStore, place: TurnPlace, name: str, note: Any) -> None:
+    text, _ = output_payload(note)
+    said = json.dumps([place.workflow_run_id, place.step_id, name, text])
+    item_id = f"step-{hashlib.sha256(said.encode()).hexdigest()[:32]}"
+    if name == "reasoning":
+        store.add_reasoning(note, place.step_id or "", item_id=item_id)
+    else:
+        tool_id = name.partition("/")[2]
+        store.add_tool_output(tool_id, note, place.step_id, item_id=item_id)
+
+
+# Boxes that a step ticks: what a step's output had opened is open no longer.
+
+
+BECAUSE = "its box is ticked"
+
+
+def ticked(handle: StoringHandle, given: Sequence[MemoryInput]) -> list[EdgeInput]:
+    """Return Updates edges from done items to the open todos with that text in the same place.
+
+    A person's todo stays: a text written by a model only supersedes texts of models.
+    """
+    done = {
+        content_hash(each.content.removeprefix(TICKED)): each
+        for each in given
+        if each.type is MemoryType.EVENT and each.content.startswith(TICKED)
+    }
+    if not done:
+        return []
+    edges = []
+    for todo, source in handle.saying(done):
+        event = done[todo.content_hash]
+        same_place = (todo.scope, todo.scope_id, todo.agent_id) == (
+            event.scope,
+            event.scope_id,
+            event.agent_id,
+        )
+        of_a_step = source.source_type is SourceType.WORKFLOW_OUTPUT
+        if todo.type is MemoryType.TODO and same_place and of_a_step:
+            edges.append(
+                EdgeInput(
+                    from_id=f"#{event.key}",
+                    to_id=todo.memory_id,
+                    edge_type=EdgeType.UPDATES,
+                    reason=BECAUSE,
+                )
+            )
+    return edges
+
+
+T = TypeVar("T")
+Turn = UserTurn | AgentTurn
+
+# Errors of one memory to be promoted, not of all of them.
+OF_ONE = (NotFound, AccessDenied, Conflict, InvalidInput)
+PERSONS = frozenset({"user", "human"})
+MAX_TURNS = 1_000
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 2.0
+
+
+class WritingBack(Host):
+    """The part of ``MemoryHooks`` that writes."""
+
+    def on_step_output(
+        self,
+        output: str | Mapping[str, Any] | Sequence[Any],
+        *,
+        workflow_run_id: str,
+        step_id: str,
+        conversation_id: str | None = None,
+        task_id: str | None = None,
+        project_id: str | None = None,
+        orchestrator: str | None = None,
+        tier: Tier | str | None = None,
+        reasoning: str | None = None,
+        tool_outputs: Mapping[str, Any] | None = None,
+        deadline_ms: int | None = None,
+    ) -> Written:
+        """Store the decisions, plans and statements of a step; see ``memgraph.rules.workflow``.
+
+        What exists already in the same place is a duplicate. A statement is a memory with the
+        source ``workflow_output``, its run, step, conversation and place in the output. A ticked
+        box (``- [x] …``) supersedes the todo with that text that a step left in the same place.
+
+        Args:
+            output: a text, a mapping, or a list of either; texts are read line by line.
+            tier: where it belongs; None: to the project, or global without one. ``task``: to the
+                task, until it is promoted or the task ends.
+            reasoning, tool_outputs: stored as the task's own items, by tool; once for a step that
+                is reported again. One that cannot be stored is ``rejected`` as ``reasoning`` or
+                ``tool_outputs/<tool>``, without affecting the others.
+
+        Raises:
+            InvalidInput: an id is empty or too long; a tier, reasoning or tool outputs without the
+                id that they belong to; reasoning that is no text, outputs that are no mapping; an
+                output that is neither text nor mapping nor list.
+        """
+        until = self._until(deadline_ms)
+        output = _readable(output)
+        place = place_of(
+            workflow_run_id=workflow_run_id,
+            step_id=step_id,
+            conversation_id=conversation_id,
+            task_id=task_id,
+            project_id=project_id,
+            orchestrator=orchestrator,
+        )
+        scope = scope_of(place, tier)
+        notes = checked(place, reasoning, tool_outputs)
+        denied = self._denied(place, "on_step_output", until)
+        if denied is not None:
+            return Written(warnings=(denied,), acknowledged=False)
+        # A long text takes its time: in the lane. A mapping may be the host's to change: at once.
+        read = cache(lambda: parse(output))
+        if not isinstance(output, str):
+            read()
+        handle = self._writer_for(place)
+
+        def work() -> Written:
+            parsed = read()
+            given = [_remembered(each, place, scope) for each in parsed.candidates]
+            links = [link for each in parsed.candidates for link in _links(each)]
+            refused = [Rejected(locator=each.locator, code=each.code) for each in parsed.rejections]
+            written = stored(handle, given, [*links, *ticked(handle, given)])
+            unkept: tuple[Rejected, ...] = ()
+            if notes:
+                store = self._assembler.task_store(place.task_id or "")
+                unkept = keep(store, place, notes)
+            return written.model_copy(update={"rejected": (*refused, *written.rejected, *unkept)})
+
+        return self._written(work, until, ())
+
+    def on_transcript(
+        self,
+        turns: Iterable[UserTurn | AgentTurn | Mapping[str, Any]],
+        *,
+        conversation_id: str,
+        project_id: str | None = None,
+        orchestrator: str | None = None,
+        deadline_ms: int | None = None,
+    ) -> Written:
+        """Store the turns of a conversation, by persons and agents, in order.
+
+        They are stored as by ``on_message``: after earlier ones, and with a ``turn_id`` once.
+
+        Args:
+            turns: 1,000 at most. A mapping has ``content``, ``source_role`` (or ``speaker``,
+                ``role``) and fields of ``EpisodeInput``; ``from_agent`` marks an agent when the
+                role (``user``, ``human``) does not.
+
+        Raises:
+            InvalidInput: no list of turns, an invalid turn, or too many.
+        """
+        until = self._until(deadline_ms)
+        place = place_of(
+            conversation_id=conversation_id,
+            project_id=project_id,
+            orchestrator=orchestrator,
+        )
+        given = several(turns, "turns")
+        if len(given) > MAX_TURNS:
+            raise InvalidInput(f"turns: {MAX_TURNS:,} at most", field="turns")
+        read = [_turn(each, place) for each in given]
+        denied = self._denied(place, "on_transcript", until)
+        if denied is not None:
+            return Written(warnings=(denied,), acknowledged=False)
+        captures = [
+            refused(each) if isinstance(each, str) else self._capture(each) for each in read
+        ]
+        outcomes: list[Outcome] = []
+        warnings: list[TurnWarning] = []
+        rejected: list[Rejected] = []
+        for number, capture in enumerate(captures):
+            outcome, told = self._captured(capture, until)
+            warnings += told
+            if outcome is not None:
+                outcomes.append(outcome)
+            elif told[0].code == "capture.refused":
+                rejected.append(Rejected(locator=f"/{number}", code=told[-1].code))
+        return Written(
+            memory_ids=_ids(outcomes),
+            outcomes=tuple(outcomes),
+            rejected=tuple(rejected),
+            warnings=once(warnings),
+            acknowledged=len(outcomes) == len(captures),
+        )
+
+    def end_task(
+        self,
+        task_id: str,
+        promote: Iterable[str] = (),
+        *,
+        project_id: str | None = None,
+        reason: str = "",
+        orchestrator: str | None = None,
+        deadline_ms: int | None = None,
+    ) -> TaskEnded:
+        """End a task: promote chosen memories to its project, then retract the rest.
+
+        What belongs to the project already stays there. When one of them cannot be promoted,
+        nothing is retracted. A second call changes nothing.
+
+        Raises:
+            InvalidInput: something is to be promoted, and no project is named; ``promote`` is no
+                list of ids.
+        """
+        until = self._until(deadline_ms)
+        place = place_of(
+            task_id=task_id,
+            project_id=project_id,
+            orchestrator=orchestrator,
+        )
+        ids = several(promote, "promote")
+        wanted = tuple(dict.fromkeys(checked_text(each, "promote") for each in ids))
+        if wanted and project_id is None:
+            raise InvalidInput("project_id: the project to promote to", field="project_id")
+        denied = self._denied(place, "end_task", until)
+        if denied is not None:
+            return TaskEnded(task_id=task_id, warnings=(denied,), acknowledged=False)
+        try:
+            return self._write(lambda: self._ended(place, wanted, reason), until)
+        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
+            return TaskEnded(task_id=task_id, warnings=_unwritten(error), acknowledged=False)
+
+    def _ended(self, place: TurnPlace, wanted: Sequence[str], reason: str) -> TaskEnded:
+        promoted: dict[str, str] = {}
+        rejected: list[Rejected] = []
+        for memory_id in wanted:
+            try:
+                found = self._promoted(place, memory_id, reason)
+            except OF_ONE as error:
+                rejected.append(Rejected(locator=memory_id[:MAX_NAME_CHARS], code=error.code))
+            else:
+                promoted[memory_id] = found
+        task_id = place.task_id or ""
+        cleared = 0 if rejected else self._assembler.cleanup_task(task_id)
+        return TaskEnded(
+            task_id=task_id, promoted=promoted, cleared=cleared, rejected=tuple(rejected)
+        )
+
+    def _promoted(self, place: TurnPlace, memory_id: str, reason: str) -> str:
+        """Return the id in the project: of an earlier promotion, its own, or the new one."""
+        viewer = self._of_agent(place.viewer(self.clearance))
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            before = items.of(snapshot, memory_id, Scope.PROJECT, place.project_id)
+        if before:
+            return before[0][0]
+        handle = self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
+        memory = handle.get(memory_id)
+        if (memory.scope, memory.scope_id) == (Scope.PROJECT, place.project_id):
+            return memory_id
+        return handle.promote(memory_id, Tier.PROJECT, place.project_id, reason=reason) or memory_id
+
+    def _writer_for(self, place: TurnPlace) -> StoringHandle:
+        """Return a handle that sees where it writes at any sensitivity, to recognise
+        repetitions.
+        """
+        viewer = self._of_agent(place.viewer(Sensitivity.RESTRICTED))
+        return StoringHandle(self._service, self.name, viewer=viewer, actor=self.actor)
+
+    def _written(
+        self, work: Callable[[], Written], until: float, rejected: Sequence[Rejected]
+    ) -> Written:
+        try:
+            written = self._write(work, until)
+        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
+            return Written(rejected=tuple(rejected), warnings=_unwritten(error), acknowledged=False)
+        return written.model_copy(update={"rejected": (*rejected, *written.rejected)})
+
+    def _write(self, work: Callable[[], T], until: float) -> T:
+        """Do a write in its lane, in order, and wait for it until then; it is done in any case."""
+        try:
+            ticket = self._writes.submit(lambda: self._trying(work))
+            value = ticket.result(until)
+        except TooLate as error:
+            self._conditions.note("writes", error)
+            raise
+        except Exception as error:
+            self._conditions.note("writes", error)
+            raise
+        self._conditions.note("writes", None)
+        return value
+
+    def _trying(self, work: Callable[[], T]) -> T:
+        """Retry while another process holds the database, until the hooks are closed."""
+        pause = FIRST_PAUSE_S
+        while True:
+            try:
+                return work()
+            except PASSING as error:
+                self._conditions.note("writes", error)
+                if self._ending.wait(pause):
+                    raise
+                pause = min(pause * 2, LONGEST_PAUSE_S)
+
+
+def stored(
+    handle: StoringHandle, given: Sequence[MemoryInput], links: Sequence[EdgeInput]
+) -> Written:
+    """Store memories and the edges among them; each that cannot be stored is rejected by itself."""
+    if not given:
+        return Written()
+    written = handle.store(given, links)
+    return Written(
+        memory_ids=_ids(written.memories),
+        outcomes=tuple(written.memories),
+        edges=tuple(written.edges),
+        rejected=tuple(
+            Rejected(locator=each.source.locator or f"/{number}", code=outcome.code or "")
+            for number, (each, outcome) in enumerate(zip(given, written.memories, strict=True))
+            if outcome.outcome == "rejected"
+        ),
+    )
+
+
+def scope_of(place: TurnPlace, given: Tier | str | None) -> dict[str, Any]:
+    """Return scope and scope_id of what is written.
+
+    Raises:
+        InvalidInput: there is no such tier, or the id that it needs is missing.
+    """
+    if given is None:
+        return place.scope
+    try:
+        tier = Tier(given)
+    except ValueError:
+        raise InvalidInput(f"tier: one of {', '.join(Tier)}", field="tier") from None
+    scope_id = {Tier.TASK: place.task_id, Tier.PROJECT: place.project_id}.get(tier)
+    if scope_id is None and tier is not Tier.GLOBAL:
+        raise InvalidInput(f"{tier}_id: the {tier} that it belongs to", field=f"{tier}_id")
+    return {"scope": tier.scope, "scope_id": scope_id}
+
+
+def _readable(output: Any) -> str | Mapping[str, Any] | Sequence[Any]:
+    """Return an output in readable form. Raises InvalidInput: it is none."""
+    if not isinstance(output, str | Mapping | list | tuple):
+        raise InvalidInput("output: a text, a mapping or a list", field="output")
+    if isinstance(output, list | tuple) and all(isinstance(each, str) for each in output):
+        return "\n".join(output)
+    return output
+
+
+def _remembered(one: WorkflowCandidate, place: TurnPlace, scope: Mapping[str, Any]) -> MemoryInput:
+    source = place.source(
+        SourceType.WORKFLOW_OUTPUT,
+        CapturedBy.EXTRACTOR,
+        locator=one.locator[:MAX_NAME_CHARS] or None,
+    )
+    return MemoryInput(
+        key=one.key,
+        content=one.content,
+        type=one.type,
+        importance=one.importance,
+        confidence=one.confidence,
+        tags=one.tags,
+        source=source,
+        **scope,
+    )
+
+
+def _links(one: WorkflowCandidate) -> list[EdgeInput]:
+    joins = ((EdgeType.CAUSED_BY, one.caused_by), (EdgeType.PART_OF, one.part_of))
+    return [
+        EdgeInput(from_id=f"#{one.key}", to_id=to_id, edge_type=edge_type)
+        for edge_type, ends in joins
+        for to_id in ends
+    ]
+
+
+def _turn(given: Turn | Mapping[str, Any], place: TurnPlace) -> Turn | str:
+    """Return a turn of this conversation; or why it cannot be stored."""
+    if isinstance(given, UserTurn | AgentTurn):
+        return given.model_copy(update={"session_id": place.conversation_id})
+    if not isinstance(given, Mapping):
+        raise InvalidInput("a turn: a UserTurn, an AgentTurn or a mapping", field="turns")
+    fields = {name: value for name, value in given.items() if name not in ("speaker", "role")}
+    role = given.get("source_role", given.get("speaker", given.get("role", "user")))
+    by_agent = fields.pop("from_agent", str(role).casefold() not in PERSONS)
+    reason = unfit(given.get("content", ""))
+    if reason is not None:
+        return reason
+    source = place.source(SourceType.CHANNEL_TRANSCRIPT, CapturedBy.SYSTEM)
+    own = {"session_id": place.conversation_id, "source_role": role, **place.scope}
+    whole = {"source": source} | fields | own
+    return validated(AgentTurn, whole) if by_agent else validated(UserTurn, whole)
+
+
+def _unwritten(error: Exception) -> tuple[TurnWarning, ...]:
+    """Return the warnings why a write is not acknowledged."""
+    if isinstance(error, TooLate):
+        return (unacknowledged("what was to be written is"), warning_of(error))
+    what = str(error) if isinstance(error, LaneError) else "the memory did not take it"
+    return (refused(what), warning_of(error))
+
+
+def _ids(outcomes: Iterable[Outcome]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.memory_id for each in outcomes if each.memory_id))

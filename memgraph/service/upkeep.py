@@ -1,0 +1,143 @@
+"""Periodic upkeep in small steps: merging the text index, removing old events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from memgraph.clock import MS_PER_DAY, Clock
+from memgraph.config.context import ReceiptSettings
+from memgraph.log import EventLog
+from memgraph.model.events import EVENTS
+from memgraph.rules.conversations import KEEP_WAITING_MS, MOST_PARKED
+from memgraph.service.events import Subscribers
+from memgraph.service.idempotency import KEPT_MS
+from memgraph.store import events, idempotency
+from memgraph.store import receipts as receipts_rows
+from memgraph.store.engine import Database
+
+# Each message leaves a part of the text index; SQLite itself merges sixteen of a size.
+COMMITS_BETWEEN_MERGES: Final = 64
+# About 2 ms of work, which is what a message may have to wait for it; then others have their turn.
+GIVE_WAY_S: Final = 0.004
+MOST_MERGES: Final = 32
+
+EVENTS_EVERY_MS: Final = 10 * 60 * 1_000
+REMOVED_AT_ONCE: Final = 2_000
+# Each with a score of items: some milliseconds.
+RECEIPTS_AT_ONCE: Final = 100
+
+
+class Upkeep:
+    """Small steps, each a short transaction.
+
+    Attributes:
+        removes: True to remove expired data; False with a clock that was set to a time.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        log: EventLog,
+        subscribers: Subscribers,
+        receipts: ReceiptSettings,
+    ) -> None:
+        self._database = database
+        self._receipts = receipts
+        self._clock = clock
+        self._log = log
+        self._subscribers = subscribers
+        self._merged_at = database.commits
+        # Others may have written before this process began.
+        self._postings_at = self._merged_at
+        self._events_at = 0
+        self.removes = True
+
+    def run(self, stop: Callable[[], bool] = lambda: False) -> None:
+        """Do what is due.
+
+        Raises:
+            StorageError: the database failed.
+        """
+        self._merge(stop)
+        self._merge_postings(stop)
+        now = self._clock.now_ms()
+        if self.removes and now >= self._events_at:
+            self._events_at = now + EVENTS_EVERY_MS
+            self._remove_failures(now)
+            self._remove_events(now, stop)
+            self._forget_requests(now, stop)
+            self._remove_receipts(now, stop)
+
+    def _merge(self, stop: Callable[[], bool]) -> None:
+        if self._database.commits - self._merged_at < COMMITS_BETWEEN_MERGES:
+            return
+        for _ in range(MOST_MERGES):
+            with self._database.write(durable=False) as transaction:
+                more = transaction.engine.phrases.merge(transaction)
+            if not more:
+                self._merged_at = self._database.commits
+                return
+            if stop():
+                return
+            time.sleep(GIVE_WAY_S)
+
+    def _merge_postings(self, stop: Callable[[], bool]) -> None:
+        if self._database.commits >= self._postings_at:
+            self._postings_at = self._database.commits + COMMITS_BETWEEN_MERGES
+            self._database.engine.texts.merge(self._database, stop)
+
+    def _remove_events(self, now: int, stop: Callable[[], bool]) -> None:
+        with self._database.read() as snapshot:
+            through = events.removable(snapshot, now)
+        if not through:
+            return
+        removed = REMOVED_AT_ONCE
+        while removed == REMOVED_AT_ONCE and not stop():
+            with self._database.write(durable=False) as transaction:
+                for name, seq in events.behind(transaction, through).items():
+                    if events.some_between(transaction, seq, through, self._topics(name)):
+                        self._log.warning("events.lost", subscriber=name, through=through)
+                events.skip(transaction, through)
+                removed = events.remove(transaction, through, REMOVED_AT_ONCE)
+
+    def _forget_requests(self, now: int, stop: Callable[[], bool]) -> None:
+        removed = REMOVED_AT_ONCE
+        while removed == REMOVED_AT_ONCE and not stop():
+            with self._database.read() as snapshot:
+                if not idempotency.any_of(snapshot, now - KEPT_MS):
+                    return
+            with self._database.write(durable=False) as transaction:
+                removed = idempotency.prune(transaction, now - KEPT_MS, REMOVED_AT_ONCE)
+
+    def _remove_receipts(self, now: int, stop: Callable[[], bool]) -> None:
+        keep = self._receipts.keep
+        since = max(now - int(self._receipts.keep_days * MS_PER_DAY), 0)
+        while not stop():
+            with self._database.read() as snapshot:
+                if not receipts_rows.any_old(snapshot, keep=keep, since=since):
+                    return
+            with self._database.write(durable=False) as transaction:
+                receipts_rows.remove_old(
+                    transaction, keep=keep, since=since, limit=RECEIPTS_AT_ONCE
+                )
+                receipts_rows.remove_bulletins(transaction, RECEIPTS_AT_ONCE)
+            time.sleep(GIVE_WAY_S)
+
+    def _topics(self, name: str) -> Sequence[str]:
+        """Return the topics of a subscriber; all topics when it is not in this process."""
+        known = self._subscribers.find(name)
+        return tuple(EVENTS) if known is None else known.topics
+
+    def _remove_failures(self, now: int) -> None:
+        with self._database.read() as snapshot:
+            if not events.failures(snapshot, 1):
+                return
+        with self._database.write(durable=False) as transaction:
+            removed = events.prune_failures(
+                transaction, before=now - KEEP_WAITING_MS, keep=MOST_PARKED
+            )
+        if removed:
+            self._log.warning("events.given_up", events=removed)

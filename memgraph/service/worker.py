@@ -1,0 +1,376 @@
+"""The worker: does the background work of every orchestrator under a root.
+
+Several may run on the same root, in one process or in many: leases in each database ensure that a
+job has one runner.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from memgraph.clock import Clock
+from memgraph.errors import Conflict, JobFailed, MemgraphError, StorageError
+from memgraph.model.enums import JobName
+from memgraph.model.events import Event, SessionCompleted
+from memgraph.model.jobs import CRASHED, STOPPED, JobRun
+from memgraph.paths import Stamp, global_config_file, stamp_of
+from memgraph.service import job_runs as jobs
+from memgraph.service import webhook
+from memgraph.service.events import Later, Subscriber
+from memgraph.service.job_runs import WALL, Asked, Reins, lease_ms
+from memgraph.service.opened import Opened
+from memgraph.store import comparisons, embeddings, events
+from memgraph.store import jobs as jobs_rows
+
+if TYPE_CHECKING:
+    from memgraph.service.memory_service import MemoryService
+    from memgraph.store.snapshot import Snapshot
+
+SUBSCRIBER = "consolidation"
+POSTED_AT_ONCE = 16
+"""Events posted to a webhook before the other orchestrators get their turn."""
+POLL_S = 2.0
+"""Seconds after which a change by another process is noticed."""
+AT_ONCE_MS = 1_000
+REVISIT_MS = 60_000
+"""Milliseconds after which a postponed embedding or event is tried again."""
+LOOK_MS = 3_600_000
+"""Milliseconds after which an unchanged orchestrator is visited."""
+EMBEDDED_AT_ONCE = 2_000
+COMPARED_AT_ONCE = 1_000
+"""Memories embedded before the other orchestrators get their turn."""
+SESSIONS_AT_ONCE = 8
+"""Ended sessions processed before the other orchestrators get their turn."""
+BUSY_MS = 5_000
+"""Milliseconds after which a session that another worker holds is tried again."""
+CLAIM_MS = 60_000
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The worker's record of an orchestrator at its last visit."""
+
+    settings: Stamp = ()
+    stamp: Stamp = ()
+    visited_ms: int = 0
+    again_ms: int = 0
+    error: str | None = None
+
+
+class Worker:
+    """Runs due jobs, consolidates ended sessions, embeds; one orchestrator after another.
+
+    ``run`` works in the calling thread; as a context manager it works in one of its own.
+
+    Args:
+        names: only these orchestrators; by default all, also later ones.
+        ran: called for every run that ended, with the orchestrator's name.
+        failed: called when an orchestrator cannot be worked on, once until that changes, and for
+            each job that met an unexpected error.
+        poll_s: how long it sleeps at most.
+    """
+
+    def __init__(
+        self,
+        service: MemoryService,
+        *,
+        names: Sequence[str] | None = None,
+        ran: Callable[[str, JobRun], None] = lambda _name, _run: None,
+        failed: Callable[[str, MemgraphError], None] = lambda _name, _error: None,
+        poll_s: float = POLL_S,
+        wall: Clock = WALL,
+    ) -> None:
+        self._service = service
+        self._names = None if names is None else tuple(names)
+        self._ran = ran
+        self._failed = failed
+        self._poll_s = poll_s
+        self._wall = wall
+        self._seen: dict[str, _Seen] = {}
+        self._crowd = 0
+        # The orchestrators with subscribers in this process, and those of this worker.
+        self._subscribed: set[str] = set()
+        self._listening: set[str] = set()
+        self._stopping = False
+        # Its put is safe in a signal handler, unlike that of an event.
+        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def run(self) -> None:
+        """Work until ``stop``; returns after the current batch."""
+        try:
+            while not self._stopping:
+                self.once()
+                if not self._stopping:
+                    self._sleep()
+        finally:
+            self.close()
+
+    def once(self) -> None:
+        """Visit every orchestrator once, and do what is due."""
+        names = self._present() if self._names is None else self._names
+        self._crowd = len(names)
+        for gone in set(self._seen) - set(names):
+            del self._seen[gone]
+            self._subscribed.discard(gone)
+            self._service.forget(gone)
+        for name in names:
+            if self._stopping:
+                return
+            self._look_at(name)
+
+    def _present(self) -> Sequence[str]:
+        try:
+            return self._service.orchestrators()
+        except OSError:
+            # Files may be unreadable for a moment; each orchestrator reports its own error.
+            return list(self._seen)
+
+    def close(self) -> None:
+        """Unsubscribe; ``run`` does so at its end, a caller of ``once`` has to."""
+        for name in list(self._listening):
+            self._listening.discard(name)
+            self._subscribed.discard(name)
+            with suppress(MemgraphError):
+                # Its database may be gone, and its events with it.
+                handle = self._service.orchestrator(name)
+                handle.unsubscribe(SUBSCRIBER)
+                handle.unsubscribe(webhook.SUBSCRIBER)
+
+    def stop(self) -> None:
+        """End the work after the current batch; may be called in a signal handler."""
+        self._stopping = True
+        self._wake.put(None)
+
+    def __enter__(self) -> Worker:
+        self._thread = threading.Thread(target=self.run, name="memgraph-worker", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _sleep(self) -> None:
+        again = min((each.again_ms for each in self._seen.values()), default=None)
+        pause_s = self._poll_s
+        if again is not None:
+            pause_s = min(pause_s, max((again - self._service.clock.now_ms()) / 1000, 0.01))
+        try:
+            self._wake.get(timeout=pause_s)
+        except queue.Empty:
+            return
+
+    def _look_at(self, name: str) -> None:
+        seen = self._seen.setdefault(name, _Seen())
+        try:
+            settings, stamp = self._stamps(name)
+            if seen.settings != settings:
+                # An open orchestrator keeps the settings that it was opened with.
+                self._service.forget(name)
+                self._subscribed.discard(name)
+            changed = (seen.settings, seen.stamp) != (settings, stamp)
+            # A clock that was set back has not come to the next visit for too long.
+            if changed or not seen.visited_ms <= self._service.clock.now_ms() < seen.again_ms:
+                # As they were before the look: what changes meanwhile is looked at again.
+                seen.settings, seen.stamp = settings, stamp
+                self._visit(name, seen)
+                seen.error = None
+        # A bug that the data of one orchestrator brings out is that one's failure alone: it is
+        # told and logged, and the others get their turn.
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+            self._tell(name, seen, error)
+
+    def _tell(self, name: str, seen: _Seen, error: Exception) -> None:
+        if isinstance(error, MemgraphError):
+            told = error
+        elif isinstance(error, OSError):
+            told = StorageError(f"{name} cannot be worked on: {error.strerror}")
+        else:
+            told = JobFailed(f"{name} cannot be worked on: {type(error).__name__}")
+        seen.again_ms = self._service.clock.now_ms() + REVISIT_MS
+        if seen.error != told.code:
+            seen.error = told.code
+            self._failed(name, told)
+
+    def _visit(self, name: str, seen: _Seen) -> None:
+        from memgraph.operations.life.echoes import catch_up
+
+        if name not in self._subscribed:
+            self._listen(name)
+        with self._service.opened(name) as opened, _logged(opened):
+            jobs.close_left(opened, self._wall)
+            for job in JobName:
+                due_at = jobs.owed(opened, job, opened.clock.now_ms())
+                if due_at is not None and not self._stopping:
+                    self._run(name, opened, jobs.of_moment(job, due_at))
+            more = self._consolidate(opened)
+            self._post(opened)
+            more = self._embed(opened) or more
+            more = self._compare(opened) or more
+            opened.receipts.flush_in_steps(self._is_stopping)
+            catch_up(opened, self._is_stopping)
+            seen.visited_ms = opened.clock.now_ms()
+            seen.again_ms = seen.visited_ms if more else self._again(opened, seen.visited_ms)
+            crowded = self._crowd > opened.settings.memory.storage.max_open_orchestrators
+        if crowded:
+            # It would be closed for another soon, and closing changes its files.
+            self._service.forget(name)
+
+    def _consolidate(self, opened: Opened) -> bool:
+        """Consolidate ended sessions; return True when there are more."""
+        told = opened.events.deliver(self._is_stopping, only=SUBSCRIBER, most=SESSIONS_AT_ONCE)
+        with opened.database.read() as snapshot:
+            parked = events.parked(snapshot, SUBSCRIBER, 1)
+        if parked:
+            with opened.database.write() as transaction:
+                events.drop_settled(transaction, SUBSCRIBER)
+        return told.passed >= SESSIONS_AT_ONCE
+
+    def _post(self, opened: Opened) -> None:
+        """Post waiting events to the webhook, or wake the thread that does."""
+        if self._service.embeds_in_background:
+            opened.courier.wake()
+        else:
+            opened.events.deliver(self._is_stopping, only=webhook.SUBSCRIBER, most=POSTED_AT_ONCE)
+
+    def _again(self, opened: Opened, now_ms: int) -> int:
+        """Return when there may be work though no other process has changed anything."""
+        at = [now_ms + LOOK_MS, *jobs.upcoming(opened, now_ms)]
+        with opened.database.read() as snapshot:
+            if jobs_rows.some_running(snapshot):
+                # Whoever is at work may die, and nothing changes when a lease runs out.
+                at.append(now_ms + min(lease_ms(opened), REVISIT_MS))
+            if embeddings.has_pending(snapshot) or self._has_events(snapshot):
+                at.append(now_ms + REVISIT_MS)
+            if (posting := self._next_post(opened, snapshot)) is not None:
+                at.append(posting)
+        # A due job that could not be run is held by another worker.
+        return max(min(at), now_ms + AT_ONCE_MS)
+
+    def _has_events(self, snapshot: Snapshot) -> bool:
+        """Return True when an event is postponed, or claimed by a process that may be dead."""
+        cursor = events.cursor(snapshot, SUBSCRIBER)
+        return cursor is not None and bool(
+            events.after(snapshot, cursor.delivered_seq, [SessionCompleted.topic], 1)
+        )
+
+    def _next_post(self, opened: Opened, snapshot: Snapshot) -> int | None:
+        """Return when the webhook may have its next event; None: none waits."""
+        posting = opened.subscribers.find(webhook.SUBSCRIBER)
+        cursor = events.cursor(snapshot, webhook.SUBSCRIBER)
+        if posting is None or cursor is None:
+            return None
+        waiting = events.after(snapshot, cursor.delivered_seq, posting.topics, 1)
+        return cursor.next_attempt_at if waiting else None
+
+    def _run(self, name: str, opened: Opened, asked: Asked) -> JobRun | None:
+        """Run a job; None: another worker runs it, or did."""
+        try:
+            reins = Reins(stop=self._is_stopping, wall=self._wall, outlives=True)
+            ended = jobs.run(opened, asked, reins)
+        except Conflict:
+            return None
+        self._ran(name, ended)
+        if ended.error_code == CRASHED:
+            self._failed(name, JobFailed(f"{ended.job} met {ended.reason}", run_id=ended.run_id))
+        return ended
+
+    def _listen(self, name: str) -> None:
+        """Subscribe to the ends of sessions; the bus knows this worker's position."""
+        handle = self._service.orchestrator(name)
+        self._subscribed.add(name)
+        given = Subscriber(
+            SUBSCRIBER,
+            lambda delivered: self._session_ended(name, delivered.event),
+            (SessionCompleted.topic,),
+            CLAIM_MS,
+            threaded=False,
+        )
+        with suppress(Conflict):
+            # Another worker of this process may listen already.
+            handle.subscribe_as(given, from_start=True)
+            self._listening.add(name)
+        # The settings may name another receiver than before.
+        handle.unsubscribe(webhook.SUBSCRIBER)
+        threaded = self._service.embeds_in_background
+        posting = webhook.subscriber(handle, self._service.clock, threaded=threaded)
+        if posting is not None:
+            with suppress(Conflict):
+                handle.subscribe_as(posting, from_start=False)
+
+    def _session_ended(self, name: str, event: Event) -> None:
+        if not isinstance(event, SessionCompleted):
+            return
+        with self._service.opened(name) as opened:
+            with opened.database.read() as snapshot:
+                if not events.waits(snapshot, event.session_id):
+                    return
+            ended = self._run(name, opened, jobs.of_session(event.session_id, "event"))
+        if ended is None:
+            # Its worker may be stopped, or die.
+            raise Later(BUSY_MS)
+        # One that failed is the nightly run's; one that was broken off is begun again.
+        if ended.error_code == STOPPED:
+            raise Later
+
+    def retry(self, name: str, subscriber: str = SUBSCRIBER) -> int:
+        """Retry what was parked, the ends of sessions or the webhook's events; return how many
+        are done.
+        """
+        self._listen(name)
+        with self._service.opened(name) as opened:
+            return opened.events.retry(self._is_stopping, only=subscriber)
+
+    def _embed(self, opened: Opened) -> bool:
+        """Embed waiting memories; return True when more could be embedded now."""
+        if opened.embedding is None or opened.other_model is not None:
+            return False
+        with opened.database.read() as snapshot:
+            if not embeddings.has_pending(snapshot):
+                return False
+        drained = opened.worker.drain(limit=EMBEDDED_AT_ONCE, stop=self._is_stopping)
+        return drained.error_code is None and drained.ready >= EMBEDDED_AT_ONCE
+
+    def _compare(self, opened: Opened) -> bool:
+        """Compare waiting facts; return True when more could be compared now."""
+        with opened.database.read() as snapshot:
+            if not comparisons.has_waiting(snapshot):
+                return False
+        compared = opened.comparer.drain(limit=COMPARED_AT_ONCE, stop=self._is_stopping)
+        done = max(compared.compared, compared.judged)
+        return compared.error_code is None and done >= COMPARED_AT_ONCE
+
+    def _is_stopping(self) -> bool:
+        return self._stopping
+
+    def _stamps(self, name: str) -> tuple[Stamp, Stamp]:
+        """Return when the settings and the database of an orchestrator were last changed."""
+        paths = self._service.paths(name)
+        wal = paths.database.with_name(f"{paths.database.name}-wal")
+        configs = (global_config_file(self._service.root), paths.config_file)
+        return stamp_of(*configs), stamp_of(paths.database, wal)
+
+
+@contextmanager
+def _logged(opened: Opened) -> Iterator[None]:
+    """Log an unexpected error in the log of its orchestrator."""
+    try:
+        yield
+    except (MemgraphError, OSError):
+        raise
+    except Exception as error:
+        opened.log.failure("worker", error)
+        raise

@@ -1,0 +1,214 @@
+"""Commands of conversations: say, sessions."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+
+from memgraph.errors import InvalidInput
+from memgraph.model.enums import Sensitivity
+from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
+from memgraph.surfaces.cli.invocation import Invocation, Report, Unusable, invocation
+from memgraph.surfaces.cli.screen import Screen
+from memgraph.surfaces.cli.text import counted
+
+# As long as a memory with all its fields can be.
+MAX_LINE_CHARS = 1_000_000
+
+
+def say(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="What was said.", show_default=False)
+    ] = None,
+    session_id: Annotated[
+        str | None, value("ID", "The conversation; else the one --session that is named.")
+    ] = None,
+    role: Annotated[str | None, value("NAME", "Who said it. [user]")] = None,
+    turn_id: Annotated[str | None, value("ID", "The turn in its conversation.")] = None,
+    event_time: Annotated[str | None, value("TIME", "When it was said, ISO 8601.")] = None,
+    sensitivity: Annotated[Sensitivity | None, choice(Sensitivity)] = None,
+    file: Annotated[
+        str | None,
+        value("FILE", "Many turns, a JSON object with content in each line; - is standard input."),
+    ] = None,
+) -> Report:
+    """Store turns of a conversation, one or many.
+
+    The first turn of a new session completes those that are open. Fields that an object of --file
+    lacks (session_id, source_role, turn_id, event_time, sensitivity) are taken from the options.
+    """
+    if (text is None) == (file is None):
+        raise typer.BadParameter("give the TEXT, or a --file, and not both")
+    given = invocation(context)
+    fields = {
+        "session_id": session_id or _only_session(given),
+        "source_role": role or "user",
+        "turn_id": turn_id,
+        "event_time": event_time,
+        "sensitivity": sensitivity,
+    }
+    common = {name: each for name, each in fields.items() if each is not None}
+    if text is not None:
+        return _one(given, orchestrator, {**common, "content": text})
+    return _many(given, orchestrator, str(file), common)
+
+
+def sessions(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    pending: Annotated[
+        bool, typer.Option("--pending", help="Only those that wait for their consolidation.")
+    ] = False,
+    end: Annotated[
+        str | None, value("ID", "Say that this one is over, instead of listing.")
+    ] = None,
+    retry: Annotated[
+        bool,
+        typer.Option("--retry", help="Consolidate those that were put aside after six attempts."),
+    ] = False,
+    before: Annotated[
+        str | None, value("ID", "Go on after the last id of the page before.")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="1 to 1000.")] = 50,
+) -> Report:
+    """List conversations, latest activity first, with their number of unconsolidated turns."""
+    if retry:
+        return _retried(invocation(context), orchestrator)
+    with invocation(context).orchestrator(orchestrator) as handle:
+        if end is not None:
+            ended = handle.end_session(end)
+            told = f"{end} is over" if ended else f"{end} was over already"
+            return Report({"session_id": end, "ended": ended}, lambda screen: screen.line(told))
+        found = handle.sessions(pending=pending or None, before=before, limit=limit)
+    following = found[-1].session_id if len(found) == limit else None
+    rows = [each.model_dump(mode="json") for each in found]
+
+    def show(screen: Screen) -> None:
+        screen.table(
+            ("id", "turns", "pending", "last turn", "state"),
+            [
+                (
+                    row["session_id"],
+                    str(row["turns"]),
+                    str(row["pending"]),
+                    row["last_seen_at"],
+                    _state(row),
+                )
+                for row in rows
+            ],
+        )
+        if following is not None:
+            screen.line(f"more: --before {following}")
+
+    return Report({"sessions": rows, "next_before": following}, show)
+
+
+def _retried(given: Invocation, orchestrator: str) -> Report:
+    from memgraph.service.worker import SUBSCRIBER, Worker
+
+    with given.service() as service:
+        handle = service.orchestrator(orchestrator)
+        working = Worker(service, names=[orchestrator])
+        try:
+            taken = working.retry(orchestrator)
+        finally:
+            working.close()
+        failures = handle.event_failures(limit=1_000)
+    left = sum(each.subscriber == SUBSCRIBER for each in failures)
+    told = f"{taken} done with, {left} still put aside"
+    return Report({"retried": taken, "left": left}, lambda screen: screen.line(told))
+
+
+def _one(given: Invocation, orchestrator: str, fields: dict[str, Any]) -> Report:
+    from memgraph.model.values import EpisodeInput, validated
+
+    turn = validated(EpisodeInput, fields)
+    with given.orchestrator(orchestrator) as handle:
+        memory_id = handle.save_episode(**dict(turn))
+        embedding = given.after_writing(handle)
+    data = {"memory_id": memory_id, "session_id": turn.session_id, "embedding": embedding}
+    return Report(data, lambda screen: screen.line(f"stored {memory_id}"))
+
+
+def _many(given: Invocation, orchestrator: str, file: str, common: dict[str, Any]) -> Report:
+    refused: list[dict[str, Any]] = []
+    lines: list[int] = []
+    with given.orchestrator(orchestrator) as handle, _opened(file) as source:
+        outcomes = handle.save_episodes(_turns(source, common, lines, refused))
+        embedding = given.after_writing(handle)
+    stored = [
+        {"line": line, **outcome.model_dump(exclude={"edge_id"})}
+        for line, outcome in zip(lines, outcomes, strict=True)
+    ]
+    told = sorted([*stored, *refused], key=lambda each: int(each["line"]))
+    rejected = [each for each in told if each["outcome"] == "rejected"]
+    data = {"outcomes": told, "rejected": len(rejected), "embedding": embedding}
+    error = None
+    if rejected:
+        error = InvalidInput(f"{len(rejected)} of {len(told)} lines were rejected")
+
+    def show(screen: Screen) -> None:
+        screen.line(f"stored {counted(len(told) - len(rejected), 'turn')}")
+        for each in rejected:
+            screen.line(f"line {each['line']}: rejected, {each['message']}")
+
+    return Report(data, show, error)
+
+
+def _turns(
+    source: IO[str], common: dict[str, Any], lines: list[int], refused: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the turns of a file, their lines in ``lines``; invalid ones go to ``refused``."""
+    number = 0
+    while line := source.readline(MAX_LINE_CHARS + 1):
+        number += 1
+        if len(line) > MAX_LINE_CHARS:
+            raise Unusable(f"line {number} is longer than {MAX_LINE_CHARS:,} characters")
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, dict):
+            lines.append(number)
+            yield {**common, **found}
+        else:
+            outcome = {"outcome": "rejected", "memory_id": None, "code": InvalidInput.code}
+            refused.append({"line": number, **outcome, "message": "not a JSON object"})
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[IO[str]]:
+    try:
+        if file == "-":
+            yield sys.stdin
+            return
+        with Path(file).open(encoding="utf-8") as opened:
+            yield opened
+    except UnicodeDecodeError:
+        raise Unusable("the turns are not UTF-8") from None
+
+
+def _only_session(given: Invocation) -> str | None:
+    return given.session[0] if len(given.session) == 1 else None
+
+
+def _state(row: dict[str, Any]) -> str:
+    if row["consolidated_at"] is not None:
+        return "consolidated"
+    return "open" if row["completed_at"] is None else "completed"
+
+
+COMMANDS = {
+    "say": make_command(say, "say"),
+    "sessions": make_command(sessions, "sessions"),
+}

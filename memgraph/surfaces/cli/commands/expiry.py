@@ -1,0 +1,90 @@
+"""The commands expiring and reflection."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from memgraph.model.jobs import ExpiringMemory, ExpiringReport
+from memgraph.surfaces.cli.builder import OrchestratorName, make_command
+from memgraph.surfaces.cli.formats import as_json, day, short, summary_of
+from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.screen import Screen
+
+_LEVELS = "▁▂▃▄▅▆▇█"
+_GONE = "·"
+
+
+def expiring(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    days: Annotated[float, typer.Option(help="How far to look ahead.")] = 30.0,
+    limit: Annotated[int, typer.Option(help="0 to 1000 are listed; all are counted.")] = 50,
+) -> Report:
+    """Show the facts that will expire unless they are used, soonest first.
+
+    Only inferred facts expire: never what a person, a file or a record stated.
+
+    The curve is the effective confidence from now to the last day; a dot: it is retired by then. To
+    keep a memory, recall it, or `memgraph confirm` it for good.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.expiring(days=days, limit=limit)
+    return Report(as_json(found), lambda screen: _show(screen, found))
+
+
+def reflection(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Print the latest weekly reflection that you may see.
+
+    `memgraph run reflection` makes one.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.latest_reflection()
+
+    def show(screen: Screen) -> None:
+        if found is None:
+            screen.line("there is no reflection yet")
+        else:
+            screen.block(found.content)
+
+    return Report({"reflection": None if found is None else as_json(found)}, show)
+
+
+def _show(screen: Screen, found: ExpiringReport) -> None:
+    if not found.total:
+        screen.line(f"nothing expires before {day(found.until)}")
+        return
+    many = "memory expires" if found.total == 1 else "memories expire"
+    screen.heading(f"{found.total} {many} before {day(found.until)} unless used")
+    rows = [
+        (
+            each.memory.memory_id,
+            day(each.expires_at),
+            f"{each.confidence_now:.2f} → {each.confidence_then:.2f}",
+            curve(each, found.threshold),
+            short(summary_of(each.memory)),
+        )
+        for each in found.items
+    ]
+    if rows:
+        screen.table(("id", "expires on", "confidence", "until then", "summary"), rows)
+    if len(rows) < found.total:
+        screen.line(f"{found.total - len(rows)} more: --limit {min(found.total, 1000)}")
+
+
+def curve(one: ExpiringMemory, threshold: float) -> str:
+    """Return a curve of confidences as a line of blocks, full height being 1."""
+    return "".join(_block(each, threshold) for each in one.course)
+
+
+def _block(confidence: float, threshold: float) -> str:
+    if confidence < threshold:
+        return _GONE
+    return _LEVELS[min(int(confidence * len(_LEVELS)), len(_LEVELS) - 1)]
+
+
+COMMANDS = {
+    "expiring": make_command(expiring, "expiring"),
+    "reflection": make_command(reflection, "reflection"),
+}

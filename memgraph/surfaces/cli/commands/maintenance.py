@@ -1,0 +1,404 @@
+"""Operator's commands: verify, backup, restore, db, embeddings."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memgraph.audit.anchor import AnchorState
+from memgraph.audit.journal import read_key
+from memgraph.errors import (
+    DatabaseCorrupt,
+    ExtraMissing,
+    JournalBroken,
+    MemgraphError,
+    ProviderError,
+)
+from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, make_group, value
+from memgraph.surfaces.cli.invocation import Report, Unusable, invocation
+from memgraph.surfaces.cli.screen import Screen, progress, stages
+from memgraph.surfaces.cli.text import counted
+
+if TYPE_CHECKING:
+    from memgraph.audit.findings import VerifyReport
+    from memgraph.operations.upkeep.maintenance import JournalState
+    from memgraph.operations.write.embedding import Drained
+
+
+class IndexPart(StrEnum):
+    """The parts that can be rebuilt."""
+
+    FTS = "fts"
+    VECTORS = "vectors"
+    ENTITIES = "entities"
+
+
+AcceptFindings = Annotated[
+    bool,
+    typer.Option("--accept-findings", help="Although the audit finds something; not for damage."),
+]
+
+
+def verify(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    accept_journal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REASON",
+            help="Anchor the journal as it is, for this reason; it is journalled itself.",
+        ),
+    ] = None,
+) -> Report:
+    """Audit a database: pages, journal, memories, edges, indexes. Nothing is changed.
+
+    Everything that is journalled or can be derived is compared; the guide "Contradictions and
+    audit" lists what is not, and why. The last line is the result.
+
+    Ends with 1 when anything is found. `memgraph rebuild` repairs indexes.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        if accept_journal is not None:
+            handle.accept_journal(reason=accept_journal)
+        with stages("verifying") as told:
+            found = handle.verify(told)
+
+    def show(screen: Screen) -> None:
+        checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
+        screen.line(f"checked {checked}")
+        rows = [(each.code.value, each.subject or "", each.message) for each in found.findings]
+        if rows:
+            screen.table(("finding", "subject", "what"), rows)
+        screen.line(found.summary)
+
+    return Report(found.as_dict(), show, None if found.ok else _found(found, orchestrator))
+
+
+def anchor(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Print the head of the journal: the number and the seal of its last entry.
+
+    Recorded in a ledger of your own it proves later that nothing before it was changed.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.journal_state()
+    data = found.as_dict()
+    return Report(data, lambda screen: screen.line(f"{orchestrator} {found.seq} {found.hash}"))
+
+
+def repair(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    accept: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REASON",
+            help="Go on with what is there, for this reason; it is journalled.",
+        ),
+    ] = None,
+) -> Report:
+    """Report what of the journal is lost, and accept what is left.
+
+    When the journal lacks the entry in its anchor, nothing is written until you decide: `memgraph
+    restore` with a backup, or `--accept` to continue without what is lost.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.journal_state()
+        if accept is not None:
+            handle.accept_journal(reason=accept)
+    line = _lost(found)
+    if accept is not None:
+        line += "; taken over as it is"
+    broken = found.state is AnchorState.BEHIND and accept is None
+    error = JournalBroken(f"{line}; run: memgraph repair {orchestrator} --accept REASON")
+    data = found.as_dict() | {"accepted": accept is not None}
+    return Report(data, lambda screen: screen.line(line), error if broken else None)
+
+
+def _lost(found: JournalState) -> str:
+    ends = f"the journal of {found.orchestrator} ends at entry {found.seq:,}"
+    match found.state:
+        case AnchorState.AGREES:
+            return f"{ends}, as its anchor remembers: nothing is lost"
+        case AnchorState.MISSING:
+            return f"{ends}; there is no anchor, and nobody can tell whether anything is lost"
+        case AnchorState.DAMAGED:
+            return f"{ends}; the anchor is damaged, and nobody can tell whether anything is lost"
+    if found.lost:
+        entries = "1 entry is" if found.lost == 1 else f"{found.lost:,} entries are"
+        return f"{ends}, the anchor remembers {found.anchored:,}: {entries} lost"
+    return f"{ends}, and entry {found.anchored:,} is not the one that the anchor remembers"
+
+
+def backup(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where the backup goes.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    accept_findings: AcceptFindings = False,
+) -> Report:
+    """Copy a database into one file while it is in use, and audit the copy."""
+    with invocation(context).orchestrator(orchestrator) as handle, stages("copying") as told:
+        made = handle.backup(
+            file,
+            force=force,
+            accept_findings=accept_findings,
+            progress=lambda done, total: told("pages", done, total),
+        )
+    data = made.as_dict()
+    # A server checks what it sends, and reports no number.
+    many = f"{counted(data['memories'], 'memory', 'memories')}, " if "memories" in data else ""
+    line = f"wrote {many}{made.bytes} bytes to {made.path}"
+    return Report(data, lambda screen: screen.line(line))
+
+
+def restore(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file made by backup.")],
+    reason: Annotated[str, value("TEXT", "Why, for the journal.")] = "restored a backup",
+    new_name: Annotated[
+        str | None,
+        value("NAME", "Restore it as a new orchestrator of this name; ORC stays as it is.", "--as"),
+    ] = None,
+    accept_findings: AcceptFindings = False,
+) -> Report:
+    """Restore a database from a backup; a damaged one is refused.
+
+    The old files go into memory/replaced/ and are never deleted.
+    """
+    from memgraph.operations.upkeep.maintenance import restore as put_back
+
+    given = invocation(context)
+    with given.service() as service:
+        done = put_back(
+            service.paths(orchestrator if new_name is None else new_name),
+            file,
+            clock=service.clock,
+            actor=given.actor or "user",
+            reason=reason,
+            origin=None if new_name is None else orchestrator,
+            accept_findings=accept_findings,
+            anchor_folder=service.settings(orchestrator).memory.audit.anchor_path,
+            key=read_key(service.settings(orchestrator).memory.audit.key_file, service.root),
+            url=service.settings(orchestrator).memory.storage.url,
+        )
+
+    def show(screen: Screen) -> None:
+        many = counted(done.memories, "memory", "memories")
+        screen.line(f"restored {many} of {done.orchestrator} from {done.backup}")
+        if done.replaced is not None:
+            screen.line(f"what was there: {done.replaced}")
+
+    return Report(done.as_dict(), show)
+
+
+def db_upgrade(
+    context: typer.Context,
+    orchestrator: Annotated[
+        str | None, typer.Argument(metavar="ORC", help="One orchestrator.", show_default=False)
+    ] = None,
+    everyone: Annotated[bool, typer.Option("--all", help="All under the root.")] = False,
+) -> Report:
+    """Bring the schema of a database to this version, after a backup beside it.
+
+    With --all one that cannot be upgraded does not stop the others; it ends with 1 then.
+    """
+    from memgraph.operations.upkeep import maintenance
+
+    if (orchestrator is None) != everyone:
+        raise typer.BadParameter("name an orchestrator, or --all")
+    given = invocation(context)
+    done: list[dict[str, Any]] = []
+    failed: list[MemgraphError] = []
+    with given.service() as service:
+        names = service.orchestrators() if orchestrator is None else [orchestrator]
+        with progress("upgrading", len(names)) as advance:
+            for name in names:
+                service.orchestrator(name)
+                try:
+                    told = maintenance.upgrade(
+                        service.paths(name),
+                        service.clock,
+                        key=read_key(service.settings(name).memory.audit.key_file, service.root),
+                        url=service.settings(name).memory.storage.url,
+                    ).as_dict()
+                except MemgraphError as error:
+                    if not everyone:
+                        raise
+                    failed.append(error)
+                    told = {"orchestrator": name, "error": error.as_dict()}
+                done.append(told)
+                advance(1)
+    rows = [
+        (each["orchestrator"], each.get("before", ""), each.get("after", ""), _error(each))
+        for each in done
+    ]
+    refusal = None
+    if failed:
+        refusal = type(failed[0])(f"{len(failed)} of {len(names)} failed: {failed[0].message}")
+
+    def show(screen: Screen) -> None:
+        screen.table(("orchestrator", "before", "after", "error"), rows)
+        for each in done:
+            if each.get("sealed_at"):
+                screen.line(
+                    f"{each['orchestrator']}: journal entry {each['sealed_at']} seals the tables"
+                    " anew; what was written without digests before is taken as it stands"
+                )
+
+    return Report({"upgraded": done}, show, refusal)
+
+
+def db_status(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Show the path of a database, its schema and its sizes."""
+    given = invocation(context)
+    with given.service() as service:
+        handle = given.handle(service, orchestrator)
+        found = handle.stats()
+        data = {
+            "orchestrator": orchestrator,
+            "path": str(service.paths(orchestrator).database),
+            "schema": found["schema"],
+            "bytes": found["bytes"],
+        }
+    sizes = ", ".join(f"{name} {size}" for name, size in data["bytes"].items())
+    rows = [("path", data["path"]), ("schema", data["schema"]), ("bytes", sizes)]
+    return Report(data, lambda screen: screen.fields(rows))
+
+
+def rebuild(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    parts: Annotated[
+        list[IndexPart] | None,
+        choice(IndexPart, "--part", text="Only this; repeatable. [all of them]"),
+    ] = None,
+) -> Report:
+    """Rebuild indexes: full text, vectors, entity links. No memory is changed."""
+    given = invocation(context)
+    with given.orchestrator(orchestrator) as handle:
+        with stages("rebuilding") as told:
+            chosen = [part.value for part in parts or IndexPart]
+            rows = handle.rebuild(chosen, progress=told)
+        embedding = given.after_writing(handle)
+    line = ", ".join(f"{name} {count}" for name, count in rows.items())
+    return Report(
+        {"rows": rows, "embedding": embedding}, lambda screen: screen.line(f"rebuilt: {line}")
+    )
+
+
+def embeddings_status(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Show how many memories are embedded, wait or failed, and with which model."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        found = handle.embeddings_status()
+    rows = [
+        *((name, str(count)) for name, count in found.states.items()),
+        ("vectors of", _model(found.model, found.dimensions)),
+        ("provider", _model(found.provider_model, found.provider_dimensions)),
+        *((f"error {code}", str(count)) for code, count in found.errors.items()),
+    ]
+
+    def show(screen: Screen) -> None:
+        screen.fields(rows)
+        if found.mismatch is not None:
+            screen.line(f"the model changed; run: memgraph embeddings rebuild {orchestrator}")
+
+    return Report(found.as_dict(), show)
+
+
+def embeddings_rebuild(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Bring every vector to the configured model, online; finishes one that was interrupted."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        with stages("rebuilding") as told:
+            drained = handle.rebuild_embeddings(progress=told)
+        states = handle.embedding_states()
+    return _drained(drained, states)
+
+
+def embeddings_drain(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Embed waiting memories, until none is due or the provider fails."""
+    return _drain(context, orchestrator, retry=False)
+
+
+def embeddings_retry(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+    """Embed failed and postponed memories, too, at once."""
+    return _drain(context, orchestrator, retry=True)
+
+
+def _drain(context: typer.Context, orchestrator: str, *, retry: bool) -> Report:
+    with invocation(context).orchestrator(orchestrator) as handle:
+        if handle.settings.memory.embedding.provider == "none":
+            raise Unusable("memory.embedding.provider is none: there is nothing to embed with")
+        if retry:
+            handle.retry_embeddings()
+        waiting = handle.pending_embeddings()
+        with progress("embedding", waiting) as advance:
+            drained = handle.embed_pending(progress=advance)
+        states = handle.embedding_states()
+    return _drained(drained, states)
+
+
+def _drained(drained: Drained, states: dict[str, int]) -> Report:
+    data = {
+        "embedded": drained.ready,
+        "failed": drained.failed,
+        "states": states,
+        "code": drained.error_code,
+    }
+    told = f"embedded {drained.ready}, failed {drained.failed}, pending {states['pending']}"
+    return Report(data, lambda screen: screen.line(told), _stopped(drained.error_code))
+
+
+def _model(name: str | None, dimensions: int | None) -> str:
+    if name is None:
+        return "none"
+    return name if dimensions is None else f"{name}, {dimensions} dimensions"
+
+
+def _stopped(code: str | None) -> MemgraphError | None:
+    if code is None:
+        return None
+    kind = ExtraMissing if code == ExtraMissing.code else ProviderError
+    return kind(f"the provider failed ({code}); what is left stays pending")
+
+
+def _found(report: VerifyReport, orchestrator: str) -> MemgraphError:
+    told = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
+    if report.rebuildable:
+        return DatabaseCorrupt(f"{told}; run: memgraph rebuild {orchestrator}")
+    if all(code.startswith("journal.") for code in report.totals):
+        return JournalBroken(told)
+    return DatabaseCorrupt(f"{told}; restore a backup or ask who changed it")
+
+
+def _error(told: dict[str, Any]) -> str:
+    error = told.get("error")
+    return "" if error is None else f"{error['code']}: {error['message']}"
+
+
+COMMANDS = {
+    "verify": make_command(verify, "verify"),
+    "anchor": make_command(anchor, "anchor"),
+    "repair": make_command(repair, "repair"),
+    "rebuild": make_command(rebuild, "rebuild"),
+    "backup": make_command(backup, "backup"),
+    "restore": make_command(restore, "restore"),
+    "db": make_group(
+        "db",
+        "Look after database schemas.",
+        {"upgrade": db_upgrade, "status": db_status},
+    ),
+    "embeddings": make_group(
+        "embeddings",
+        "Show, make and rebuild embeddings.",
+        {
+            "status": embeddings_status,
+            "drain": embeddings_drain,
+            "retry": embeddings_retry,
+            "rebuild": embeddings_rebuild,
+        },
+    ),
+}

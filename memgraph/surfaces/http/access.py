@@ -1,0 +1,128 @@
+"""From a request to its handle: the principal, the orchestrator and the narrowing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, cast
+
+from anyio.to_thread import run_sync
+from fastapi import Depends, Request
+from fastapi.datastructures import QueryParams
+
+from memgraph.errors import AccessDenied, RequestTimeout
+from memgraph.model.access import Narrowing, Permission, Principal
+from memgraph.model.values import validated
+from memgraph.operations.orchestrator import Orchestrator
+from memgraph.service.access.gate import Gate
+from memgraph.surfaces.host_checks import shown_key
+from memgraph.surfaces.http.idempotency import take_turn
+from memgraph.surfaces.http.unknown_fields import KnownFields
+from memgraph.surfaces.scopes import AUTHENTICATED, ENTERED, UNTIMED, WANTED
+
+WRITING = (Permission.WRITE, Permission.ADMIN)
+
+
+def gate_of(request: Request) -> Gate:
+    return cast(Gate, request.app.state.gate)
+
+
+def principal_of(request: Request) -> Principal:
+    """Return the principal of a request. Raises Unauthenticated."""
+    principal = gate_of(request).authenticate(shown_key(request.scope))
+    request.scope[AUTHENTICATED] = True
+    return principal
+
+
+def asking_of(request: Request) -> Principal:
+    """Return the principal of a request with valid query parameters.
+
+    Raises:
+        Unauthenticated: see ``principal_of``.
+        InvalidInput: the query has a parameter that the route does not take.
+    """
+    principal = principal_of(request)
+    known: KnownFields = request.app.state.known
+    known.require_query(request)
+    return principal
+
+
+async def untimed(request: Request) -> None:
+    """Exempt a route from the time limit, as a dependency."""
+    request.scope.get(UNTIMED, lambda: None)()
+
+
+Asking = Annotated[Principal, Depends(asking_of)]
+
+
+def entering(permission: Permission) -> Callable[..., Awaitable[Orchestrator]]:
+    """Return the dependency that gives a route its handle, for principals with a permission.
+
+    The scope comes from the key and the address of the request, never from its body; the query
+    parameters narrow it. A repeated write with an Idempotency-Key ends here.
+    """
+
+    async def enter(request: Request) -> Orchestrator:
+        # One round trip to a thread for all file access.
+        principal, handle = await run_sync(_entered, request, permission)
+        request.scope[ENTERED] = (principal, handle.name)
+        if permission in WRITING:
+            await take_turn(request, gate_of(request).service, handle)
+            _require_wanted(request)
+        return handle
+
+    enter.permission = permission  # type: ignore[attr-defined] # what the reference tells of it
+    return enter
+
+
+def _require_wanted(request: Request) -> None:
+    """Raise RequestTimeout when the request was answered while it waited for its turn."""
+    if not request.scope.get(WANTED, lambda: True)():
+        raise RequestTimeout("the client is gone; nothing was done")
+
+
+def _entered(request: Request, permission: Permission) -> tuple[Principal, Orchestrator]:
+    _require_wanted(request)
+    principal = asking_of(request)
+    name = request.path_params["orchestrator"]
+    return principal, gate_of(request).enter(principal, name, permission, _narrowing(request))
+
+
+def _narrowing(request: Request) -> Narrowing | None:
+    """Return the narrowing of the query parameters; they are described in ``document.NARROWING``.
+
+    Parsed by hand: every request may have them, few do, and FastAPI takes 0.2 ms.
+    """
+    if not request.scope["query_string"]:
+        return None
+    given = request.query_params
+    asked = {
+        "project_ids": _names(given, "project"),
+        "session_ids": _names(given, "session"),
+        "agent_id": given.get("agent"),
+        "clearance": given.get("clearance"),
+    }
+    return validated(Narrowing, asked)
+
+
+def _names(given: QueryParams, name: str) -> list[str] | None:
+    """Return the names in a parameter; an empty one narrows to nothing."""
+    return [each for each in given.getlist(name) if each] if name in given else None
+
+
+Reader = Annotated[Orchestrator, Depends(entering(Permission.READ))]
+Writer = Annotated[Orchestrator, Depends(entering(Permission.WRITE))]
+Auditor = Annotated[Orchestrator, Depends(entering(Permission.AUDIT))]
+Admin = Annotated[Orchestrator, Depends(entering(Permission.ADMIN))]
+
+
+def undivided(what: str, *, field: str) -> Callable[..., Orchestrator]:
+    """Return the dependency of ``what`` for an admin from whom nothing is hidden and who narrows
+    nothing.
+    """
+
+    def enter(orc: Admin) -> Orchestrator:
+        if not orc.whole:
+            raise AccessDenied(f"{what} needs a key that may see everything", field=field)
+        return orc
+
+    return enter

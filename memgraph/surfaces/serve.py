@@ -1,0 +1,282 @@
+"""`memgraph serve`: assembles the surfaces of one process, from its start to its end."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memgraph.config import load_settings
+from memgraph.config.server import ServerSettings
+from memgraph.errors import ExtraMissing, InvalidConfig, MemgraphError
+from memgraph.log import EventLog
+from memgraph.paths import runtime_root
+from memgraph.service.access.gate import Gate
+from memgraph.service.access.keys import KeyStore
+from memgraph.service.memory_service import MemoryService
+from memgraph.service.worker import Worker
+from memgraph.surfaces.metrics import PrometheusMeters
+from memgraph.surfaces.request_metrics import Recorded
+from memgraph.surfaces.server_log import server_log
+from memgraph.surfaces.shutdown import DrainingServer, ended_at_the_latest, tell_supervisor
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from starlette.types import Receive, Scope, Send
+
+    from memgraph.surfaces.mcp.http import McpApp
+    from memgraph.surfaces.tracing import Traced
+
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+BACKLOG = 2_048
+CLOSING_S = 5.0
+"""How long closing may take after the requests have had ``memory.server.drain_s``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A server that takes requests.
+
+    Attributes:
+        url: its address.
+        worker: True when it runs the jobs, too.
+        nobody: why every request is refused for now, and the remedy; None: there are keys.
+    """
+
+    url: str
+    pid: int
+    worker: bool
+    nobody: str | None = None
+
+
+def serve(
+    root: str | Path | None = None,
+    *,
+    config: Mapping[str, Any] | None = None,
+    with_worker: bool = True,
+    ready: Callable[[Serving], None] = lambda _serving: None,
+) -> None:
+    """Serve the orchestrators of a root until SIGTERM or SIGINT, and finish running work.
+
+    The first signal stops the acceptance of requests: running ones have ``memory.server.drain_s``
+    seconds, streams end at once, the worker ends after its batch. A second signal ends the process.
+    Signals are only handled in the main thread.
+
+    Args:
+        root, config: as for ``MemoryService``.
+        with_worker: run the jobs of all orchestrators in this process.
+        ready: called once it takes requests.
+
+    Raises:
+        InvalidConfig: it would be open to callers without a key, or cannot listen there.
+        ExtraMissing: the packages of the extra ``server`` are not installed.
+    """
+    with (
+        ended_at_the_latest() as end_within,
+        _metered(root, config) as meters,
+        MemoryService(root, config=config, meters=meters) as service,
+    ):
+        settings = service.settings().memory
+        gate = _gate(service, settings.server)
+        with (
+            _listening(settings.server) as listener,
+            server_log(service.root, service.clock, settings.log) as log,
+        ):
+            app = application(gate, settings.server)
+            app.state.log = log
+            worker = _worker(service, log) if with_worker else None
+            serving = Serving(_url(listener), os.getpid(), with_worker, _nobody(gate))
+
+            def started() -> None:
+                log.info("serving", url=serving.url, pid=serving.pid, worker=with_worker)
+                if serving.nobody is not None:
+                    log.warning("keys", nobody=serving.nobody)
+                # What is there now stays, and the collector need not look at it again.
+                gc.freeze()
+                threading.Thread(target=app.state.known.read, daemon=True).start()
+                tell_supervisor("READY=1")
+                ready(serving)
+
+            def draining() -> None:
+                log.info("draining", drain_s=settings.server.drain_s)
+                tell_supervisor("STOPPING=1")
+                end_within(settings.server.drain_s + CLOSING_S)
+                app.state.ending.set()
+                if worker is not None:
+                    worker.stop()
+
+            server = DrainingServer(
+                Recorded(app, meters), settings=settings.server, draining=draining
+            )
+            with nullcontext() if worker is None else worker:
+                server.serve_at(listener, started)
+                # Before the worker is waited for: it may be cut off while it waits for a model.
+                service.write_down()
+            service.close()
+            log.info("ended", pid=serving.pid)
+
+
+@contextmanager
+def _metered(
+    root: str | Path | None, config: Mapping[str, Any] | None
+) -> Iterator[PrometheusMeters | Traced]:
+    """Yield the meters, which also send traces if configured."""
+    figures = PrometheusMeters()
+    if not load_settings(runtime_root(root), overrides=config).memory.server.traces:
+        yield figures
+        return
+    from memgraph.surfaces.tracing import tracing
+
+    with tracing(figures) as traced:
+        yield traced
+
+
+def _gate(service: MemoryService, chosen: ServerSettings) -> Gate:
+    keys = KeyStore(service.root, service.clock)
+    if chosen.allow_without_key and chosen.trusted_proxies:
+        raise InvalidConfig(
+            "answering without a key is allowed on this machine only, and behind a proxy every"
+            " request seems to come from it: leave memory.server.allow_without_key or"
+            " memory.server.trusted_proxies out",
+            host=chosen.host,
+        )
+    if chosen.host not in LOOPBACK:
+        if chosen.allow_without_key:
+            raise InvalidConfig(
+                "answering without a key is allowed on a loopback address only: leave "
+                "memory.server.allow_without_key out",
+                host=chosen.host,
+            )
+        if not keys.has_any or not chosen.allowed_hosts:
+            raise InvalidConfig(
+                "an address that others can reach needs a key (memgraph key create) and "
+                "memory.server.allowed_hosts",
+                host=chosen.host,
+            )
+    return Gate(service, keys, keyless=chosen.allow_without_key)
+
+
+def _nobody(gate: Gate) -> str | None:
+    """Return why no request is accepted, for the operator: no keys, or an unsafe key file."""
+    if gate.keyless:
+        return None
+    try:
+        if gate.keys.has_any:
+            return None
+    except InvalidConfig as error:
+        return error.message
+    return "no key lets anybody in: nobody is answered until one is made; run: memgraph key create"
+
+
+def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
+    """Return the surfaces under one address: HTTP, MCP at ``/mcp``, and the console at
+    ``/console``.
+    """
+    from memgraph.surfaces.http.app import create_app
+    from memgraph.surfaces.http.slow_requests import Lengthy
+    from memgraph.surfaces.web.app import console_pages
+
+    lengthy = Lengthy(chosen.threads)
+    pages = console_pages(gate, chosen.console, lengthy.one) if chosen.console.enabled else None
+    app = create_app(gate, pages=pages, lengthy=lengthy)
+    mcp = _Mcp(gate, chosen)
+    gate.service.intake.wake_waiting()
+    own = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(one: FastAPI) -> AsyncIterator[Mapping[str, Any]]:
+        async with own(one) as state, mcp.lifespan():
+            yield state or {}
+
+    app.router.lifespan_context = lifespan
+    app.mount("/mcp", mcp)
+    if pages is not None:
+        app.mount(pages.place, pages.app)
+    app.state.ending = threading.Event()
+    return app
+
+
+class _Mcp:
+    """MCP's application, loaded with the first request to it: its packages take half a second."""
+
+    def __init__(self, gate: Gate, chosen: ServerSettings) -> None:
+        if find_spec("mcp") is None:
+            raise ExtraMissing.of("serving needs the extra server", extra="server")
+        self._gate = gate
+        self._chosen = chosen
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Run the application for the time of this context, once."""
+        import anyio
+
+        self._wanted, self._ready = anyio.Event(), anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._run)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def _run(self) -> None:
+        import anyio
+
+        await self._wanted.wait()
+        self._app = await anyio.to_thread.run_sync(self._load)
+        # Its own tasks have to end in the task that began them.
+        async with self._app.lifespan():
+            self._ready.set()
+            await anyio.sleep_forever()
+
+    def _load(self) -> McpApp:
+        from memgraph.surfaces.mcp.http import mcp_app
+
+        return mcp_app(self._gate, self._chosen)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._wanted.set()
+        await self._ready.wait()
+        await self._app(scope, receive, send)
+
+
+def _worker(service: MemoryService, log: EventLog) -> Worker:
+    def failed(name: str, error: MemgraphError) -> None:
+        log.failure("worker", error, level="warning", orchestrator=name)
+
+    return Worker(service, failed=failed)
+
+
+@contextmanager
+def _listening(chosen: ServerSettings) -> Iterator[socket.socket]:
+    """Yield a bound socket, so that an address in use is reported like any wrong setting."""
+    try:
+        family, *_, address = socket.getaddrinfo(
+            chosen.host, chosen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    # A name that cannot be resolved is no OSError.
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no name of a host"
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            why = "another program listens there; choose another port with --port, 0 for a free one"
+        raise InvalidConfig(
+            f"cannot listen at {chosen.host}:{chosen.port}: {why}",
+            host=chosen.host,
+            port=chosen.port,
+        ) from None
+    with listener:
+        # Accepted sockets inherit it: head and body of an answer are two writes, and the second
+        # would wait 40 ms for the acknowledgement of the first.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        yield listener
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

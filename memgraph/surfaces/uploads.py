@@ -1,0 +1,58 @@
+"""Uploads: a request's body written to a draft, piece by piece."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+from anyio import CancelScope
+from anyio.to_thread import run_sync
+from starlette.requests import ClientDisconnect, Request
+
+from memgraph.errors import RequestRefused, RequestTimeout
+from memgraph.model.remote import Uploaded
+from memgraph.operations.ingestion.uploads import UploadDraft
+
+PIECE: Final = 1 << 18
+"""Bytes of a file written at a time."""
+
+
+async def taken(request: Request, draft: UploadDraft, timeout_s: float) -> Uploaded:
+    """Write the whole body of a request to a draft, and store the draft.
+
+    The draft is always discarded in the end.
+
+    Raises:
+        RequestTimeout: the body took longer than ``timeout_s`` seconds to arrive.
+        RequestRefused: its sender is gone.
+        MemgraphError: what ``UploadDraft.write`` and ``UploadDraft.place`` raise.
+    """
+    try:
+        await _arrived(request, draft, timeout_s)
+        return await run_sync(draft.place)
+    finally:
+        with CancelScope(shield=True):
+            await run_sync(draft.discard)
+
+
+async def _arrived(request: Request, draft: UploadDraft, timeout_s: float) -> None:
+    try:
+        async with asyncio.timeout(timeout_s):
+            async for piece in _pieces(request):
+                await run_sync(draft.write, piece)
+    except TimeoutError:
+        raise RequestTimeout("the file did not arrive in time", limit_s=timeout_s) from None
+    except ClientDisconnect:
+        raise RequestRefused("the file did not arrive completely") from None
+
+
+async def _pieces(request: Request) -> AsyncIterator[bytes]:
+    """Yield the body in pieces large enough for a thread."""
+    held = bytearray()
+    async for chunk in request.stream():
+        held += chunk
+        if len(held) >= PIECE:
+            yield bytes(held)
+            held.clear()
+    yield bytes(held)

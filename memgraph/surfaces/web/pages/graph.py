@@ -1,0 +1,128 @@
+"""The graph explorer: its page, and the memories and edges that its script requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.responses import JSONResponse, Response
+
+from memgraph.errors import InvalidInput
+from memgraph.model.access import Permission
+from memgraph.model.enums import MemoryType, ShownStatus
+from memgraph.model.graph import Stale
+from memgraph.operations.orchestrator import Orchestrator
+from memgraph.surfaces.web.graphs import EDGES, drawing, staleness
+from memgraph.surfaces.web.requests import ConsolePage, Visit
+
+MAX_SEEDS: Final = 200
+NODES: Final = 500
+"""Nodes of the first view."""
+MOST_NODES: Final = 2_000
+"""Nodes of any view; the reading functions refuse more."""
+DISPUTED: Final = 25
+"""Open contradictions in a first view that names no memory."""
+AT_ONCE: Final = 1_000
+"""Memories that are listed together."""
+STALE: Final = 200
+"""The number of marked memories, those whose evidence ended last."""
+STALE_FIRST: Final = 10
+"""The number of them in such a first view, with the paths to their evidence."""
+
+
+def explorer(visit: Visit) -> Response:
+    """Show the page; its script requests the data."""
+    visit.enter()
+    return visit.show(
+        "graph.html",
+        types=[each.value for each in MemoryType],
+        statuses=[each.value for each in ShownStatus],
+        edges=EDGES,
+        marks_stale=visit.may(Permission.AUDIT),
+        now_ms=visit.console.now_ms(),
+        data_address=_data_address(visit),
+    )
+
+
+def _data_address(visit: Visit) -> str:
+    """Return the address of the first data, which the browser requests before the script runs."""
+    query = visit.request.url.query
+    return f"{visit.request.url.path}/data" + (f"?{query}" if query else "")
+
+
+def data(visit: Visit) -> Response:
+    """Return the neighbourhood of the named memories, else of disputed, stale or new ones."""
+    orc = visit.enter()
+    named = visit.request.query_params.getlist("seed")
+    if len(named) > MAX_SEEDS:
+        raise InvalidInput(f"seed: {MAX_SEEDS} at most", field="seed")
+    fallen = _fallen(visit, orc)
+    most = _bound(visit, "max_nodes", NODES)
+    found = orc.subgraph(
+        named or _seeds(orc, fallen, visit.as_of, most),
+        hops=_bound(visit, "hops", 1 if named else 2),
+        max_nodes=most,
+        as_of=visit.as_of,
+        retracted=True,
+    )
+    return JSONResponse(drawing(found, staleness(fallen), as_of=visit.as_of))
+
+
+def between(visit: Visit) -> Response:
+    """Return the edges between drawn memories, which came in several answers.
+
+    Their ids are sent in a form: there are more of them than an address holds.
+    """
+    orc = visit.enter()
+    ids = visit.required("ids").split()
+    if len(ids) > MOST_NODES:
+        raise InvalidInput(f"ids: {MOST_NODES:,} at most", field="ids")
+    found = orc.subgraph(ids, hops=1, max_nodes=len(ids), as_of=visit.as_of, retracted=True)
+    drawn = drawing(found, staleness(_fallen(visit, orc)), as_of=visit.as_of)
+    return JSONResponse({"edges": drawn["edges"]})
+
+
+def _fallen(visit: Visit, orc: Orchestrator) -> Sequence[Stale]:
+    """Return memories with retracted evidence; none for callers who may not audit."""
+    if not visit.may(Permission.AUDIT):
+        return ()
+    return orc.stale(limit=STALE, as_of=visit.as_of).items
+
+
+def _seeds(orc: Orchestrator, fallen: Sequence[Stale], as_of: int | None, most: int) -> list[str]:
+    """Return the sides of open contradictions, paths to retracted evidence, then the newest
+    memories.
+
+    Superseded and retracted ones are included. More than ``most`` when there are more, so that the
+    drawing is marked as cut.
+    """
+    open_ones = orc.contradictions(limit=DISPUTED, as_of=as_of).items
+    sides = [one.memory_id for each in open_ones for one in (each.first, each.second)]
+    steps = [step for each in fallen[:STALE_FIRST] for step in each.premise.path]
+    ways = [one for step in steps for one in (step.memory_id, step.ground_id)]
+    return list(dict.fromkeys((*sides, *ways, *_newest(orc, min(most, MOST_NODES) + 1, as_of))))
+
+
+def _newest(orc: Orchestrator, count: int, as_of: int | None) -> list[str]:
+    found: list[str] = []
+    while (wanted := min(count - len(found), AT_ONCE)) > 0:
+        before = found[-1] if found else None
+        page = orc.list_memories(statuses=(), limit=wanted, before=before, as_of=as_of)
+        found += [each.memory_id for each in page]
+        if len(page) < wanted:
+            break
+    return found
+
+
+def _bound(visit: Visit, name: str, default: int) -> int:
+    given = visit.query(name)
+    if given and not (given.isascii() and given.isdecimal() and len(given) <= 6):
+        raise InvalidInput(f"{name} is a whole number", field=name)
+    return int(given or default)
+
+
+PAGES: Final = (
+    ConsolePage("/{orchestrator}/graph", explorer, timed=True),
+    ConsolePage("/{orchestrator}/graph/data", data, timed=True),
+    ConsolePage("/{orchestrator}/graph/edges", between, "POST", timed=True),
+)

@@ -1,0 +1,104 @@
+"""Files that are turned into memories: upload, progress, and manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from anyio.to_thread import run_sync
+from starlette.responses import JSONResponse, Response
+
+from memgraph.model.access import Permission
+from memgraph.model.remote import Uploaded
+from memgraph.model.values import Memory
+from memgraph.operations.ingestion.uploads import UploadDraft, draft
+from memgraph.operations.orchestrator import Orchestrator
+from memgraph.surfaces.scopes import UNTIMED
+from memgraph.surfaces.uploads import taken
+from memgraph.surfaces.web.requests import Arrival, ConsolePage, Visit
+
+FILES: Final = 50
+ITEMS_SHOWN: Final = 200
+"""Outcomes of a manifest's items on a page; the rest is counted."""
+
+
+def files(visit: Visit) -> Response:
+    """Show processed files, latest first, and the drop area for another."""
+    orc = visit.enter()
+    after = visit.query("after") or None
+    page = orc.ingest_files(limit=FILES, after=after)
+    return visit.show(
+        "ingest.html",
+        page=page,
+        may_send=visit.may(Permission.WRITE) and orc.settings.memory.ingest.enabled,
+        max_mb=orc.settings.memory.ingest.max_file_size_mb,
+    )
+
+
+def file(visit: Visit) -> Response:
+    """Show the record of one file; the page's script refreshes one that waits."""
+    orc = visit.enter()
+    found = orc.ingest_file(visit.path("sha256"))
+    manifest: dict[str, Any] = found.manifest or {}
+    items = (manifest.get("items") or {}).get("memories") or []
+    shown = items[:ITEMS_SHOWN]
+    rest = {name: each for name, each in manifest.items() if name != "items"}
+    return visit.show(
+        "ingest_file.html",
+        found=found,
+        manifest=rest,
+        items=shown,
+        memories=_memories(orc, [each["memory_id"] for each in shown if each.get("memory_id")]),
+        hidden=max(len(items) - ITEMS_SHOWN, 0),
+    )
+
+
+def _memories(orc: Orchestrator, ids: Sequence[str]) -> dict[str, Memory]:
+    """Return the memories that exist and may be seen, by id, in one read."""
+    if not ids:
+        return {}
+    found = orc.subgraph(ids, max_nodes=len(ids), retracted=True)
+    return {each.memory_id: each for each in found.nodes}
+
+
+def state(visit: Visit) -> Response:
+    """Return the status of a file, for the script that watches it."""
+    orc = visit.enter()
+    found = orc.ingest_file(visit.path("sha256"))
+    return JSONResponse({"status": found.status})
+
+
+PAGES: Final = (
+    ConsolePage("/{orchestrator}/ingest", files),
+    ConsolePage("/{orchestrator}/ingest/{sha256}", file),
+    ConsolePage("/{orchestrator}/ingest/{sha256}/state", state),
+)
+
+
+async def upload(visit: Visit) -> Response:
+    """Take a file as it comes, within the bounds of the key; it is processed in the background."""
+    service = visit.gate.service
+    settings = await run_sync(service.settings)
+    # It has the time of a request to arrive; then it is taken, however late that is.
+    visit.request.scope.get(UNTIMED, lambda: None)()
+    # Last: from here on it is `taken` that removes the draft.
+    arriving = await run_sync(_draft, visit)
+    uploaded = await taken(visit.request, arriving, settings.memory.server.request_timeout_s)
+    if uploaded.known is None:
+        service.intake.wake(visit.orchestrator)
+    return JSONResponse(_told(visit, uploaded), 202)
+
+
+def _draft(visit: Visit) -> UploadDraft:
+    return draft(visit.enter(Permission.WRITE), visit.path("name"))
+
+
+def _told(visit: Visit, uploaded: Uploaded) -> dict[str, Any]:
+    return {
+        "known": uploaded.known,
+        "page": visit.link("ingest", uploaded.sha256),
+        "state": visit.link("ingest", uploaded.sha256, "state"),
+    }
+
+
+ARRIVAL: Final = Arrival("/{orchestrator}/ingest/{name}", upload)

@@ -1,0 +1,210 @@
+"""Rendering templates. Every value is text, and escaped as such."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+from markupsafe import Markup
+
+from memgraph.clock import MS_PER_DAY, iso
+from memgraph.rules.bulletin import without_ignorable
+from memgraph.service.readiness import REMEDIES
+from memgraph.service.sanitizing import below
+
+FOLDER: Final = Path(__file__).parent
+TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+    ".json": "application/json",
+}
+ORDINARY: Final = "\n\r\t\u200c\u200d"
+"""Invisible characters in ordinary texts of many languages, and in emoji."""
+SIGNS_OF_NUMBERS: Final = frozenset(
+    "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+)
+"""Format characters that have a shape: Unicode's Prepended_Concatenation_Mark."""
+LOOKS: Final = "\ufe0e\ufe0f"
+"""Variation selectors that render a sign as text or as an emoji; elsewhere they change nothing."""
+SIGNS: Final = ("So", "Sm", "Po", "Nd")
+"""Categories of characters that have both renderings: symbols, and the digits and marks of
+keycaps.
+"""
+BRAILLE_BLANK: Final = "\u2800"
+FEW_NAMES: Final = 8
+MS_PER_HOUR: Final = 3_600_000
+MS_PER_MINUTE: Final = 60_000
+
+
+class Assets:
+    """The files that pages load, held in memory. Their address has the digest of them all."""
+
+    def __init__(self, folder: Path = FOLDER / "static") -> None:
+        paths = sorted(each for each in folder.rglob("*") if each.suffix in TYPES)
+        self._files = {each.relative_to(folder).as_posix(): each.read_bytes() for each in paths}
+        digest = hashlib.sha256()
+        for name, body in self._files.items():
+            digest.update(f"{name}\0{len(body)}\0".encode() + body)
+        self.version = digest.hexdigest()[:16]
+
+    def find(self, name: str) -> tuple[bytes, str] | None:
+        """Return the bytes and the media type of a file; None: there is none with this name."""
+        body = self._files.get(name)
+        return None if body is None else (body, TYPES[Path(name).suffix])
+
+
+def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.Environment:
+    """Return the renderer of the console's templates; an undefined name is an error.
+
+    Args:
+        values: names available in every template.
+        root: paths of files below it are relative to it; None: whole paths.
+    """
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters |= {
+        "below": (lambda path: path) if root is None else (lambda path: below(path, root)),
+        "when": when,
+        "moment": moment,
+        "span": span,
+        "number": number,
+        "counted": counted,
+        "remedy": remedy,
+        "figure": figure,
+        "plain_json": plain_json,
+        "noted": noted,
+        "words": words,
+        "short": short,
+        "unseen": unseen,
+    }
+    made.globals |= values
+    return made
+
+
+def moment(ms: int | None) -> str:
+    """Return ``2025-06-01 12:00:05`` (UTC); a dash for None."""
+    return "–" if ms is None else iso(ms)[:19].replace("T", " ")
+
+
+def when(ms: int | None) -> Markup:
+    """Return ``moment`` as an element, with the full time as a tooltip."""
+    if ms is None:
+        return Markup('<span class="none">–</span>')
+    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso(ms), moment(ms))
+
+
+def span(ms: float) -> str:
+    """Return a duration in its largest whole unit: ``3 days``, ``1 hour``, ``0 minutes``."""
+    units = ((MS_PER_DAY, "day"), (MS_PER_HOUR, "hour"), (MS_PER_MINUTE, "minute"))
+    for size, unit in units:
+        count = int(ms // size)
+        if count or unit == "minute":
+            return f"{count:,} {unit}" + ("" if count == 1 else "s")
+    raise AssertionError(ms)
+
+
+def number(value: int) -> str:
+    """Return ``12,345``."""
+    return f"{value:,}"
+
+
+def counted(value: int, one: str, many: str | None = None) -> str:
+    """Return ``1 memory``, ``12,345 memories``; without ``many`` an s is added to ``one``."""
+    return f"{value:,} {one if value == 1 else many or one + 's'}"
+
+
+def remedy(code: str) -> str:
+    """Return the meaning and remedy of a health code; of an unknown one the code in words."""
+    return REMEDIES.get(code) or words(code.replace(".", " ")) + "."
+
+
+def figure(value: float | None) -> str:
+    """Return a measure between 0 and 1, or a score, with two to four digits."""
+    return "–" if value is None else f"{value:.4f}".rstrip("0").ljust(4, "0")
+
+
+def plain_json(value: Any) -> str:
+    """Return a JSON value in readable form."""
+    return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True, default=str)
+
+
+def noted(value: Any) -> str:
+    """Return a value of a manifest in readable form: ``6 stored, 2 duplicate``, ``yes``, ``none``.
+
+    Counts of 0 are left out. Nested parts are in brackets.
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return number(value)
+    if isinstance(value, Mapping):
+        parts = [
+            _part(str(name), each) for name, each in value.items() if each is False or each != 0
+        ]
+    elif isinstance(value, list | tuple):
+        parts = [f"({noted(each)})" if isinstance(each, Mapping) else noted(each) for each in value]
+    else:
+        return "none" if value is None else str(value)
+    return ", ".join(parts) or "none"
+
+
+def _part(name: str, value: Any) -> str:
+    told, title = noted(value), name.replace("_", " ")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{told} {title}"
+    return f"{title} ({told})" if isinstance(value, Mapping | list | tuple) else f"{title} {told}"
+
+
+def words(name: str) -> str:
+    """Return ``CausedBy`` and ``top_n`` as words of a sentence: ``caused by``, ``top n``."""
+    parts = "".join(f" {each}" if each.isupper() else each for each in name).replace("_", " ")
+    return " ".join(parts.lower().split())
+
+
+def short(text: str, most: int = 160) -> str:
+    """Return the first line or so of a text; an ellipsis marks the cut."""
+    one = " ".join(text[: most * 2].split())
+    return one if len(one) <= most and len(text) <= most * 2 else one[: most - 1].rstrip() + "…"
+
+
+def unseen(text: str) -> list[str]:
+    """Return invisible and reordering characters of a text: ``U+202E right-to-left override (2)``.
+
+    A model reads them all the same.
+    """
+    found = Counter(
+        each
+        for before, each in pairwise(f" {text}")
+        if _is_unseen(each) and not (each in LOOKS and unicodedata.category(before) in SIGNS)
+    )
+    told = [
+        f"U+{ord(each):04X} {unicodedata.name(each, 'control').lower()} ({count:,})"
+        for each, count in found.most_common(FEW_NAMES)
+    ]
+    return told + ([f"{len(found) - FEW_NAMES:,} more"] if len(found) > FEW_NAMES else [])
+
+
+def _is_unseen(character: str) -> bool:
+    if character in ORDINARY or character in SIGNS_OF_NUMBERS:
+        return False
+    category = unicodedata.category(character)
+    return (
+        category in ("Cc", "Cf", "Zl", "Zp")
+        or character == BRAILLE_BLANK
+        or not without_ignorable(character)
+    )
