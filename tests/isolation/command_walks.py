@@ -36,6 +36,8 @@ OPERATORS = {
     "serve": "its routes are walked by themselves",
     "mcp": "its tools, resources and prompts are walked by themselves",
     "worker": "works on everything",
+    "webhook failures": "tells of events of everything",
+    "webhook retry": "delivers events of everything",
     "embeddings status": "tells numbers of everything",
     "embeddings drain": "works on everything",
     "embeddings retry": "works on everything",
