@@ -10,6 +10,11 @@ from memgraph.errors import InvalidInput
 from memgraph.model.events import AgentResponse, Event, UserMessage
 from memgraph.model.values import EpisodeInput, Millis, Name, Value
 
+SILENT_ROLE: Final = "tool"
+"""The role of a transcript's entries in which nobody speaks: calls of tools and their outputs."""
+ENTRY_PREFIX: Final = "entry_"
+"""How the item's id of such an entry begins."""
+
 
 class UserTurn(EpisodeInput):
     """A person's message, whatever the person is called."""

@@ -18,7 +18,7 @@ from memgraph.model.enums import (
     Scope,
     Sensitivity,
 )
-from memgraph.model.recall import Bundle, RecallFields, RecallRequest
+from memgraph.model.recall import Bundle, RecallFields, RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome, Source, validated
 from memgraph.operations.read.recall import answer
@@ -250,12 +250,15 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         return written.edges[0]
 
     def recall_shown(
-        self, shown: Callable[[Bundle], int], query: str = "", **fields: Unpack[RecallFields]
+        self,
+        shown: Callable[[Bundle], Sequence[RecallItem]],
+        query: str = "",
+        **fields: Unpack[RecallFields],
     ) -> Bundle:
-        """Recall for a reader that is shown only the first memories of the answer.
+        """Recall for a reader that is shown only some memories of the answer.
 
         Args:
-            shown: how many of them; the receipt names no others.
+            shown: returns these; the receipt names no others.
             query: words or a sentence.
             fields: the other fields of ``RecallRequest``.
 
@@ -265,7 +268,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         request = validated(RecallRequest, {"query": query, **fields})
         with self._service.opened(self.name) as opened:
             bundle = answer(opened, self.viewer, request)
-            told = bundle.model_copy(update={"items": bundle.items[: shown(bundle)]})
+            told = bundle.model_copy(update={"items": tuple(shown(bundle))})
             behind = behind_of(self.viewer, request, told)
             self._keep_receipt(opened, Receipt.of(request, told), behind)
         return bundle

@@ -387,7 +387,7 @@ READS: dict[str, Walk] = {
     "project": projects,
     "recall": recalls,
     "recall_shown": lambda orc, world: iter(
-        [orc.recall_shown(lambda found: len(found.items), query=QUERY, top_n=200)]
+        [orc.recall_shown(lambda found: found.items, query=QUERY, top_n=200)]
     ),
     "receipt": receipts,
     "receipts": receipt_lists,

@@ -16,8 +16,10 @@ from working import put
 from memgraph import CapturedBy, MemoryService, MemoryType, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
+from memgraph.model.conversation import ConversationEntry
 from memgraph.operations.tools.calls import CUT, MAX_RESULT_CHARS, MAX_TEXT_CHARS, PAUSE_MS
 from memgraph.operations.tools.schemas import TOOLS, answer_calls, call_tool, tools_for
+from memgraph.operations.tools.transcript import Transcript
 from memgraph.operations.write.writer import Writer
 from memgraph.providers._litellm import load
 from memgraph.rules.proposals import MAX_CONFIDENCE
@@ -319,6 +321,31 @@ def test_only_what_fitted_was_handed_out(service: MemoryService, agent: Orchestr
         with opened.database.read() as connection:
             named = connection.exec_driver_sql("SELECT memory_id FROM recall_items").scalars()
             assert set(named) == {each["memory_id"] for each in found["memories"]}
+
+
+def test_a_search_gives_neither_the_question_nor_labels_of_tool_calls(
+    agent: Orchestrator,
+) -> None:
+    question = "When does the bakery open?"
+    call = {"name": "search_memory", "arguments": json.dumps({"query": question})}
+    transcript = Transcript(agent, "s1")
+    transcript.append(
+        [
+            ConversationEntry({"role": "user", "content": question}, question, "user"),
+            ConversationEntry(call, label="function_call search_memory"),
+            ConversationEntry({"output": "{}"}, label="function_call_output"),
+        ]
+    )
+    agent.save_episode("when does the bakery  open?", session_id="s0", source_role="user")
+    fact = put(agent, "The bakery opens at seven.")
+    found = call_tool(agent, "search_memory", {"query": question, "limit": 1})
+    assert [each["memory_id"] for each in found["memories"]] == [fact]
+    [receipt] = agent.receipts().receipts
+    assert [each.memory_id for each in receipt.items] == [fact]
+    more = call_tool(agent, "search_memory", {"query": "function call of search"})
+    assert {each["text"] for each in more["memories"]}.isdisjoint(
+        {"function_call search_memory", "function_call_output"}
+    )
 
 
 def test_of_an_entity_only_what_fitted_was_handed_out(

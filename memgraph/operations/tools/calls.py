@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from memgraph.clock import iso
 from memgraph.errors import Conflict
 from memgraph.graph.contradictions import place_after
-from memgraph.model.enums import JobName, JobState, MemoryStatus
+from memgraph.model.conversation import ENTRY_PREFIX, SILENT_ROLE
+from memgraph.model.enums import JobName, JobState, MemoryKind, MemoryStatus
 from memgraph.retrieval.citation import short_citation
 from memgraph.rules.proposals import MAX_CONFIDENCE
 
@@ -27,6 +28,8 @@ MAX_RESULT_CHARS: Final = 8_000
 """Maximum characters of a result as JSON; what does not fit is left out and counted."""
 MAX_LIST_CHARS: Final = 1_500
 """Maximum characters of the names or places beside the memories of a result."""
+MOST_QUESTIONS: Final = 5
+"""Turns that repeat the question, and labels of tool calls, that are recalled beyond the limit."""
 PAUSE_MS: Final = 15 * 60_000
 """Minimum time between two maintenances, by the record of the jobs."""
 CUT: Final = " […]"
@@ -43,17 +46,44 @@ def search_memory(
     tag: str | None = None,
     limit: int = 10,
 ) -> dict[str, Any]:
-    """Return memories that answer a question, best first: ``{"memories": […], "more": bool}``."""
+    """Return memories that answer a question, best first: ``{"memories": […], "more": bool}``.
+
+    Turns that only repeat the question, and the labels of tool calls, are left out.
+    """
+    asked = _flat(query)
+
+    def answering(bundle: Bundle) -> Bundle:
+        items = [each for each in bundle.items if not _is_no_answer(each.memory, asked)]
+        cut = bundle.cut or len(items) > limit
+        return bundle.model_copy(update={"items": tuple(items[:limit]), "cut": cut})
+
+    def shown(bundle: Bundle) -> Sequence[RecallItem]:
+        found = answering(bundle)
+        return found.items[: len(_told(found)["memories"])]
+
     bundle = handle.recall_shown(
-        lambda bundle: len(_told(bundle)["memories"]),
+        shown,
         query,
-        top_n=limit,
+        top_n=limit + MOST_QUESTIONS,
         kinds=() if kind is None else (kind,),
         tags=() if tag is None else (tag,),
     )
-    told = _told(bundle)
-    _note_cut(handle, [each.memory for each in bundle.items[: len(told["memories"])]])
+    told = _told(answering(bundle))
+    _note_cut(handle, [each.memory for each in shown(bundle)])
     return told
+
+
+def _is_no_answer(memory: Memory, asked: str) -> bool:
+    """Return True for a turn that repeats the question, or that is the label of a tool call."""
+    if memory.kind is not MemoryKind.EPISODE:
+        return False
+    is_label = memory.source_role == SILENT_ROLE and (memory.item_id or "").startswith(ENTRY_PREFIX)
+    return is_label or _flat(memory.content) == asked
+
+
+def _flat(text: str) -> str:
+    """Return a text in lower case, on one line."""
+    return " ".join(text.casefold().split())
 
 
 def remember_fact(

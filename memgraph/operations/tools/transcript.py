@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
 from memgraph.errors import AccessDenied, DatabaseCorrupt, InvalidInput
-from memgraph.model.conversation import AgentTurn, ConversationEntry, UserTurn
+from memgraph.model.conversation import (
+    ENTRY_PREFIX,
+    SILENT_ROLE,
+    AgentTurn,
+    ConversationEntry,
+    UserTurn,
+)
 from memgraph.model.enums import (
     CapturedBy,
     MemoryKind,
@@ -32,8 +38,6 @@ from memgraph.store import memories
 from memgraph.store.memories import Filter
 from memgraph.store.snapshot import JournalledTransaction, Snapshot
 
-SILENT_ROLE: Final = "tool"
-ENTRY_PREFIX: Final = "entry_"
 _PAGE: Final = 1_000
 _SHOWN: Final = frozenset({MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED})
 

@@ -237,5 +237,5 @@ def written(orc: Orchestrator, say: Callable[[str], str]) -> None:
     orc.recall(f"{say('a query that finds')} in a memory stands")
     orc.get_context(f"{say('a prompt that finds')} in a memory stands")
     orc.relevant(f"{say('another prompt')} in a memory stands")
-    orc.recall_shown(lambda bundle: len(bundle.items), say("a question of an agent"))
+    orc.recall_shown(lambda bundle: bundle.items, say("a question of an agent"))
     orc.bulletin()
