@@ -174,7 +174,7 @@ def test_an_item_of_a_store_is_not_promoted(orc: Orchestrator) -> None:
 def test_what_is_no_longer_valid_is_not_promoted(orc: Orchestrator, clock: FixedClock) -> None:
     offer = task_memory(orc, valid_until=clock.now_ms() + 10)
     clock.advance(ms=10)
-    with pytest.raises(Conflict, match="over"):
+    with pytest.raises(Conflict, match="no longer valid"):
         orc.promote(offer, "project", "p1")
 
 

@@ -106,7 +106,7 @@ def test_an_erased_memory_stays_as_a_place_without_text(orc: Orchestrator) -> No
         orc.restore(world.secret, reason="again")
     found = [each.memory.memory_id for each in orc.recall("zwieback tin").items]
     assert found == [world.shared]
-    with pytest.raises(Conflict, match=f"erased already by {report.erasure_id}"):
+    with pytest.raises(Conflict, match=f"already erased by {report.erasure_id}"):
         orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
     kept = (orc.paths.memory / "erasures" / f"{report.erasure_id}.json").read_text()
     assert read_report(kept) == report
