@@ -302,7 +302,7 @@ def _slot(
     verb = a.tokens[a.verb].key
     if all(t.is_value for t in (*one, *other)):
         if set(kinds) & set(other_kinds) and (len(one) == len(other) == 1 or set(kinds) <= TIMES):
-            return _finding(b, reason) if _takes_one_value(a, left[0], kinds[0]) else None
+            return _finding(b, reason) if _takes_one_value(a, b, left, kinds[0]) else None
         return None
     if len(one) == len(other) == 1:
         pair = (one[0].key, other[0].key)
@@ -319,15 +319,30 @@ _BOUNDS: Final = frozenset({"from", "until", "till", "before", "after", "since"}
 _CIRCUMSTANCE_PREPS: Final = frozenset({"in", "for", "on", "during"})
 
 
-def _takes_one_value(a: ComparedSentence, at: int, kind: str) -> bool:
+def _takes_one_value(
+    a: ComparedSentence, b: ComparedSentence, place: tuple[int, int], kind: str
+) -> bool:
+    """Return True where the value at a place of ``a`` is the only one that its subject has."""
     verb = a.tokens[a.verb].key
-    before = a.tokens[at - 1]
+    before = a.tokens[place[0] - 1]
+    if _is_condition(a, place) and not b.changed:
+        return False
     if kind in TIMES and verb in lexicon.EVENTS and a.first | a.tokens[0].text[0].isupper():
         return False
     if kind in ("version", "ordinal", "code", "address") or before.kind == "name":
-        named = verb == "have" and at > a.verb + 1 and before.kind == "word"
+        named = verb == "have" and place[0] > a.verb + 1 and before.kind == "word"
         return named or verb not in lexicon.MANY or verb in (stem("use"), stem("need"))
     return True
+
+
+def _is_condition(a: ComparedSentence, place: tuple[int, int]) -> bool:
+    """Return True for a day that tells when something else holds: "opens at nine on Monday"."""
+    if not {t.kind for t in a.tokens[slice(*place)]} <= TIMES - {"clock", "part of the day"}:
+        return False
+    predicate = (*a.tokens[a.verb : place[0]], *a.tokens[place[1] :])
+    if a.tokens[a.verb].key == "be":
+        return bool({t.key for t in predicate} & {"open", "close"})
+    return any(t.kind == "clock" for t in predicate)
 
 
 def _shared(groups: Mapping[str, frozenset[int]], one: str, other: str) -> bool:
@@ -424,7 +439,8 @@ def _reordered(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | No
         return None
     if (one.key, other.key) in lexicon.OPPOSITES:
         return _finding(b, f"opposite states: {one.text} / {other.text}")
-    if one.is_value and one.kind == other.kind and _takes_one_value(a, at, one.kind):
+    place = (at, at + 1)
+    if one.is_value and one.kind == other.kind and _takes_one_value(a, b, place, one.kind):
         return _finding(b, f"same subject and attribute, other value: {one.text} / {other.text}")
     return None
 

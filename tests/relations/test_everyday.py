@@ -347,6 +347,8 @@ Rex is our dog. | Bella is our dog.
 Kai is our neighbour. | Ina is our neighbour.
 Our son is called Jonas. | Our son is called Lukas.
 The library is open until 6. | The library is open from 10.
+The shop opens at nine on Monday. | The shop opens at nine on Tuesday.
+The museum is closed on Mondays. | The museum is closed on Tuesdays.
 Our wedding will be in the garden. | The wedding is on 14 June.
 """
 SAME = """
