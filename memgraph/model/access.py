@@ -56,7 +56,7 @@ class Principal(Value):
 
     @property
     def actor(self) -> str:
-        """Whom the journal names."""
+        """The name in the journal."""
         return "local" if self.key_id is None else f"key:{self.key_id}"
 
 

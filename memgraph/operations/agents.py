@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal, Unpack
 
@@ -19,9 +19,9 @@ from memgraph.model.enums import (
     Sensitivity,
 )
 from memgraph.model.recall import Bundle, RecallFields, RecallItem, RecallRequest
-from memgraph.model.receipts import Receipt
+from memgraph.model.receipts import ANSWERS, Receipt
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome, Source, validated
-from memgraph.operations.read.recall import answer
+from memgraph.operations.read.recall import answer, answers_of
 from memgraph.operations.read.receipts import behind as behind_of
 from memgraph.operations.reading import ReadingHandle
 from memgraph.operations.tools.schemas import (
@@ -253,6 +253,8 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         self,
         shown: Callable[[Bundle], Sequence[RecallItem]],
         query: str = "",
+        *,
+        answers: int | None = None,
         **fields: Unpack[RecallFields],
     ) -> Bundle:
         """Recall for a reader that is shown only some memories of the answer.
@@ -260,6 +262,8 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         Args:
             shown: returns these; the receipt names no others.
             query: words or a sentence.
+            answers: at most so many, without turns that repeat the question and labels of tool
+                calls; None: what is recalled.
             fields: the other fields of ``RecallRequest``.
 
         Raises:
@@ -268,9 +272,14 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         request = validated(RecallRequest, {"query": query, **fields})
         with self._service.opened(self.name) as opened:
             bundle = answer(opened, self.viewer, request)
+            if answers is not None:
+                bundle = answers_of(bundle, query, answers)
             told = bundle.model_copy(update={"items": tuple(shown(bundle))})
             behind = behind_of(self.viewer, request, told)
-            self._keep_receipt(opened, Receipt.of(request, told), behind)
+            receipt = Receipt.of(request, told)
+            if answers is not None:
+                receipt = replace(receipt, asked={**receipt.asked, ANSWERS: answers})
+            self._keep_receipt(opened, receipt, behind)
         return bundle
 
     def maintained_since(self, pause_ms: int) -> bool:

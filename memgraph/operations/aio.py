@@ -89,7 +89,7 @@ class AsyncOrchestrator(Threaded):
 
     @property
     def viewer(self) -> Viewer:
-        """What the holder of this handle may see."""
+        """The grants of the holder of this handle."""
         return self.orchestrator.viewer
 
     @property

@@ -79,7 +79,7 @@ class Engine(Protocol):
 
     @property
     def placeholder(self) -> str:
-        """What stands for a value by its place in the engine's own SQL."""
+        """The placeholder of a positional value in the engine's own SQL."""
 
     @property
     def texts(self) -> TextIndex:

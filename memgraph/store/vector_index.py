@@ -163,7 +163,7 @@ class RowVectorIndex(ABC):
 
     @property
     def _transaction(self) -> Transaction:
-        """What is written to, by the methods that write."""
+        """The transaction of the methods that write."""
         return cast("Transaction", self._snapshot)
 
     @property
@@ -252,7 +252,7 @@ class RowVectorIndex(ABC):
 
     @cached_property
     def _bounds(self) -> tuple[Stamp, int]:
-        """What the vectors of the snapshot are determined by, and the last key of theirs."""
+        """The stamp of the snapshot's vectors, and their last key."""
         from memgraph.store.vector_cache import Stamp
 
         *stamp, last_key = _stamp().row(self._snapshot)
@@ -264,7 +264,7 @@ class RowVectorIndex(ABC):
 
     @property
     def _searched(self) -> dict[str, Any]:
-        """What ``is_searched`` binds."""
+        """The values that ``is_searched`` binds."""
         return {"model": self._stamp.model, "dimensions": self._stamp.dimensions}
 
     @property

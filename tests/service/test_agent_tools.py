@@ -342,6 +342,8 @@ def test_a_search_gives_neither_the_question_nor_labels_of_tool_calls(
     assert [each["memory_id"] for each in found["memories"]] == [fact]
     [receipt] = agent.receipts().receipts
     assert [each.memory_id for each in receipt.items] == [fact]
+    put(agent, "The bakery closes at six.")
+    assert agent.replay(receipt.receipt_id, query=question).same
     more = call_tool(agent, "search_memory", {"query": "function call of search"})
     assert {each["text"] for each in more["memories"]}.isdisjoint(
         {"function_call search_memory", "function_call_output"}

@@ -314,6 +314,7 @@ def test_a_service_with_a_background_posts_in_a_thread_of_its_own(
         worker.once()
         wait_until(lambda: bool(receiver.got))
         worker.close()
+    assert [each["type"] for each in receiver.bodies] == ["ingest.file_rejected"]
 
 
 def test_a_receiver_in_the_settings_is_taken_up_without_a_restart(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from memgraph.config import Settings
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
-from memgraph.model.enums import Sensitivity
+from memgraph.model.conversation import ENTRY_PREFIX, SILENT_ROLE
+from memgraph.model.enums import MemoryKind, Sensitivity
 from memgraph.model.recall import (
     Account,
     Bundle,
@@ -20,6 +21,7 @@ from memgraph.model.recall import (
     RecallRequest,
     Then,
 )
+from memgraph.model.values import Memory
 from memgraph.operations.write.embedding import other_model
 from memgraph.rules.scope import Viewer
 from memgraph.service.opened import Opened
@@ -34,6 +36,32 @@ if TYPE_CHECKING:
 
     from memgraph.providers.reranking import RerankingProvider
     from memgraph.retrieval.prepare import Embed
+
+
+def answers_of(bundle: Bundle, query: str, most: int) -> Bundle:
+    """Return the bundle without turns that only repeat the question and labels of tool calls.
+
+    Args:
+        most: memories that are kept.
+    """
+    asked = _flat(query)
+    items = [each for each in bundle.items if not _is_no_answer(each.memory, asked)]
+    return bundle.model_copy(
+        update={"items": tuple(items[:most]), "cut": bundle.cut or len(items) > most}
+    )
+
+
+def _is_no_answer(memory: Memory, asked: str) -> bool:
+    """Return True for a turn that repeats the question, or that is the label of a tool call."""
+    if memory.kind is not MemoryKind.EPISODE:
+        return False
+    is_label = memory.source_role == SILENT_ROLE and (memory.item_id or "").startswith(ENTRY_PREFIX)
+    return is_label or _flat(memory.content) == asked
+
+
+def _flat(text: str) -> str:
+    """Return a text in lower case, on one line."""
+    return " ".join(text.casefold().split())
 
 
 def answer(

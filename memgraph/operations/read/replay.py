@@ -14,6 +14,7 @@ from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import BlockFormat, ContextPackage, ContextRequest, Task
 from memgraph.model.recall import Bundle, Degraded, RecallRequest, Then
 from memgraph.model.receipts import (
+    ANSWERS,
     RECALL,
     Difference,
     JournalEntry,
@@ -25,7 +26,7 @@ from memgraph.model.values import validated
 from memgraph.operations.context import build as building
 from memgraph.operations.context import entity
 from memgraph.operations.context import injection as injecting
-from memgraph.operations.read.recall import answer
+from memgraph.operations.read.recall import answer, answers_of
 from memgraph.rules.scope import Viewer, covers, viewer_of
 from memgraph.service.turns.prompts import joined
 from memgraph.store import receipts
@@ -182,6 +183,8 @@ def _recalled(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Ag
     bundle = answer(opened, asker, request, then=_then(opened, receipt)).model_copy(
         update={"receipt_id": receipt.receipt_id}
     )
+    if ANSWERS in receipt.asked:
+        bundle = answers_of(bundle, query, receipt.asked[ANSWERS])
     bundle = _as_it_was(bundle, receipt)
     digest = hashlib.sha256(bundle_bytes(bundle)).hexdigest()
     return Again(bundle.ids, digest, _lacked(receipt, bundle.degraded))

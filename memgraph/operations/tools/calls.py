@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from memgraph.clock import iso
 from memgraph.errors import Conflict
 from memgraph.graph.contradictions import place_after
-from memgraph.model.conversation import ENTRY_PREFIX, SILENT_ROLE
-from memgraph.model.enums import JobName, JobState, MemoryKind, MemoryStatus
+from memgraph.model.enums import JobName, JobState, MemoryStatus
 from memgraph.retrieval.citation import short_citation
 from memgraph.rules.proposals import MAX_CONFIDENCE
 
@@ -50,40 +49,17 @@ def search_memory(
 
     Turns that only repeat the question, and the labels of tool calls, are left out.
     """
-    asked = _flat(query)
-
-    def answering(bundle: Bundle) -> Bundle:
-        items = [each for each in bundle.items if not _is_no_answer(each.memory, asked)]
-        cut = bundle.cut or len(items) > limit
-        return bundle.model_copy(update={"items": tuple(items[:limit]), "cut": cut})
-
-    def shown(bundle: Bundle) -> Sequence[RecallItem]:
-        found = answering(bundle)
-        return found.items[: len(_told(found)["memories"])]
-
     bundle = handle.recall_shown(
-        shown,
+        lambda bundle: bundle.items[: len(_told(bundle)["memories"])],
         query,
+        answers=limit,
         top_n=limit + MOST_QUESTIONS,
         kinds=() if kind is None else (kind,),
         tags=() if tag is None else (tag,),
     )
-    told = _told(answering(bundle))
-    _note_cut(handle, [each.memory for each in shown(bundle)])
+    told = _told(bundle)
+    _note_cut(handle, [each.memory for each in bundle.items[: len(told["memories"])]])
     return told
-
-
-def _is_no_answer(memory: Memory, asked: str) -> bool:
-    """Return True for a turn that repeats the question, or that is the label of a tool call."""
-    if memory.kind is not MemoryKind.EPISODE:
-        return False
-    is_label = memory.source_role == SILENT_ROLE and (memory.item_id or "").startswith(ENTRY_PREFIX)
-    return is_label or _flat(memory.content) == asked
-
-
-def _flat(text: str) -> str:
-    """Return a text in lower case, on one line."""
-    return " ".join(text.casefold().split())
 
 
 def remember_fact(
