@@ -11,11 +11,12 @@ import httpx
 
 from memgraph.client.calls import Call, Read, RetryRule, body, orchestrator_path, part_of, value_of
 from memgraph.client.exchange import RetryRules
-from memgraph.client.operations import AsyncBase, BlockingBase, method
+from memgraph.client.operations import ServerTarget, method
 from memgraph.client.orchestrator import AsyncRemoteOrchestrator, RemoteOrchestrator
 from memgraph.client.senders import AsyncioSender, BlockingSender, ServerConnection, server_of
 from memgraph.model.access import Narrowing
 from memgraph.model.enums import Sensitivity
+from memgraph.model.operation import Awaited, Blocking, F, Methods
 from memgraph.model.remote import Health, OrchestratorList
 from memgraph.model.values import validated
 
@@ -33,8 +34,10 @@ class ViewOptions(TypedDict, total=False):
     clearance: Sensitivity | str
 
 
-class ServerMethods:
+class ServerMethods(Methods[F]):
     """The methods for the server itself."""
+
+    _remote: ServerTarget
 
     @method
     def orchestrators(self) -> Call[list[str]]:
@@ -68,7 +71,7 @@ class ServerMethods:
         return Call("GET", orchestrator_path(name), _health)
 
 
-class Client(ServerMethods, BlockingBase):
+class Client(ServerMethods[Blocking]):
     """A blocking client of a server. Thread-safe; close it, or use it as a context manager.
 
     Args:
@@ -100,7 +103,7 @@ class Client(ServerMethods, BlockingBase):
             url, key, timeout_s=timeout_s, verify=verify, plain_http=plain_http
         )
         self._sending = BlockingSender(self._server, key, RetryRules(retries=retries), transport)
-        super().__init__(self._sending)
+        self._remote = ServerTarget(self._sending)
 
     def orchestrator(self, name: str, **narrowing: Unpack[ViewOptions]) -> RemoteOrchestrator:
         """Return the handle of one orchestrator. Nothing is sent: a missing one fails at the first
@@ -136,7 +139,7 @@ class Client(ServerMethods, BlockingBase):
         return _shown(self, self._server)
 
 
-class AsyncClient(ServerMethods, AsyncBase):
+class AsyncClient(ServerMethods[Awaited]):
     """An asynchronous client of a server, with the arguments of ``Client``."""
 
     def __init__(
@@ -154,7 +157,7 @@ class AsyncClient(ServerMethods, AsyncBase):
             url, key, timeout_s=timeout_s, verify=verify, plain_http=plain_http
         )
         self._sending = AsyncioSender(self._server, key, RetryRules(retries=retries), transport)
-        super().__init__(self._sending)
+        self._remote = ServerTarget(self._sending)
 
     def orchestrator(self, name: str, **narrowing: Unpack[ViewOptions]) -> AsyncRemoteOrchestrator:
         """Return the handle of one orchestrator; see ``Client.orchestrator``."""

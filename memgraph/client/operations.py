@@ -1,11 +1,12 @@
-"""Methods of the library, asked for over HTTP: described once, blocking and asynchronous."""
+"""The library's operations, asked for over HTTP: described once, blocking and asynchronous."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, wraps
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
@@ -24,7 +25,15 @@ from memgraph.client.calls import (
 from memgraph.client.exchange import LocalWork, RetryRules, Steps, exchange
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Narrowing
-from memgraph.model.operation import Operation, Parameter, operation_of
+from memgraph.model.operation import (
+    Method,
+    Operation,
+    Parameter,
+    is_local,
+    is_operation,
+    methods_of,
+    operation_of,
+)
 from memgraph.model.values import Value, validated
 
 P = ParamSpec("P")
@@ -47,65 +56,52 @@ class AsyncSender(Protocol):
     async def run(self, steps: Steps[T]) -> T: ...
 
 
-class ClientBase:
-    """A caller of methods, over either kind of sender."""
+class ServerTarget:
+    """A server that methods are asked of, through either kind of sender."""
 
-    _rules: RetryRules
+    def __init__(self, sender: Sender | AsyncSender) -> None:
+        self.sender = sender
+        self.awaited = iscoroutinefunction(sender.run)
 
-    def _ask(self, call: Call[T]) -> Steps[T]:
-        """Make one call of a method that takes several: ``answer = yield from self._ask(call)``."""
-        return exchange(call, self._rules)
+    def ask(self, call: Call[T]) -> Steps[T]:
+        """Make one call of a method that takes several: ``yield from server.ask(call)``."""
+        return exchange(call, self.sender.rules)
 
-    def _aside(self, work: Callable[[], T]) -> Steps[T]:
+    def aside(self, work: Callable[[], T]) -> Steps[T]:
         """Run local work that takes time, such as reading a file, outside the event loop."""
         done: T = yield LocalWork(work)
         return done
 
-
-class BlockingBase(ClientBase):
-    """A caller whose methods wait for the answer."""
-
-    def __init__(self, sender: Sender) -> None:
-        self._sender = sender
-        self._rules = sender.rules
+    def steps(self, described: Call[T] | Steps[T]) -> Steps[T]:
+        """Return the steps of a method's description."""
+        return self.ask(described) if isinstance(described, Call) else described
 
 
-class AsyncBase(ClientBase):
-    """A caller whose methods are coroutines."""
+class RemoteTarget(ServerTarget):
+    """An orchestrator on a server, and the narrowing of a handle's view."""
 
-    def __init__(self, sender: AsyncSender) -> None:
-        self._sender = sender
-        self._rules = sender.rules
-
-
-class RemoteTarget(ClientBase):
-    """The target of a handle's methods: an orchestrator and a narrowing."""
-
-    name: str
-    narrowing: Narrowing
-
-    def _set_place(self, name: str, narrowing: Narrowing) -> None:
+    def __init__(self, sender: Sender | AsyncSender, name: str, narrowing: Narrowing) -> None:
+        super().__init__(sender)
         self.name = name
-        self.narrowing = narrowing
-        self._root = orchestrator_path(name)
-        self._view: dict[str, Any] = {
+        self.root = orchestrator_path(name)
+        self.view: dict[str, Any] = {
             "project": _named(narrowing.project_ids),
             "session": _named(narrowing.session_ids),
             "agent": narrowing.agent_id,
             "clearance": narrowing.clearance,
         }
 
-    def _get(self, path: str, read: Read[T], **params: Any) -> Call[T]:
+    def get(self, path: str, read: Read[T], **params: Any) -> Call[T]:
         """Return a read."""
-        return Call("GET", self._root + path, read, self._view | params)
+        return Call("GET", self.root + path, read, self.view | params)
 
-    def _look(self, path: str, fields: Mapping[str, Any] | Value, read: Read[T]) -> Call[T]:
+    def look(self, path: str, fields: Mapping[str, Any] | Value, read: Read[T]) -> Call[T]:
         """Return a read whose parameters are too long for an address."""
-        return Call("POST", self._root + path, read, self._view, body(fields))
+        return Call("POST", self.root + path, read, self.view, body(fields))
 
-    def _write(self, path: str, fields: Mapping[str, Any] | Value, read: Read[T]) -> Call[T]:
+    def write(self, path: str, fields: Mapping[str, Any] | Value, read: Read[T]) -> Call[T]:
         """Return a change, which is done once however often it is sent."""
-        return replace(self._look(path, fields, read), repeat=RetryRule.KEYED)
+        return replace(self.look(path, fields, read), repeat=RetryRule.KEYED)
 
 
 def _named(names: Sequence[str] | None) -> Sequence[str] | None:
@@ -115,63 +111,48 @@ def _named(names: Sequence[str] | None) -> Sequence[str] | None:
     return ("",) if names is not None and not names else names
 
 
-class RemoteMethod(Generic[P, T]):
-    """A method that is described by the call it makes, or by a sequence of calls."""
+class RemoteMethod(Method[P, T]):
+    """A method that is described by the call it makes, or by a sequence of calls.
 
-    def __init__(self, describe: Callable[Concatenate[Any, P], Call[T] | Steps[T]]) -> None:
-        self._describe = describe
-        self.__doc__ = describe.__doc__
+    Args:
+        describe: a function of the target and the method's arguments.
+    """
+
+    def __init__(self, describe: Callable[..., Call[T] | Steps[T]]) -> None:
         self.__wrapped__ = describe
+        self.__doc__ = describe.__doc__
 
-    @overload
-    def __get__(self, caller: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, caller: BlockingBase, owner: type) -> Callable[P, T]: ...
-    @overload
-    def __get__(self, caller: AsyncBase, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    def __get__(self, caller: Any, owner: type) -> Any:
-        if caller is None:
-            return self
-        describe = self._describe
-        if isinstance(caller, BlockingBase):
+    if not TYPE_CHECKING:
+
+        def __get__(self, caller, owner):
+            if caller is None:
+                return self
+            describe, target = self.__wrapped__, caller._remote
 
             @wraps(describe)
-            def blocking(*args: P.args, **kwargs: P.kwargs) -> T:
-                return caller._sender.run(_steps(describe(caller, *args, **kwargs), caller))
+            def blocking(*args, **kwargs):
+                return target.sender.run(target.steps(describe(target, *args, **kwargs)))
 
-            return blocking
+            @wraps(describe)
+            async def awaited(*args, **kwargs):
+                return await target.sender.run(target.steps(describe(target, *args, **kwargs)))
 
-        @wraps(describe)
-        async def awaited(*args: P.args, **kwargs: P.kwargs) -> T:
-            answer: T = await caller._sender.run(_steps(describe(caller, *args, **kwargs), caller))
-            return answer
-
-        return awaited
+            return awaited if target.awaited else blocking
 
 
 def method(
     describe: Callable[Concatenate[Any, P], Call[T] | Generator[Any, Any, T]],
-) -> RemoteMethod[P, T]:
+) -> Method[P, T]:
     """Make a method from a function that returns one call, or from a generator of several."""
     return RemoteMethod(describe)
 
 
-def like(
-    library: Callable[Concatenate[Any, P], T],
-) -> Callable[[Callable[..., Call[T] | Steps[T]]], RemoteMethod[P, T]]:
+def like(library: Method[P, T], describe: Callable[..., Call[T] | Steps[T]]) -> Method[P, T]:
     """Make a method with the signature and the docstring of the library's."""
-
-    def make(describe: Callable[..., Call[T] | Steps[T]]) -> RemoteMethod[P, T]:
-        return RemoteMethod(wraps(library)(describe))
-
-    return make
+    return RemoteMethod(wraps(library)(describe))
 
 
-def _steps(described: Call[T] | Steps[T], caller: ClientBase) -> Steps[T]:
-    return caller._ask(described) if isinstance(described, Call) else described
-
-
-def remote(library: Callable[Concatenate[Any, P], T]) -> RemoteMethod[P, T]:
+def remote(library: Callable[..., T]) -> RemoteMethod[Any, T]:
     """Return the method of the client that asks a server for an operation.
 
     It has the parameters, the result, the errors and the docstring of the library's method.
@@ -180,8 +161,8 @@ def remote(library: Callable[Concatenate[Any, P], T]) -> RemoteMethod[P, T]:
     read = cache(lambda: _reader(declared))
 
     @wraps(library)
-    def describe(place: RemoteTarget, *args: Any, **kwargs: Any) -> Call[T]:
-        bound = declared.signature.bind(place, *args, **kwargs)
+    def describe(target: RemoteTarget, *args: Any, **kwargs: Any) -> Call[T]:
+        bound = declared.signature.bind(target, *args, **kwargs)
         bound.apply_defaults()
         given = {
             name: (each, _sent(each, bound.arguments[name]))
@@ -205,16 +186,29 @@ def remote(library: Callable[Concatenate[Any, P], T]) -> RemoteMethod[P, T]:
             )
         return Call(
             declared.method,
-            place._root + declared.path.format_map(parts),
+            target.root + declared.path.format_map(parts),
             read(),
-            place._view if declared.method != "GET" else place._view | rest,
+            target.view if declared.method != "GET" else target.view | rest,
             _body(declared, fields),
             repeat=RetryRule.KEYED if declared.changes else RetryRule.SAFE,
             slow=declared.slow,
             accepts=None if declared.sent is None else JSON,
         )
 
-    return RemoteMethod(describe)  # type: ignore[arg-type]  # its parameters are the method's
+    return RemoteMethod(describe)
+
+
+def asked_of_a_server(kind: type[T]) -> type[T]:
+    """Replace the operations that a class inherits from the library by methods of the client.
+
+    Raises TypeError: it inherits a method that is no operation, and has none of its own for it.
+    """
+    for name, member in methods_of(kind).items():
+        if is_operation(member):
+            setattr(kind, name, remote(member))
+        elif is_local(member):
+            raise TypeError(f"{kind.__name__} has no {name} of its own, which is no operation")
+    return kind
 
 
 def _sent(each: Parameter, value: Any) -> Any:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar, Unpack
 
@@ -21,15 +22,13 @@ from memgraph.client.files import (
     whole,
 )
 from memgraph.client.operations import (
-    AsyncBase,
     AsyncSender,
-    BlockingBase,
     RemoteTarget,
     Sender,
+    asked_of_a_server,
     like,
     method,
     plain,
-    remote,
 )
 from memgraph.clock import iso, parse_time
 from memgraph.context.assembly import ConfirmationCallback, confirmed
@@ -40,6 +39,7 @@ from memgraph.model.conversation import AgentTurn, SessionInfo, SessionPlace, Us
 from memgraph.model.enums import JobName
 from memgraph.model.erasure import ErasureReport, erasure_target
 from memgraph.model.jobs import JobRun, SessionReport
+from memgraph.model.operation import Awaited, Blocking, F, with_groups
 from memgraph.model.remote import (
     MAX_BATCH,
     AuditReport,
@@ -58,19 +58,14 @@ from memgraph.model.values import (
     Outcome,
     validated,
 )
-from memgraph.operations.audit import (
-    AuditingHandle,
-    CasesHandle,
-    HistoryHandle,
-    InfluenceHandle,
-    ReceiptsHandle,
-)
-from memgraph.operations.contexts import ContextHandle, InjectingHandle, SessionsHandle
-from memgraph.operations.entities import EntitiesHandle
-from memgraph.operations.jobs import JobsHandle, MaintainingHandle
-from memgraph.operations.reading import ExpiringHandle, ReadingHandle
-from memgraph.operations.sources import ErasingHandle, IngestingHandle, SourcesHandle
-from memgraph.operations.writing import WritingHandle
+from memgraph.operations.contexts import Contexts
+from memgraph.operations.erasure.operations import Erasure
+from memgraph.operations.everyday import Everyday
+from memgraph.operations.groups import Operations
+from memgraph.operations.handle import GroupT, Handle
+from memgraph.operations.ingestion.operations import Ingestion
+from memgraph.operations.jobs import Jobs
+from memgraph.operations.sessions import Sessions
 from memgraph.rules.access import question_about
 
 T = TypeVar("T")
@@ -84,296 +79,306 @@ MAX_BYTES: Final = 2_000_000
 Item = MemoryInput | Mapping[str, Any]
 
 
-class OrchestratorMethods(RemoteTarget):
-    """All remote methods of an orchestrator."""
+# Methods that are described by hand: see docs/decisions/0131.
 
-    remember = remote(WritingHandle.remember)
-    store = remote(WritingHandle.store)
-    correct = remote(WritingHandle.correct)
-    confirm = remote(WritingHandle.confirm)
-    retract = remote(WritingHandle.retract)
-    restore = remote(WritingHandle.restore)
-    forget = remote(WritingHandle.forget)
-    relate = remote(WritingHandle.relate)
-    save_episode = remote(WritingHandle.save_episode)
 
-    get = remote(ReadingHandle.get)
-    list_memories = remote(ReadingHandle.list_memories)
-    recall = remote(ReadingHandle.recall)
-    subgraph = remote(ReadingHandle.subgraph)
-    trace = remote(ReadingHandle.trace)
-    contradictions = remote(ReadingHandle.contradictions)
-    bulletin = remote(ReadingHandle.bulletin)
-    visible_counts = remote(ReadingHandle.visible_counts)
-    expiring = remote(ExpiringHandle.expiring)
-    latest_reflection = remote(ExpiringHandle.latest_reflection)
-    relevant = remote(ExpiringHandle.relevant)
+def _remember_many(server: RemoteTarget, items: Iterable[Item]) -> Steps[list[Outcome]]:
+    return _store_all(server, "/memories/batch", MemoryInput, items)
 
-    get_context = remote(InjectingHandle.get_context)
-    tier = remote(ContextHandle.tier)
-    end_session = remote(SessionsHandle.end_session)
 
-    case = remote(CasesHandle.case)
-    resolve = remote(CasesHandle.resolve)
-    dismiss = remote(CasesHandle.dismiss)
-    reopen = remote(CasesHandle.reopen)
-    stale = remote(CasesHandle.stale)
-    diff = remote(HistoryHandle.diff)
-    history = remote(HistoryHandle.history)
+def _save_episodes(server: RemoteTarget, batch: Iterable[Item]) -> Steps[list[Outcome]]:
+    return _store_all(server, "/episodes/batch", EpisodeInput, batch)
 
-    impact = remote(InfluenceHandle.impact)
-    grounds = remote(InfluenceHandle.grounds)
-    source_lines = remote(InfluenceHandle.source_lines)
-    receipt = remote(ReceiptsHandle.receipt)
-    receipts = remote(ReceiptsHandle.receipts)
-    replay = remote(ReceiptsHandle.replay)
-    bulletins = remote(ReceiptsHandle.bulletins)
-    bulletin_issued = remote(ReceiptsHandle.bulletin_issued)
-    audit = remote(AuditingHandle.audit)
 
-    entities = remote(EntitiesHandle.entities)
-    entity_proposals = remote(EntitiesHandle.entity_proposals)
-    get_entity_info = remote(EntitiesHandle.get_entity_info)
-    merge_entities = remote(EntitiesHandle.merge_entities)
-    split_entity = remote(EntitiesHandle.split_entity)
-    protect_entity = remote(EntitiesHandle.protect_entity)
-    decide_entity_proposal = remote(EntitiesHandle.decide_entity_proposal)
+def _promote(
+    server: RemoteTarget,
+    memory_id: str,
+    to: Tier | str,
+    scope_id: str | None = None,
+    confirmation_callback: ConfirmationCallback | None = None,
+    reason: str = "",
+) -> Steps[str | None]:
+    # The person is asked on this side, in a thread where the handle is asynchronous.
+    path = f"/memories/{segment(memory_id)}"
+    fields = {"to": str(to), "scope_id": scope_id, "reason": reason}
+    try:
+        return (yield from _promoted(server, path, fields))
+    except ConfirmationMissing:
+        if confirmation_callback is None:
+            raise
+    memory = yield from server.ask(server.get(path, value_of(Memory)))
+    question = question_about(memory)
+    answer = yield from server.aside(lambda: confirmed(confirmation_callback, question))
+    return (yield from _promoted(server, path, {**fields, "confirmed": answer}))
 
-    sources = remote(SourcesHandle.sources)
-    source = remote(SourcesHandle.source)
-    trusted = remote(SourcesHandle.trusted)
-    trust = remote(SourcesHandle.trust)
-    distrust = remote(SourcesHandle.distrust)
-    retract_source = remote(SourcesHandle.retract_source)
-    restore_source = remote(SourcesHandle.restore_source)
-    erase_target = remote(ErasingHandle.erase_target)
 
-    ingest_file = remote(IngestingHandle.ingest_file)
-    ingest_files = remote(IngestingHandle.ingest_files)
-    jobs = remote(JobsHandle.jobs)
-    job_plans = remote(JobsHandle.job_plans)
+def _promoted(server: RemoteTarget, path: str, fields: Mapping[str, Any]) -> Steps[str | None]:
+    answer = yield from server.ask(server.write(f"{path}/promote", fields, value_of(PromotedId)))
+    return answer.memory_id
 
-    @like(WritingHandle.remember_many)
-    def remember_many(self, items: Iterable[Item]) -> Steps[list[Outcome]]:
-        return _store_all(self, "/memories/batch", MemoryInput, items)
 
-    @like(WritingHandle.save_episodes)
-    def save_episodes(self, batch: Iterable[Item]) -> Steps[list[Outcome]]:
-        return _store_all(self, "/episodes/batch", EpisodeInput, batch)
+def _list_sessions(
+    server: RemoteTarget,
+    *,
+    pending: bool | None = None,
+    limit: int = 100,
+    before: SessionPlace | str | None = None,
+) -> Call[Sequence[SessionInfo]]:
+    name = "cursor" if isinstance(before, SessionPlace) else "before"
+    after = {name: before.cursor if isinstance(before, SessionPlace) else before}
+    return server.get("/sessions", _SESSIONS, pending=pending, limit=limit, **after)
 
-    @like(ContextHandle.promote)
-    def promote(
-        self,
-        memory_id: str,
-        to: Tier | str,
-        scope_id: str | None = None,
-        confirmation_callback: ConfirmationCallback | None = None,
-        reason: str = "",
-    ) -> Steps[str | None]:
-        # The person is asked on this side, in a thread where the handle is asynchronous.
-        path = f"/memories/{segment(memory_id)}"
-        fields = {"to": str(to), "scope_id": scope_id, "reason": reason}
-        try:
-            return (yield from self._promoted(path, fields))
-        except ConfirmationMissing:
-            if confirmation_callback is None:
-                raise
-        memory = yield from self._ask(self._get(path, value_of(Memory)))
-        question = question_about(memory)
-        answer = yield from self._aside(lambda: confirmed(confirmation_callback, question))
-        return (yield from self._promoted(path, {**fields, "confirmed": answer}))
 
-    def _promoted(self, path: str, fields: Mapping[str, Any]) -> Steps[str | None]:
-        call = self._write(f"{path}/promote", fields, value_of(PromotedId))
-        answer = yield from self._ask(call)
-        return answer.memory_id
+def _build_context(
+    server: RemoteTarget,
+    task: Task | Mapping[str, Any] | str | None = None,
+    request: ContextRequest | Mapping[str, Any] | None = None,
+    **fields: Unpack[ContextFields],
+) -> Call[ContextPackage]:
+    given = dict(request) if isinstance(request, ContextRequest | Mapping) else {}
+    asked = validated(ContextRequest, {**given, **fields})
+    named = validated(Task, dict(task)) if isinstance(task, Task | Mapping) else task
+    return server.look(
+        "/context", plain({"task": named, "request": asked}), value_of(ContextPackage)
+    )
 
-    @like(SessionsHandle.sessions)
-    def sessions(
-        self,
-        *,
-        pending: bool | None = None,
-        limit: int = 100,
-        before: SessionPlace | str | None = None,
-    ) -> Call[Sequence[SessionInfo]]:
-        name = "cursor" if isinstance(before, SessionPlace) else "before"
-        after = {name: before.cursor if isinstance(before, SessionPlace) else before}
-        return self._get("/sessions", _SESSIONS, pending=pending, limit=limit, **after)
 
-    @like(InjectingHandle.build_context)
-    def build_context(
-        self,
-        task: Task | Mapping[str, Any] | str | None = None,
-        request: ContextRequest | Mapping[str, Any] | None = None,
-        **fields: Unpack[ContextFields],
-    ) -> Call[ContextPackage]:
-        given = dict(request) if isinstance(request, ContextRequest | Mapping) else {}
-        asked = validated(ContextRequest, {**given, **fields})
-        named = validated(Task, dict(task)) if isinstance(task, Task | Mapping) else task
-        sent = plain({"task": named, "request": asked})
-        return self._look("/context", sent, value_of(ContextPackage))
+def _erase(
+    server: RemoteTarget,
+    *,
+    reason: str,
+    dry_run: bool = True,
+    progress: object = None,
+    **named: str | None,
+) -> Call[ErasureReport]:
+    del progress  # it stays on this side
+    fields = {"target": erasure_target(**named), "reason": reason, "dry_run": dry_run}
+    return replace(server.write("/erase", plain(fields), value_of(ErasureReport)), slow=True)
 
-    @like(ErasingHandle.erase)
-    def erase(
-        self, *, reason: str, dry_run: bool = True, progress: object = None, **target: str | None
-    ) -> Call[ErasureReport]:
-        del progress  # it stays on this side
-        fields = {"target": erasure_target(**target), "reason": reason, "dry_run": dry_run}
-        call = self._write("/erase", plain(fields), value_of(ErasureReport))
-        return replace(call, slow=True)
 
-    @method
-    def stats(self) -> Call[dict[str, Any]]:
-        """Return counts over everything stored, sizes on disk, and the state of the embeddings.
+def _verify(server: RemoteTarget, progress: object = None) -> Call[VerifyReport]:
+    del progress  # it stays on this side
+    return replace(server.look("/verify", {}, _verified), slow=True)
 
-        Requires admin; ``visible_counts`` counts what the key sees, and requires only read.
 
-        Raises:
-            DatabaseCorrupt, …: the memory is disabled; the error has the reason.
-        """
-        return self._get("/status", part_of(OrchestratorStatus, _stored))
+def _run_job(server: RemoteTarget, job: JobName | str, read: Read[T], **fields: Any) -> Call[T]:
+    given = {name: each for name, each in fields.items() if each is not None}
+    path = f"/jobs/{segment(str(job), field='job')}/run"
+    return replace(server.look(path, given, read), repeat=RetryRule.NEVER, slow=True)
 
-    @method
-    def run(
-        self, job: JobName | str, *, session_id: str | None = None, now: Moment | None = None
-    ) -> Call[JobRun]:
-        """Run a job now, whatever its schedule; return the record of the run.
 
-        It is not sent again when its answer is lost: see ``jobs``.
+def _run(
+    server: RemoteTarget,
+    job: JobName | str,
+    *,
+    session_id: str | None = None,
+    now: Moment | None = None,
+) -> Call[JobRun]:
+    """Run a job now, whatever its schedule; return the record of the run.
 
-        Raises:
-            Conflict: another process is running this job.
-            InvalidInput: no such job, or a session for a job that takes none.
-            NotFound: no such session, or none of its turns is visible.
-        """
-        return self._run(job, _last, session_id=session_id, now=_time(now))
+    It is not sent again when its answer is lost: see ``list``.
 
-    @method
-    def maintain(self, *, now: Moment | None = None) -> Call[Sequence[JobRun]]:
-        """Run consolidation, decay and reflection in turn; stop at one that fails."""
-        return self._run("consolidate", _runs, now=_time(now))
+    Raises:
+        Conflict: another process is running this job.
+        InvalidInput: no such job, or a session for a job that takes none.
+        NotFound: no such session, or none of its turns is visible.
+    """
+    return _run_job(server, job, _last, session_id=session_id, now=_time(now))
 
-    @method
-    def consolidate(
-        self, session_id: str | None = None, *, dry_run: bool = False
-    ) -> Call[Sequence[SessionReport]]:
-        """Return what a consolidation would extract from the turns that were not read yet.
 
-        Args:
-            session_id: this session, even if it continues; None: all that are over or long idle.
-            dry_run: must be True: ``run("consolidation")`` does it.
+def _maintain(server: RemoteTarget, *, now: Moment | None = None) -> Call[Sequence[JobRun]]:
+    """Run consolidation, decay and reflection in turn; stop at one that fails."""
+    return _run_job(server, "consolidate", _runs, now=_time(now))
 
-        Raises:
-            InvalidInput: not a dry run.
-            NotFound: no such session, or none of its turns is visible.
-        """
-        if not dry_run:
-            raise InvalidInput("a server consolidates as a job: run('consolidation')")
-        return self._run("consolidation", _sessions, session_id=session_id, dry_run=True)
 
-    def _run(self, job: JobName | str, read: Read[T], **fields: Any) -> Call[T]:
-        given = {name: each for name, each in fields.items() if each is not None}
-        path = f"/jobs/{segment(str(job), field='job')}/run"
-        return replace(self._look(path, given, read), repeat=RetryRule.NEVER, slow=True)
+def _consolidate(
+    server: RemoteTarget, session_id: str | None = None, *, dry_run: bool = False
+) -> Call[Sequence[SessionReport]]:
+    """Return what a consolidation would extract from the turns that were not read yet.
 
-    @like(MaintainingHandle.verify)
-    def verify(self, progress: object = None) -> Call[VerifyReport]:
-        del progress  # it stays on this side
-        return replace(self._look("/verify", {}, _verified), slow=True)
+    Args:
+        session_id: this session, even if it continues; None: all that are over or long idle.
+        dry_run: must be True: ``run("consolidation")`` does it.
 
-    @method
-    def export(
-        self, target: str | Path, *, force: bool = False, with_vectors: bool = False
-    ) -> Steps[ExportFile]:
-        """Write all data of the orchestrator to a file, atomically.
+    Raises:
+        InvalidInput: not a dry run.
+        NotFound: no such session, or none of its turns is visible.
+    """
+    if not dry_run:
+        raise InvalidInput("a server consolidates as a job: jobs.run('consolidation')")
+    return _run_job(server, "consolidation", _sessions, session_id=session_id, dry_run=True)
 
-        Requires a key with all permissions from which nothing is hidden; the handle's narrowing is
-        ignored.
 
-        Args:
-            force: replace an existing file.
-            with_vectors: include embeddings; without them an import embeds everything again.
+def _upload(server: RemoteTarget, name: str, content: bytes) -> Call[UploadResult]:
+    """Send a file; it is turned into memories in the background, within the key's bounds.
 
-        Raises:
-            Conflict: the file exists.
-            RemoteAnswerInvalid: the answer is not a complete export.
-        """
-        path = Path(target).expanduser().absolute()
-        with whole(path, force=force) as file:
-            call = Call(
-                "GET",
-                f"{self._root}/export",
-                nothing,
-                {"with_vectors": with_vectors},
-                accepts=NDJSON,
-                sink=file,
-                slow=True,
-            )
-            yield from self._ask(call)
-            return (yield from self._aside(lambda: exported(durable(file), self.name, path)))
+    Args:
+        name: a file name that ends in .txt, .md or .json.
+        content: the whole file, UTF-8. The same content is taken only once.
 
-    @method
-    def backup(self, target: str | Path, *, force: bool = False) -> Steps[BackupFile]:
-        """Write a checked copy of the database into one file; permissions as for ``export``.
+    Raises:
+        IngestRejected, InvalidInput: it is no such file.
+        RequestTooLarge: it exceeds the limit of ``memory.ingest``.
+    """
+    if not isinstance(content, bytes):
+        raise InvalidInput("the content of a file must be bytes", field="content")
+    call = server.look(f"/ingest/files/{segment(name, field='name')}", {}, value_of(UploadResult))
+    # Named by its content: a second one is the first.
+    return replace(call, method="PUT", body=content, content_type=BYTES, repeat=RetryRule.SAFE)
 
-        Args:
-            force: replace an existing file.
 
-        Raises:
-            Conflict: the file exists.
-            DatabaseCorrupt, JournalBroken: the copy did not pass the server's audit.
-        """
-        path = Path(target).expanduser().absolute()
-        with whole(path, force=force) as file:
-            call = Call(
-                "GET", f"{self._root}/backup", nothing, accepts=SQLITE, sink=file, slow=True
-            )
-            yield from self._ask(call)
-            return (yield from self._aside(lambda: backed_up(durable(file), self.name, path)))
+def _stats(server: RemoteTarget) -> Call[dict[str, Any]]:
+    """Return counts over everything stored, sizes on disk, and the state of the embeddings.
 
-    @method
-    def upload(self, name: str, content: bytes) -> Call[UploadResult]:
-        """Send a file; it is turned into memories in the background, within the key's bounds.
+    Requires admin; ``memories.counts`` counts what the key sees, and requires only read.
 
-        Args:
-            name: a file name that ends in .txt, .md or .json.
-            content: the whole file, UTF-8. The same content is taken only once.
+    Raises:
+        DatabaseCorrupt, …: the memory is disabled; the error has the reason.
+    """
+    return server.get("/status", part_of(OrchestratorStatus, _stored))
 
-        Raises:
-            IngestRejected, InvalidInput: it is no such file.
-            RequestTooLarge: it exceeds the limit of ``memory.ingest``.
-        """
-        if not isinstance(content, bytes):
-            raise InvalidInput("the content of a file must be bytes", field="content")
-        call = self._look(
-            f"/ingest/files/{segment(name, field='name')}", {}, value_of(UploadResult)
+
+def _export(
+    server: RemoteTarget, target: str | Path, *, force: bool = False, with_vectors: bool = False
+) -> Steps[ExportFile]:
+    """Write all data of the orchestrator to a file, atomically.
+
+    Requires a key with all permissions from which nothing is hidden; the handle's narrowing is
+    ignored.
+
+    Args:
+        force: replace an existing file.
+        with_vectors: include embeddings; without them an import embeds everything again.
+
+    Raises:
+        Conflict: the file exists.
+        RemoteAnswerInvalid: the answer is not a complete export.
+    """
+    path = Path(target).expanduser().absolute()
+    with whole(path, force=force) as draft:
+        call = Call(
+            "GET",
+            f"{server.root}/export",
+            nothing,
+            {"with_vectors": with_vectors},
+            accepts=NDJSON,
+            sink=draft,
+            slow=True,
         )
-        # Named by its content: a second one is the first.
-        return replace(call, method="PUT", body=content, content_type=BYTES, repeat=RetryRule.SAFE)
-
-    def __repr__(self) -> str:
-        return f"<memgraph {type(self).__name__} {self.name}>"
+        yield from server.ask(call)
+        return (yield from server.aside(lambda: exported(durable(draft), server.name, path)))
 
 
-class RemoteOrchestrator(OrchestratorMethods, BlockingBase):
-    """The memory of one orchestrator, on a server. Made by ``Client.orchestrator``.
+def _backup(server: RemoteTarget, target: str | Path, *, force: bool = False) -> Steps[BackupFile]:
+    """Write a checked copy of the database into one file; permissions as for ``export``.
+
+    Args:
+        force: replace an existing file.
+
+    Raises:
+        Conflict: the file exists.
+        DatabaseCorrupt, JournalBroken: the copy did not pass the server's audit.
+    """
+    path = Path(target).expanduser().absolute()
+    with whole(path, force=force) as draft:
+        call = Call("GET", f"{server.root}/backup", nothing, accepts=SQLITE, sink=draft, slow=True)
+        yield from server.ask(call)
+        return (yield from server.aside(lambda: backed_up(durable(draft), server.name, path)))
+
+
+class RemoteSessions(Sessions[F]):
+    """Conversations: ``orc.sessions``."""
+
+    list = like(Sessions.list, _list_sessions)
+
+
+class RemoteContexts(Contexts[F]):
+    """Contexts of tasks, and tiers: ``orc.contexts``."""
+
+    build = like(Contexts.build, _build_context)
+    promote = like(Contexts.promote, _promote)
+
+
+class RemoteErasure(Erasure[F]):
+    """The removal of texts: ``orc.erasure``."""
+
+    erase = like(Erasure.erase, _erase)
+
+
+class RemoteJobs(Jobs[F]):
+    """Background jobs of the server: ``orc.jobs``."""
+
+    run = method(_run)
+    maintain = method(_maintain)
+    consolidate = method(_consolidate)
+
+
+class RemoteIngestion(Ingestion[F]):
+    """Files that are sent, and those that were dropped: ``orc.ingestion``."""
+
+    upload = method(_upload)
+
+
+class RemoteMaintenance(Handle[F]):
+    """The state of the database: ``orc.maintenance``."""
+
+    stats = method(_stats)
+
+
+class RemoteExchange(Handle[F]):
+    """Copies of all data: ``orc.exchange``."""
+
+    export = method(_export)
+    backup = method(_backup)
+
+
+@cache
+def _remote_group(kind: Any) -> Any:
+    """Return the client's form of a group."""
+    return asked_of_a_server(type(kind.__name__, (kind,), {}))
+
+
+@asked_of_a_server
+@with_groups
+class RemoteOperations(Operations[F]):
+    """The operations of an orchestrator on a server.
 
     Attributes:
         name: of the orchestrator.
         narrowing: the narrowing of this handle's view, within what the key grants.
     """
 
-    def __init__(self, sender: Sender, name: str, narrowing: Narrowing) -> None:
-        super().__init__(sender)
-        self._set_place(name, narrowing)
+    sessions: RemoteSessions[F]
+    contexts: RemoteContexts[F]
+    erasure: RemoteErasure[F]
+    jobs: RemoteJobs[F]
+    ingestion: RemoteIngestion[F]
+    maintenance: RemoteMaintenance[F]
+    exchange: RemoteExchange[F]
+
+    remember_many = like(Everyday.remember_many, _remember_many)
+    save_episodes = like(Everyday.save_episodes, _save_episodes)
+    verify = like(Everyday.verify, _verify)
+
+    def __init__(self, sender: Sender | AsyncSender, name: str, narrowing: Narrowing) -> None:
+        self.name = name
+        self.narrowing = narrowing
+        self._remote = RemoteTarget(sender, name, narrowing)
+
+    def _as(self, kind: type[GroupT]) -> GroupT:
+        group: GroupT = super()._as(_remote_group(kind))  # type: ignore[arg-type]  # of a cache
+        return group
+
+    def __repr__(self) -> str:
+        return f"<memgraph {type(self).__name__} {self.name}>"
 
 
-class AsyncRemoteOrchestrator(OrchestratorMethods, AsyncBase):
+class RemoteOrchestrator(RemoteOperations[Blocking]):
+    """The memory of one orchestrator, on a server. Made by ``Client.orchestrator``."""
+
+
+class AsyncRemoteOrchestrator(RemoteOperations[Awaited]):
     """The same, asynchronous. Made by ``AsyncClient.orchestrator``."""
-
-    def __init__(self, sender: AsyncSender, name: str, narrowing: Narrowing) -> None:
-        super().__init__(sender)
-        self._set_place(name, narrowing)
 
 
 _SESSIONS: Read[Sequence[SessionInfo]] = part_of(SessionPage, lambda page: page.items)
@@ -424,7 +429,7 @@ def _verified(answer: bytes) -> VerifyReport:
 
 
 def _store_all(
-    place: RemoteTarget, path: str, kind: type[MemoryInput], items: Iterable[Item]
+    server: RemoteTarget, path: str, kind: type[MemoryInput], items: Iterable[Item]
 ) -> Steps[list[Outcome]]:
     """Store items batch by batch; an invalid one is rejected by itself, and not sent."""
     outcomes: list[Outcome] = []
@@ -432,7 +437,7 @@ def _store_all(
         sent = [each for each in batch if not isinstance(each, Outcome)]
         stored: Sequence[Outcome] = ()
         if sent:
-            stored = yield from place._ask(place._write(path, {"items": sent}, _OUTCOMES))
+            stored = yield from server.ask(server.write(path, {"items": sent}, _OUTCOMES))
         if len(stored) != len(sent):
             raise RemoteAnswerInvalid(
                 "the server reported a different number of items than it received"

@@ -9,24 +9,100 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, Final, NoReturn, TypeVar, get_args, get_origin, get_type_hints
+from operator import attrgetter
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Concatenate,
+    Final,
+    Generic,
+    NoReturn,
+    ParamSpec,
+    Self,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
+from typing_extensions import TypeVar as TypeVarWithDefault  # Python 3.13's
 
 from memgraph.clock import iso, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
 from memgraph.model.values import MAX_NAME_CHARS, Millis, Moment, Name, Reason, Value
 
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Blocking:
+    """Marks methods that return their result."""
+
+
+class Awaited:
+    """Marks methods that are coroutines."""
+
+
+F = TypeVarWithDefault("F", default=Blocking, covariant=True)
+"""How the methods of a class are called: ``Blocking`` or ``Awaited``. Only type checkers use it."""
+
+
+class Methods(Generic[F]):
+    """A class of methods that is declared once, and blocks or is awaited: see ``Method``."""
+
+
+class Method(Generic[P, T]):
+    """The type of a method under ``operation`` or ``local``, for type checkers.
+
+    Of ``Contradictions[Blocking]`` it returns its result, of ``Contradictions[Awaited]`` it is a
+    coroutine. When the program runs it is the plain function; the classes that send or await it
+    replace it.
+    """
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, caller: None, owner: type) -> Self: ...
+        @overload
+        def __get__(
+            self, caller: Methods[Awaited], owner: type
+        ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+        @overload
+        def __get__(self, caller: object, owner: type) -> Callable[P, T]: ...
+        def __get__(self, caller: Any, owner: type) -> Any: ...
+
+        def __call__(self, caller: Any, /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+
+def local(function: Callable[Concatenate[Any, P], T]) -> Method[P, T]:
+    """Declare a method of the library that is no operation; ``aio`` has it, too, and awaits it."""
+    setattr(function, _LOCAL, True)
+    return cast(Method[P, T], function)
+
+
+def is_operation(function: Any) -> bool:
+    """Return True for a method under ``operation``."""
+    return isinstance(getattr(function, _ATTRIBUTE, None), Operation)
+
+
+def is_local(function: Any) -> bool:
+    """Return True for a method under ``local``."""
+    return getattr(function, _LOCAL, False) is True
+
 
 _IN_PATH: Final = re.compile(r"{(\w+)}")
 _ATTRIBUTE: Final = "__operation__"
+_LOCAL: Final = "__local__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +245,8 @@ class Operation:
         whole: what it is, if it needs a key that may see everything, such as ``an erasure``.
         slow: the server may work on it for minutes.
         served: False: its address is served by another operation, or by a route written by hand.
+        command: the name of the derived command; None: ``id``.
+        group: the attribute of the orchestrator that has the method; None: the orchestrator itself.
     """
 
     function: Callable[..., Any]
@@ -184,12 +262,24 @@ class Operation:
     whole: str | None = None
     slow: bool = False
     served: bool = True
+    command: str | None = None
+    group: str | None = None
     in_path: frozenset[str] = field(default=frozenset())
 
     @property
     def name(self) -> str:
         """The method's name."""
         return self.function.__name__
+
+    @property
+    def attribute(self) -> str:
+        """The path to the method from an orchestrator, such as ``contradictions.list``."""
+        return self.name if self.group is None else f"{self.group}.{self.name}"
+
+    def method_of(self, orchestrator: Any) -> Callable[..., Any]:
+        """Return the method of an orchestrator, of the library or of a client."""
+        method: Callable[..., Any] = attrgetter(self.attribute)(orchestrator)
+        return method
 
     @property
     def changes(self) -> bool:
@@ -310,10 +400,11 @@ def operation(
     whole: str | None = None,
     slow: bool = False,
     served: bool = True,
-) -> Callable[[FunctionT], FunctionT]:
+    command: str | None = None,
+) -> Callable[[Callable[Concatenate[Any, P], T]], Method[P, T]]:
     """Declare a method as an operation; see ``Operation`` for the arguments."""
 
-    def declare(function: FunctionT) -> FunctionT:
+    def declare(function: Callable[Concatenate[Any, P], T]) -> Method[P, T]:
         declared = Operation(
             function,
             permission,
@@ -328,15 +419,16 @@ def operation(
             whole=whole,
             slow=slow,
             served=served,
+            command=command,
             in_path=frozenset(_IN_PATH.findall(path)),
         )
         setattr(function, _ATTRIBUTE, declared)
-        return function
+        return cast(Method[P, T], function)
 
     return declare
 
 
-def operation_of(function: Callable[..., Any]) -> Operation:
+def operation_of(function: Any) -> Operation:
     """Return the declaration of a method. Raises InvalidInput: it is none."""
     found = getattr(function, _ATTRIBUTE, None)
     if not isinstance(found, Operation):
@@ -344,8 +436,49 @@ def operation_of(function: Callable[..., Any]) -> Operation:
     return found
 
 
+def grouped(kind: type, group: str) -> None:
+    """Record that an orchestrator has the operations of a class in one of its attributes."""
+    for member in vars(kind).values():
+        declared = getattr(member, _ATTRIBUTE, None)
+        if isinstance(declared, Operation):
+            setattr(member, _ATTRIBUTE, replace(declared, group=group))
+
+
+class GroupAttribute:
+    """An attribute of an orchestrator: the methods of a group, for the same caller."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+        self.__doc__ = kind.__doc__
+
+    def __get__(self, caller: Any, owner: type) -> Any:
+        return self.kind if caller is None else caller._as(self.kind)
+
+
+def with_groups(kind: type[T]) -> type[T]:
+    """Make the groups that a class annotates its attributes."""
+    for name, hint in inspect.get_annotations(kind, eval_str=True).items():
+        group = get_origin(hint)
+        if isinstance(group, type) and issubclass(group, Methods):
+            setattr(kind, name, GroupAttribute(group))
+    return kind
+
+
+def methods_of(kind: type) -> dict[str, Any]:
+    """Return the public attributes of a class by name, those of its bases first."""
+    every: dict[str, Any] = {}
+    for base in reversed(kind.__mro__[:-1]):
+        every.update({name: each for name, each in vars(base).items() if not name.startswith("_")})
+    return every
+
+
 def operations_of(kind: type) -> dict[str, Operation]:
-    """Return the operations of a class and its bases by name, as their classes define them."""
-    members = (each for one in kind.__mro__ for each in vars(one).values())
-    declared = (getattr(each, _ATTRIBUTE, None) for each in members)
-    return {each.name: each for each in declared if isinstance(each, Operation)}
+    """Return the operations of a class and of its groups, by their paths."""
+    found: dict[str, Operation] = {}
+    for member in methods_of(kind).values():
+        declared = getattr(member, _ATTRIBUTE, None)
+        if isinstance(declared, Operation):
+            found[declared.attribute] = declared
+        elif isinstance(member, GroupAttribute):
+            found |= operations_of(member.kind)
+    return found

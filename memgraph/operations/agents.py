@@ -1,4 +1,4 @@
-"""Changes by a language model through a handle: the model proposes, rules decide."""
+"""Changes by a language model: the model proposes, rules decide."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from memgraph.model.enums import (
     Scope,
     Sensitivity,
 )
+from memgraph.model.operation import Blocking, F, local
 from memgraph.model.recall import Bundle, RecallFields, RecallItem, RecallRequest
 from memgraph.model.receipts import ANSWERS, Receipt
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome, Source, validated
+from memgraph.operations.everyday import Everyday
 from memgraph.operations.read.recall import answer, answers_of
 from memgraph.operations.read.receipts import behind as behind_of
-from memgraph.operations.reading import ReadingHandle
 from memgraph.operations.tools.schemas import (
     FactPlace,
     place_of,
@@ -87,13 +88,14 @@ class ProposalOutcome:
     found: Outcome | None = None
 
 
-class AgentsHandle(WritingHandle, ReadingHandle):
-    """The part of ``Orchestrator`` through which a language model writes.
+class Agents(WritingHandle[F], group="agents"):
+    """What a language model writes: ``orc.agents``.
 
     What it writes has the source ``manual``, captured by an ``extractor``; it is never an Identity,
     its confidence is at most 0.9 and its importance at most 90.
     """
 
+    @local
     def propose_fact(
         self,
         content: str,
@@ -147,22 +149,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             return ProposalOutcome("duplicate", stored.memory_id or "")
         return ProposalOutcome("stored", stored.memory_id or "", self._readable(stored))
 
-    def _says_the_same(self, opened: OpenOrchestrator, given: MemoryInput) -> str | None:
-        """Return the id of a fact with the same meaning, of any author; None: there is none."""
-        from memgraph.consolidation.comparison import IN_LINE_CANDIDATES, find_matches
-        from memgraph.operations.write import comparisons
-
-        at = opened.clock.now_ms()
-        with opened.database.read() as snapshot:
-            new = comparisons.statement_of(given, at)
-            [matches] = find_matches(
-                snapshot, [new], at=at, view=self._view, limit=IN_LINE_CANDIDATES
-            )
-        for match in matches.found:
-            if match.finding.relation is Relation.DUPLICATE and match.fact.seen:
-                return match.memory_id
-        return None
-
+    @local
     def propose_correction(
         self, memory_id: str, content: str, *, session_id: str | None = None
     ) -> str:
@@ -175,7 +162,8 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             InvalidInput: it is no fact.
             Conflict: it is retracted, or the new text equals the old one.
         """
-        old = self.get(memory_id)
+        everyday: Everyday[Blocking] = self._as(Everyday)
+        old = everyday.get(memory_id)
         memory_id = old.memory_id
         kept = ("type", "sensitivity", "scope", "scope_id", "agent_id", "tags")
         with self._service.opened(self.name) as opened:
@@ -209,6 +197,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             self._embed_soon(opened)
         return written.ids_by_key["new"]
 
+    @local
     def confirm_proposed(self, memory_id: str) -> None:
         """Protect a fact because a model reports that a person confirmed it.
 
@@ -224,6 +213,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             require_confirmable(transaction, memory_id, self._view)
             transaction.tell(changes.confirm(transaction, memory_id, view=self._view))
 
+    @local
     def propose_relation(
         self, from_id: str, edge_type: EdgeType | str, to_id: str, *, reason: str | None = None
     ) -> Outcome:
@@ -301,6 +291,22 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         with self._service.opened(self.name) as opened:
             enough = record_handed_out(opened, texts, at_ms=opened.clock.now_ms())
             self._write_receipts(opened, enough=enough)
+
+    def _says_the_same(self, opened: OpenOrchestrator, given: MemoryInput) -> str | None:
+        """Return the id of a fact with the same meaning, of any author; None: there is none."""
+        from memgraph.consolidation.comparison import IN_LINE_CANDIDATES, find_matches
+        from memgraph.operations.write import comparisons
+
+        at = opened.clock.now_ms()
+        with opened.database.read() as snapshot:
+            new = comparisons.statement_of(given, at)
+            [matches] = find_matches(
+                snapshot, [new], at=at, view=self._view, limit=IN_LINE_CANDIDATES
+            )
+        for match in matches.found:
+            if match.finding.relation is Relation.DUPLICATE and match.fact.seen:
+                return match.memory_id
+        return None
 
     def _repeated(
         self, opened: OpenOrchestrator, content: str, session_id: str | None

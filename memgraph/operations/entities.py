@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memgraph.model.access import Permission
 from memgraph.model.entities import EntityInfo, EntityProfile, EntityProposal
-from memgraph.model.operation import WireFormat, operation
+from memgraph.model.operation import F, WireFormat, operation
 from memgraph.model.remote import EntityList, EntityProposals, Limit
 from memgraph.model.values import MAX_NAME_CHARS, Name, Reason
 from memgraph.operations.handle import Handle
@@ -17,19 +17,19 @@ from memgraph.operations.handle import Handle
 Named = Annotated[Name, WireFormat(name="name")]
 
 
-class EntitiesHandle(Handle):
-    """The part of ``Orchestrator`` for the entities that memories name."""
-
-    @property
-    def accurate_ner_available(self) -> bool:
-        """Return True when spaCy or a language model is set up for entities; calls neither."""
-        with self._service.opened(self.name) as opened:
-            return opened.naming.accurate_available
+class Entities(Handle[F], group="entities"):
+    """The entities that memories name: ``orc.entities``."""
 
     @operation(
-        Permission.READ, "GET", "/entities", tag="entities", id="list_entities", answer=EntityList
+        Permission.READ,
+        "GET",
+        "/entities",
+        tag="entities",
+        id="list_entities",
+        answer=EntityList,
+        command="entities",
     )
-    def entities(
+    def list(
         self,
         *,
         prefix: Annotated[
@@ -47,8 +47,15 @@ class EntitiesHandle(Handle):
         with self._service.opened(self.name) as opened:
             return listing(opened, self.viewer, prefix=prefix, limit=limit)
 
-    @operation(Permission.READ, "POST", "/entities/info", tag="entities", body="EntityWanted")
-    def get_entity_info(
+    @operation(
+        Permission.READ,
+        "POST",
+        "/entities/info",
+        tag="entities",
+        body="EntityWanted",
+        id="get_entity_info",
+    )
+    def get(
         self, name_or_id: Named, *, limit: Annotated[int, Field(ge=0, le=100)] = 10
     ) -> EntityProfile:
         """Return an entity's profile, by its id, its name, an alias or a nickname.
@@ -67,8 +74,15 @@ class EntitiesHandle(Handle):
         with self._service.opened(self.name) as opened:
             return profile(opened, self.viewer, name_or_id, limit=limit)
 
-    @operation(Permission.ADMIN, "POST", "/entities/merge", tag="entities", body="Merge")
-    def merge_entities(self, into: Name, other: Name, *, reason: Reason) -> EntityInfo:
+    @operation(
+        Permission.ADMIN,
+        "POST",
+        "/entities/merge",
+        tag="entities",
+        body="Merge",
+        id="merge_entities",
+    )
+    def merge(self, into: Name, other: Name, *, reason: Reason) -> EntityInfo:
         """Merge two entities: ``other`` becomes a name of ``into``. Journalled.
 
         Args:
@@ -84,8 +98,10 @@ class EntitiesHandle(Handle):
         with self._service.opened(self.name) as opened:
             return merge(opened, self.viewer, into, other, reason=because, actor=self.actor)
 
-    @operation(Permission.ADMIN, "POST", "/entities/split", tag="entities", body="Split")
-    def split_entity(
+    @operation(
+        Permission.ADMIN, "POST", "/entities/split", tag="entities", body="Split", id="split_entity"
+    )
+    def split(
         self,
         entity: Name,
         *,
@@ -109,10 +125,15 @@ class EntitiesHandle(Handle):
         with self._service.opened(self.name) as opened:
             return split(opened, self.viewer, entity, names, reason=because, actor=self.actor)
 
-    @operation(Permission.ADMIN, "POST", "/entities/protect", tag="entities", body="Protect")
-    def protect_entity(
-        self, name_or_id: Named, *, reason: Reason, protected: bool = True
-    ) -> EntityInfo:
+    @operation(
+        Permission.ADMIN,
+        "POST",
+        "/entities/protect",
+        tag="entities",
+        body="Protect",
+        id="protect_entity",
+    )
+    def protect(self, name_or_id: Named, *, reason: Reason, protected: bool = True) -> EntityInfo:
         """Protect the facts about an entity from decay. Journalled.
 
         Args:
@@ -136,19 +157,29 @@ class EntitiesHandle(Handle):
             )
 
     @operation(
-        Permission.READ, "GET", "/entities/proposals", tag="entities", answer=EntityProposals
+        Permission.READ,
+        "GET",
+        "/entities/proposals",
+        tag="entities",
+        answer=EntityProposals,
+        id="entity_proposals",
     )
-    def entity_proposals(self) -> Sequence[EntityProposal]:
+    def proposals(self) -> Sequence[EntityProposal]:
         """Return the model's nightly proposals: names that may mean a known entity."""
         from memgraph.operations.life.entity_merge import listing
 
         with self._service.opened(self.name) as opened:
             return listing(opened, self.viewer)
 
-    @operation(Permission.ADMIN, "POST", "/entities/decide", tag="entities", body="Decide")
-    def decide_entity_proposal(
-        self, proposal_id: Name, *, accept: bool, reason: Reason
-    ) -> EntityInfo:
+    @operation(
+        Permission.ADMIN,
+        "POST",
+        "/entities/decide",
+        tag="entities",
+        body="Decide",
+        id="decide_entity_proposal",
+    )
+    def decide(self, proposal_id: Name, *, accept: bool, reason: Reason) -> EntityInfo:
         """Merge the entities of a proposal, or reject it for good; return the remaining one.
 
         Raises:

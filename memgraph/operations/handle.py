@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.access import Permission
+from memgraph.model.operation import F, Methods, grouped
 from memgraph.model.values import ActorReason, MemoryInput, validated
 from memgraph.paths import SOURCE_FIELD
 from memgraph.rules.scope import Viewer, viewer_fields
@@ -51,8 +52,11 @@ ASKED: Final = ("memory_id", "edge_id", "receipt_id", "session_id", "name", "sha
 Teller = Callable[[Sequence[RefusalNote]], None]
 
 
-class Handle:
-    """The base of ``Orchestrator``.
+GroupT = TypeVar("GroupT", bound="Handle[Any]")
+
+
+class Handle(Methods[F]):
+    """The base of ``Orchestrator`` and of its groups.
 
     Args:
         teller: journals refusals; None: equal refusals are counted, see ``tell_denial``.
@@ -80,6 +84,21 @@ class Handle:
         self._teller = teller
         self.permissions = frozenset(permissions)
         self.whole = not viewer.confined if whole is None else whole
+
+    def __init_subclass__(cls, group: str | None = None) -> None:
+        """Args:
+        group: the attribute of an orchestrator under which these methods are.
+        """
+        super().__init_subclass__()
+        if group:
+            grouped(cls, group)
+
+    def _as(self, kind: type[GroupT]) -> GroupT:
+        """Return the methods of another class for the same caller."""
+        other = kind.__new__(kind)
+        # Shared and not copied: a handle has one state.
+        other.__dict__ = self.__dict__
+        return other
 
     @property
     def _view(self) -> View:

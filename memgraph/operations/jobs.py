@@ -1,10 +1,9 @@
-"""Jobs and maintenance of an orchestrator."""
+"""Background jobs: what ran, what is due, and running one now."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memgraph.clock import parse_time
@@ -12,20 +11,14 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import JobName
 from memgraph.model.jobs import JobPlan, JobRun
-from memgraph.model.operation import Time, WireResult, operation
+from memgraph.model.operation import F, Time, WireResult, local, operation
 from memgraph.model.remote import JobBoard
 from memgraph.model.remote import Limit as PageLimit
 from memgraph.operations.handle import Handle
 
 if TYPE_CHECKING:
-    from memgraph.audit.findings import Progress, VerifyReport
     from memgraph.consolidation.ports import Extractor, ModelBudget
     from memgraph.model.jobs import SessionReport
-    from memgraph.operations.exchange.export import ExportReport
-    from memgraph.operations.maintenance.maintenance import BackupReport, JournalState
-    from memgraph.operations.maintenance.rebuild import EmbeddingsStatus
-    from memgraph.operations.write.comparisons import ComparisonRun, SettleResult
-    from memgraph.operations.write.embedding import EmbeddingRun
     from memgraph.service.job_runs import RunRequest
     from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.store.visibility import View
@@ -33,14 +26,13 @@ if TYPE_CHECKING:
 
 MAX_RUNS = 1_000
 MAINTENANCE = (JobName.CONSOLIDATION, JobName.DECAY, JobName.REFLECTION)
-"""The jobs that ``maintain`` runs, in this order."""
 
 Told = Callable[[str, int, int], None]
 Stop = Callable[[], bool]
 
 
-class JobsHandle(Handle):
-    """The part of ``Orchestrator`` for background jobs."""
+class Jobs(Handle[F], group="jobs"):
+    """Background jobs: ``orc.jobs``."""
 
     @operation(
         Permission.ADMIN,
@@ -49,9 +41,10 @@ class JobsHandle(Handle):
         tag="operating",
         id="list_jobs",
         answer=WireResult(JobBoard, unwrap=lambda board: board.runs),
-        served=False,  # with ``job_plans``
+        served=False,  # with ``plans``
+        command="jobs",
     )
-    def jobs(self, *, limit: PageLimit = 50) -> Sequence[JobRun]:
+    def list(self, *, limit: PageLimit = 50) -> Sequence[JobRun]:
         """Return past runs, latest first; ``limit`` is 1..1000.
 
         Of a run about a session that this handle may not see, only its time and state are returned.
@@ -71,15 +64,21 @@ class JobsHandle(Handle):
         tag="operating",
         id="list_jobs",
         answer=WireResult(JobBoard, unwrap=lambda board: board.plans),
-        served=False,  # with ``jobs``
+        served=False,  # with ``list``
+        command="job-plans",
     )
-    def job_plans(self) -> Sequence[JobPlan]:
+    def plans(self) -> Sequence[JobPlan]:
         """Return when each job is next due, and what is overdue."""
         from memgraph.service import job_runs as jobs
 
         with self._service.opened(self.name) as opened:
             return [jobs.plan(opened, job, opened.clock.now_ms()) for job in JobName]
 
+
+class LocalJobs(Jobs[F]):
+    """Jobs that run in this process."""
+
+    @local
     def run(
         self,
         job: JobName | str,
@@ -115,6 +114,7 @@ class JobsHandle(Handle):
             raise InvalidInput("only a consolidation takes a session", field="session_id")
         return self._run(asked, now, progress, stop)
 
+    @local
     def maintain(
         self,
         *,
@@ -134,50 +134,7 @@ class JobsHandle(Handle):
                 break
         return ended
 
-    @contextmanager
-    def _then(self, now: Time | None) -> Iterator[OpenOrchestrator]:
-        """Yield the open orchestrator, with its clock at a time if one is given."""
-        if now is None:
-            with self._service.opened(self.name) as opened:
-                yield opened
-            return
-        # The other service has books of its own: what this one knows is written down first.
-        with self._service.opened(self.name) as opened:
-            opened.receipts.flush()
-        # What is written bears that time too, so everything about it has the clock stand there.
-        with self._service.at(parse_time(now)) as then, then.opened(self.name) as opened:
-            opened.upkeep.removes = False
-            yield opened
-
-    def _run(self, asked: RunRequest, now: Time | None, progress: Told, stop: Stop) -> JobRun:
-        from memgraph.service import job_runs as jobs
-
-        with self._then(now) as opened:
-            if asked.session_id is not None:
-                _require_session(opened, self._view, asked.session_id)
-            ended = jobs.run(opened, asked, jobs.RunCallbacks(progress=progress, stop=stop))
-            self._embed_soon(opened)
-        return ended
-
-
-def _require_session(opened: OpenOrchestrator, view: View, session_id: str) -> None:
-    from memgraph.store import sessions
-
-    with opened.database.read() as snapshot:
-        if sessions.visible(snapshot, view, session_id) is None:
-            raise NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
-
-
-def _job(name: JobName | str) -> JobName:
-    try:
-        return JobName(name)
-    except ValueError:
-        raise InvalidInput(f"a job is one of {', '.join(JobName)}", field="job") from None
-
-
-class ConsolidatingHandle(Handle):
-    """The part of ``Orchestrator`` that extracts facts from conversations."""
-
+    @local
     def consolidate(
         self,
         session_id: str | None = None,
@@ -240,6 +197,31 @@ class ConsolidatingHandle(Handle):
                 self._embed_soon(opened)
         return told
 
+    @contextmanager
+    def _then(self, now: Time | None) -> Iterator[OpenOrchestrator]:
+        """Yield the open orchestrator, with its clock at a time if one is given."""
+        if now is None:
+            with self._service.opened(self.name) as opened:
+                yield opened
+            return
+        # The other service has books of its own: what this one knows is written down first.
+        with self._service.opened(self.name) as opened:
+            opened.receipts.flush()
+        # What is written bears that time too, so everything about it has the clock stand there.
+        with self._service.at(parse_time(now)) as then, then.opened(self.name) as opened:
+            opened.upkeep.removes = False
+            yield opened
+
+    def _run(self, asked: RunRequest, now: Time | None, progress: Told, stop: Stop) -> JobRun:
+        from memgraph.service import job_runs as jobs
+
+        with self._then(now) as opened:
+            if asked.session_id is not None:
+                _require_session(opened, self._view, asked.session_id)
+            ended = jobs.run(opened, asked, jobs.RunCallbacks(progress=progress, stop=stop))
+            self._embed_soon(opened)
+        return ended
+
     def _as_seen(self, opened: OpenOrchestrator, report: SessionReport) -> SessionReport:
         """Return the report without what depends on invisible turns."""
         from memgraph.store import memories
@@ -255,198 +237,16 @@ class ConsolidatingHandle(Handle):
         return report.model_copy(update={"facts": tuple(facts), "edges": tuple(edges)})
 
 
-class MaintainingHandle(Handle):
-    """The part of ``Orchestrator`` for maintaining a database."""
+def _require_session(opened: OpenOrchestrator, view: View, session_id: str) -> None:
+    from memgraph.store import sessions
 
-    def embed_pending(
-        self, *, limit: int | None = None, progress: Callable[[int], None] = lambda _: None
-    ) -> EmbeddingRun:
-        """Process the embedding outbox now; returns when nothing is due or the provider failed.
+    with opened.database.read() as snapshot:
+        if sessions.visible(snapshot, view, session_id) is None:
+            raise NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
 
-        Facts that wait to be compared are compared, too.
 
-        Args:
-            limit: about how many at most.
-            progress: called with the number of memories done since the last call.
-        """
-        with self._service.opened(self.name) as opened:
-            drained = opened.worker.drain(limit=limit, progress=progress)
-            opened.comparer.drain(limit=limit)
-        return drained
-
-    def settle(self) -> SettleResult:
-        """Finish the pending work of writes now: embed and compare what waits.
-
-        Returns when nothing is due, or a provider failed.
-        """
-        from memgraph.operations.write.comparisons import SettleResult
-
-        with self._service.opened(self.name) as opened:
-            return SettleResult(opened.worker.drain(), opened.comparer.drain())
-
-    def compare_pending(self, *, limit: int | None = None) -> ComparisonRun:
-        """Compare waiting facts with the stored ones now.
-
-        Args:
-            limit: about how many at most.
-        """
-        with self._service.opened(self.name) as opened:
-            return opened.comparer.drain(limit=limit)
-
-    def pending_comparisons(self) -> int:
-        """Return how many facts wait to be compared; cheap."""
-        from memgraph.store import comparisons
-
-        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return comparisons.waiting(snapshot)
-
-    def pending_embeddings(self) -> int:
-        """Return how many memories wait to be embedded; cheap for any size of database."""
-        from memgraph.store import embeddings
-
-        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return embeddings.pending_count(snapshot)
-
-    def embedding_states(self) -> dict[str, int]:
-        """Return how many memories have a pending, ready and failed embedding."""
-        from memgraph.store import embeddings
-
-        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return embeddings.state_counts(snapshot)
-
-    def embeddings_status(self) -> EmbeddingsStatus:
-        """Return embedding states, the models and whether they differ, and failures with
-        reasons.
-        """
-        from memgraph.operations.maintenance.rebuild import embeddings_status
-
-        with self._service.opened(self.name) as opened:
-            return embeddings_status(opened)
-
-    def retry_embeddings(self) -> int:
-        """Make failed and postponed embeddings due at once; return their number."""
-        from memgraph.operations.maintenance.rebuild import embeddings_retry
-
-        with self._service.opened(self.name) as opened:
-            return embeddings_retry(opened, actor=self.actor)
-
-    def rebuild_embeddings(
-        self, *, progress: Told = lambda _part, _done, _total: None
-    ) -> EmbeddingRun:
-        """Bring every vector to the configured model and dimensions, online and resumably.
-
-        Raises:
-            MemoryDisabled: no embedding provider is configured.
-        """
-        from memgraph.operations.maintenance.rebuild import embeddings_rebuild
-
-        with self._service.opened(self.name) as opened:
-            return embeddings_rebuild(opened, actor=self.actor, progress=progress)
-
-    def rebuild(
-        self,
-        parts: Sequence[str] = ("fts", "vectors", "entities"),
-        *,
-        progress: Told = lambda _part, _done, _total: None,
-    ) -> dict[str, int]:
-        """Rebuild indexes from their source data; return how many rows each holds.
-
-        Raises:
-            InvalidInput: no such part.
-        """
-        from memgraph.operations.maintenance.rebuild import rebuild
-
-        with self._service.opened(self.name) as opened:
-            return rebuild(opened, parts, actor=self.actor, progress=progress)
-
-    def verify(self, progress: Progress | None = None) -> VerifyReport:
-        """Audit the database; problems are in the report. Nothing is changed.
-
-        Args:
-            progress: called with the name of a stage, what is done of it, and how much there is.
-        """
-        from memgraph.operations.maintenance.maintenance import verify
-
-        with self._service.opened(self.name) as opened:
-            return verify(opened, progress)
-
-    def journal_state(self) -> JournalState:
-        """Return the journal's head and its anchor; also for a ledger of one's own."""
-        from memgraph.operations.maintenance.maintenance import journal_state
-
-        with self._service.opened(self.name) as opened:
-            return journal_state(opened)
-
-    def accept_journal(self, *, reason: str) -> None:
-        """Anchor the journal as it is, for an operator who knows why it differs; journalled."""
-        from memgraph.operations.maintenance.maintenance import accept_journal
-
-        with self._service.opened(self.name) as opened:
-            accept_journal(opened, reason=reason, actor=self.actor)
-
-    def backup(
-        self,
-        target: str | Path,
-        *,
-        force: bool = False,
-        accept_findings: bool = False,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> BackupReport:
-        """Copy the database into one file while it is in use, and audit the copy.
-
-        Args:
-            force: replace an existing file.
-            accept_findings: accept findings of the audit; damaged pages never.
-            progress: called with the pages copied and the pages in all.
-
-        Raises:
-            Conflict: the file exists.
-            DatabaseCorrupt, JournalBroken: the copy does not pass the audit.
-        """
-        from memgraph.operations.maintenance.maintenance import backup
-
-        with self._service.opened(self.name) as opened:
-            return backup(
-                opened,
-                Path(target),
-                force=force,
-                accept_findings=accept_findings,
-                progress=progress,
-            )
-
-    def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
-        """Yield all data as JSON Lines, whatever its sensitivity, from one snapshot.
-
-        Take the lines without long pauses.
-
-        Args:
-            with_vectors: include embeddings; without them an import embeds everything again.
-        """
-        from memgraph.operations.exchange.export import export_lines
-
-        with self._service.opened(self.name) as opened:
-            yield from export_lines(opened, with_vectors=with_vectors)
-
-    def export(
-        self,
-        target: str | Path,
-        *,
-        force: bool = False,
-        with_vectors: bool = False,
-        progress: Callable[[int], None] = lambda _lines: None,
-    ) -> ExportReport:
-        """Write ``export_lines`` to a file, atomically.
-
-        Args:
-            force: replace an existing file.
-            progress: called with the number of lines written.
-
-        Raises:
-            Conflict: the file exists.
-        """
-        from memgraph.operations.exchange.export import export_file
-
-        with self._service.opened(self.name) as opened:
-            return export_file(
-                opened, Path(target), force=force, with_vectors=with_vectors, progress=progress
-            )
+def _job(name: JobName | str) -> JobName:
+    try:
+        return JobName(name)
+    except ValueError:
+        raise InvalidInput(f"a job is one of {', '.join(JobName)}", field="job") from None

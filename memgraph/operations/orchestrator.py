@@ -4,50 +4,59 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memgraph.operations.agents import AgentsHandle
-from memgraph.operations.audit import (
-    AuditingHandle,
-    CasesHandle,
-    HistoryHandle,
-    InfluenceHandle,
-    ReceiptsHandle,
-)
-from memgraph.operations.contexts import ContextHandle, InjectingHandle, SessionsHandle
-from memgraph.operations.entities import EntitiesHandle
-from memgraph.operations.jobs import ConsolidatingHandle, JobsHandle, MaintainingHandle
-from memgraph.operations.reading import ExpiringHandle, ReadingHandle
-from memgraph.operations.sources import ErasingHandle, IngestingHandle, SourcesHandle
+from memgraph.model.operation import Blocking, F, local, with_groups
+from memgraph.operations.agents import Agents
+from memgraph.operations.contexts import Stores
+from memgraph.operations.events import Events
+from memgraph.operations.exchange.operations import Exchange
+from memgraph.operations.groups import Operations
+from memgraph.operations.ingestion.operations import LocalIngestion
+from memgraph.operations.jobs import LocalJobs
+from memgraph.operations.maintenance.operations import Maintenance
 
 if TYPE_CHECKING:
+    from memgraph.config import Settings
     from memgraph.operations.aio import AsyncOrchestrator
+    from memgraph.operations.write.comparisons import SettleResult
+    from memgraph.paths import OrchestratorPaths
 
 
-class Orchestrator(
-    AgentsHandle,
-    SourcesHandle,
-    ContextHandle,
-    SessionsHandle,
-    ExpiringHandle,
-    InjectingHandle,
-    ReadingHandle,
-    ReceiptsHandle,
-    IngestingHandle,
-    CasesHandle,
-    MaintainingHandle,
-    ConsolidatingHandle,
-    EntitiesHandle,
-    JobsHandle,
-    AuditingHandle,
-    HistoryHandle,
-    InfluenceHandle,
-    ErasingHandle,
-):
+@with_groups
+class LocalOperations(Operations[F]):
+    """The operations of an orchestrator on this machine."""
+
+    ingestion: LocalIngestion[F]
+    jobs: LocalJobs[F]
+    events: Events[F]
+    maintenance: Maintenance[F]
+    exchange: Exchange[F]
+    agents: Agents[F]
+    stores: Stores[F]
+
+    @local
+    def settle(self) -> SettleResult:
+        """Finish the pending work of writes now: embed and compare what waits.
+
+        Returns when nothing is due, or a provider failed.
+        """
+        from memgraph.operations.write.comparisons import SettleResult
+
+        with self._service.opened(self.name) as opened:
+            return SettleResult(opened.worker.drain(), opened.comparer.drain())
+
+
+class Orchestrator(LocalOperations[Blocking]):
     """The memory of one orchestrator. Made by ``MemoryService.orchestrator``; thread-safe.
 
     Attributes:
         name: of the orchestrator.
         viewer: what the holder of this handle may see.
         actor: the name in the journal for changes made through it.
+        memories, contradictions, graph, history, sources, receipts, sessions, contexts, entities,
+            ingestion, jobs, audit, erasure, events, maintenance, exchange: the other operations,
+            by what they are about.
+        agents: what a language model writes.
+        stores: stores of items in a task, a project or the global tier.
     """
 
     @property
@@ -56,3 +65,19 @@ class Orchestrator(
         from memgraph.operations.aio import AsyncOrchestrator
 
         return AsyncOrchestrator(self)
+
+    @property
+    def paths(self) -> OrchestratorPaths:
+        """The paths of the orchestrator's files, with the drop zone."""
+        return self._service.paths(self.name)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force for this orchestrator."""
+        return self._service.settings(self.name)
+
+    @property
+    def accurate_ner_available(self) -> bool:
+        """Return True when spaCy or a language model is set up for entities; calls neither."""
+        with self._service.opened(self.name) as opened:
+            return opened.naming.accurate_available

@@ -58,7 +58,7 @@ class DatabaseBackend(Handle):
         InvalidInput: a task or project without an id, or the global tier with one.
     """
 
-    def __init__(self, handle: Handle, tier: Tier, scope_id: str | None = None) -> None:
+    def __init__(self, handle: Handle[Any], tier: Tier, scope_id: str | None = None) -> None:
         super().__init__(
             handle._service,
             handle.name,

@@ -1,0 +1,144 @@
+"""Events for the host's own bus: publish, subscribe, deliver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from memgraph.errors import InvalidInput
+from memgraph.model.operation import F, local
+from memgraph.operations.writing import WritingHandle
+
+if TYPE_CHECKING:
+    from memgraph.model.conversation import AgentTurn, UserTurn
+    from memgraph.model.events import EventFailure, Handler
+    from memgraph.service.events import DeliveryRound, Subscriber
+
+
+MOST_FAILURES = 1_000
+CLAIM_S = 60.0
+
+
+class Events(WritingHandle[F], group="events"):
+    """Events of a host: ``orc.events``."""
+
+    @local
+    def publish(self, turn: UserTurn | AgentTurn) -> str:
+        """Store a turn from the host's own bus; return its id.
+
+        As ``save_episode``, but the kind of the turn decides whether a person or an agent spoke,
+        whatever the role is called.
+
+        Raises:
+            InvalidInput, NotFound, AccessDenied: see ``Orchestrator.remember``.
+        """
+        from memgraph.model.conversation import AgentTurn, UserTurn
+
+        if not isinstance(turn, UserTurn | AgentTurn):
+            raise InvalidInput("only a UserTurn or an AgentTurn can be published")
+        return self._remember(turn, live=True).memory_id or ""
+
+    @local
+    def subscribe(
+        self,
+        name: str,
+        handler: Handler,
+        *,
+        topics: Sequence[str] | None = None,
+        from_start: bool = False,
+        claim_s: float = CLAIM_S,
+    ) -> None:
+        """Call ``handler`` with every event of these topics, in order, at least once.
+
+        The name identifies the subscriber across restarts and processes: events while nobody used
+        it are delivered to the next subscription, and of several processes that use it one gets
+        each event. Delivered in a thread of its own, or by ``deliver`` when the service has
+        no background. A handler that raises gets the event again after 1 s, 5 s, 25 s, 2 and 10
+        minutes; then it is parked, see ``failures``. Subscribers belong to the host: they get
+        events of every session and memory, by id, whatever this handle's viewer may see.
+
+        Args:
+            topics: of ``memgraph.model.events.EVENTS``; None: all.
+            from_start: a new name begins at the oldest stored event; else with new ones.
+            claim_s: how long the handler may take for an event before another process with the same
+                subscriber considers it dead. At least 1.
+
+        Raises:
+            Conflict: the name is taken in this process.
+            InvalidInput: an empty or overlong name, an unknown topic, too short a claim.
+        """
+        from memgraph.model.values import MAX_NAME_CHARS
+        from memgraph.service.events import Subscriber, checked_topics
+
+        if not 0 < len(name) <= MAX_NAME_CHARS:
+            raise InvalidInput(f"name: 1 to {MAX_NAME_CHARS} characters", field="name")
+        if not 1 <= claim_s <= 86_400:
+            raise InvalidInput("claim_s: 1 to 86,400", field="claim_s")
+        given = Subscriber(name, handler, checked_topics(topics), int(claim_s * 1_000))
+        self.subscribe_as(given, from_start=from_start)
+
+    def subscribe_as(self, given: Subscriber, *, from_start: bool) -> None:
+        """Subscribe a validated subscriber; see ``subscribe``. Raises Conflict."""
+        from memgraph.store import events
+
+        with self._service.opened(self.name) as opened:
+            with opened.database.write() as transaction:
+                events.register(transaction, given.name, from_start=from_start)
+            opened.subscribers.add(given)
+            self._tell_soon(opened)
+
+    @local
+    def unsubscribe(self, name: str, *, forget: bool = False) -> bool:
+        """Remove a subscriber; return True when this process had one of that name.
+
+        Args:
+            forget: it will not return anywhere: its undelivered and failed events are dropped. Else
+                events are kept for it, 30 days at most.
+        """
+        from memgraph.store import events
+
+        with self._service.opened(self.name) as opened:
+            found = opened.subscribers.remove(name)
+            opened.events.failing.discard(name)
+            if forget:
+                with opened.database.write() as transaction:
+                    events.forget(transaction, name)
+        return found
+
+    @local
+    def deliver(self) -> DeliveryRound:
+        """Deliver waiting events now; for a service without background, and for tests.
+
+        Raises:
+            StorageError: the database failed; events not recorded as delivered come again.
+        """
+        with self._service.opened(self.name) as opened:
+            told = opened.events.deliver()
+            opened.upkeep.run()
+        return told
+
+    @local
+    def failures(self, *, limit: int = 100) -> list[EventFailure]:
+        """Return events that a subscriber did not accept after all attempts, newest first.
+
+        Events of sessions or memories that this handle may not see are left out.
+
+        Args:
+            limit: 1 to 1,000.
+        """
+        from memgraph.store import events
+
+        if not 1 <= limit <= MOST_FAILURES:
+            raise InvalidInput(f"limit: 1 to {MOST_FAILURES:,}", field="limit")
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return events.failures(snapshot, limit, self._view)
+
+    @local
+    def retry(self) -> int:
+        """Deliver parked events to subscribers of this process, once; return how many succeeded.
+
+        Subscribers that are handling an event, here or in another process, or that pause after a
+        failure, are skipped.
+        """
+        with self._service.opened(self.name) as opened:
+            return opened.events.retry()

@@ -1,0 +1,536 @@
+"""The everyday operations: remember, recall, correct, and what goes into a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
+
+from pydantic import Field
+
+from memgraph.clock import parse_time
+from memgraph.errors import (
+    AccessDenied,
+    Conflict,
+    MemoryDisabled,
+    StorageError,
+)
+from memgraph.model.access import Permission
+from memgraph.model.context import (
+    BlockFormat,
+    BuiltBulletin,
+    ContextBlock,
+)
+from memgraph.model.enums import EdgeType, MemoryKind
+from memgraph.model.graph import Trace
+from memgraph.model.operation import (
+    AsOf,
+    F,
+    ItemOf,
+    MemoryId,
+    ReasonBody,
+    WireFormat,
+    WireResult,
+    local,
+    operation,
+)
+from memgraph.model.recall import MAX_TOP_N, Bundle, Query, RecallFields, RecallRequest
+from memgraph.model.receipts import Receipt
+from memgraph.model.remote import (
+    MAX_BATCH,
+    EdgeId,
+    Outcomes,
+)
+from memgraph.model.remote import MemoryId as StoredId
+from memgraph.model.values import (
+    Correction,
+    EdgeInput,
+    EpisodeFields,
+    EpisodeInput,
+    Memory,
+    MemoryFields,
+    MemoryInput,
+    Name,
+    Outcome,
+    Reason,
+    validated,
+)
+from memgraph.operations.writing import WritingHandle
+from memgraph.rules.dedup import content_hash
+from memgraph.rules.scope import narrow
+
+if TYPE_CHECKING:
+    from memgraph.audit.findings import Progress, VerifyReport
+    from memgraph.service.open_orchestrator import OpenOrchestrator
+
+
+RECEIPT_PREFIX = "rcl_"
+LIMITS = ("max_chars", "max_line_chars")
+
+_KEPT_BY_A_CORRECTION = (
+    "kind",
+    "type",
+    "importance",
+    "sensitivity",
+    "scope",
+    "scope_id",
+    "agent_id",
+    "tags",
+)
+
+
+class Everyday(WritingHandle[F]):
+    """The operations that an orchestrator's loop uses: methods of ``orc`` itself."""
+
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/memories",
+        tag="memories",
+        body=MemoryInput,
+        answer=StoredId,
+        served=False,  # by ``store``
+    )
+    def remember(self, content: str, **fields: Unpack[MemoryFields]) -> str:
+        """Store one memory and return its id; for an existing one return that one's.
+
+        A memory exists already when an active one that this handle may see has the same text, kind,
+        type, scope, sensitivity and agent. Turns (episodes) are never the same, unless their
+        ``turn_id`` is.
+
+        Args:
+            content: the text, 1 to 32,000 characters; it never changes afterwards.
+            fields: the fields of ``MemoryInput``.
+
+        Raises:
+            InvalidInput: naming each field that is wrong.
+            NotFound: a memory named in ``derived_from`` is missing, not visible, or erased.
+            AccessDenied: the file named as its source may not be read, or the handle is confined
+                and would not see what it stores.
+        """
+        given = validated(MemoryInput, {"content": content, **fields})
+        return self._remember(given, compare=True).memory_id or ""
+
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/memories/batch",
+        tag="memories",
+        body="MemoryBatch",
+        answer=Outcomes,
+    )
+    def remember_many(
+        self,
+        items: Annotated[
+            Iterable[MemoryInput | Mapping[str, Any]],
+            WireFormat(tuple[Annotated[dict[str, Any], ItemOf(MemoryInput)], ...]),
+            Field(max_length=MAX_BATCH),
+        ],
+    ) -> list[Outcome]:
+        """Store many memories: in order, 1,000 in a transaction, one outcome for each.
+
+        An item that is not valid is rejected by itself. ``derived_from`` may name an earlier item
+        of the same thousand by ``#key``.
+
+        Args:
+            items: read while what came before is written; with the local model a hundred or more
+                are embedded at once, else the outbox does it.
+        """
+        return self._remember_all(MemoryInput, items, embeds=True)
+
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/episodes",
+        tag="conversations",
+        body=EpisodeInput,
+        answer=StoredId,
+        status=201,
+    )
+    def save_episode(
+        self, content: str, *, session_id: str, source_role: str, **fields: Unpack[EpisodeFields]
+    ) -> str:
+        """Store one turn of a conversation and return its id: the path of every message.
+
+        The text index, the names that rules find and the turn's position in its session are written
+        at once. No model is called: the vector follows from the outbox. The first turn of a new
+        session completes the other open ones; a turn of a completed session opens it again.
+
+        Args:
+            content: what was said, 1 to 32,000 characters.
+            source_role: who said it: ``user``, or a name, which may be an agent's and strengthens
+                nothing. ``events.publish`` takes a ``UserTurn`` of a person by another name.
+            fields: further fields of ``EpisodeInput``.
+
+        Raises:
+            InvalidInput, NotFound, AccessDenied: see ``remember``.
+        """
+        given = {"content": content, "session_id": session_id, "source_role": source_role}
+        return self._remember(validated(EpisodeInput, given | fields), live=True).memory_id or ""
+
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/episodes/batch",
+        tag="conversations",
+        body="EpisodeBatch",
+        answer=Outcomes,
+    )
+    def save_episodes(
+        self,
+        batch: Annotated[
+            Iterable[EpisodeInput | Mapping[str, Any]],
+            WireFormat(tuple[Annotated[dict[str, Any], ItemOf(EpisodeInput)], ...], "items"),
+            Field(max_length=MAX_BATCH),
+        ],
+    ) -> list[Outcome]:
+        """Store turns as ``save_episode`` does, as many at a time as ``remember_many`` does.
+
+        Returns:
+            An outcome for each, in order; one that is not valid is rejected by itself.
+        """
+        return self._remember_all(EpisodeInput, batch, embeds=False)
+
+    @operation(Permission.READ, "POST", "/recall", tag="recall", body=RecallRequest)
+    def recall(self, query: str | RecallRequest = "", **fields: Unpack[RecallFields]) -> Bundle:
+        """Return the memories that answer a question, best first, with reasons and sources.
+
+        Args:
+            query: words or a sentence; or a whole request.
+            fields: the other fields of ``RecallRequest``.
+
+        Raises:
+            InvalidInput: a field is wrong, or there is neither a query nor a filter.
+            AccessDenied: the request reaches further than this handle's viewer; it is logged.
+        """
+        from memgraph.operations.read import receipts
+        from memgraph.operations.read.recall import answer
+
+        request = query if isinstance(query, RecallRequest) else None
+        if request is None:
+            request = validated(RecallRequest, {"query": query, **fields})
+        with self._service.opened(self.name) as opened:
+            try:
+                bundle = answer(opened, self.viewer, request)
+            except AccessDenied as error:
+                raise self._denied(opened, error, field=error.details["field"]) from None
+            behind = receipts.behind(self.viewer, request, bundle)
+            self._keep_receipt(opened, Receipt.of(request, bundle), behind)
+            return bundle
+
+    @operation(
+        Permission.READ,
+        "GET",
+        "/memories/{memory_id}",
+        tag="memories",
+        id="get_memory",
+        tagged=True,
+    )
+    def get(self, memory_id: MemoryId, *, as_of: AsOf = None) -> Memory:
+        """Return one memory; with ``as_of`` its status and values at that time.
+
+        Every method that takes a memory id also accepts the short id of a bulletin, its last eight
+        characters; ``erase`` and ``derived_from`` take only full ids.
+
+        Raises:
+            NotFound: there is none that this handle may see, or there was none then.
+        """
+        from memgraph.operations.read import lookup as reading
+
+        memory_id = self._whole_id(memory_id)
+        with self._service.opened(self.name) as opened:
+            return reading.get(
+                opened, self.viewer, memory_id, as_of=None if as_of is None else parse_time(as_of)
+            )
+
+    @operation(Permission.READ, "GET", "/memories/{memory_id}/trace", tag="memories")
+    def trace(self, memory_id: MemoryId, *, as_of: AsOf = None) -> Trace:
+        """Return a memory's sources, what became of it, and what depends on it.
+
+        With ``as_of`` what was known of it then. Raises NotFound.
+        """
+        from memgraph.graph.trace import trace
+
+        moment = None if as_of is None else parse_time(as_of)
+        memory_id = self._whole_id(memory_id)
+        with self._service.opened(self.name) as opened:
+            return trace(opened.database, memory_id, viewer=self.viewer, as_of=moment)
+
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/memories/{memory_id}/correct",
+        tag="memories",
+        body=Correction,
+        answer=StoredId,
+    )
+    def correct(
+        self, memory_id: MemoryId, content: str, *, reason: str, **fields: Unpack[MemoryFields]
+    ) -> str:
+        """Replace a memory's text by a new memory with an Updates edge; return the new id.
+
+        The new one keeps the old one's type, scope and tags unless ``fields`` override them. When
+        the old one comes from a more trusted source, it stays active, and the two are an open
+        contradiction: see ``trace(id).open_contradictions``.
+
+        Raises:
+            NotFound: no such memory.
+            Conflict: it is retracted, or the new text equals the old one.
+        """
+        from memgraph.operations.read import lookup as reading
+        from memgraph.operations.write.writer import identity_of
+
+        because = self._because(reason)
+        memory_id = self._whole_id(memory_id)
+        with self._service.opened(self.name) as opened:
+            old = reading.get(opened, self.viewer, memory_id)
+            kept = {name: getattr(old, name) for name in _KEPT_BY_A_CORRECTION}
+            given = validated(MemoryInput, {**kept, **fields, "key": "new", "content": content})
+            if identity_of(content_hash(content), given) == identity_of(old.content_hash, old):
+                raise Conflict("the new text equals the old one", memory_id=memory_id)
+            link = EdgeInput(
+                from_id="#new", to_id=memory_id, edge_type=EdgeType.UPDATES, reason=because
+            )
+            written = self._store(opened, [given], [link])
+            self._embed_soon(opened)
+        return written.ids_by_key["new"]
+
+    @operation(Permission.WRITE, "POST", "/memories/{memory_id}/confirm", tag="memories")
+    def confirm(self, memory_id: MemoryId) -> None:
+        """Protect a memory: confidence 1, no decay. Raises NotFound, Conflict."""
+        from memgraph.operations.write import changes
+
+        memory_id = self._whole_id(memory_id)
+        with self._write() as (_, transaction):
+            transaction.tell(changes.confirm(transaction, memory_id, view=self._view))
+
+    @operation(
+        Permission.WRITE, "POST", "/memories/{memory_id}/retract", tag="memories", body=ReasonBody
+    )
+    def retract(self, memory_id: MemoryId, *, reason: Reason) -> None:
+        """Retract a memory; it stays in the history. Raises NotFound, IllegalTransition."""
+        from memgraph.operations.write import changes
+
+        because = self._because(reason)
+        memory_id = self._whole_id(memory_id)
+        with self._write() as (_, transaction):
+            transaction.tell(
+                changes.retract(transaction, memory_id, reason=because, view=self._view)
+            )
+
+    @operation(
+        Permission.WRITE, "POST", "/memories/{memory_id}/restore", tag="memories", body=ReasonBody
+    )
+    def restore(self, memory_id: MemoryId, *, reason: Reason) -> None:
+        """Restore a memory that was retracted, or superseded by nothing that is still active.
+
+        It becomes active, or superseded when its successor is active; an active memory that it had
+        replaced is superseded again.
+
+        Raises:
+            NotFound, IllegalTransition: there is none, or it is active, or is replaced.
+            Conflict: it was erased, or lost a contradiction, which is to be reopened.
+        """
+        from memgraph.operations.write import changes
+
+        because = self._because(reason)
+        memory_id = self._whole_id(memory_id)
+        with self._write() as (_, transaction):
+            transaction.tell(
+                changes.restore(transaction, memory_id, reason=because, view=self._view)
+            )
+
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/edges",
+        tag="graph",
+        body=EdgeInput,
+        answer=EdgeId,
+        status=201,
+    )
+    def relate(
+        self,
+        from_id: str,
+        edge_type: EdgeType | str,
+        to_id: str,
+        *,
+        weight: float = 1.0,
+        reason: str | None = None,
+        partial: bool = False,
+    ) -> str:
+        """Join two memories and return the edge's id; for an existing edge return that one's.
+
+        Updates supersedes ``to_id`` unless ``partial``; a partial one may be made whole later. From
+        a less trusted source it returns the id of an open contradiction instead.
+
+        Raises:
+            InvalidInput, NotFound, Conflict: what is wrong with it; nothing was written. A memory
+                that this handle may not see is not found.
+        """
+        fields = {"from_id": from_id, "to_id": to_id, "edge_type": edge_type, "weight": weight}
+        link = self._edge_input({**fields, "reason": reason, "partial": partial})
+        with self._service.opened(self.name) as opened:
+            joined = self._store(opened, [], [link]).edges[0]
+        return joined.edge_id or ""
+
+    @operation(
+        Permission.READ,
+        "POST",
+        "/context/block",
+        tag="contexts",
+        body="BlockWanted",
+        id="get_context",
+    )
+    def context(
+        self,
+        prompt: Query,
+        *,
+        limit: Annotated[int, Field(ge=1, le=MAX_TOP_N)] | None = None,
+        format: Annotated[  # noqa: A002  the word that settings have for it
+            BlockFormat | str | None, WireFormat(BlockFormat)
+        ] = None,
+        exclude_session_id: Name | None = None,
+        include_insight: bool = True,
+        kinds: Annotated[Sequence[MemoryKind | str], WireFormat(tuple[MemoryKind, ...])] = (
+            MemoryKind.FACT,
+        ),
+        agent_id: Name | None = None,
+    ) -> ContextBlock:
+        """Return the block of memories to put before a message, and its items.
+
+        ``orc.context(message).text + message`` is a prompt: the text is empty or ends in a
+        newline. One receipt names every memory in it, the reflection's too.
+
+        Args:
+            prompt: the message; an empty one gives the most important memories.
+            limit: 1..1,000 memories beside the reflection; None: ``memory.context.facts``.
+            format: None: ``memory.context.format``.
+            exclude_session_id: the conversation of the message, whose turns the agent has already.
+            include_insight: add the latest weekly reflection.
+            kinds: of memories that may be included; empty: all.
+            agent_id: the agent whose prompt it is: other agents' private memories are left out.
+                None: those that the handle may see.
+
+        Raises:
+            InvalidInput: an argument is out of range.
+            AccessDenied: the handle sees only another agent's memories; it is logged.
+        """
+        from memgraph.operations.context.injection import context_for
+        from memgraph.operations.read.lookup import members
+
+        with self._service.opened(self.name) as opened:
+            chosen = opened.settings.memory.context
+            [form] = members(BlockFormat, [chosen.format if format is None else format])
+            request = validated(
+                RecallRequest,
+                {
+                    "query": prompt,
+                    "top_n": chosen.facts if limit is None else limit,
+                    "kinds": tuple(kinds),
+                    "exclude_session_id": exclude_session_id,
+                    "agent_id": agent_id,
+                },
+            )
+            try:
+                viewer = narrow(self.viewer, agent_id=agent_id)
+            except AccessDenied as error:
+                raise self._denied(opened, error, field="agent_id", asked=agent_id) from None
+            block, receipt, behind = context_for(
+                opened, viewer, request, format=form, include_insight=include_insight
+            )
+            # A memory of several lines stands on one in it: as such it would come back.
+            texts = () if form is BlockFormat.FENCED else (block.text,)
+            self._keep_receipt(opened, receipt, behind, viewer=viewer, texts=texts)
+            return block
+
+    @operation(
+        Permission.READ,
+        "GET",
+        "/bulletin",
+        tag="recall",
+        id="get_bulletin",
+        # Each has a receipt of its own: the same bulletin is to have the same ETag.
+        answer=WireResult(
+            BuiltBulletin, lambda issued: replace(issued, receipt_id=None), lambda issued: issued
+        ),
+        tagged=True,
+    )
+    def bulletin(self, *, as_of: AsOf = None) -> BuiltBulletin:
+        """Return the bulletin for the next message; never fails for a broken database.
+
+        ``warning`` is set when it is the last good one or an empty one.
+
+        Args:
+            as_of: the bulletin of that time, built from what was known then and with today's size
+                limits. It leaves no receipt, and a database that cannot be read is an error.
+        """
+        from memgraph.bulletin.board import without_database
+
+        if as_of is not None:
+            return self._bulletin_of(parse_time(as_of))
+
+        try:
+            with self._service.opened(self.name) as opened:
+                issued = opened.board.bulletin_or_fallback(self.viewer)
+                now = opened.clock.now_ms()
+                enough = opened.receipts.add_bulletin(issued.bulletin, now)
+                issued = self._noted(opened, issued, now, enough=enough)
+                if self._service.embeds_in_background and opened.board.waiting:
+                    # A snapshot is for failures: every message may make it obsolete.
+                    opened.background.wake_later()
+                return issued
+        except (StorageError, MemoryDisabled) as error:
+            paths = self._service.paths(self.name)
+            settings = self._service.settings(self.name).memory.bulletin
+            return without_database(paths.bulletins, settings, self.viewer, error)
+
+    @local
+    def verify(self, progress: Progress | None = None) -> VerifyReport:
+        """Audit the database; problems are in the report. Nothing is changed.
+
+        Args:
+            progress: called with the name of a stage, what is done of it, and how much there is.
+        """
+        from memgraph.operations.maintenance.maintenance import verify
+
+        with self._service.opened(self.name) as opened:
+            return verify(opened, progress)
+
+    def _bulletin_of(self, as_of: int) -> BuiltBulletin:
+        from memgraph.bulletin.generate import generate_in
+
+        with self._service.opened(self.name) as opened:
+            settings = opened.settings.memory.bulletin
+            with opened.database.read() as snapshot:
+                return BuiltBulletin(generate_in(snapshot, self.viewer, settings, as_of))
+
+    def _noted(
+        self, opened: OpenOrchestrator, issued: BuiltBulletin, at: int, *, enough: bool
+    ) -> BuiltBulletin:
+        """Keep the receipt of a bulletin and return the bulletin; its items are computed when
+        written.
+        """
+        from memgraph.operations.read.receipts import ReceiptContext
+        from memgraph.store.receipts import BULLETIN
+
+        limits = opened.settings.memory.bulletin
+        asked: dict[str, Any] = {
+            "purpose": BULLETIN,
+            # Those of earlier releases were no use of what stood in them.
+            "used": True,
+            "limits": limits.model_dump(include=set(LIMITS)),
+        }
+        if issued.warning is not None:
+            asked["warning"] = issued.warning
+        receipt = Receipt(
+            receipt_id=opened.ids.new(RECEIPT_PREFIX),
+            at=at,
+            query="",
+            asked=asked,
+            items=(),
+            counts=False,
+            change_seq=issued.bulletin.change_seq,
+        )
+        self._keep_receipt(opened, receipt, ReceiptContext(bulletin=issued.bulletin), enough=enough)
+        return replace(issued, receipt_id=receipt.receipt_id)

@@ -1,0 +1,239 @@
+"""The memories of an orchestrator as a collection: list, count, store and forget them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Unpack
+
+from pydantic import Field
+
+from memgraph.clock import parse_time
+from memgraph.errors import (
+    MemgraphError,
+)
+from memgraph.model.access import Permission
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ShownStatus
+from memgraph.model.jobs import ExpiringReport
+from memgraph.model.operation import (
+    AsOf,
+    F,
+    WireFormat,
+    WireResult,
+    operation,
+)
+from memgraph.model.remote import (
+    MAX_BATCH,
+    ForgetOutcome,
+    ForgetOutcomes,
+    LatestReflection,
+    MemoryCounts,
+    MemoryPage,
+    RememberResult,
+)
+from memgraph.model.values import (
+    Memory,
+    MemoryFields,
+    MemoryInput,
+    Name,
+    Outcome,
+    Reason,
+    validated,
+)
+from memgraph.operations.writing import WritingHandle, forgotten, within_batch
+
+if TYPE_CHECKING:
+    pass
+
+
+class Memories(WritingHandle[F], group="memories"):
+    """Memories as a collection: ``orc.memories``."""
+
+    @operation(
+        Permission.READ,
+        "GET",
+        "/memories",
+        tag="memories",
+        answer=WireResult(MemoryPage, cursor=lambda memory: memory.memory_id),
+        id="list_memories",
+    )
+    def list(
+        self,
+        *,
+        types: Annotated[
+            Sequence[MemoryType],
+            WireFormat(list[MemoryType], "type"),
+            Field(description="Of these types."),
+        ] = (),
+        kinds: Annotated[
+            Sequence[MemoryKind],
+            WireFormat(list[MemoryKind], "kind"),
+            Field(description="Of these kinds."),
+        ] = (),
+        statuses: Annotated[
+            Sequence[MemoryStatus | ShownStatus],
+            # In full: a request without statuses returns active ones.
+            WireFormat(list[ShownStatus], "status", lambda given: given or tuple(ShownStatus)),
+            Field(description="Of these statuses."),
+        ] = (MemoryStatus.ACTIVE,),
+        tags: Annotated[
+            Sequence[str], WireFormat(list[Name], "tag"), Field(description="With all these tags.")
+        ] = (),
+        session_id: Annotated[Name | None, Field(description="Said in this session.")] = None,
+        before: Annotated[
+            str | None,
+            WireFormat(Name, "cursor"),
+            Field(description="`next_cursor` of the page before."),
+        ] = None,
+        limit: Annotated[int, Field(ge=1, le=MAX_BATCH, description="Of a page.")] = 50,
+        as_of: AsOf = None,
+    ) -> Sequence[Memory]:
+        """Return memories, newest first, by page; writes meanwhile shift no page.
+
+        An empty filter leaves nothing out; erased memories have only the status ``erased``.
+
+        Args:
+            tags: all of them must match.
+            before: the last id of the page before.
+            limit: 1..1,000.
+            as_of: what was stored by then, with the statuses and values at that time.
+        """
+        from memgraph.operations.read import lookup as reading
+
+        with self._service.opened(self.name) as opened:
+            return reading.listing(
+                opened,
+                self.viewer,
+                types=types,
+                kinds=kinds,
+                statuses=statuses,
+                tags=tags,
+                session_id=session_id,
+                before=before,
+                limit=limit,
+                as_of=None if as_of is None else parse_time(as_of),
+            )
+
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/memories",
+        tag="memories",
+        id="remember",
+        body=MemoryInput,
+        answer=WireResult(
+            RememberResult, RememberResult.of, lambda told: Outcome(**told.model_dump())
+        ),
+        status=201,
+    )
+    def store(self, content: str, **fields: Unpack[MemoryFields]) -> Outcome:
+        """Store one memory, and return what it repeats, updates or contradicts.
+
+        A fact is compared with the facts about the same subject. A repetition by the same author is
+        a ``duplicate`` and returns the existing id; ``updates`` and ``contradicts`` name the
+        others, ``reasons`` why.
+
+        Args:
+            content, fields: as in ``Orchestrator.remember``.
+
+        Raises:
+            InvalidInput, NotFound, AccessDenied: see ``Orchestrator.remember``.
+        """
+        given = validated(MemoryInput, {"content": content, **fields})
+        return self._readable(self._remember(given, compare=True))
+
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/forget",
+        tag="memories",
+        body="Forgetting",
+        answer=ForgetOutcomes,
+    )
+    def forget(
+        self,
+        memory_ids: Annotated[
+            Sequence[str], WireFormat(tuple[Name, ...]), Field(min_length=1, max_length=MAX_BATCH)
+        ],
+        *,
+        reason: Reason,
+    ) -> Sequence[ForgetOutcome]:
+        """Retract many memories in one transaction, with an outcome for each, in order.
+
+        One that is not visible, or is retracted already, is rejected by itself.
+
+        Args:
+            memory_ids: 1 to 1,000.
+
+        Raises:
+            InvalidInput: too many or too few, or an invalid reason.
+        """
+        because = self._because(reason)
+        ids = self._whole_ids(within_batch(memory_ids))
+        refused: list[MemgraphError] = []
+        with self._write() as (_, transaction):
+            outcomes = forgotten(transaction, ids, because, self._view, refused.append)
+        self._tell_rejected(refused)
+        return outcomes
+
+    @operation(
+        Permission.READ,
+        "GET",
+        "/stats",
+        tag="operating",
+        id="get_stats",
+        answer=WireResult(
+            MemoryCounts,
+            MemoryCounts.model_validate,
+            lambda counts: counts.model_dump(mode="json", exclude_unset=True),
+        ),
+        command="visible-counts",
+    )
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return how many memories this handle sees, of each kind, type and status."""
+        from memgraph.store import memories
+
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return memories.counts(snapshot, self._view)
+
+    @operation(Permission.READ, "GET", "/expiring", tag="recall", id="list_expiring")
+    def expiring(
+        self,
+        *,
+        days: Annotated[
+            float, Field(ge=0, le=36_600, allow_inf_nan=False, description="From now.")
+        ] = 30.0,
+        limit: Annotated[int, Field(ge=0, le=1_000)] = 50,
+    ) -> ExpiringReport:
+        """Return the facts that expire within ``days`` unless they are used, soonest first.
+
+        Only inferred facts are ever listed. To keep one, recall it, or ``confirm`` it for good.
+        ``days`` is 0..36,600, ``limit`` 0..1,000; ``total`` counts all of them.
+
+        Raises:
+            InvalidInput: one of them is out of range.
+        """
+        from memgraph.operations.life.expiry import expiring
+
+        with self._service.opened(self.name) as opened:
+            return expiring(opened, self.viewer, days=days, limit=limit)
+
+    @operation(
+        Permission.READ,
+        "GET",
+        "/reflection",
+        tag="recall",
+        id="get_reflection",
+        answer=LatestReflection,
+    )
+    def latest_reflection(self) -> Memory | None:
+        """Return the latest weekly reflection that this handle may see; None: there is none.
+
+        It is cached until any process writes.
+        """
+        with self._service.opened(self.name) as opened:
+            found = opened.reflections.latest(self.viewer)
+            now = opened.clock.now_ms()
+            if found is not None and opened.reflections.is_news(found, now):
+                # It comes to stand in prompts, and what an answer repeats of it is no news.
+                self._write_receipts(opened, enough=opened.receipts.add_text(found.content, now))
+            return found
