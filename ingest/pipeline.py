@@ -82,6 +82,34 @@ _COUNTS = (
 )
 
 
+class DocumentIngestion(Protocol):
+    """The used part of an orchestrator's ``ingestion``."""
+
+    def known(self, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None: ...
+
+    def store(
+        self,
+        document: Document,
+        *,
+        progress: Callable[[int, int], None],
+        stop: Callable[[], bool],
+    ) -> DocumentOutcome: ...
+
+    def under_way(self, sha256: str) -> str | None: ...
+
+    def give_up(self, sha256: str) -> int: ...
+
+    def reject(self, sha256: str, *, path: str, manifest: Mapping[str, Any]) -> None: ...
+
+    def propose(self, text: str) -> Proposals | None: ...
+
+    def without_own_output(self, text: str) -> tuple[str, int]: ...
+
+    def log_event(self, event: str, **fields: Any) -> None: ...
+
+    def on_behalf(self, sender: Mapping[str, Any]) -> DocumentStore: ...
+
+
 class DocumentStore(Protocol):
     """The used part of an orchestrator's handle; implemented by ``Orchestrator``."""
 
@@ -91,29 +119,8 @@ class DocumentStore(Protocol):
     @property
     def settings(self) -> Settings: ...
 
-    def ingested(self, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None: ...
-
-    def ingest_document(
-        self,
-        document: Document,
-        *,
-        progress: Callable[[int, int], None],
-        stop: Callable[[], bool],
-    ) -> DocumentOutcome: ...
-
-    def ingest_under_way(self, sha256: str) -> str | None: ...
-
-    def ingest_given_up(self, sha256: str) -> int: ...
-
-    def ingest_rejected(self, sha256: str, *, path: str, manifest: Mapping[str, Any]) -> None: ...
-
-    def propose(self, text: str) -> Proposals | None: ...
-
-    def without_own_output(self, text: str) -> tuple[str, int]: ...
-
-    def log_event(self, event: str, **fields: Any) -> None: ...
-
-    def on_behalf(self, sender: Mapping[str, Any]) -> DocumentStore: ...
+    @property
+    def ingestion(self) -> DocumentIngestion: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +221,7 @@ class IngestPipeline:
         self._settle_seconds = settle_seconds
         self._stop = stop
         self._retry = retry
-        self._extractor = ModelExtractor(store.propose)
+        self._extractor = ModelExtractor(store.ingestion.propose)
         self._emptied: set[str] = set()
         self._results: list[FileResult] = []
         self._known = 0
@@ -242,7 +249,7 @@ class IngestPipeline:
                 pass  # it is no link: what is moved there lies there
         remove_stale(self.zone)
         self._emptied = set()
-        self._extractor = ModelExtractor(self._store.propose)
+        self._extractor = ModelExtractor(self._store.ingestion.propose)
         self._results = []
         entries = sorted(discover(self.zone), key=partial(is_large, self.zone))
         # What this run itself leaves is for the next one.
@@ -349,7 +356,7 @@ class IngestPipeline:
             # The attempt stays on record, and the next run adopts the claim.
             taken.release()
             raise
-        self._store.log_event(
+        self._store.ingestion.log_event(
             f"ingest.{result.outcome}",
             path=result.path,
             reason=result.reason,
@@ -361,7 +368,7 @@ class IngestPipeline:
 
     def _is_stored(self, sha256: str) -> bool:
         """Return True when another file with this content was stored meanwhile."""
-        before = self._store.ingested(sha256)
+        before = self._store.ingestion.known(sha256)
         return before is not None and before[0] is IngestStatus.PROCESSED
 
 
@@ -408,13 +415,13 @@ class _Work:
         """Store a sent file with the sender's bounds."""
         sender = sender_of(self.claim.zone, sha256)
         if sender is not None:
-            self.store = self.store.on_behalf(sender)
+            self.store = self.store.ingestion.on_behalf(sender)
 
     def _ingest(self, content: FileContent) -> FileResult:
-        before = self.store.ingested(content.sha256)
+        before = self.store.ingestion.known(content.sha256)
         if before is not None and before[0] is IngestStatus.PROCESSED:
             return self._repeated(content, before[1])
-        under_way = self.store.ingest_under_way(content.sha256)
+        under_way = self.store.ingestion.under_way(content.sha256)
         if under_way is not None:
             other = under_way.partition(":")[0]
             if other != self.claim.claim_id and is_claimed(self.claim.zone, other):
@@ -423,7 +430,7 @@ class _Work:
         if under_way is not None and under_way != document.plan:
             # Its claim is gone, or lost its plan.
             document = document.model_copy(update={"replaces": under_way})
-        outcome = self.store.ingest_document(document, progress=self.progress, stop=self.stop)
+        outcome = self.store.ingestion.store(document, progress=self.progress, stop=self.stop)
         if outcome.outcome == "begun":
             raise _Left(RejectionReason.INTERRUPTED)
         if outcome.outcome == "duplicate":
@@ -443,7 +450,7 @@ class _Work:
         read = parse_document(
             content.data,
             self.shown,
-            self.store.without_own_output,
+            self.store.ingestion.without_own_output,
             partial(read_above, self.claim.zone, self.claim.path),
             self.order,
         )
@@ -502,7 +509,7 @@ class _Work:
     def _hold(self, content: FileContent, attempts: int) -> FileResult:
         """Retract its stored part and hold it, so that it is not tried again without a request."""
         sha256 = content.sha256
-        self.store.ingest_given_up(sha256)
+        self.store.ingestion.give_up(sha256)
         manifest = {
             **self._head(content),
             "outcome": "held",
@@ -510,7 +517,7 @@ class _Work:
             "message": HELD,
             "details": {"attempts": attempts},
         }
-        self.store.ingest_rejected(sha256, path=shortened(self.shown), manifest=manifest)
+        self.store.ingestion.reject(sha256, path=shortened(self.shown), manifest=manifest)
         self.claim.hold(sha256)
         return FileResult(self.shown, "held", RejectionReason.HELD, HELD, sha256)
 
@@ -527,8 +534,8 @@ class _Work:
         sha256 = content.sha256 if content else sent_as(self.claim.zone, self.claim.path)
         if sha256 is not None:
             self._within_bounds(sha256)
-            self.store.ingest_given_up(sha256)
-            self.store.ingest_rejected(sha256, path=shortened(self.shown), manifest=known)
+            self.store.ingestion.give_up(sha256)
+            self.store.ingestion.reject(sha256, path=shortened(self.shown), manifest=known)
         closed = self._close("rejected", content, known, reason=reason, message=error.message)
         if sha256 is not None:
             done_with(self.claim.zone, sha256)

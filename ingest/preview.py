@@ -181,10 +181,10 @@ class _Preview:
         self, shown: str, data: bytes, above: Callable[[str], bytes | None]
     ) -> FilePreview:
         sha256 = hashlib.sha256(data).hexdigest()
-        before = self._store.ingested(sha256)
+        before = self._store.ingestion.known(sha256)
         stored = before is not None and before[0] is IngestStatus.PROCESSED
         try:
-            read = parse_document(data, shown, self._store.without_own_output, above)
+            read = parse_document(data, shown, self._store.ingestion.without_own_output, above)
             check_count(read, self._limits.max_memories_per_file)
             parsed = extract(read)
             memories, findings = valid_memories(parsed, sha256, shown)

@@ -49,7 +49,7 @@ def shop(root: Path, name: str = NAME) -> World:
             _drop(orc, file, text)
         # What a file says is compared after it is stored.
         orc.settle()
-        (found,) = orc.contradictions().items
+        (found,) = orc.contradictions.list().items
         _work(orc)
         return World(root, _key(service), name, found.edge.edge_id)
 

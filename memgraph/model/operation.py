@@ -245,7 +245,7 @@ class Operation:
         whole: what it is, if it needs a key that may see everything, such as ``an erasure``.
         slow: the server may work on it for minutes.
         served: False: its address is served by another operation, or by a route written by hand.
-        command: the name of the derived command; None: ``id``.
+        command: the name of the derived command; None: ``id``, or the name of an everyday method.
         group: the attribute of the orchestrator that has the method; None: the orchestrator itself.
     """
 
@@ -275,6 +275,11 @@ class Operation:
     def attribute(self) -> str:
         """The path to the method from an orchestrator, such as ``contradictions.list``."""
         return self.name if self.group is None else f"{self.group}.{self.name}"
+
+    @property
+    def command_name(self) -> str:
+        """The name of the derived command, such as ``retract-source``."""
+        return self.command or (self.id if self.group else self.name).replace("_", "-")
 
     def method_of(self, orchestrator: Any) -> Callable[..., Any]:
         """Return the method of an orchestrator, of the library or of a client."""

@@ -171,7 +171,7 @@ class MemoryCounts(Value):
 class OrchestratorStatus(Value):
     """All that is stored, whoever may see it, and whether the memory works.
 
-    ``stats``: as ``Orchestrator.stats`` counts it; None where the database cannot be read.
+    ``stats``: as ``orc.maintenance.stats`` counts it; None where the database cannot be read.
     """
 
     health: Health

@@ -93,7 +93,7 @@ def test_a_memory_leads_to_its_source_and_a_source_to_its_memories(
 def test_further_sources_of_a_memory(session: Session, orc: Orchestrator) -> None:
     first = orc.remember("The deposit for power tools is 50 euros.")
     told = {"source_type": "workflow_output", "captured_by": "user", "workflow_run_id": "run-7"}
-    again = orc.store("The deposit for power tools is 50 EUR.", source=told)
+    again = orc.memories.store("The deposit for power tools is 50 EUR.", source=told)
     assert again.outcome == "duplicate"
 
     (support,) = memory(session, first).supports
@@ -133,7 +133,7 @@ def test_entities_lead_to_their_memories_and_other_names(
     ]
     orc.remember("The pipes are from Acme Corp.")
     orc.remember("ACME Corp sent the bill.")
-    orc.merge_entities("Ada Lovelace", "Ada Byron", reason="she married")
+    orc.entities.merge("Ada Lovelace", "Ada Byron", reason="she married")
 
     statement = select(EntityRow).where(EntityRow.canonical_name == "Ada Lovelace")
     ada = session.exec(statement).one()
@@ -156,7 +156,9 @@ def test_enums_times_and_json_come_back_as_values(
         event_time="2025-12-24T18:00:00Z",
     )
     other = orc.remember("Hold the release.", type="Todo")
-    orc.resolve(orc.relate(one, EdgeType.CONTRADICTS, other), winner=one, reason="shipped")
+    orc.contradictions.resolve(
+        orc.relate(one, EdgeType.CONTRADICTS, other), winner=one, reason="shipped"
+    )
 
     found = memory(session, one)
     assert (found.kind, found.type, found.scope) == (
@@ -203,9 +205,9 @@ def test_an_edge_that_is_open_has_no_resolution(session: Session, orc: Orchestra
 
 def test_receipts_are_read_with_their_reasons(session: Session, orc: Orchestrator) -> None:
     gate = orc.remember("The gate closes at nine.")
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     bundle = orc.recall("when does the gate close?")
-    orc.receipt(bundle.receipt_id)
+    orc.receipts.get(bundle.receipt_id)
 
     receipt = session.get(RecallRow, bundle.receipt_id)
     assert receipt is not None

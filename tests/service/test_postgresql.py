@@ -98,7 +98,7 @@ def test_a_file_is_not_passed_over(tmp_path: Path, url: str) -> None:
         MemoryService(tmp_path, environ=environ, background=False) as service,
         pytest.raises(InvalidConfig, match="lies in a file"),
     ):
-        service.orchestrator("orc-1").stats()
+        service.orchestrator("orc-1").maintenance.stats()
 
 
 def test_one_in_a_file_and_one_on_a_server_under_one_root(tmp_path: Path, url: str) -> None:
@@ -123,9 +123,9 @@ def test_what_is_not_there_yet_is_refused(
 ) -> None:
     memory_id = orc.remember("The gate closes at nine.")
     with pytest.raises(EngineLacking, match="pg_dump"):
-        orc.backup(tmp_path / "backup.db")
+        orc.exchange.backup(tmp_path / "backup.db")
     with pytest.raises(EngineLacking):
-        orc.erase(memory_id=memory_id, reason="asked for", dry_run=False)
+        orc.erasure.erase(memory_id=memory_id, reason="asked for", dry_run=False)
     assert orc.get(memory_id).content
     (tmp_path / "backup.db").write_bytes(b"something")
     with pytest.raises(EngineLacking):
@@ -142,11 +142,11 @@ def test_what_is_not_there_yet_is_refused(
 def test_it_is_moved_by_an_export(served: MemoryService, orc: Orchestrator, tmp_path: Path) -> None:
     old = orc.remember("The gate closes at nine.")
     orc.correct(old, "The gate closes at ten.", reason="summer")
-    lines = b"".join(orc.export_lines())
+    lines = b"".join(orc.exchange.export_lines())
     with MemoryService(tmp_path / "files", environ={}, background=False) as files:
         files.import_lines("orc-1", io.BytesIO(lines))
         assert files.orchestrator("orc-1").get(old) == orc.get(old).model_copy()
-        again = b"".join(files.orchestrator("orc-1").export_lines())
+        again = b"".join(files.orchestrator("orc-1").exchange.export_lines())
     served.import_lines("orc-2", io.BytesIO(again))
     assert served.orchestrator("orc-2").get(old).content == "The gate closes at nine."
     assert served.orchestrator("orc-2").verify().findings == []
@@ -222,7 +222,7 @@ def test_several_processes_write_one_chain(
         for number in range(3)
     ]
     assert [worker.wait(120) for worker in workers] == [0, 0, 0]
-    assert orc.stats()["memories"]["kind"] == {"fact": 45}
+    assert orc.maintenance.stats()["memories"]["kind"] == {"fact": 45}
     report = orc.verify()
     assert report.findings == []
     assert report.checked["journal_entries"] >= 45

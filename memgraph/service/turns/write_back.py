@@ -341,7 +341,10 @@ class WriteBackHooks(HookHost):
         memory = handle.get(memory_id)
         if (memory.scope, memory.scope_id) == (Scope.PROJECT, place.project_id):
             return memory_id
-        return handle.promote(memory_id, Tier.PROJECT, place.project_id, reason=reason) or memory_id
+        return (
+            handle.contexts.promote(memory_id, Tier.PROJECT, place.project_id, reason=reason)
+            or memory_id
+        )
 
     def _writer_for(self, place: TurnPlace) -> CaptureHandle:
         """Return a handle that sees where it writes at any sensitivity, to recognise

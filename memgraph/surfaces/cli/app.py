@@ -239,7 +239,7 @@ def _operations() -> dict[str, Operation]:
     from memgraph.model.operation import operations_of
     from memgraph.operations.orchestrator import Orchestrator
 
-    return {name.replace("_", "-"): each for name, each in operations_of(Orchestrator).items()}
+    return {each.command_name: each for each in operations_of(Orchestrator).values()}
 
 
 def _derived(declared: Operation, name: str) -> Command:

@@ -55,7 +55,7 @@ def command_of(
     def run(context: typer.Context, orchestrator: str, **values: Any) -> CommandResult:
         values = _parsed(declared, values)
         with invocation(context).orchestrator(orchestrator) as handle:
-            result = getattr(handle, declared.name)(**values)
+            result = declared.method_of(handle)(**values)
         told = {"orchestrator": orchestrator, **values}
 
         def print_result(screen: Screen) -> None:
@@ -76,7 +76,7 @@ def command_of(
     signature = [*first, *sorted(parameters, key=lambda each: each.default is not each.empty)]
     run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in signature}
-    run.__name__ = declared.name
+    run.__name__ = declared.id
     run.__doc__ = text or _help(declared)
     run.remote = True  # type: ignore[attr-defined]
     return run

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from memgraph.errors import InvalidInput, MemgraphError, Unauthenticated
+from memgraph.operations.handle import Handle
 from memgraph.surfaces.cli.invocation import InvalidContent
 
 if TYPE_CHECKING:
     import ssl
 
-    from memgraph.client import Client, RemoteOrchestrator
+    from memgraph.client import Client
     from memgraph.client.files import BackupFile, ExportFile
     from memgraph.surfaces.cli.invocation import Invocation
 
@@ -183,33 +184,30 @@ def handle(given: Invocation, asked: Client, name: str) -> RemoteHandle:
 
 
 class RemoteHandle:
-    """A handle on a server, with the methods that commands use; others are local only."""
+    """A handle on a server, or one of its groups, with the methods that commands use.
 
-    def __init__(self, remote: RemoteOrchestrator, command: str) -> None:
-        self.remote = remote
-        self.name = remote.name
+    Others are local only. A server reports no progress.
+    """
+
+    def __init__(self, remote: Any, command: str) -> None:
+        self._remote = remote
         self._command = command
 
-    def __getattr__(self, word: str) -> Any:
-        if word.startswith("_") or not hasattr(self.remote, word):
+    def __getattr__(self, name: str) -> Any:
+        member = None if name.startswith("_") else getattr(self._remote, name, None)
+        if isinstance(member, Handle):
+            return _GROUPS.get(name, RemoteHandle)(member, self._command)
+        if member is None:
             raise local_only(self._command)
-        return getattr(self.remote, word)
+        return member
 
-    # A server reports no progress.
-    def verify(self, _progress: Any = None) -> Any:
-        return self.remote.verify()
 
-    def audit(self, *, progress: Any = None, **fields: Any) -> Any:  # noqa: ARG002
-        return self.remote.audit(**fields)
-
-    def erase_target(self, target: Any, *, progress: Any = None, **fields: Any) -> Any:  # noqa: ARG002
-        return self.remote.erase_target(target, **fields)
-
+class _RemoteJobs(RemoteHandle):
     def run(self, job: str, *, progress: Any = None, **fields: Any) -> Any:  # noqa: ARG002
-        return self.remote.run(job, **fields)
+        return self._remote.run(job, **fields)
 
     def maintain(self, *, progress: Any = None, **fields: Any) -> Any:  # noqa: ARG002
-        return self.remote.maintain(**fields)
+        return self._remote.maintain(**fields)
 
     def consolidate(
         self,
@@ -218,16 +216,19 @@ class RemoteHandle:
         dry_run: bool,
         progress: Any = None,  # noqa: ARG002
     ) -> Any:
-        return self.remote.consolidate(session_id, dry_run=dry_run)
+        return self._remote.consolidate(session_id, dry_run=dry_run)
 
+
+class _RemoteExchange(RemoteHandle):
     def export(self, target: Path, *, progress: Any = None, **fields: Any) -> ExportFile:  # noqa: ARG002
-        return self.remote.export(target, **fields)
+        report: ExportFile = self._remote.export(target, **fields)
+        return report
 
     def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
         """Yield the lines, once all of them have arrived and were checked."""
         with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
             whole = Path(folder) / "export.jsonl"
-            self.remote.export(whole, with_vectors=with_vectors)
+            self._remote.export(whole, with_vectors=with_vectors)
             with whole.open("rb") as file:
                 yield from file
 
@@ -241,7 +242,11 @@ class RemoteHandle:
     ) -> BackupFile:
         if accept_findings:
             raise local_only(f"{self._command} --accept-findings")
-        return self.remote.backup(target, force=force)
+        report: BackupFile = self._remote.backup(target, force=force)
+        return report
+
+
+_GROUPS = {"jobs": _RemoteJobs, "exchange": _RemoteExchange}
 
 
 def _key(given: Invocation, environ: Mapping[str, str] = os.environ) -> str | None:

@@ -17,8 +17,6 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from memgraph import __version__
 from memgraph.errors import MemgraphError
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.operations.reading import ExpiringHandle
-from memgraph.operations.writing import WritingHandle
 from memgraph.service.access.gate import Gate
 from memgraph.service.idempotency import ClaimTaken
 from memgraph.surfaces.host_checks import ASGIApp, HostCheck
@@ -45,7 +43,7 @@ from memgraph.surfaces.pages import Pages
 
 # The most frequent routes come first.
 ROUTERS = (
-    router_of(WritingHandle, ExpiringHandle, Orchestrator),
+    router_of(Orchestrator),
     memories.router,
     orchestrators.router,
     operating.router,

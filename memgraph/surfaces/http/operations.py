@@ -22,11 +22,10 @@ from memgraph.surfaces.http.slow_requests import lengthy_of
 ROOT = "/v1/orchestrators/{orchestrator}"
 
 
-def router_of(*handles: type) -> APIRouter:
-    """Return a router with a route for every operation of some parts of a handle, in order."""
+def router_of(kind: type) -> APIRouter:
+    """Return a router with a route for every operation of a class and of its groups, in order."""
     router = APIRouter()
-    every = {name: each for handle in handles for name, each in operations_of(handle).items()}
-    for declared in every.values():
+    for declared in operations_of(kind).values():
         if declared.served:
             _add_route(router, declared)
     return router
@@ -61,7 +60,7 @@ def _endpoint(declared: Operation) -> Callable[..., Response]:
         arguments = _arguments(declared, names, given.pop("body", None))
         arguments |= {names[name]: value for name, value in given.items()}
         with lengthy_of(request).one() if declared.slow else nullcontext():
-            result = getattr(orc, declared.name)(**arguments)
+            result = declared.method_of(orc)(**arguments)
             if declared.answer is not None:
                 result = declared.answer.of(result, limit=arguments.get("limit"))
             elif result is None:
@@ -72,7 +71,7 @@ def _endpoint(declared: Operation) -> Callable[..., Response]:
                 answer = answered_as(adapter, result)
             return tagged(answer, request) if declared.tagged else answer
 
-    endpoint.__name__ = declared.name
+    endpoint.__name__ = declared.id
     endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             _parameter("request", Request),

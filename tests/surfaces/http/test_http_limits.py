@@ -287,7 +287,7 @@ class Gateway:
 
         self.entered = threading.Semaphore(0)
         self.open = threading.Event()
-        whole = Orchestrator.contradictions
+        whole = Orchestrator.contradictions.list
 
         def held(orc: Orchestrator, **given: Any) -> Any:
             self.entered.release()
@@ -348,4 +348,4 @@ def test_what_nobody_waits_for_is_not_begun(
         gateway.open.set()
         stored = client.post(MEMORIES, json={"content": "in time"})
         assert stored.status_code == 201, "behind the one that waited"
-        assert [each.content for each in served.orchestrator().list_memories()] == ["in time"]
+        assert [each.content for each in served.orchestrator().memories.list()] == ["in time"]

@@ -80,7 +80,7 @@ def test_only_so_many_are_measured_at_a_time(
     browser: Browser, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy = []
-    audit = Orchestrator.audit
+    audit = Orchestrator.audit.measure
     with Browser(served, served.key()) as other:
         token = token_of(other.page(PAGE))
 

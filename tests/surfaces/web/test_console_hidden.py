@@ -56,7 +56,7 @@ class Walked:
 
     def contradictions(self) -> set[str]:
         whole = self.served.service.orchestrator("orc-1", viewer=EVERYTHING)
-        pages = [whole.contradictions(limit=500, resolved=one) for one in (False, True)]
+        pages = [whole.contradictions.list(limit=500, resolved=one) for one in (False, True)]
         return {item.edge.edge_id for page in pages for item in page.items}
 
 
@@ -79,7 +79,7 @@ def walked(
             orc = served.service.orchestrator("orc-1", viewer=one)
             receipts.append(orc.recall(QUERY, top_n=200).receipt_id)
             orc.bulletin()
-            bulletins.append(orc.bulletins(limit=1).bulletins[0].bulletin_id)
+            bulletins.append(orc.receipts.bulletins(limit=1).bulletins[0].bulletin_id)
         with Browser(served, secret) as browser:
             yield Walked(
                 served,
@@ -171,7 +171,7 @@ def test_a_search_finds_nothing_hidden(walked: Walked) -> None:
 def test_what_joins_hidden_memories_is_not_told(walked: Walked) -> None:
     here = walked.served.service.orchestrator("orc-1", viewer=EVERYTHING)
     own = set(walked.own)
-    everything = here.subgraph([*walked.own, *walked.hidden], max_nodes=2_000, retracted=True)
+    everything = here.graph.subgraph([*walked.own, *walked.hidden], max_nodes=2_000, retracted=True)
     seen = {each.edge_id for each in everything.edges if {each.from_id, each.to_id} <= own}
     assert seen
     assert seen < {each.edge_id for each in everything.edges}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from memgraph.operations.entities import EntitiesHandle
+from memgraph.operations.entities import Entities
 from memgraph.surfaces.cli.builder import make_command, make_group
 from memgraph.surfaces.cli.formats import MEMORY_COLUMNS, day, memory_rows
 from memgraph.surfaces.cli.operations import command_of
@@ -98,19 +98,19 @@ COMMANDS = {
         "List entities; merge, split and protect them.",
         {
             "list": command_of(
-                EntitiesHandle.entities,
+                Entities.list,
                 _show_list,
                 key="entities",
                 text="List entities, most mentioned first.",
             ),
             "merge": command_of(
-                EntitiesHandle.merge_entities,
+                Entities.merge,
                 _show_merged,
                 key="entity",
                 text="Merge two entities: OTHER becomes a name of INTO.",
             ),
             "split": command_of(
-                EntitiesHandle.split_entity,
+                Entities.split,
                 _show_split,
                 key="entity",
                 options={
@@ -123,7 +123,7 @@ COMMANDS = {
                 text="Move names of an entity to another entity.",
             ),
             "protect": command_of(
-                EntitiesHandle.protect_entity,
+                Entities.protect,
                 _show_protected,
                 key="entity",
                 options={
@@ -135,13 +135,13 @@ COMMANDS = {
                 text="Protect the facts about an entity from decay.",
             ),
             "proposals": command_of(
-                EntitiesHandle.entity_proposals,
+                Entities.proposals,
                 _show_proposals,
                 key="proposals",
                 text="List the names that a model proposed as names of a known entity.",
             ),
             "decide": command_of(
-                EntitiesHandle.decide_entity_proposal,
+                Entities.decide,
                 _show_decided,
                 key="entity",
                 options={
@@ -157,7 +157,7 @@ COMMANDS = {
     ),
     "entity": make_command(
         command_of(
-            EntitiesHandle.get_entity_info,
+            Entities.get,
             _show,
             options={"name_or_id": _NAME},
             text="Show one entity: names, mentions, memories, and entities named beside it.",

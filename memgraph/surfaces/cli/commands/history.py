@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from memgraph.operations.audit import HistoryHandle
+from memgraph.operations.history import HistoryOperations
 from memgraph.surfaces.cli.builder import make_command
 from memgraph.surfaces.cli.formats import moment, short
 from memgraph.surfaces.cli.operations import command_of
@@ -91,7 +91,7 @@ def _show_history(screen: Screen, found: History, _: Mapping[str, Any]) -> None:
 COMMANDS = {
     "diff": make_command(
         command_of(
-            HistoryHandle.diff,
+            HistoryOperations.diff,
             _show_diff,
             options={
                 "since": typer.Argument(metavar="T1", help="After this time, ISO 8601."),
@@ -106,7 +106,7 @@ COMMANDS = {
     ),
     "history": make_command(
         command_of(
-            HistoryHandle.history,
+            HistoryOperations.get,
             _show_history,
             text="Show every status and every value that a memory had, with their times.",
         ),

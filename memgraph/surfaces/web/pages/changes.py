@@ -21,7 +21,7 @@ def diff(visit: Visit) -> Response:
     orc = visit.enter()
     end = _moment(visit.query("until"), visit.console.now_ms())
     begin = _moment(visit.query("since"), end - DEFAULT_DAYS * MS_PER_DAY)
-    found = orc.diff(begin, end, limit=MOST)
+    found = orc.history.diff(begin, end, limit=MOST)
     return visit.show("diff.html", diff=found, since=iso(begin), until=iso(end))
 
 
@@ -29,7 +29,7 @@ def stale(visit: Visit) -> Response:
     """Show memories that depend on superseded or retracted evidence, with the path to it."""
     orc = visit.enter(Permission.AUDIT)
     after = visit.query("after") or None
-    page = orc.stale(limit=PER_PAGE, after=after, as_of=visit.as_of)
+    page = orc.graph.stale(limit=PER_PAGE, after=after, as_of=visit.as_of)
     return visit.show("stale.html", page=page)
 
 

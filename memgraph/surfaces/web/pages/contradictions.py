@@ -27,7 +27,7 @@ def listing(visit: Visit) -> Response:
     orc = visit.enter()
     state = visit.one_of("state", STATES)
     order = visit.one_of("order", ORDERS)
-    page = orc.contradictions(
+    page = orc.contradictions.list(
         resolved=state != OPEN,
         dismissed=DISMISSED_OF.get(state),
         text=visit.query("text") or None,
@@ -54,7 +54,7 @@ def listing(visit: Visit) -> Response:
 def case(visit: Visit) -> Response:
     """Show both sides of a contradiction with their sources' lines, and the possible decisions."""
     orc = visit.enter()
-    found = orc.case(visit.path("edge_id"), as_of=visit.as_of)
+    found = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
     return visit.show(
         "case.html",
         case=found,
@@ -67,7 +67,7 @@ def case(visit: Visit) -> Response:
 def export(visit: Visit) -> Response:
     """Return the case as a self-contained file without scripts."""
     orc = visit.enter()
-    found = orc.case(visit.path("edge_id"), as_of=visit.as_of)
+    found = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
     lines = lines_of(visit, *(side.memory.memory_id for side in found.sides))
     root = visit.gate.service.root
     text = case_document(found, orchestrator=orc.name, lines=lines, root=root)
@@ -82,7 +82,9 @@ def resolve(visit: Visit) -> Response:
     """Decide for one side; the other is superseded."""
     orc = visit.enter(Permission.WRITE)
     edge_id = visit.path("edge_id")
-    orc.resolve(edge_id, winner=visit.required("winner"), reason=visit.required("reason"))
+    orc.contradictions.resolve(
+        edge_id, winner=visit.required("winner"), reason=visit.required("reason")
+    )
     return visit.go(visit.link("contradictions", edge_id), "The contradiction is resolved.")
 
 
@@ -90,7 +92,7 @@ def dismiss(visit: Visit) -> Response:
     """Dismiss it; it is not raised again."""
     orc = visit.enter(Permission.WRITE)
     edge_id = visit.path("edge_id")
-    orc.dismiss(edge_id, reason=visit.required("reason"))
+    orc.contradictions.dismiss(edge_id, reason=visit.required("reason"))
     return visit.go(visit.link("contradictions", edge_id), "It is kept as no contradiction.")
 
 
@@ -98,7 +100,7 @@ def reopen(visit: Visit) -> Response:
     """Undo the decision."""
     orc = visit.enter(Permission.WRITE)
     edge_id = visit.path("edge_id")
-    orc.reopen(edge_id, reason=visit.required("reason"))
+    orc.contradictions.reopen(edge_id, reason=visit.required("reason"))
     return visit.go(visit.link("contradictions", edge_id), "The contradiction is open again.")
 
 

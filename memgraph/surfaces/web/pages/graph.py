@@ -58,7 +58,7 @@ def data(visit: Visit) -> Response:
         raise InvalidInput(f"seed: {MAX_SEEDS} at most", field="seed")
     fallen = _fallen(visit, orc)
     most = _bound(visit, "max_nodes", NODES)
-    found = orc.subgraph(
+    found = orc.graph.subgraph(
         named or _seeds(orc, fallen, visit.as_of, most),
         hops=_bound(visit, "hops", 1 if named else 2),
         max_nodes=most,
@@ -77,7 +77,7 @@ def between(visit: Visit) -> Response:
     ids = visit.required("ids").split()
     if len(ids) > MOST_NODES:
         raise InvalidInput(f"ids: {MOST_NODES:,} at most", field="ids")
-    found = orc.subgraph(ids, hops=1, max_nodes=len(ids), as_of=visit.as_of, retracted=True)
+    found = orc.graph.subgraph(ids, hops=1, max_nodes=len(ids), as_of=visit.as_of, retracted=True)
     drawn = drawing(found, staleness(_fallen(visit, orc)), as_of=visit.as_of)
     return JSONResponse({"edges": drawn["edges"]})
 
@@ -86,7 +86,7 @@ def _fallen(visit: Visit, orc: Orchestrator) -> Sequence[StaleMemory]:
     """Return memories with retracted evidence; none for callers who may not audit."""
     if not visit.may(Permission.AUDIT):
         return ()
-    return orc.stale(limit=STALE, as_of=visit.as_of).items
+    return orc.graph.stale(limit=STALE, as_of=visit.as_of).items
 
 
 def _seeds(
@@ -98,7 +98,7 @@ def _seeds(
     Superseded and retracted ones are included. More than ``most`` when there are more, so that the
     drawing is marked as cut.
     """
-    open_ones = orc.contradictions(limit=DISPUTED, as_of=as_of).items
+    open_ones = orc.contradictions.list(limit=DISPUTED, as_of=as_of).items
     sides = [one.memory_id for each in open_ones for one in (each.first, each.second)]
     steps = [step for each in fallen[:STALE_FIRST] for step in each.premise.path]
     ways = [one for step in steps for one in (step.memory_id, step.ground_id)]
@@ -109,7 +109,7 @@ def _newest(orc: Orchestrator, count: int, as_of: int | None) -> list[str]:
     found: list[str] = []
     while (wanted := min(count - len(found), AT_ONCE)) > 0:
         before = found[-1] if found else None
-        page = orc.list_memories(statuses=(), limit=wanted, before=before, as_of=as_of)
+        page = orc.memories.list(statuses=(), limit=wanted, before=before, as_of=as_of)
         found += [each.memory_id for each in page]
         if len(page) < wanted:
             break

@@ -24,7 +24,7 @@ def listing(visit: Visit) -> Response:
     orc = visit.enter()
     # Without a status, the page shows active memories.
     status = visit.query("status", ShownStatus.ACTIVE.value)
-    found = orc.list_memories(
+    found = orc.memories.list(
         types=_chosen(MemoryType, visit.query("type")),
         kinds=_chosen(MemoryKind, visit.query("kind")),
         statuses=_chosen(ShownStatus, status),
@@ -74,11 +74,11 @@ def memory(visit: Visit) -> Response:
     memory_id = visit.path("memory_id")
     trace = orc.trace(memory_id, as_of=visit.as_of)
     now = visit.console.now_ms() if visit.as_of is None else visit.as_of
-    held = [(each.since, each.confidence) for each in orc.history(memory_id).values]
+    held = [(each.since, each.confidence) for each in orc.history.get(memory_id).values]
     impact = None
     if visit.may(Permission.AUDIT):
         auditor = visit.enter(Permission.AUDIT)
-        impact = auditor.impact(memory_id, max_nodes=HAND_OUTS, as_of=visit.as_of)
+        impact = auditor.graph.impact(memory_id, max_nodes=HAND_OUTS, as_of=visit.as_of)
     return visit.show(
         "memory.html",
         trace=trace,
