@@ -55,7 +55,7 @@ from memgraph import MemoryService
 with MemoryService(sys.argv[1], environ={}, background=False) as service:
     orc = service.orchestrator("orc")
     print("begun", flush=True)
-    orc.consolidate()
+    orc.jobs.consolidate()
 """
 WORK = """
 import random, sys
@@ -90,12 +90,12 @@ with MemoryService(sys.argv[1], environ={}, background=False) as service:
             talk = f"talk-{sys.argv[2]}-{number}"
             content = f"My locker has the number {secret()}."
             orc.save_episode(content, session_id=talk, source_role="user")
-            orc.end_session(talk)
-            orc.consolidate(talk)
+            orc.sessions.end(talk)
+            orc.jobs.consolidate(talk)
         if number % 13 == 12:
             gone = known.pop()
             report("erasing", gone)
-            done = orc.erase(memory_id=gone, reason="asked for", dry_run=False)
+            done = orc.erasure.erase(memory_id=gone, reason="asked for", dry_run=False)
             if not done.unfinished:
                 report("erased", gone)
 """

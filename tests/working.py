@@ -15,6 +15,7 @@ from memgraph.audit import anchor
 from memgraph.audit.journal import JournalHead
 from memgraph.clock import FixedClock
 from memgraph.model.enums import CapturedBy, EntityType
+from memgraph.model.operation import GroupAttribute, methods_of
 from memgraph.model.values import MemoryInput, Source, validated
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.operations.write import entity_links as naming
@@ -26,6 +27,19 @@ from memgraph.store.entities import EntityName
 from memgraph.store.journal import chain_hash
 
 NAME = "orc-1"
+
+
+def members_of(kind: type, path: str = "") -> dict[str, Any]:
+    """Return the public members of a class and of its groups, such as ``contradictions.list``."""
+    members: dict[str, Any] = {}
+    for name, member in methods_of(kind).items():
+        if isinstance(member, GroupAttribute):
+            members |= members_of(member.kind, f"{name}.")
+        else:
+            members[path + name] = member
+    return members
+
+
 SEES_ALL = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=frozenset({"p"}))
 INFERRED = Source(captured_by=CapturedBy.EXTRACTOR)
 """Where a fact comes from that a machine inferred: such facts decay."""

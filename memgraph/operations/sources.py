@@ -262,8 +262,8 @@ class Sources(Handle[F], group="sources"):
 
         Memories with other sources or other evidence stay and are reported. What had been replaced
         only by retracted memories is active again; contradictions that they won are open again. It
-        is one transaction, which ``restore`` reverses. Later memories from the source are
-        stored again, unless ``trust`` with ``max_memories=0`` prevents it.
+        is one transaction, which ``sources.restore`` reverses. Later memories from the source are
+        stored again, unless ``sources.trust`` with ``max_memories=0`` prevents it.
 
         Args:
             path, conversation_id, workflow_run_id, content_sha256: exactly one of them.
@@ -305,7 +305,7 @@ class Sources(Handle[F], group="sources"):
         reason: Reason,
         dry_run: bool = True,
     ) -> SourceRestoration:
-        """Restore what ``retract`` retracted by the same name, in one transaction.
+        """Restore what ``sources.retract`` retracted by the same name, in one transaction.
 
         What was restored, retracted for another reason or erased since stays as it is. What became
         active meanwhile is replaced again; a contradiction that was reopened stays open, and is

@@ -15,6 +15,7 @@ from serving_worlds import Served, serving
 from memgraph.client import AsyncClient, Client
 from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
+from memgraph.operations.handle import Handle
 from memgraph.rules.scope import Viewer
 
 WAYS = ("library", "Client", "AsyncClient")
@@ -31,6 +32,8 @@ class Awaited:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._handle, name)
+        if isinstance(found, Handle):
+            return Awaited(found, self._runner)
         if not inspect.iscoroutinefunction(found):
             return found
         return lambda *args, **fields: self._runner.run(found(*args, **fields))

@@ -82,10 +82,10 @@ def test_a_copy_comes_to_a_disk_without_links_and_replaces_nothing(
 def copied(url: str, word: str, target: Path, *, awaited: bool) -> None:
     async def later() -> None:
         async with AsyncClient(url, key=SECRET, retries=0) as client:
-            await getattr(client.orchestrator("orc-1"), word)(target)
+            await getattr(client.orchestrator("orc-1").exchange, word)(target)
 
     if awaited:
         asyncio.run(later())
         return
     with Client(url, key=SECRET, retries=0) as client:
-        getattr(client.orchestrator("orc-1"), word)(target)
+        getattr(client.orchestrator("orc-1").exchange, word)(target)

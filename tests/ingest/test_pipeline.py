@@ -324,7 +324,11 @@ class Breaking:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._orc, name)
 
-    def ingest_document(self, document: Document, **options: Any) -> DocumentOutcome:
+    @property
+    def ingestion(self) -> BreakingIngestion:
+        return BreakingIngestion(self)
+
+    def store(self, document: Document, **options: Any) -> DocumentOutcome:
         error, self._error = self._error, None
         if error is not None and not self._after:
             raise error
@@ -332,6 +336,17 @@ class Breaking:
         if error is not None:
             raise error
         return outcome
+
+
+class BreakingIngestion:
+    """The ingestion of a handle that breaks."""
+
+    def __init__(self, breaking: Breaking) -> None:
+        self.store = breaking.store
+        self._ingestion = breaking._orc.ingestion
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ingestion, name)
 
 
 def run_through(store: Breaking) -> IngestReport:

@@ -240,7 +240,7 @@ def test_what_stands_beside_the_memories_of_a_result_leaves_room_for_them(
     profile = agent.entities.get("Ada Okafor")
     called = profile.model_copy(update={"aliases": ("n" * 480,) * 10})
     monkeypatch.setattr(Orchestrator, "trace", lambda *_: many)
-    monkeypatch.setattr(Orchestrator, "get_entity_info", lambda *_: called)
+    monkeypatch.setattr(Orchestrator.entities, "get", lambda *_: called)
     traced, named = trace_memory(agent, "any"), get_entity_info(agent, "any")
     assert [each["memory_id"] for each in traced["linked"]] == [ground]
     assert [each["memory_id"] for each in named["memories"]] == [ground]

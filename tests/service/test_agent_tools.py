@@ -358,7 +358,9 @@ def test_of_an_entity_only_what_fitted_was_handed_out(
             agent, f"The company Novatech ran pilot {number} " + 'ended "well" """" """" """" ' * 20
         )
     noted: list[str] = []
-    monkeypatch.setattr(Orchestrator, "note_handed_out", lambda _, texts: noted.extend(texts))
+    monkeypatch.setattr(
+        Orchestrator.agents, "note_handed_out", lambda _, texts: noted.extend(texts)
+    )
     found = call_tool(agent, "get_entity_info", {"name": "Novatech"})
     assert found["left_out"] > 0
     assert noted == [each["text"] for each in found["memories"]]

@@ -6,22 +6,25 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
+from working import members_of
 
 from memgraph import AsyncOrchestrator, MemoryService, Orchestrator, Viewer
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.operation import operations_of
-from memgraph.operations.aio import AwaitableMethod
 
-STAY = {
-    # Stores, handles and a generator, which are not awaited.
-    *("task", "project", "everywhere", "on_behalf", "export_lines"),
+NOT_AWAITED = {
+    # Stores, handles and a generator.
+    *("stores.task", "stores.project", "stores.global_tier"),
+    *("ingestion.on_behalf", "exchange.export_lines"),
     # What a pipeline or a tool calls for each file or text.
-    *("ingest_document", "ingest_given_up", "ingest_rejected", "ingest_under_way", "ingested"),
-    *("log_event", "maintained_since", "note_handed_out", "propose", "recall_shown"),
-    *("subscribe_as", "without_own_output"),
+    *(f"ingestion.{name}" for name in ("store", "give_up", "reject", "under_way", "known")),
+    *(f"ingestion.{name}" for name in ("log_event", "propose", "without_own_output")),
+    *(f"agents.{name}" for name in ("maintained_since", "note_handed_out", "recall_shown")),
+    "events.subscribe_as",
 }
 
 
@@ -36,18 +39,21 @@ def orc(service: MemoryService) -> Orchestrator:
     return service.orchestrator("orc-1", create=True, viewer=Viewer(project_ids=["web"]))
 
 
-def test_every_operation_is_awaited_with_its_signature() -> None:
+def test_every_operation_is_awaited_with_its_signature(orc: Orchestrator) -> None:
     public = {
-        name: method
-        for name, method in inspect.getmembers(Orchestrator, inspect.isfunction)
-        if not name.startswith("_")
+        path: each for path, each in members_of(Orchestrator).items() if inspect.isfunction(each)
     }
-    assert operations_of(Orchestrator).keys() <= public.keys() - STAY
-    assert public.keys() >= STAY
-    for name in public.keys() - STAY:
-        awaited = vars(AsyncOrchestrator)[name]
-        assert isinstance(awaited, AwaitableMethod), name
-        assert awaited.__wrapped__ is public[name], name
+    assert operations_of(Orchestrator).keys() <= public.keys() - NOT_AWAITED
+    assert public.keys() >= NOT_AWAITED
+    aio = orc.aio
+    for path, method in public.items():
+        awaited = attrgetter(path)(aio)
+        assert inspect.iscoroutinefunction(awaited) == (path not in NOT_AWAITED), path
+        assert (
+            inspect.signature(awaited).parameters
+            == inspect.signature(attrgetter(path)(orc)).parameters
+        )
+        assert awaited.__doc__ == method.__doc__
 
 
 def test_the_same_values_come_from_a_thread(orc: Orchestrator) -> None:

@@ -303,7 +303,7 @@ with MemoryService(sys.argv[1], background=False, clock=FixedClock(1_767_225_600
     for number in range(40):
         building.task_store("t").add_reasoning(f"The parser fails on line {number}", "plan")
         building.project_store("p").add_decision(f"Decision {number}: no tabs", ["b", "a"])
-    service.orchestrator("orc").embed_pending()
+    service.orchestrator("orc").maintenance.embed_pending()
     found = building.build_context(Task(task_id="t", project_id="p"), query="parser tabs")
     sys.stdout.write(found.model_dump_json())
 """

@@ -329,7 +329,7 @@ def test_the_latest_is_kept_and_read_anew_when_another_process_saved_one(
         program = (
             "from memgraph import MemoryService\n"
             f"with MemoryService({str(tmp_path)!r}, environ={{}}, background=False) as service:\n"
-            "    print(service.orchestrator('orc-1').run('reflection').state)\n"
+            "    print(service.orchestrator('orc-1').jobs.run('reflection').state)\n"
         )
         ran = subprocess.run(
             [sys.executable, "-c", program], env=os.environ, capture_output=True, text=True

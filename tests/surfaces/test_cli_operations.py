@@ -84,7 +84,7 @@ def test_a_misspelled_operation_is_suggested(cli: CommandLine) -> None:
 
 @pytest.mark.parametrize("name", operations_of(Orchestrator))
 def test_every_operation_has_a_form_on_the_command_line(name: str) -> None:
-    command = make_command(command_of(getattr(Orchestrator, name)), name)
+    command = make_command(command_of(operations_of(Orchestrator)[name].function), name)
     sent = {each.name for each in command.params if each.expose_value}
     declared = operations_of(Orchestrator)[name]
     assert sent - {"orchestrator", declared.rest} == {*declared.parameters}

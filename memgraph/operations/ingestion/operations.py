@@ -89,7 +89,7 @@ class Ingestion(Handle[F], group="ingestion"):
             Field(description="`next_cursor` of the page before."),
         ] = None,
     ) -> IngestPage:
-        """Return processed files, dropped or sent, latest first; see ``get``.
+        """Return processed files, dropped or sent, latest first; see ``ingestion.get``.
 
         Args:
             limit: 1..1,000.

@@ -177,7 +177,7 @@ class _Kept(NamedTuple):
 
 
 def source_lines(opened: OpenOrchestrator, view: View, memory_id: str) -> SourceLines:
-    """Return the source lines; see ``InfluenceHandle.source_lines``.
+    """Return the source lines; see ``Sources.lines``.
 
     Raises:
         NotFound: the memory is missing or hidden; both read the same.

@@ -10,9 +10,11 @@ import pytest
 from erasing_worlds import left
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from working import members_of
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.operations.handle import Handle
 from memgraph.operations.life import entity_merge as merging
 from memgraph.operations.life.models import LanguageModel
 from memgraph.providers.fake import FakeCompletion, FakeToolCalling
@@ -75,52 +77,53 @@ def test_a_reason_may_be_given_again_for_the_erasure(orc: Orchestrator) -> None:
 
 WRITTEN = {
     "remember": "content",
-    "store": "content",
+    "memories.store": "content",
     "save_episode": "content",
     "correct": "content reason",
     "relate": "reason",
-    "propose_relation": "reason",
-    "propose_correction": "content",
-    "propose_fact": "content",
-    "resolve": "reason",
-    "reopen": "reason",
-    "dismiss": "reason",
+    "agents.propose_relation": "reason",
+    "agents.propose_correction": "content",
+    "agents.propose_fact": "content",
+    "contradictions.resolve": "reason",
+    "contradictions.reopen": "reason",
+    "contradictions.dismiss": "reason",
     "retract": "reason",
     "restore": "reason",
-    "forget": "reason",
-    "promote": "reason",
-    "merge_entities": "reason",
-    "split_entity": "reason",
-    "protect_entity": "reason",
-    "decide_entity_proposal": "reason",
-    "retract_source": "reason",
-    "restore_source": "reason",
+    "memories.forget": "reason",
+    "contexts.promote": "reason",
+    "entities.merge": "reason",
+    "entities.split": "reason",
+    "entities.protect": "reason",
+    "entities.decide": "reason",
+    "sources.retract": "reason",
+    "sources.restore": "reason",
     "recall": "query",
-    "recall_shown": "query",
-    "get_context": "prompt",
-    "relevant": "prompt",
+    "agents.recall_shown": "query",
+    "context": "prompt",
+    "contexts.relevant": "prompt",
 }
 """What writes free text about a memory or an entity; the test below writes a canary into each."""
 OTHER = {
-    "accept_journal": "reason",  # about the database
-    "trust": "reason",  # about a source
-    "distrust": "reason",
-    "erase": "reason",  # refused where it repeats what is erased
-    "erase_target": "reason",
-    "contradictions": "text",  # read alone
-    "replay": "query",
-    "without_own_output": "text",
-    "propose": "text",
+    "maintenance.accept_journal": "reason",  # about the database
+    "sources.trust": "reason",  # about a source
+    "sources.distrust": "reason",
+    "erasure.erase": "reason",  # refused where it repeats what is erased
+    "erasure.erase_target": "reason",
+    "contradictions.list": "text",  # read alone
+    "receipts.replay": "query",
+    "ingestion.without_own_output": "text",
+    "ingestion.propose": "text",
 }
 
 
 def test_every_free_text_that_an_operation_takes_is_written_below_or_about_no_memory() -> None:
     free = {"reason", "content", "text", "query", "prompt", "note", "comment", "title"}
     found: dict[str, str] = {}
-    for name, method in inspect.getmembers(Orchestrator, inspect.isfunction):
-        names = sorted(free & set(inspect.signature(method).parameters))
-        if names and not name.startswith("_"):
-            found[name] = " ".join(names)
+    for name, method in members_of(Orchestrator).items():
+        if inspect.isfunction(method):
+            names = sorted(free & set(inspect.signature(method).parameters))
+            if names:
+                found[name] = " ".join(names)
     assert found == WRITTEN | OTHER
 
 
@@ -161,15 +164,19 @@ def test_no_canary_is_left_wherever_it_was_written(
 
 
 class Used:
-    """An orchestrator that notes which of its operations were used."""
+    """An orchestrator, or one of its groups, that notes which of its operations were used."""
 
-    def __init__(self, orc: Orchestrator) -> None:
+    def __init__(self, orc: Any, names: set[str] | None = None, path: str = "") -> None:
         self._orc = orc
-        self.names: set[str] = set()
+        self._path = path
+        self.names: set[str] = set() if names is None else names
 
     def __getattr__(self, name: str) -> Any:
-        self.names.add(name)
-        return getattr(self._orc, name)
+        member = getattr(self._orc, name)
+        if isinstance(member, Handle):
+            return Used(member, self.names, f"{name}.")
+        self.names.add(self._path + name)
+        return member
 
 
 class SameName(FakeCompletion):

@@ -294,7 +294,7 @@ class Gateway:
             assert self.open.wait(PATIENCE_S)
             return whole(orc, **given)
 
-        monkeypatch.setattr(Orchestrator, "contradictions", held)
+        monkeypatch.setattr(Orchestrator.contradictions, "list", held)
 
 
 def test_more_than_can_wait_are_refused_at_once(

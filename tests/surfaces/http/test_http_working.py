@@ -138,7 +138,7 @@ def given_back(monkeypatch: pytest.MonkeyPatch) -> queue.SimpleQueue[bool]:
             file.truncate(64_000_000)
 
     monkeypatch.setattr(CopyLimiter, "copied", told)
-    monkeypatch.setattr(Orchestrator, "export", large)
+    monkeypatch.setattr(Orchestrator.exchange, "export", large)
     return ended
 
 
@@ -185,8 +185,12 @@ def test_jobs_audits_and_copies_leave_threads_to_others(
         assert over.wait(20)
         raise DatabaseBusy("it was long enough")
 
-    for name in ("verify", "run", "export"):
-        monkeypatch.setattr(Orchestrator, name, slow)
+    for kind, name in (
+        (Orchestrator, "verify"),
+        (Orchestrator.jobs, "run"),
+        (Orchestrator.exchange, "export"),
+    ):
+        monkeypatch.setattr(kind, name, slow)
     asked = [("POST", "verify"), ("POST", "jobs/decay/run"), ("GET", "export")]
 
     def ask(client: httpx.Client, method: str, path: str) -> httpx.Response:
@@ -288,8 +292,8 @@ def test_why_a_run_failed_is_told_without_where_the_root_lies(
     ran = served.orchestrator().jobs.run("decay")
     file = served.service.paths("orc-1").database
     failed = ran.model_copy(update={"reason": f"{file} is damaged"})
-    monkeypatch.setattr(Orchestrator, "jobs", lambda *_, **__: [failed])
-    monkeypatch.setattr(Orchestrator, "run", lambda *_, **__: failed)
+    monkeypatch.setattr(Orchestrator.jobs, "list", lambda *_, **__: [failed])
+    monkeypatch.setattr(Orchestrator.jobs, "run", lambda *_, **__: failed)
     listed, told = client.get(f"{BASE}/jobs"), client.post(f"{BASE}/jobs/decay/run")
     for answer in (listed, told):
         (run,) = answer.json()["runs"]

@@ -360,7 +360,7 @@ def test_a_bug_is_told_in_a_page_and_not_what_it_is(
     def broken(*_arguments: object, **_fields: object) -> None:
         raise RuntimeError("a secret text")
 
-    monkeypatch.setattr(Orchestrator, "stale", broken)
+    monkeypatch.setattr(Orchestrator.graph, "stale", broken)
     answer = browser.open(f"{HOME}stale")
     assert answer.status_code == 500
     assert "a secret text" not in answer.text

@@ -169,7 +169,7 @@ def test_a_failing_memory_leaves_the_instructions(
         def fail(*_: Any, **__: Any) -> None:
             raise StorageError("the disk is gone")
 
-        monkeypatch.setattr(orc, "get_context", fail)
+        monkeypatch.setattr(orc, "context", fail)
         agent, model = helper(
             [assistant_message("Yes.")], instructions=memory_instructions(orc, "Be brief.")
         )
