@@ -378,9 +378,12 @@ def test_recall_shows_a_title_apart_and_how_to_get_what_else_fits(cli: CommandLi
     assert lines[1:3] == ["Where the shop sells bread", "At the counter. And at the door."]
     assert one.err == ""
     cli.remember("The shop sells bread.")
-    assert cli("recall", "orc-1", "shop bread", "--top-n", "1").err == "more fits: --top-n\n"
+    assert (
+        cli("recall", "orc-1", "shop bread", "--top-n", "1").err
+        == "more memories match; raise --top-n\n"
+    )
     ran = cli("recall", "orc-1", "shop bread", "--token-budget", "8")
-    assert ran.err == "more fits: --token-budget\n"
+    assert ran.err == "more memories match; raise --token-budget\n"
 
 
 def test_recall_over_text_alone_says_what_it_lacked(
@@ -592,7 +595,7 @@ def test_of_many_files_those_that_need_a_look_are_shown(cli: CommandLine, tmp_pa
         told = cli("ingest", "orc-1", str(folder), *options).out
         assert "x.json" in told
         assert "7.txt" not in told
-        assert "and 60 more files; --json lists all" in told
+        assert "60 more files need no attention; --json lists all" in told
         assert "60 processed, 1 rejected" in told
 
 

@@ -26,6 +26,8 @@ _ENDLESS = 100_000
 _GAP = 3
 # What the last column of a table needs to be read in it.
 _LEAST_TEXT = 18
+# What is longer is a text, and is read without the name of its column.
+_LONG_VALUE = 30
 
 STATUS_STYLE = {
     "active": "green",
@@ -123,10 +125,9 @@ class Screen:
         self._console.print("─" * min(ends[fitting - 1], self._console.width))
         for row in rows:
             self._console.print(first_line(row), soft_wrap=True)
-            rest = [(name, cell) for name, cell in zip(columns, row, strict=True)][fitting:]
-            text = ", ".join(
-                cell if len(rest) == 1 else f"{name} {cell}".strip() for name, cell in rest if cell
-            )
+            rest = list(zip(columns, row, strict=True))[fitting:]
+            prose = len(rest) == 1 and widths[-1] > _LONG_VALUE
+            text = ", ".join(cell if prose else f"{name} {cell}" for name, cell in rest if cell)
             if text:
                 self.block(text, indent=2)
 
