@@ -16,7 +16,10 @@ from memgraph.surfaces.cli.screen import Screen
 if TYPE_CHECKING:
     from conftest import CommandLine
 
-REACH = "What clearance Internal may not see is left out; to see more: --clearance, --project, --session"
+REACH = (
+    "What clearance Internal may not see is left out;"
+    " to see more: --clearance, --project, --session"
+)
 TASK = ("--scope", "session", "--scope-id", "t1")
 
 

@@ -85,7 +85,7 @@ MEMORY_COLUMNS = ("id", "type", "status", "date", "summary")
 
 
 def below_drop_zone(path: str) -> str:
-    """Return the path of an ingested file below its drop zone, as commands take it; others whole."""
+    """Return an ingested file's path below the drop zone, as commands take it; others whole."""
     return path.rpartition(_PROCESSED)[2]
 
 

@@ -11,7 +11,7 @@ from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.formats import MEMORY_COLUMNS, as_json, memory_rows, show_memory
 from memgraph.surfaces.cli.invocation import CommandResult, invocation
-from memgraph.surfaces.cli.screen import Screen, note
+from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
@@ -63,7 +63,7 @@ def list_memories(
             screen.table(MEMORY_COLUMNS, memory_rows(found))
         else:
             screen.line("no memory matches")
-            note(f'to store one: memgraph remember {orchestrator} "what to remember"')
+            screen.line(f'to store one: memgraph remember {orchestrator} "what to remember"')
         if following is not None:
             screen.line(f"more: --before {following}")
 

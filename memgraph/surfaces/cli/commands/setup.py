@@ -9,7 +9,7 @@ import typer
 from memgraph.errors import MemgraphError, MemoryDisabled, OrchestratorExists
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command, make_group
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
-from memgraph.surfaces.cli.screen import Screen, note
+from memgraph.surfaces.cli.screen import Screen
 
 SomeOrchestrator = Annotated[
     str | None,
@@ -50,7 +50,7 @@ def init(
         screen.line(f"memory     {paths.memory}")
         screen.line(f"drop zone  {paths.ingest}")
         if created:
-            note(
+            screen.line(
                 f"next: memgraph ingest {orchestrator} FOLDER, or memgraph remember {orchestrator}"
             )
 
