@@ -74,6 +74,9 @@ def test_a_backup_is_one_private_file_that_restores_everything(
 ) -> None:
     service, opened, _ = alive
     file = tmp_path / "copies" / "orc.db"
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        maintenance.backup(opened, file)
+    file.parent.mkdir()
     report = maintenance.backup(opened, file)
     assert report.as_dict() == {
         "orchestrator": NAME,
@@ -127,7 +130,8 @@ HOLDER = """
 import sys
 from pathlib import Path
 from memgraph.errors import DatabaseReplaced
-from memgraph.store.sqlite import proprovisionth = Path(sys.argv[1])
+from memgraph.store.sqlite import provision
+path = Path(sys.argv[1])
 database = provision.open_database(path, "orc-1", synchronous="NORMAL", busy_timeout_ms=5000)
 def write(key):
     with database.write() as connection:
