@@ -9,6 +9,7 @@ import pytest
 import yaml
 from adapter_environments import needs
 
+from memgraph import __version__
 from memgraph.config.loader import load_settings
 
 needs("helm", "helm_python")
@@ -82,6 +83,11 @@ def test_the_plain_manifests_are_valid(version: str) -> None:
     assert len(objects) == 3
     for each in objects:
         kubernetes_validate.validate(each, version, strict=True)
+
+
+def test_the_chart_names_the_version_of_the_package() -> None:
+    with helm_python.Chart.load(CHART) as chart:
+        assert chart.metadata["appVersion"] == __version__
 
 
 def test_by_default_the_chart_is_the_plain_manifests() -> None:

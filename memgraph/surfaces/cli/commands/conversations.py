@@ -73,7 +73,7 @@ def sessions(
     ] = None,
     retry: Annotated[
         bool,
-        typer.Option("--retry", help="Consolidate those that were put aside after six attempts."),
+        typer.Option("--retry", help="Consolidate those that were set aside after six attempts."),
     ] = False,
     before: Annotated[
         str | None, value("ID", "Go on after the last id of the page before.")

@@ -46,13 +46,13 @@ def failures(
     orchestrator: OrchestratorName,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 100,
 ) -> CommandResult:
-    """List the events that were put aside after six attempts, newest first."""
+    """List the events that were set aside after six attempts, newest first."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = _failures(handle, limit)
 
     def show(screen: Screen) -> None:
         if not found:
-            screen.line("nothing was put aside")
+            screen.line("nothing was set aside")
             return
         rows = [(str(each.seq), each.topic, moment(each.at), each.error_code) for each in found]
         screen.table(("number", "topic", "at", "error"), rows)
@@ -62,7 +62,7 @@ def failures(
 
 
 def retry(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
-    """Send again what was put aside, oldest first. Ends with 1 when some is not taken."""
+    """Send again what was set aside, oldest first. Ends with 1 when some is not taken."""
     from memgraph.service.webhook import SUBSCRIBER
     from memgraph.service.worker import Worker
 
@@ -76,7 +76,7 @@ def retry(context: typer.Context, orchestrator: OrchestratorName) -> CommandResu
         finally:
             working.close()
         left = len(_failures(handle, MOST))
-    told = f"{taken} taken, {left} still put aside"
+    told = f"{taken} taken, {left} still set aside"
     error = WebhookFailed(f"{left} events were not taken; the log says why") if left else None
     return CommandResult({"retried": taken, "left": left}, lambda screen: screen.line(told), error)
 
