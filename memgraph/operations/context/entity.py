@@ -396,7 +396,7 @@ class MemoryEntity(Handle):
         """Return the project of a request. Raises AccessDenied: the entity works in another one."""
         if asked is None or self.project_id in (None, asked):
             return asked or self.project_id
-        tell_denial(opened, actor=self.actor, field="project", asked=asked)
+        tell_denial(opened, actor=self.actor, field="project", requested=asked)
         raise AccessDenied("the entity belongs to another project", field="projectId")
 
 
