@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from memgraph.clock import Clock, FixedClock, SystemClock
 from memgraph.config import Settings, load_settings
+from memgraph.config.fields import model_key
 from memgraph.config.schema import EmbeddingSettings, RerankerSettings
 from memgraph.context.token_counters import TokenCounters
 from memgraph.errors import (
@@ -496,7 +497,6 @@ class MemoryService:
         if chosen.provider == "none":
             return None
         if chosen not in self._providers:
-            environ = os.environ if self.environ is None else self.environ
             self._providers[chosen] = embedding_provider(
                 chosen.provider,
                 dimensions=chosen.dimensions,
@@ -504,7 +504,7 @@ class MemoryService:
                 retries=chosen.retries,
                 batch_size=chosen.batch_size,
                 api_base=chosen.api_base or None,
-                api_key=environ.get(chosen.api_key_env) if chosen.api_key_env else None,
+                api_key=model_key(chosen, self.environ),
                 model_folder=chosen.model_folder,
                 model=chosen.model,
             )

@@ -11,6 +11,7 @@ import binascii
 import hashlib
 import hmac
 import json
+import os
 import ssl
 from collections.abc import Sequence
 from functools import partial
@@ -59,6 +60,16 @@ def deliver(
     name = f"{orchestrator}\n{event.seq}\n{event.at}".encode()
     delivery_id = f"evt_{hashlib.sha256(name).hexdigest()[:32]}"
     post(chosen, clock, delivery_id, event.event.topic, event.at, data)
+
+
+def send_test(chosen: WebhookSettings, orchestrator: str, clock: Clock) -> None:
+    """Post an event of the topic ``memgraph.test``, which says nothing about memories.
+
+    Raises:
+        WebhookFailed: the receiver did not take it, or the secrets cannot be read.
+    """
+    delivery_id = f"evt_{os.urandom(16).hex()}"
+    post(chosen, clock, delivery_id, TEST, clock.now_ms(), {"orchestrator": orchestrator})
 
 
 def post(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
 
 from memgraph.config import Settings
+from memgraph.config.fields import model_key
 from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderRejected
 from memgraph.providers.completion import CompletionProvider, completion_provider
 from memgraph.providers.fence import fenced
@@ -84,13 +84,12 @@ def configured_extractor(
     chosen = settings.memory.extractor
     if chosen.provider == "none":
         return None
-    variables = os.environ if environ is None else environ
     return completion_provider(
         chosen.provider,
         timeout_s=chosen.timeout_s,
         retries=chosen.retries,
         api_base=chosen.api_base or None,
-        api_key=variables.get(chosen.api_key_env) if chosen.api_key_env else None,
+        api_key=model_key(chosen, environ),
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memgraph.config import Settings
+from memgraph.config.fields import model_key
 from memgraph.consolidation.ports import ConflictJudge, Extractor, PageProposal, TurnPage
 from memgraph.consolidation.quotations import RuleExtractor
 from memgraph.model.enums import Sensitivity
@@ -48,8 +48,7 @@ def configured_llm(
     chosen = settings.memory.llm
     if chosen.provider == "none":
         return None
-    variables = os.environ if environ is None else environ
-    key = variables.get(chosen.api_key_env) if chosen.api_key_env else None
+    key = model_key(chosen, environ)
     return LanguageModel(
         tool_calling_provider(
             chosen.provider,

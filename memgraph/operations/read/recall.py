@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memgraph.config import Settings
+from memgraph.config.fields import model_key
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.conversation import ENTRY_PREFIX, SILENT_ROLE
 from memgraph.model.enums import MemoryKind, Sensitivity
@@ -224,14 +224,13 @@ def configured_reranker(
     from memgraph.providers.reranking import reranking_provider
 
     chosen = settings.memory.reranker
-    variables = os.environ if environ is None else environ
     return reranking_provider(
         chosen.provider,
         mode=chosen.mode,
         timeout_s=chosen.timeout_s,
         retries=chosen.retries,
         api_base=chosen.api_base or None,
-        api_key=variables.get(chosen.api_key_env) if chosen.api_key_env else None,
+        api_key=model_key(chosen, environ),
     )
 
 
