@@ -110,10 +110,10 @@ class CopyLimiter:
             raise StorageError(f"a copy cannot be made: {error.strerror}") from error
 
     def _sweep(self) -> None:
-        for each in self._folder.glob(f"{_PREFIX}*"):
+        for path in self._folder.glob(f"{_PREFIX}*"):
             # Another process may be faster.
-            if time.time() - _modified(each) > STALE_S:
-                rmtree(each, ignore_errors=True)
+            if time.time() - _modified(path) > STALE_S:
+                rmtree(path, ignore_errors=True)
 
 
 def _modified(path: Path) -> float:
@@ -483,9 +483,9 @@ class MemoryService:
             InvalidInput: an invalid name; InvalidConfig: its settings cannot be read.
         """
         chosen = self.settings(name).memory
-        given = self._embedding is not None or self._reranker is not None
+        has_providers = self._embedding is not None or self._reranker is not None
         local = chosen.embedding.provider in ("none", "local", "fake")
-        return given or not local or chosen.reranker.provider != "none"
+        return has_providers or not local or chosen.reranker.provider != "none"
 
     def _provider(self, settings: Settings) -> EmbeddingProvider | None:
         if self._embedding is not None:
@@ -519,4 +519,4 @@ def _never_made(paths: OrchestratorPaths) -> bool:
     if os.path.lexists(paths.database):
         return False
     begun = (paths.config_file.name, "memory.lock", f"{paths.database.name}.new")
-    return all(each.is_dir() or each.name.startswith(begun) for each in paths.memory.rglob("*"))
+    return all(path.is_dir() or path.name.startswith(begun) for path in paths.memory.rglob("*"))

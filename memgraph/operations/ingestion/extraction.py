@@ -73,8 +73,8 @@ class LocatedSentences:
         """
         words = word_set(content)
         few = len(words) - ceil(JACCARD_THRESHOLD * len(words)) + 1
-        found = sorted((self._by_word.get(word, []) for word in words), key=len)
-        return {place for places in found[:few] for place in places}
+        match = sorted((self._by_word.get(word, []) for word in words), key=len)
+        return {place for places in match[:few] for place in places}
 
 
 def configured_extractor(
@@ -125,7 +125,8 @@ def propose(
         accepted, rejected = judge(answer, piece)
         told.rejected += rejected
         told.accepted += [
-            replace(each, start=each.start + offset, end=each.end + offset) for each in accepted
+            replace(proposal, start=proposal.start + offset, end=proposal.end + offset)
+            for proposal in accepted
         ]
     told.failed = len(pieces) - answered
     return told

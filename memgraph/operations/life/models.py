@@ -97,9 +97,9 @@ class RulePages:
     name = RULES
 
     def propose(self, page: TurnPage) -> PageProposal:
-        facts, left = RuleExtractor().extract_some(page.turns, limit=page.max_facts)
-        if not left:
+        facts, remaining = RuleExtractor().extract_some(page.turns, limit=page.max_facts)
+        if not remaining:
             return PageProposal(facts=tuple(facts))
         where = f"session {page.session_id}, turns from {page.turns[0].memory_id}"
-        left_out = RejectedItem(code="fact.too_many", where=where, count=left)
+        left_out = RejectedItem(code="fact.too_many", where=where, count=remaining)
         return PageProposal(facts=tuple(facts), rejected=(left_out,))
