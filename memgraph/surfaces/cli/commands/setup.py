@@ -51,7 +51,7 @@ def init(
         screen.line(f"drop zone  {paths.ingest}")
         if created:
             screen.line(
-                f"next: memgraph ingest {orchestrator} FOLDER, or memgraph remember {orchestrator}"
+                f"next: memgraph ingest {orchestrator} FOLDER, or memgraph remember {orchestrator} TEXT"
             )
 
     return CommandResult(data, show)
