@@ -376,11 +376,11 @@ class BenchFailed(MemgraphError):
 @cache
 def kinds_by_code() -> Mapping[str, type[MemgraphError]]:
     """Return every error of this tree by its code, without a surface's own errors."""
-    found: dict[str, type[MemgraphError]] = {}
+    kinds: dict[str, type[MemgraphError]] = {}
     waiting: list[type[MemgraphError]] = [MemgraphError]
     while waiting:
         kind = waiting.pop()
         if kind.__module__ == __name__:
-            found[kind.code] = kind
+            kinds[kind.code] = kind
         waiting.extend(kind.__subclasses__())
-    return found
+    return kinds

@@ -117,21 +117,21 @@ def verify(
         ("entities", check_entities),
         ("postings", check_postings),
     ]
-    told = progress or (lambda _stage, _done, _total: None)
+    report_progress = progress or (lambda _stage, _done, _total: None)
     with database.store.inspect() as snapshot:
         for place, (stage, check) in enumerate(checks):
             if stop():
                 return report
-            told(stage, place, len(checks) + 1)
+            report_progress(stage, place, len(checks) + 1)
             with _told_as_findings(database.engine, report, stage):
                 check(snapshot, report)
-    told("text index", len(checks), len(checks) + 1)
+    report_progress("text index", len(checks), len(checks) + 1)
     with _told_as_findings(database.engine, report, "text index"), database.write() as transaction:
         if not transaction.engine.phrases.check(transaction):
             report.add(
                 FindingCode.TEXT_INDEX_DRIFT, "the full-text index differs from the memories"
             )
-    told("done", len(checks) + 1, len(checks) + 1)
+    report_progress("done", len(checks) + 1, len(checks) + 1)
     return report
 
 
@@ -145,11 +145,13 @@ def check_pages(snapshot: Snapshot, report: VerifyReport) -> None:
 def check_schema(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that tables, indexes and triggers are those that the migrations make."""
     expected = snapshot.engine.expected_schema()
-    found = snapshot.engine.schema(snapshot)
-    report.checked["schema_objects"] = len(found)
-    for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
-            what = "missing" if name not in found else "changed" if name in expected else "foreign"
+    current = snapshot.engine.schema(snapshot)
+    report.checked["schema_objects"] = len(current)
+    for name in sorted(expected.keys() | current.keys()):
+        if expected.get(name) != current.get(name):
+            what = (
+                "missing" if name not in current else "changed" if name in expected else "foreign"
+            )
             report.add(FindingCode.SCHEMA_CHANGED, f"the {name} of the schema is {what}", name)
 
 
@@ -243,7 +245,7 @@ def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
         *integrity.unerased_reasons().cursor(snapshot),
         *_periods_edited(snapshot),
     }
-    for memory_id, status_id in sorted(edited, key=lambda one: int(one[1])):
+    for memory_id, status_id in sorted(edited, key=lambda period: int(period[1])):
         message = "the reason or the actor of the memory's status is not as it was journalled"
         report.add(FindingCode.STATUS_EDITED, message, memory_id, status_id=status_id)
     report.checked["status_periods"] = integrity.count(snapshot, "memory_status")
@@ -256,7 +258,7 @@ def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
         number += 1
         edge_id, from_id, to_id, edge_type, weight, reason, partial, *later = edge[:9]
         resolved_at, resolution = later
-        subject, told, entries, action, at, decided = edge[9:]
+        subject, first_details, entries, action, at, decided = edge[9:]
         if subject is None:
             report.add(
                 FindingCode.EDGE_UNJOURNALLED, "the journal does not know this edge", edge_id
@@ -264,7 +266,7 @@ def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
             continue
         # A partial edge may have been made whole since, which is an entry of its own.
         grown = entries > 1
-        said = {
+        stored = {
             "edge_id": edge_id,
             "to": to_id,
             "type": edge_type,
@@ -272,12 +274,12 @@ def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
             "reason": reason,
             "partial": bool(partial) or grown,
         }
-        if subject != from_id or _words(told) != said or (grown and partial):
+        if subject != from_id or _words(first_details) != stored or (grown and partial):
             report.add(FindingCode.EDGE_EDITED, "the edge is not as it was journalled", edge_id)
         expected: dict[str, Any] = {}
         if action in ("resolve", "dismiss"):
-            beside = ("edge_id", "loser_confidence")
-            expected = {key: one for key, one in _words(decided).items() if key not in beside}
+            extra = ("edge_id", "loser_confidence")
+            expected = {key: field for key, field in _words(decided).items() if key not in extra}
         if _object(resolution) != expected or resolved_at != (at if expected else None):
             message = "the resolution of the contradiction is not as it was journalled"
             report.add(FindingCode.EDGE_EDITED, message, edge_id)
@@ -303,8 +305,8 @@ def check_tables(snapshot: Snapshot, report: VerifyReport) -> None:
 def check_entities(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that the mentions of an entity match the number of its links."""
     report.checked["entities"] = integrity.count(snapshot, "entities")
-    for entity_id, said, found in integrity.miscounted_entities().cursor(snapshot):
-        message = f"the entity says {said} mentions and has {found}"
+    for entity_id, stored, actual in integrity.miscounted_entities().cursor(snapshot):
+        message = f"the entity says {stored} mentions and has {actual}"
         report.add(FindingCode.ENTITY_COUNT_WRONG, message, entity_id)
 
 
@@ -332,7 +334,7 @@ def check_copy(
     checks: list[tuple[str, Check]] = [
         ("pages", check_pages),
         ("references", check_references),
-        ("journal", lambda one, into: check_chain(one, into, expected_head, proofs, key)),
+        ("journal", lambda view, into: check_chain(view, into, expected_head, proofs, key)),
         *CONTENT_CHECKS,
     ]
     for stage, check in checks:
@@ -357,22 +359,22 @@ def _check_journal(
     key: bytes | None,
 ) -> None:
     head = check_chain(snapshot, report, anchored, proofs, key)
-    told = report.totals[FindingCode.JOURNAL_ANCHOR_DAMAGED]
+    anchor_findings = report.totals[FindingCode.JOURNAL_ANCHOR_DAMAGED]
     # A database that nothing was ever written to has no anchor yet.
-    if anchored is None and head.seq and not told:
+    if anchored is None and head.seq and not anchor_findings:
         report.add(FindingCode.JOURNAL_ANCHOR_MISSING, "there is no anchor of the journal")
 
 
 def _as_journalled(
-    fields: Sequence[Any], stored_hash: str, at: int, told: Mapping[str, Any]
+    fields: Sequence[Any], stored_hash: str, at: int, details: Mapping[str, Any]
 ) -> bool:
-    if told.get("content_hash") != stored_hash:
+    if details.get("content_hash") != stored_hash:
         return False
     row = dict(zip(SEALED_FIELDS, fields, strict=True))
     # Entries of before seals were journalled tell of the content, kind and type alone.
-    if "seal" not in told:
-        return (told.get("kind"), told.get("type")) == (row["kind"], row["type"])
-    return (row["created_at"], memory_seal(row)) == (at, told["seal"])
+    if "seal" not in details:
+        return (details.get("kind"), details.get("type")) == (row["kind"], row["type"])
+    return (row["created_at"], memory_seal(row)) == (at, details["seal"])
 
 
 def _moved(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
@@ -381,11 +383,11 @@ def _moved(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     A statement of its own and no join: SQLite joins the memories with it by reading all of it each
     time.
     """
-    found: dict[str, dict[str, Any]] = {}
+    result: dict[str, dict[str, Any]] = {}
     for memory_id, action, details, _, confirmed in integrity.moved().cursor(snapshot):
-        told = {"confidence": confidence_after(action, _object(details))}
-        found[memory_id] = told | ({"decay_rate": 0.0} if confirmed else {})
-    return found
+        values = {"confidence": confidence_after(action, _object(details))}
+        result[memory_id] = values | ({"decay_rate": 0.0} if confirmed else {})
+    return result
 
 
 def _may_last(
@@ -415,14 +417,14 @@ def _values_edited(
     values: Sequence[Any], remembered: Mapping[str, Any], moved: dict[str, Any]
 ) -> list[str]:
     """Return the names of the values that differ from the journalled ones."""
-    told = {name: each for name, each in remembered.items() if name in VALUES}
-    return differing(dict(zip(VALUES, values, strict=True)), told | moved)
+    journalled = {name: number for name, number in remembered.items() if name in VALUES}
+    return differing(dict(zip(VALUES, values, strict=True)), journalled | moved)
 
 
 def _periods_edited(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
     """Yield the periods that none of their journal entries records as they are."""
-    found = integrity.status_entries().cursor(snapshot)
-    for (status_id, memory_id, actor, reason), entries in groupby(found, lambda row: row[:4]):
+    rows = integrity.status_entries().cursor(snapshot)
+    for (status_id, memory_id, actor, reason), entries in groupby(rows, lambda row: row[:4]):
         for *_, action, subject, by, details in entries:
             may_be = reasons(action, subject, _object(details))
             if actor == by and (may_be is None or reason in may_be):
@@ -431,9 +433,9 @@ def _periods_edited(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
             yield memory_id, status_id
 
 
-def _source_id(said: dict[str, Any]) -> str | None:
+def _source_id(fields: dict[str, Any]) -> str | None:
     try:
-        return source_id(Source.model_validate(said))
+        return source_id(Source.model_validate(fields))
     except ValidationError:
         return None
 
@@ -442,15 +444,15 @@ def _object(text: Any) -> dict[str, Any]:
     if not isinstance(text, str):
         return {}
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _words(details: Any) -> dict[str, Any]:
     """Return an entry's details, without the mark of an erasure."""
-    return {key: one for key, one in _object(details).items() if key != ERASED}
+    return {key: field for key, field in _object(details).items() if key != ERASED}
 
 
 @contextmanager

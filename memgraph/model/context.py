@@ -111,8 +111,10 @@ class Task(Value):
     @property
     def project(self) -> str | None:
         """The project, from either place."""
-        named: Any = self.metadata.get("project_id")
-        return self.project_id or (named if isinstance(named, str) and named else None)
+        project_id: Any = self.metadata.get("project_id")
+        return self.project_id or (
+            project_id if isinstance(project_id, str) and project_id else None
+        )
 
 
 class AgentProfile(Value):
@@ -270,7 +272,7 @@ class ContextPackage(Value):
     @property
     def memory_ids(self) -> tuple[str, ...]:
         """The ids of the items, in order."""
-        return tuple(each.memory_id for each in self.items)
+        return tuple(item.memory_id for item in self.items)
 
 
 class BlockLine(Value):
@@ -339,7 +341,10 @@ class Bulletin(Value):
     def memory_ids(self) -> tuple[str, ...]:
         """Every id cited, once, in the order of the text."""
         cited = (
-            one for lines in self.sections.values() for line in lines for one in line.memory_ids
+            memory_id
+            for lines in self.sections.values()
+            for line in lines
+            for memory_id in line.memory_ids
         )
         return tuple(dict.fromkeys(cited))
 

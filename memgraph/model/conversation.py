@@ -49,11 +49,11 @@ class SessionPlace(Value):
     @classmethod
     def at(cls, cursor: str) -> SessionPlace:
         """The place of a ``cursor``. Raises InvalidInput: it is none."""
-        told, _, session_id = cursor.partition(".")
+        time, _, session_id = cursor.partition(".")
         # So many digits are beyond any time, and within what a database takes.
-        if not (told.isascii() and told.isdigit() and len(told) <= 16 and session_id):
+        if not (time.isascii() and time.isdigit() and len(time) <= 16 and session_id):
             raise InvalidInput("this is not the next_cursor of a page", field="cursor")
-        return cls.model_construct(session_id=session_id, last_seen_at=int(told))
+        return cls.model_construct(session_id=session_id, last_seen_at=int(time))
 
 
 class SessionInfo(SessionPlace):
@@ -76,16 +76,16 @@ class SessionInfo(SessionPlace):
     consolidated_at: Millis | None
 
 
-def turn_event(given: EpisodeInput, memory_id: str) -> Event:
+def turn_event(turn: EpisodeInput, memory_id: str) -> Event:
     """Return what is told of a stored turn.
 
     A ``UserTurn`` or ``AgentTurn`` says itself what it is. Of any other turn the role decides:
     ``user`` and ``human`` are persons, every other role is the name of an agent.
     """
-    role = given.source_role
-    told_as = given.told_as if isinstance(given, UserTurn | AgentTurn) else None
+    role = turn.source_role
+    told_as = turn.told_as if isinstance(turn, UserTurn | AgentTurn) else None
     kind = UserMessage if voice_of(role, told_as) is SpeakerRole.PERSON else AgentResponse
-    return kind(session_id=given.session_id, memory_id=memory_id, source_role=role)
+    return kind(session_id=turn.session_id, memory_id=memory_id, source_role=role)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def voice_of(role: str | None, told_as: str | None = None) -> SpeakerRole:
     lower = " ".join((role or "").split()).casefold()
     if told_as == "person":
         return SpeakerRole.PERSON
-    if lower in SILENT or not any(each.isalnum() for each in lower):
+    if lower in SILENT or not any(character.isalnum() for character in lower):
         return SpeakerRole.SILENT
     if told_as == "agent" or lower in AGENTS:
         return SpeakerRole.AGENT

@@ -48,7 +48,7 @@ def erasure_target(
     content_sha256: str | None = None,
 ) -> ErasureTarget:
     """The one thing that is named. Raises InvalidInput: none is, or more than one."""
-    given = {
+    values = {
         ErasureTargetKind.MEMORY: memory_id,
         ErasureTargetKind.ENTITY: entity,
         ErasureTargetKind.SESSION: session_id,
@@ -57,11 +57,11 @@ def erasure_target(
         ErasureTargetKind.RUN: workflow_run_id,
         ErasureTargetKind.CONTENT: content_sha256,
     }
-    named = [(kind, value) for kind, value in given.items() if value is not None]
-    if len(named) != 1:
-        names = ", ".join(each.value for each in ErasureTargetKind)
+    targets = [(kind, value) for kind, value in values.items() if value is not None]
+    if len(targets) != 1:
+        names = ", ".join(choice.value for choice in ErasureTargetKind)
         raise InvalidInput(f"name the target of an erasure by exactly one of: {names}")
-    [(kind, value)] = named
+    [(kind, value)] = targets
     return validated(ErasureTarget, {"kind": kind, "value": value})
 
 

@@ -83,12 +83,14 @@ class Impact(Value):
     @cached_property
     def own_hand_outs(self) -> tuple[ReceiptMention, ...]:
         """Return the hand-outs of the memory itself, as a case counts them."""
-        return tuple(each for each in self.hand_outs if self.memory_id in each.memory_ids)
+        return tuple(receipt for receipt in self.hand_outs if self.memory_id in receipt.memory_ids)
 
     @cached_property
     def further_hand_outs(self) -> tuple[ReceiptMention, ...]:
         """Return the hand-outs of memories derived from it, without it."""
-        return tuple(each for each in self.hand_outs if self.memory_id not in each.memory_ids)
+        return tuple(
+            receipt for receipt in self.hand_outs if self.memory_id not in receipt.memory_ids
+        )
 
 
 class FurtherSource(Value):

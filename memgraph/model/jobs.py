@@ -40,7 +40,7 @@ class RejectedItem(Value):
 
 def all_of(rejected: Iterable[RejectedItem]) -> int:
     """Return how many items were rejected, also those that one entry tells of together."""
-    return sum(each.count for each in rejected)
+    return sum(item.count for item in rejected)
 
 
 class JobReport(Value):
@@ -236,8 +236,8 @@ class SessionReport(Value):
     @property
     def counts(self) -> dict[str, int]:
         """Return what a job adds up over its sessions."""
-        outcomes = [each.outcome for each in self.facts]
-        kinds = [each.edge_type for each in self.edges]
+        outcomes = [fact.outcome for fact in self.facts]
+        kinds = [edge.edge_type for edge in self.edges]
         return {
             "pages": self.pages,
             "turns": self.turns,

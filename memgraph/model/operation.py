@@ -207,12 +207,12 @@ class Operation:
         """Return what the docstring says of parameters, by name."""
         text = inspect.getdoc(self.function) or ""
         section = re.search(r"^Args:\n((?: +.*\n?|\n)+)", text, re.MULTILINE)
-        found = (
+        parts = (
             re.split(r"^ {4}(\w+(?:, \w+)*): ", section[1], flags=re.MULTILINE) if section else []
         )
         return {
-            name: " ".join(said.split())
-            for names, said in zip(found[1::2], found[2::2], strict=True)
+            name: " ".join(description.split())
+            for names, description in zip(parts[1::2], parts[2::2], strict=True)
             for name in names.split(", ")
         }
 
@@ -230,8 +230,8 @@ class Operation:
         """
         hints = get_type_hints(self.function, include_extras=True)
         return {
-            name: _parameter(each, hints[name])
-            for name, each in list(inspect.signature(self.function).parameters.items())[1:]
+            name: _parameter(parameter, hints[name])
+            for name, parameter in list(inspect.signature(self.function).parameters.items())[1:]
             if get_origin(hints[name]) is not Callable and name != self.rest
         }
 
@@ -247,7 +247,7 @@ class Operation:
     def whole_body(self) -> str | None:
         """The parameter that takes the whole body; None: there is none."""
         hints = get_type_hints(self.function)
-        return next((each for each in self.parameters if self.body in get_args(hints[each])), None)
+        return next((name for name in self.parameters if self.body in get_args(hints[name])), None)
 
     @cached_property
     def result(self) -> Any:
@@ -261,15 +261,17 @@ class Operation:
         return self.result if self.answer is None else self.answer.type
 
 
-def _parameter(given: inspect.Parameter, hint: Any) -> Parameter:
-    if given.kind is inspect.Parameter.VAR_POSITIONAL:
-        _refuse(given.name)
-    found = WireFormat()
-    for each in _metadata(hint):
-        if isinstance(each, WireFormat):
-            found = each
-    kind = hint if found.type is None else _with_type(hint, found.type)
-    return Parameter(given.name, found.name or given.name, kind, given.default, found.write)
+def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
+    if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+        _refuse(parameter.name)
+    wire = WireFormat()
+    for item in _metadata(hint):
+        if isinstance(item, WireFormat):
+            wire = item
+    kind = hint if wire.type is None else _with_type(hint, wire.type)
+    return Parameter(
+        parameter.name, wire.name or parameter.name, kind, parameter.default, wire.write
+    )
 
 
 def _refuse(name: str) -> NoReturn:
@@ -281,9 +283,9 @@ def _metadata(hint: Any) -> Iterator[Any]:
     if get_origin(hint) is Annotated:
         hint, *metadata = get_args(hint)
         yield from metadata
-    for each in get_args(hint):
-        if get_origin(each) is Annotated:
-            yield from get_args(each)[1:]
+    for argument in get_args(hint):
+        if get_origin(argument) is Annotated:
+            yield from get_args(argument)[1:]
 
 
 def _with_type(hint: Any, kind: Any) -> Any:
@@ -292,7 +294,7 @@ def _with_type(hint: Any, kind: Any) -> Any:
     bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     if type(None) in get_args(bare):
         kind |= None
-    rest = tuple(each for each in metadata if not isinstance(each, WireFormat))
+    rest = tuple(item for item in metadata if not isinstance(item, WireFormat))
     return Annotated[(kind, *rest)] if rest else kind
 
 
@@ -338,14 +340,14 @@ def operation(
 
 def operation_of(function: Callable[..., Any]) -> Operation:
     """Return the declaration of a method. Raises InvalidInput: it is none."""
-    found = getattr(function, _ATTRIBUTE, None)
-    if not isinstance(found, Operation):
+    declared = getattr(function, _ATTRIBUTE, None)
+    if not isinstance(declared, Operation):
         raise InvalidInput(f"{getattr(function, '__name__', function)!r} is not an operation")
-    return found
+    return declared
 
 
 def operations_of(kind: type) -> dict[str, Operation]:
     """Return the operations of a class and its bases by name, as their classes define them."""
-    members = (each for one in kind.__mro__ for each in vars(one).values())
-    declared = (getattr(each, _ATTRIBUTE, None) for each in members)
-    return {each.name: each for each in declared if isinstance(each, Operation)}
+    members = (member for base in kind.__mro__ for member in vars(base).values())
+    declared = (getattr(member, _ATTRIBUTE, None) for member in members)
+    return {member.name: member for member in declared if isinstance(member, Operation)}

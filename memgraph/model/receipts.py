@@ -113,9 +113,9 @@ class Receipt:
 
     def __post_init__(self) -> None:
         put = object.__setattr__  # the class's own refuses: receipts are frozen
-        for name, said in said_of(self.asked).items():
+        for name, text in said_of(self.asked).items():
             if getattr(self, name) is None:
-                put(self, name, said)
+                put(self, name, text)
 
     @staticmethod
     def of(request: RecallRequest, bundle: Bundle) -> Receipt:
@@ -140,26 +140,26 @@ class Receipt:
 
 def did_without(degraded: Iterable[Degraded]) -> dict[str, list[str]]:
     """Return the entry of ``Receipt.asked`` for what an answer had to do without."""
-    codes = [each.code for each in degraded]
+    codes = [item.code for item in degraded]
     return {"degraded": codes} if codes else {}
 
 
 def said_of(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return what ``Receipt.asked`` says that a field of its own says too."""
-    said = {name: asked[name] for name in ASKED_FOR if asked.get(name) is not None}
+    fields = {name: asked[name] for name in ASKED_FOR if asked.get(name) is not None}
     # Of a recall it is a filter: whose memories are asked for, not who asks.
     talk = asked.get("conversation_id") or asked.get("exclude_session_id")
-    if "purpose" in said and talk is not None:
-        said["conversation_id"] = talk
-    return said
+    if "purpose" in fields and talk is not None:
+        fields["conversation_id"] = talk
+    return fields
 
 
 def bundle_bytes(bundle: Bundle) -> bytes:
     """A bundle as it is handed out, but for the receipt's id and the marks, which repeat what
     ``contradicted_by`` says: compact JSON, UTF-8.
     """
-    told = bundle.model_dump_json(exclude={"receipt_id": True, "items": {"__all__": {"mark"}}})
-    return told.encode()
+    text = bundle.model_dump_json(exclude={"receipt_id": True, "items": {"__all__": {"mark"}}})
+    return text.encode()
 
 
 @dataclass(frozen=True, slots=True)

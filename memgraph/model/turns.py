@@ -47,7 +47,7 @@ class ResultWithWarnings(Value):
     @property
     def codes(self) -> tuple[str, ...]:
         """The codes of the warnings, in order."""
-        return tuple(each.code for each in self.warnings)
+        return tuple(warning.code for warning in self.warnings)
 
 
 class StepContext(ResultWithWarnings):
@@ -158,7 +158,7 @@ class EvidenceBundle(ResultWithWarnings):
     @property
     def memory_ids(self) -> tuple[str, ...]:
         """The ids of the items, in order."""
-        return tuple(each.memory.memory_id for each in self.items)
+        return tuple(item.memory.memory_id for item in self.items)
 
 
 class DiagnosisFinding(Value):

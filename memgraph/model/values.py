@@ -382,10 +382,12 @@ def validated(kind: type[ValueT], values: dict[str, Any]) -> ValueT:
     except ValidationError as error:
         problems = [
             {
-                "field": ".".join(str(part) for part in each["loc"]) or "(all)",
-                "problem": without_kind(each["msg"]),
+                "field": ".".join(str(part) for part in problem["loc"]) or "(all)",
+                "problem": without_kind(problem["msg"]),
             }
-            for each in error.errors(include_url=False, include_input=False, include_context=False)
+            for problem in error.errors(
+                include_url=False, include_input=False, include_context=False
+            )
         ]
-        told = "; ".join(f"{each['field']}: {each['problem']}" for each in problems[:5])
-        raise InvalidInput(f"not a valid {kind.__name__}: {told}", problems=problems) from None
+        summary = "; ".join(f"{each['field']}: {each['problem']}" for each in problems[:5])
+        raise InvalidInput(f"not a valid {kind.__name__}: {summary}", problems=problems) from None

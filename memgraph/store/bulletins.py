@@ -89,10 +89,12 @@ def prepare(snapshot: Snapshot, as_of: int) -> None:
 def _section_then(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
     """Return what ``_section`` does, as of an earlier time."""
     m, changed = tables.memories.alias("m"), _CHANGED.alias("changed")
-    seen = (View(view.viewer).where(m), m.c.created_at <= AS_OF)
+    visible = (View(view.viewer).where(m), m.c.created_at <= AS_OF)
     has_changed = sa.exists().where(changed.c.memory_id == m.c.memory_id).correlate(m)
     now = [m.c[name] for name in (*_KEPT, "status", *_CHANGING)]
-    same = _first_of(section, m, shows, now).where(*seen, (m.c.updated_at <= AS_OF) | ~has_changed)
+    same = _first_of(section, m, shows, now).where(
+        *visible, (m.c.updated_at <= AS_OF) | ~has_changed
+    )
     same = same.with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
     then: list[Column] = [m.c[name] for name in _KEPT]
     then.append(view.status(m).label("status"))
@@ -100,11 +102,13 @@ def _section_then(section: SectionQuery, view: View, shows: bool) -> sa.Select[A
     were = (
         sa.select(*then)
         .select_from(ordered(changed, (m, m.c.memory_id == changed.c.memory_id)))
-        .where(*seen, view.unerased(m))
+        .where(*visible, view.unerased(m))
         .subquery("were")
     )
     others = _first_of(section, were, shows, list(were.c))
-    both = sa.union_all(*(sa.select(each.subquery()) for each in (same, others))).subquery("both")
+    both = sa.union_all(*(sa.select(branch.subquery()) for branch in (same, others))).subquery(
+        "both"
+    )
     first = sa.select(*_shown(both, shows)).order_by(*section.by(both))
     return first.limit(value("limit"))
 
@@ -205,18 +209,18 @@ def _section(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
         shows: excerpts, of those that are sure enough; else they are only counted.
     """
     m = tables.memories.alias("m")
-    found = _first_of(section, m, shows, _shown(m, shows))
-    return found.where(view.where(m)).with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
+    query = _first_of(section, m, shows, _shown(m, shows))
+    return query.where(view.where(m)).with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
 
 
 def _first_of(
     section: SectionQuery, m: Table, shows: bool, columns: Sequence[Column]
 ) -> sa.Select[Any]:
-    found = sa.select(*columns).where(section.where(m))
+    query = sa.select(*columns).where(section.where(m))
     if shows:
-        found = found.where(m.c.confidence >= value("floor"))
+        query = query.where(m.c.confidence >= value("floor"))
     lasts = m.c.valid_until.is_(None) | (m.c.valid_until > value("at"))
-    return found.where(lasts).order_by(*section.by(m)).limit(value("limit"))
+    return query.where(lasts).order_by(*section.by(m)).limit(value("limit"))
 
 
 def _shown(m: Table, shows: bool) -> list[Column]:
@@ -231,8 +235,8 @@ def _of_type(type_: MemoryType) -> SectionQuery:
 
 
 def _is_knowledge(m: Table) -> Column:
-    kept = m.c.kind != MemoryKind.EPISODE
-    return (m.c.status == MemoryStatus.ACTIVE) & kept & m.c.type.in_(_KNOWLEDGE)
+    is_knowledge = m.c.kind != MemoryKind.EPISODE
+    return (m.c.status == MemoryStatus.ACTIVE) & is_knowledge & m.c.type.in_(_KNOWLEDGE)
 
 
 def _is_open_todo(m: Table) -> Column:
@@ -253,8 +257,8 @@ def _by_dates(m: Table) -> tuple[Column, ...]:
 
 
 def _is_uncertain(m: Table) -> Column:
-    kept = m.c.kind != MemoryKind.EPISODE
-    return (m.c.status == MemoryStatus.ACTIVE) & kept & (m.c.confidence < 0.5)
+    is_knowledge = m.c.kind != MemoryKind.EPISODE
+    return (m.c.status == MemoryStatus.ACTIVE) & is_knowledge & (m.c.confidence < 0.5)
 
 
 _KNOWLEDGE: Final = (
@@ -288,10 +292,15 @@ _WALKS: Final = (
 
 def decisions(snapshot: Snapshot, view: View, at: int, floor: float) -> list[BulletinExcerpt]:
     """Return the newest decisions by when they were taken; the undated come last."""
-    found = [one for walk in _WALKS for one in walk.read(snapshot, view, at, floor)]
+    excerpts = [excerpt for walk in _WALKS for excerpt in walk.read(snapshot, view, at, floor)]
     return sorted(
-        found,
-        key=lambda one: (one.at is not None, one.at or 0, one.created_at, one.memory_id),
+        excerpts,
+        key=lambda excerpt: (
+            excerpt.at is not None,
+            excerpt.at or 0,
+            excerpt.created_at,
+            excerpt.memory_id,
+        ),
         reverse=True,
     )
 
@@ -321,11 +330,11 @@ def excerpts(
 def _open_conflicts(view: View) -> sa.Select[Any]:
     e, a, b = tables.edges.alias("e"), tables.memories.alias("a"), tables.memories.alias("b")
     ends = ((a, a.c.memory_id == e.c.from_memory_id), (b, b.c.memory_id == e.c.to_memory_id))
-    found = sa.select(e.c.created_at, moment(a), a.c.memory_id, moment(b), b.c.memory_id)
+    query = sa.select(e.c.created_at, moment(a), a.c.memory_id, moment(b), b.c.memory_id)
     if view.as_of is None:
-        found = found.with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
+        query = query.with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
     return (
-        found.select_from(ordered(e, *ends))
+        query.select_from(ordered(e, *ends))
         .where(e.c.edge_type == EdgeType.CONTRADICTS, view.resolved_at(e).is_(None))
         .where(*(view.status(m) == MemoryStatus.ACTIVE for m in (a, b)))
         .where(view.edge_where(e), view.where(a), view.where(b))
@@ -340,8 +349,8 @@ def open_conflicts(snapshot: Snapshot, view: View) -> list[OpenConflict]:
     first.
     """
     return [
-        OpenConflict(since, ConflictSide(time, one), ConflictSide(other_time, other))
-        for since, time, one, other_time, other in _open_conflicts(view.shape).rows(
+        OpenConflict(since, ConflictSide(time, memory_id), ConflictSide(other_time, other_id))
+        for since, time, memory_id, other_time, other_id in _open_conflicts(view.shape).rows(
             snapshot, view.params
         )
     ]

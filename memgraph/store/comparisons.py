@@ -110,7 +110,7 @@ def _waiting() -> sa.Select[Any]:
             (m.c.status == MemoryStatus.ACTIVE) & _is_valid(m),
             *(m.c.content, _said_at(m), m.c.scope, m.c.scope_id, m.c.agent_id, m.c.sensitivity),
             *_source_of(s),
-            *(each.correlate(m).scalar_subquery() for each in (entities, roles)),
+            *(query.correlate(m).scalar_subquery() for query in (entities, roles)),
         )
         .select_from(c.join(m, m.c.pk == c.c.memory_pk).join(s, s.c.source_id == m.c.source_id))
         .order_by(c.c.memory_pk)
@@ -188,8 +188,8 @@ def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_c
 @prepared
 def _is_any(failed: bool) -> sa.Select[Any]:
     c = tables.comparisons.c
-    found = sa.select(c.memory_pk).limit(1)
-    return found.where(c.error_code.is_not(None)) if failed else found
+    query = sa.select(c.memory_pk).limit(1)
+    return query.where(c.error_code.is_not(None)) if failed else query
 
 
 def is_failing(snapshot: Snapshot) -> bool:
@@ -212,8 +212,8 @@ def _joined_ids() -> sa.CompoundSelect[Any]:
 
 def joined_ids(snapshot: Snapshot, memory_id: str, others: Collection[str]) -> set[str]:
     """Return those of some memories that an earlier comparison joined with a fact."""
-    wanted = json.dumps(sorted(others))
-    return set(_joined_ids().column(snapshot, memory_id=memory_id, others=wanted))
+    ids = json.dumps(sorted(others))
+    return set(_joined_ids().column(snapshot, memory_id=memory_id, others=ids))
 
 
 @prepared
@@ -265,10 +265,10 @@ class FactLocation(NamedTuple):
     def params(self) -> dict[str, Any]:
         """The named values of a statement."""
         most = Sensitivity(self.place.sensitivity).level
-        levels = [each.value for each in Sensitivity if each.level <= most]
+        levels = [level.value for level in Sensitivity if level.level <= most]
         bound = {"sensitivities": json.dumps(levels), "at": self.at, "before": self.before}
-        seen = {} if self.view is None else self.view.params
-        return {**self.place._asdict(), **bound, **seen}
+        view_params = {} if self.view is None else self.view.params
+        return {**self.place._asdict(), **bound, **view_params}
 
 
 def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause, sa.Select[Any]]:
@@ -282,7 +282,7 @@ def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause,
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     agent_id, before = value("agent_id", sa.Text()), value("before", sa.Integer())
     own = m.c.agent_id.is_not_distinct_from(agent_id)
-    found = sa.select(
+    query = sa.select(
         *(m.c.pk, m.c.memory_id, m.c.content, m.c.type, m.c.confidence, m.c.decay_rate),
         _said_at(m),
         *_source_of(s),
@@ -299,22 +299,24 @@ def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause,
         before.is_(None) | (m.c.pk < before),
     )
     joined = ordered(first, (m, m.c.pk == pk)).join(s, s.c.source_id == m.c.source_id)
-    return m, found.select_from(joined)
+    return m, query.select_from(joined)
 
 
 @prepared
 def _facts_by_text(view: View | None) -> sa.Select[Any]:
     f = matching("match", "rank").subquery("f")
-    _, found = _facts_in(f, f.c.pk, view)
-    return found.order_by(f.c.rank).limit(value("most"))
+    _, query = _facts_in(f, f.c.pk, view)
+    return query.order_by(f.c.rank).limit(value("most"))
 
 
 def facts_by_text(
-    snapshot: Snapshot, match: str, beside: FactLocation, limit: int
+    snapshot: Snapshot, match: str, location: FactLocation, limit: int
 ) -> list[ComparedFact]:
     """Return facts that fulfil an FTS5 expression, best bm25 first."""
-    asked = snapshot.engine.phrases.expression(match)
-    rows = _facts_by_text(beside.shape).rows(snapshot, beside.params, match=asked, most=limit)
+    expression = snapshot.engine.phrases.expression(match)
+    rows = _facts_by_text(location.shape).rows(
+        snapshot, location.params, match=expression, most=limit
+    )
     return [ComparedFact._make(row) for row in rows]
 
 
@@ -323,15 +325,15 @@ def _facts_of_entity(view: View | None) -> sa.Select[Any]:
     n = tables.links.alias("n")
     newest = sa.select(n.c.memory_pk).where(n.c.entity_pk == value("entity"))
     e = newest.order_by(n.c.memory_pk.desc()).limit(value("looked_at")).subquery("e")
-    m, found = _facts_in(e, e.c.memory_pk, view)
-    return found.order_by(m.c.pk.desc()).limit(value("most"))
+    m, query = _facts_in(e, e.c.memory_pk, view)
+    return query.order_by(m.c.pk.desc()).limit(value("most"))
 
 
 def facts_of_entities(
-    snapshot: Snapshot, entity_pks: Collection[int], beside: FactLocation, limit: int
+    snapshot: Snapshot, entity_pks: Collection[int], location: FactLocation, limit: int
 ) -> list[ComparedFact]:
     """Return facts in which entities are named, the newest of each first."""
-    statement, values = _facts_of_entity(beside.shape), beside.params
+    statement, values = _facts_of_entity(location.shape), location.params
     facts: dict[int, ComparedFact] = {}
     for entity in sorted(entity_pks):
         rows = statement.rows(snapshot, values, entity=entity, looked_at=4 * limit, most=limit)
@@ -347,8 +349,8 @@ def _facts_by_key(view: View | None) -> sa.Select[Any]:
 
 
 def facts_by_key(
-    snapshot: Snapshot, pks: Sequence[int], beside: FactLocation
+    snapshot: Snapshot, pks: Sequence[int], location: FactLocation
 ) -> list[ComparedFact]:
     """Return those of some memories that are beside, in the order of ``pks``."""
-    rows = _facts_by_key(beside.shape).rows(snapshot, beside.params, pks=json.dumps(list(pks)))
+    rows = _facts_by_key(location.shape).rows(snapshot, location.params, pks=json.dumps(list(pks)))
     return [ComparedFact._make(row) for row in rows]

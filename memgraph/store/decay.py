@@ -61,8 +61,8 @@ def _expired(m: sa.FromClause) -> Column:
     """
     used = sa.func.coalesce(m.c.last_accessed_at, m.c.created_at)
     idle_days = greatest(value("now") - used, sa.literal(0)) / sa.literal(float(MS_PER_DAY))
-    left = sa.func.exp(-m.c.decay_rate * sa.func.pow(idle_days, value("exponent")))
-    return m.c.confidence * left < value("threshold")
+    remaining = sa.func.exp(-m.c.decay_rate * sa.func.pow(idle_days, value("exponent")))
+    return m.c.confidence * remaining < value("threshold")
 
 
 def _columns(m: sa.FromClause) -> list[Column]:
@@ -93,8 +93,8 @@ def decaying_count(snapshot: Snapshot) -> tuple[int, int]:
 @prepared
 def _expired_after() -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    found = sa.select(m.c.pk).where(m.c.pk > value("after"), _decays(m), _expired(m))
-    return found.order_by(m.c.pk).limit(value("limit"))
+    query = sa.select(m.c.pk).where(m.c.pk > value("after"), _decays(m), _expired(m))
+    return query.order_by(m.c.pk).limit(value("limit"))
 
 
 def expired_after(snapshot: Snapshot, rule: ExpiryRule, after: int, limit: int) -> list[int]:
@@ -105,8 +105,8 @@ def expired_after(snapshot: Snapshot, rule: ExpiryRule, after: int, limit: int) 
 @prepared
 def _decaying_now() -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    found = sa.select(*_columns(m), _was_restored(m)).where(among(m.c.pk, "these"), _decays(m))
-    return found.order_by(m.c.pk)
+    query = sa.select(*_columns(m), _was_restored(m)).where(among(m.c.pk, "these"), _decays(m))
+    return query.order_by(m.c.pk)
 
 
 def decaying_now(snapshot: Snapshot, pks: Sequence[int], threshold: float) -> list[DecayRow]:
@@ -126,11 +126,11 @@ def _by_decay(m: sa.FromClause) -> tuple[sa.FromClause, Column, tuple[Column, ..
 
 @prepared
 def _retired_since() -> sa.Select[Any]:
-    given, m = members("used", "given"), tables.memories.alias("m")
+    uses, m = members("used", "given"), tables.memories.alias("m")
     h, lasts, retired = _by_decay(m)
-    joined = ordered(given, (m, m.c.memory_id == given.c.key)).join(h, lasts)
-    found = sa.select(m.c.memory_id).select_from(joined)
-    return found.where(*retired, h.c.since >= given.c.value)
+    joined = ordered(uses, (m, m.c.memory_id == uses.c.key)).join(h, lasts)
+    query = sa.select(m.c.memory_id).select_from(joined)
+    return query.where(*retired, h.c.since >= uses.c.value)
 
 
 def retired_since(snapshot: Snapshot, used: Mapping[str, int]) -> list[str]:
@@ -144,8 +144,8 @@ def retired_since(snapshot: Snapshot, used: Mapping[str, int]) -> list[str]:
 def _retired() -> sa.Select[Any]:
     m = tables.memories.alias("m")
     h, lasts, retired = _by_decay(m)
-    found = sa.select(*_columns(m), sa.literal(0), h.c.since).select_from(m.join(h, lasts))
-    return found.where(*retired, m.c.memory_id == value("memory_id"))
+    query = sa.select(*_columns(m), sa.literal(0), h.c.since).select_from(m.join(h, lasts))
+    return query.where(*retired, m.c.memory_id == value("memory_id"))
 
 
 def retired(snapshot: Snapshot, memory_id: str) -> tuple[DecayRow, int] | None:
@@ -157,8 +157,8 @@ def retired(snapshot: Snapshot, memory_id: str) -> tuple[DecayRow, int] | None:
 @prepared
 def _visible_expired(view: View) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    found = sa.select(*_columns(m), _was_restored(m))
-    return found.where(_decays(m), _expired(m), view.where(m)).order_by(m.c.pk)
+    query = sa.select(*_columns(m), _was_restored(m))
+    return query.where(_decays(m), _expired(m), view.where(m)).order_by(m.c.pk)
 
 
 def visible_expired(snapshot: Snapshot, rule: ExpiryRule, view: View) -> Iterator[DecayRow]:

@@ -65,9 +65,9 @@ def _stood(view: View, m: sa.FromClause) -> Column:
 
 def _holding_all() -> tuple[sa.FromClause, sa.FromClause]:
     """Return memories whose texts match, the newest of them, and the join that finds them."""
-    found = matching("match")
-    (pk,) = found.selected_columns
-    newest = found.with_only_columns(pk.label("pk")).order_by(pk.desc()).limit(_MOST_MATCHES)
+    matches = matching("match")
+    (pk,) = matches.selected_columns
+    newest = matches.with_only_columns(pk.label("pk")).order_by(pk.desc()).limit(_MOST_MATCHES)
     f, m = newest.subquery("f"), tables.memories.alias("m")
     return m, ordered(f, (m, m.c.pk == f.c.pk))
 
@@ -93,10 +93,10 @@ def _earlier_texts(view: View) -> sa.Select[Any]:
         m.c.content, _recalled(m).label("recalled"), _stood(view, m).label("stood")
     ).select_from(joined)
     texts = texts.add_columns(m.c.pk)
-    known = texts.where(m.c.created_at < value("at")).subquery("known")
-    found = sa.select(known.c.content, known.c.recalled, known.c.stood)
-    found = found.where(known.c.recalled | known.c.stood).order_by(as_read(known.c.pk).desc())
-    return found.limit(_MOST_TEXTS)
+    earlier = texts.where(m.c.created_at < value("at")).subquery("known")
+    query = sa.select(earlier.c.content, earlier.c.recalled, earlier.c.stood)
+    query = query.where(earlier.c.recalled | earlier.c.stood).order_by(as_read(earlier.c.pk).desc())
+    return query.limit(_MOST_TEXTS)
 
 
 def earlier_texts(
@@ -138,8 +138,8 @@ def _standing_texts(view: View) -> sa.Select[Any]:
         m.c.status == MemoryStatus.ACTIVE,
         m.c.valid_until.is_(None) | (m.c.valid_until > value("at")),
     )
-    found = texts.select_from(joined).where(*in_force, view.where(m))
-    return found.order_by(as_read(m.c.pk).desc()).limit(_MOST_TEXTS)
+    query = texts.select_from(joined).where(*in_force, view.where(m))
+    return query.order_by(as_read(m.c.pk).desc()).limit(_MOST_TEXTS)
 
 
 def standing_texts(
@@ -269,9 +269,9 @@ def _add(column: str) -> sa.Insert:
 
 @prepared
 def _drop() -> sa.Delete:
-    p, kept = tables.echo_pending, tables.echo_pending.alias("kept")
-    last = sa.select(kept.c.pending_id).where(kept.c.text.is_not(None))
-    last = last.order_by(kept.c.pending_id.desc()).limit(1).offset(value("most"))
+    p, newer = tables.echo_pending, tables.echo_pending.alias("kept")
+    last = sa.select(newer.c.pending_id).where(newer.c.text.is_not(None))
+    last = last.order_by(newer.c.pending_id.desc()).limit(1).offset(value("most"))
     return sa.delete(p).where(p.c.text.is_not(None), p.c.pending_id <= last.scalar_subquery())
 
 
@@ -282,7 +282,7 @@ def add(
 ) -> None:
     """Note recalls by their ids and other texts, each with its time; old texts may go for it."""
     for column, rows in (("recall_id", recalls), ("text", texts)):
-        _add(column).write_all(transaction, ({"at": at, "said": said} for at, said in rows))
+        _add(column).write_all(transaction, ({"at": at, "said": entry} for at, entry in rows))
     if texts:
         _drop().write(transaction, most=MAX_TEXTS)
 

@@ -164,22 +164,22 @@ def still_replaced(
     snapshot: Snapshot,
     memory_ids: Collection[str],
     *,
-    gone: Collection[str] = (),
-    back: Collection[str] = (),
-    but: str | None = None,
+    retracted: Collection[str] = (),
+    restored: Collection[str] = (),
+    ignored_edge: str | None = None,
 ) -> set[str]:
     """Return those of some memories against which something stands: it replaced them, or won.
 
     What is retracted does not stand; then what replaced that counts, over any number of steps.
 
     Args:
-        gone: ids that count as retracted, too.
-        back: ids that count as not retracted.
-        but: the id of an edge that does not count.
+        retracted: ids that count as retracted, too.
+        restored: ids that count as not retracted.
+        ignored_edge: the id of an edge that does not count.
     """
-    lists = {"ids": memory_ids, "gone": gone, "back": back}
-    values = {name: json.dumps(list(each)) for name, each in lists.items()}
-    return set(_still_replaced().column(snapshot, values, but=but))
+    lists = {"ids": memory_ids, "gone": retracted, "back": restored}
+    values = {name: json.dumps(list(ids)) for name, ids in lists.items()}
+    return set(_still_replaced().column(snapshot, values, but=ignored_edge))
 
 
 @prepared
@@ -270,7 +270,7 @@ def of_memory(
     snapshot: Snapshot, memory_id: str, edge_types: Sequence[EdgeType] = tuple(EdgeType)
 ) -> list[Edge]:
     """Return the edges in and out of a memory, oldest first."""
-    types = json.dumps([each.value for each in edge_types])
+    types = json.dumps([edge_type.value for edge_type in edge_types])
     rows = _of_memory().rows(snapshot, memory_id=memory_id, types=types)
     return [edge_from_row(row) for row in rows]
 
@@ -306,10 +306,10 @@ def _keep_revision() -> sa.Insert:
         sa.func.coalesce(e.c.resolved_at, at),
         sa.func.coalesce(last.scalar_subquery(), at),
     )
-    kept = sa.select(e.c.edge_id, until, e.c.partial, e.c.resolved_at, e.c.resolution)
+    state = sa.select(e.c.edge_id, until, e.c.partial, e.c.resolved_at, e.c.resolution)
     return sa.insert(tables.edge_revisions).from_select(
         ["edge_id", "until", "partial", "resolved_at", "resolution"],
-        kept.where(e.c.edge_id == value("edge_id")),
+        state.where(e.c.edge_id == value("edge_id")),
     )
 
 
@@ -344,21 +344,21 @@ class FoundContradiction:
 
 def _seen_contradictions(view: View, e: sa.FromClause) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    seen = (
+    visible = (
         sa.exists().where(view.where(m), m.c.memory_id == e.c[end]).correlate(e)
         for end in ("from_memory_id", "to_memory_id")
     )
     ends = (e.c.from_memory_id, e.c.to_memory_id)
     contradictions = sa.select(place_of(e), e.c.edge_id, *ends, e.c.created_at)
-    return contradictions.where(e.c.edge_type == EdgeType.CONTRADICTS, *seen)
+    return contradictions.where(e.c.edge_type == EdgeType.CONTRADICTS, *visible)
 
 
 @prepared
 def _open_contradictions(view: View) -> sa.Select[Any]:
     e = tables.edges.alias("e")
-    found = _seen_contradictions(view, e)
-    found = found.where(place_of(e) > value("place"), e.c.resolved_at.is_(None))
-    return found.order_by(place_of(e)).limit(value("limit"))
+    query = _seen_contradictions(view, e)
+    query = query.where(place_of(e) > value("place"), e.c.resolved_at.is_(None))
+    return query.order_by(place_of(e)).limit(value("limit"))
 
 
 def open_contradictions(
@@ -372,8 +372,8 @@ def open_contradictions(
 @prepared
 def _last_contradiction(view: View) -> sa.Select[Any]:
     e, edge_id = tables.edges.alias("e"), value("edge_id")
-    found = _seen_contradictions(view, e).where(edge_id.is_(None) | (e.c.edge_id == edge_id))
-    return found.order_by(place_of(e).desc()).limit(1)
+    query = _seen_contradictions(view, e).where(edge_id.is_(None) | (e.c.edge_id == edge_id))
+    return query.order_by(place_of(e).desc()).limit(1)
 
 
 def last_contradiction(
@@ -424,7 +424,7 @@ def contradictions(
     resolved: bool,
     limit: int,
     after: tuple[int, str] | None = None,
-    sought: ContradictionFilter = EVERY,
+    criteria: ContradictionFilter = EVERY,
 ) -> list[Edge]:
     """Return Contradicts edges with both ends visible, in the order of a time.
 
@@ -436,18 +436,18 @@ def contradictions(
     after_time, after_id = (None, None) if after is None else after
     page = _Page(
         resolved=resolved,
-        by_words=bool(sought.words),
-        by_memory=sought.memory_id is not None,
-        dismissed=sought.dismissed,
-        oldest_first=sought.oldest_first,
+        by_words=bool(criteria.words),
+        by_memory=criteria.memory_id is not None,
+        dismissed=criteria.dismissed,
+        oldest_first=criteria.oldest_first,
         is_next=after is not None,
     )
-    words = " AND ".join(f"({saying([each])})" for each in sought.words)
+    words = " AND ".join(f"({saying([word])})" for word in criteria.words)
     rows = _contradictions(view.shape, page).rows(
         snapshot,
         view.params,
         words=snapshot.engine.phrases.expression(words),
-        memory_id=sought.memory_id,
+        memory_id=criteria.memory_id,
         after_time=after_time,
         after_id=after_id,
         limit=limit,
@@ -471,7 +471,7 @@ def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
     e, a, b, paired = _paired()
     resolved_at = view.resolved_at(e)
     time = resolved_at if page.resolved else e.c.created_at
-    found = (
+    query = (
         sa.select(*view.edge_columns(e))
         .select_from(paired)
         # Left to itself, SQLite sorts all decided ones, and reads their memories before that.
@@ -486,20 +486,20 @@ def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
     )
     if page.by_words:
         # The index is asked once, whoever may see what it finds; the ends are joined already.
-        said = matching("words")
-        found = found.where(a.c.pk.in_(said) | b.c.pk.in_(said))
+        matches = matching("words")
+        query = query.where(a.c.pk.in_(matches) | b.c.pk.in_(matches))
     if page.by_memory:
-        found = found.where(value("memory_id").in_([e.c.from_memory_id, e.c.to_memory_id]))
+        query = query.where(value("memory_id").in_([e.c.from_memory_id, e.c.to_memory_id]))
     if page.dismissed is not None:
         outcome = member(view.resolution(e), "outcome")
         is_other = outcome.is_distinct_from(DISMISSED)
-        found = found.where(~is_other if page.dismissed else is_other)
+        query = query.where(~is_other if page.dismissed else is_other)
     if page.is_next:
         last = sa.tuple_(value("after_time"), value("after_id"))
         here = sa.tuple_(time, e.c.edge_id)
-        found = found.where(here > last if page.oldest_first else here < last)
+        query = query.where(here > last if page.oldest_first else here < last)
     order = (time, e.c.edge_id) if page.oldest_first else (time.desc(), e.c.edge_id.desc())
-    return found.order_by(*order).limit(value("limit"))
+    return query.order_by(*order).limit(value("limit"))
 
 
 def _paired() -> tuple[sa.FromClause, sa.FromClause, sa.FromClause, sa.FromClause]:

@@ -37,14 +37,14 @@ _STATUS = {status.value: number for number, status in enumerate(MemoryStatus)}
 _LEVEL = {sensitivity.value: sensitivity.level for sensitivity in Sensitivity}
 
 
-def index(snapshot: Snapshot, held: HeldVectors | None = None) -> VectorIndex:
+def index(snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
     """Return the vector index on a snapshot or in a transaction.
 
     Args:
-        held: the vectors of this database that the process keeps; None: a search reads all of
+        cache: the vectors of this database that the process keeps; None: a search reads all of
             them, and compares them exactly.
     """
-    return snapshot.engine.vectors(snapshot, held)
+    return snapshot.engine.vectors(snapshot, cache)
 
 
 @lru_cache(maxsize=4_096)
@@ -236,8 +236,8 @@ def enqueue_missing(transaction: Transaction) -> int:
 @prepared
 def _error_counts() -> sa.Select[Any]:
     e = tables.embeddings
-    found = sa.select(e.c.error_code, sa.func.count()).group_by(e.c.error_code)
-    failed = found.where(e.c.state != EmbeddingState.READY, e.c.error_code.is_not(None))
+    query = sa.select(e.c.error_code, sa.func.count()).group_by(e.c.error_code)
+    failed = query.where(e.c.state != EmbeddingState.READY, e.c.error_code.is_not(None))
     return failed.order_by(e.c.error_code)
 
 
@@ -261,12 +261,12 @@ def oldest_pending(snapshot: Snapshot) -> int | None:
 
 def state_counts(snapshot: Snapshot) -> dict[str, int]:
     """Return how many memories are in each state; every state is named."""
-    found = dict.fromkeys((state.value for state in EmbeddingState), 0)
+    counts = dict.fromkeys((state.value for state in EmbeddingState), 0)
     statement = sa.select(tables.embeddings.c.state, sa.func.count()).group_by(
         tables.embeddings.c.state
     )
-    found.update((state.value, count) for state, count in snapshot.execute(statement))
-    return found
+    counts.update((state.value, count) for state, count in snapshot.execute(statement))
+    return counts
 
 
 @prepared

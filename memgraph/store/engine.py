@@ -89,11 +89,11 @@ class Engine(Protocol):
     def phrases(self) -> PhraseIndex:
         """The index that finds phrases."""
 
-    def vectors(self, snapshot: Snapshot, held: HeldVectors | None = None) -> VectorIndex:
+    def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
         """Return the vector index on a snapshot.
 
         Args:
-            held: the vectors of this store that the process keeps; None: it keeps none.
+            cache: the vectors of this store that the process keeps; None: it keeps none.
         """
 
     def vector_cache(self, capacity: int) -> VectorCache:

@@ -56,11 +56,11 @@ def last_pk(snapshot: Snapshot) -> int:
 @prepared
 def _candidates() -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.links.alias("n")
-    named = sa.select(sa.func.count()).select_from(n).where(n.c.memory_pk == m.c.pk).correlate(m)
+    mentions = sa.select(sa.func.count()).select_from(n).where(n.c.memory_pk == m.c.pk).correlate(m)
     # In the order of the table: no index would be smaller than a window of it.
-    found = _open(m).with_hint(m, "NOT INDEXED", "sqlite")
-    found = found.where(m.c.pk > value("after"), m.c.pk <= value("through"))
-    return found.where(named.scalar_subquery() <= value("most")).limit(value("limit"))
+    query = _open(m).with_hint(m, "NOT INDEXED", "sqlite")
+    query = query.where(m.c.pk > value("after"), m.c.pk <= value("through"))
+    return query.where(mentions.scalar_subquery() <= value("most")).limit(value("limit"))
 
 
 def candidates(
@@ -136,9 +136,9 @@ def _unsure() -> sa.Select[Any]:
     e = tables.entities.alias("e")
     confidence = sa.func.coalesce(e.c.type_confidence, 1.0)
     is_unsure = (confidence < value("unsure")) | (sa.func.instr(e.c.name_key, " ") == 0)
-    found = sa.select(e.c.pk, e.c.entity_id, e.c.canonical_name, e.c.name_key, e.c.type)
-    found = found.where(*_read_of(e), is_unsure)
-    return found.order_by(e.c.mention_count.desc(), e.c.pk).limit(_MOST)
+    query = sa.select(e.c.pk, e.c.entity_id, e.c.canonical_name, e.c.name_key, e.c.type)
+    query = query.where(*_read_of(e), is_unsure)
+    return query.order_by(e.c.mention_count.desc(), e.c.pk).limit(_MOST)
 
 
 @prepared
@@ -147,22 +147,22 @@ def _alike() -> sa.Select[Any]:
     e, key = tables.entities.alias("e"), value("key")
 
     def holds(name: Column, words: Column) -> Column:
-        padded = (sa.literal(" ").concat(each).concat(" ") for each in (name, words))
+        padded = (sa.literal(" ").concat(text).concat(" ") for text in (name, words))
         return sa.func.instr(*padded) > 0
 
     begins_alike = sa.func.substr(e.c.name_key, 1, 3) == sa.func.substr(key, 1, 3)
     alike = begins_alike | holds(e.c.name_key, key) | holds(key, e.c.name_key)
-    found = sa.select(e.c.entity_id, e.c.canonical_name)
-    found = found.where(*_read_of(e), e.c.pk != value("pk"), e.c.type == value("type"), alike)
-    return found.order_by(e.c.mention_count.desc(), e.c.pk).limit(value("limit"))
+    query = sa.select(e.c.entity_id, e.c.canonical_name)
+    query = query.where(*_read_of(e), e.c.pk != value("pk"), e.c.type == value("type"), alike)
+    return query.order_by(e.c.mention_count.desc(), e.c.pk).limit(value("limit"))
 
 
 @prepared
 def _texts() -> sa.Select[Any]:
     n, m, naming, condition = _readable()
-    found = sa.select(m.c.content).select_from(naming)
-    found = found.where(n.c.entity_pk == value("pk"), condition)
-    return found.order_by(m.c.pk.desc()).limit(value("limit"))
+    query = sa.select(m.c.content).select_from(naming)
+    query = query.where(n.c.entity_pk == value("pk"), condition)
+    return query.order_by(m.c.pk.desc()).limit(value("limit"))
 
 
 class UncertainName(NamedTuple):
@@ -187,13 +187,13 @@ def unsure(
     Args:
         readable: memories of other sensitivities are not looked at.
     """
-    values = {"readable": json.dumps([each.value for each in readable])}
-    found = []
+    values = {"readable": json.dumps([level.value for level in readable])}
+    names = []
     rows = _unsure().rows(snapshot, values, unsure=confidence)
     for pk, entity_id, name, key, kind in rows:
         alike = _alike().rows(snapshot, values, pk=pk, type=kind, key=key, limit=candidates)
         if not alike:
             continue
-        held = _texts().column(snapshot, values, pk=pk, limit=texts)
-        found.append(UncertainName(entity_id, name, held, alike))
-    return found
+        contents = _texts().column(snapshot, values, pk=pk, limit=texts)
+        names.append(UncertainName(entity_id, name, contents, alike))
+    return names

@@ -58,8 +58,8 @@ def _by_name() -> sa.Select[Any]:
     e = tables.entities.alias("e")
     m, is_merged, meant = _is_meant(e)
     names = (e.c.canonical_name, e.c.type_provider)
-    found = sa.select(e.c.name_key, e.c.type, e.c.pk, meant, *names)
-    return found.select_from(e.outerjoin(m, is_merged)).where(among(e.c.name_key, "keys"))
+    query = sa.select(e.c.name_key, e.c.type, e.c.pk, meant, *names)
+    return query.select_from(e.outerjoin(m, is_merged)).where(among(e.c.name_key, "keys"))
 
 
 @prepared
@@ -71,9 +71,9 @@ def _by_alias() -> sa.Select[Any]:
     a, e = tables.aliases.alias("a"), tables.entities.alias("e")
     m, is_merged, meant = _is_meant(e)
     joined = a.join(e, e.c.pk == a.c.entity_pk).outerjoin(m, is_merged)
-    found = sa.select(a.c.alias_key, meant).select_from(joined)
-    found = found.where(among(a.c.alias_key, "keys"), a.c.alias_key != e.c.name_key)
-    return found.order_by(a.c.entity_pk.desc())
+    query = sa.select(a.c.alias_key, meant).select_from(joined)
+    query = query.where(among(a.c.alias_key, "keys"), a.c.alias_key != e.c.name_key)
+    return query.order_by(a.c.entity_pk.desc())
 
 
 def _is_full_name(e: sa.FromClause, first: Column) -> Column:
@@ -109,7 +109,7 @@ def _newest() -> sa.Select[Any]:
         sa.select(sa.func.max(e.c.pk)),
         sa.select(sa.func.max(place_of(a))),
     )
-    return sa.select(*(one.scalar_subquery() for one in read))
+    return sa.select(*(query.scalar_subquery() for query in read))
 
 
 _spelling = InsertRows("entity_aliases", ("alias_key", "entity_pk", "alias"), or_ignore=True)
@@ -162,26 +162,26 @@ def find(snapshot: Snapshot, names: Sequence[EntityName]) -> NameSnapshot:
     """
     rows = _by_name().rows(snapshot, keys=_keys(names))
     by_name = {row[:2]: row for row in rows}
-    known = NameSnapshot({}, [], {})
+    result = NameSnapshot({}, [], {})
     others = []
-    for each in names:
-        found = by_name.get((each.key, each.type)) or _of_another_type(each, rows)
-        if found is None:
-            others.append(each)
+    for name in names:
+        match = by_name.get((name.key, name.type)) or _of_another_type(name, rows)
+        if match is None:
+            others.append(name)
             continue
-        _, kind, pk, meant, canonical_name, provider = found
-        if kind == each.type and _rank(each.provider) > _rank(provider):
-            known.surer[pk] = each
-        if meant == pk and kind == each.type and each.name != canonical_name:
-            known.spellings.append((each.key, pk, each.name))
-        known.keys[each] = meant
+        _, kind, pk, meant, canonical_name, provider = match
+        if kind == name.type and _rank(name.provider) > _rank(provider):
+            result.surer[pk] = name
+        if meant == pk and kind == name.type and name.name != canonical_name:
+            result.spellings.append((name.key, pk, name.name))
+        result.keys[name] = meant
     # Most names are known as such: then there is no need to look for aliases.
     if others:
         by_alias = dict(_by_alias().rows(snapshot, keys=_keys(others)))
-        people = [each for each in others if each.type is EntityType.PERSON]
-        meant_by = by_first_name(snapshot, {each.key for each in people}) | by_alias
-        known.keys.update((each, meant_by[each.key]) for each in others if each.key in meant_by)
-    return known
+        people = [name for name in others if name.type is EntityType.PERSON]
+        meant_by = by_first_name(snapshot, {name.key for name in people}) | by_alias
+        result.keys.update((name, meant_by[name.key]) for name in others if name.key in meant_by)
+    return result
 
 
 def _of_another_type(
@@ -207,22 +207,22 @@ def by_first_name(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
     single = [key for key in keys if " " not in key]
     if not single:
         return {}
-    found: dict[str, set[int]] = {}
+    people: dict[str, set[int]] = {}
     for key, pk in _by_first_name().rows(snapshot, keys=json.dumps(sorted(single))):
-        found.setdefault(key, set()).add(pk)
-    return {key: next(iter(pks)) for key, pks in found.items() if len(pks) == 1}
+        people.setdefault(key, set()).add(pk)
+    return {key: next(iter(pks)) for key, pks in people.items() if len(pks) == 1}
 
 
 def known_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
     """Return the one entity that each key means, as a name, an alias or a first name."""
     if not keys:
         return {}
-    wanted = json.dumps(sorted(keys))
+    key_list = json.dumps(sorted(keys))
     meant: dict[str, set[int]] = {}
-    for key, kind, _, pk, _, _ in _by_name().rows(snapshot, keys=wanted):
+    for key, kind, _, pk, _, _ in _by_name().rows(snapshot, keys=key_list):
         if kind in NAMED_TYPES:
             meant.setdefault(key, set()).add(pk)
-    for key, pk in _by_alias().rows(snapshot, keys=wanted):
+    for key, pk in _by_alias().rows(snapshot, keys=key_list):
         meant.setdefault(key, {pk})
     first = by_first_name(snapshot, [key for key in keys if key not in meant])
     return {key: next(iter(pks)) for key, pks in meant.items() if len(pks) == 1} | first
@@ -240,22 +240,22 @@ class TypedEntity(NamedTuple):
 @prepared
 def _typed_otherwise() -> sa.Select[Any]:
     n, e = tables.links.alias("n"), tables.entities.alias("e")
-    found = sa.select(e.c.pk, e.c.entity_id, e.c.type, e.c.type_provider, e.c.type_confidence)
-    found = found.select_from(n.join(e, e.c.pk == n.c.entity_pk))
-    named = (n.c.memory_pk == value("memory_pk"), e.c.name_key == value("key"))
-    return found.where(*named, e.c.type != value("type")).order_by(e.c.pk)
+    query = sa.select(e.c.pk, e.c.entity_id, e.c.type, e.c.type_provider, e.c.type_confidence)
+    query = query.select_from(n.join(e, e.c.pk == n.c.entity_pk))
+    is_mention = (n.c.memory_pk == value("memory_pk"), e.c.name_key == value("key"))
+    return query.where(*is_mention, e.c.type != value("type")).order_by(e.c.pk)
 
 
 def typed_worse(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[TypedEntity]:
     """Return entities of that name that a memory names, of a type that a worse provider gave."""
     if name.type not in NAMED_TYPES:
         return []
-    found = _typed_otherwise().rows(
+    rows = _typed_otherwise().rows(
         snapshot, memory_pk=memory_pk, key=name.key, type=name.type.value
     )
     return [
         TypedEntity(pk, entity_id, EntityType(kind), provider)
-        for pk, entity_id, kind, provider, confidence in found
+        for pk, entity_id, kind, provider, confidence in rows
         if kind in NAMED_TYPES
         and _rank(provider) < _rank(name.provider)
         and (confidence or 0.0) < LISTED
@@ -272,22 +272,22 @@ class NameCursor(NamedTuple):
 
 
 def new_names(
-    snapshot: Snapshot, seen: NameCursor
+    snapshot: Snapshot, cursor: NameCursor
 ) -> tuple[list[tuple[str, str, EntityType]], NameCursor, bool]:
-    """Return names and aliases that came since ``seen``, each (key, as written, type).
+    """Return names and aliases that came since ``cursor``, each (key, as written, type).
 
     The last value says whether what was read before is void: a transaction was rolled back, or
     entities were removed, and then all names are given.
     """
     entity_id, alias_key, entity, alias = _newest().row(
-        snapshot, entity=seen.entity, alias=seen.alias
+        snapshot, entity=cursor.entity, alias=cursor.alias
     )
-    void = (entity_id, alias_key) != (seen.entity_id, seen.alias_key)
-    if not void and (entity or 0, alias or 0) == (seen.entity, seen.alias):
-        return [], seen, False
-    entity, alias, after = entity or 0, alias or 0, NameCursor() if void else seen
-    found = _new_names().rows(snapshot, entity=after.entity, alias=after.alias)
-    rows = [(key, name, EntityType(kind)) for key, name, kind in found]
+    void = (entity_id, alias_key) != (cursor.entity_id, cursor.alias_key)
+    if not void and (entity or 0, alias or 0) == (cursor.entity, cursor.alias):
+        return [], cursor, False
+    entity, alias, after = entity or 0, alias or 0, NameCursor() if void else cursor
+    name_rows = _new_names().rows(snapshot, entity=after.entity, alias=after.alias)
+    rows = [(key, name, EntityType(kind)) for key, name, kind in name_rows]
     entity_id, alias_key, _, _ = _newest().row(snapshot, entity=entity, alias=alias)
     return rows, NameCursor(entity, entity_id, alias, alias_key), void
 
@@ -331,26 +331,28 @@ def _sayings() -> sa.Select[Any]:
         .correlate(m)
         .scalar_subquery()
     )
-    told = (member(m.c.attributes, "told_as"), member(m.c.attributes, ENTITY_NAMES))
+    attributes = (member(m.c.attributes, "told_as"), member(m.c.attributes, ENTITY_NAMES))
     of_fact = sa.case((m.c.kind == MemoryKind.FACT, speakers))
-    found = sa.select(m.c.pk, m.c.content, m.c.kind, m.c.source_role, *told, of_fact)
-    return found.select_from(ordered(f, (m, m.c.pk == f.c.value)))
+    query = sa.select(m.c.pk, m.c.content, m.c.kind, m.c.source_role, *attributes, of_fact)
+    return query.select_from(ordered(f, (m, m.c.pk == f.c.value)))
 
 
 def sayings(snapshot: Snapshot, pks: Sequence[int]) -> list[MentionContext]:
     """Return what some memories say, and who says it, in the order of ``pks``."""
-    found = []
+    contexts = []
     rows = _sayings().rows(snapshot, pks=json.dumps(list(pks)))
-    for pk, content, kind, role, told_as, given, sources in rows:
+    for pk, content, kind, role, told_as, entity_names, sources in rows:
         speakers = [(role, told_as)] if role is not None and kind == "episode" else []
         if sources is not None:
-            speakers.extend((who, told) for who, told in json.loads(sources))
-        found.append(MentionContext(pk, content, list(dict.fromkeys(speakers)), given))
-    return found
+            speakers.extend(
+                (speaker_role, declared_role) for speaker_role, declared_role in json.loads(sources)
+            )
+        contexts.append(MentionContext(pk, content, list(dict.fromkeys(speakers)), entity_names))
+    return contexts
 
 
 def _keys(names: Sequence[EntityName]) -> str:
-    return json.dumps(sorted({each.key for each in names}))
+    return json.dumps(sorted({name.key for name in names}))
 
 
 def add_spellings(transaction: Transaction, spellings: Sequence[tuple[str, int, str]]) -> None:
@@ -361,8 +363,8 @@ def add_spellings(transaction: Transaction, spellings: Sequence[tuple[str, int, 
 @prepared
 def _set_provider() -> sa.Update:
     e = tables.entities
-    given = {"type_provider": value("provider"), "type_confidence": value("confidence")}
-    return sa.update(e).where(e.c.pk == value("entity")).values(given)
+    new_type = {"type_provider": value("provider"), "type_confidence": value("confidence")}
+    return sa.update(e).where(e.c.pk == value("entity")).values(new_type)
 
 
 def confirm_types(transaction: Transaction, surer: Mapping[int, EntityName]) -> None:
@@ -471,15 +473,15 @@ def _fields(*more: Column) -> sa.Select[Any]:
     return sa.select(*(_row().c[name].label(name) for name in _FIELDS), *more)
 
 
-def _meant(e: sa.FromClause, found: Any) -> sa.Select[Any]:
+def _meant(e: sa.FromClause, joined: Any) -> sa.Select[Any]:
     """Return the rows of found entities: of a merged one that of what it was merged into."""
     own = _row().c.entity_id == sa.func.coalesce(e.c.merged_into, e.c.entity_id)
-    return _fields().select_from(found.join(_row(), own))
+    return _fields().select_from(joined.join(_row(), own))
 
 
-def _first(found: sa.Select[Any] | sa.CompoundSelect[Any]) -> Any:
+def _first(query: sa.Select[Any] | sa.CompoundSelect[Any]) -> Any:
     """Return entities in order: the most mentioned first, then the oldest."""
-    return found.order_by(sa.desc("mention_count"), "pk")
+    return query.order_by(sa.desc("mention_count"), "pk")
 
 
 def _called(is_it: Callable[[Column], Column], view: View | None = None) -> Any:
@@ -490,9 +492,9 @@ def _called(is_it: Callable[[Column], Column], view: View | None = None) -> Any:
         view: one of its memories names them; None: whether or not any does.
     """
     e, a = tables.entities.alias("e"), tables.aliases.alias("a")
-    seen = () if view is None else (_is_named(view),)
-    by_name = _meant(e, e).distinct().where(is_it(e.c.name_key), *seen)
-    by_alias = _meant(e, a.join(e, e.c.pk == a.c.entity_pk)).where(is_it(a.c.alias_key), *seen)
+    visible = () if view is None else (_is_named(view),)
+    by_name = _meant(e, e).distinct().where(is_it(e.c.name_key), *visible)
+    by_alias = _meant(e, a.join(e, e.c.pk == a.c.entity_pk)).where(is_it(a.c.alias_key), *visible)
     return _first(by_name.union(by_alias))
 
 
@@ -502,8 +504,8 @@ def _is_named(view: View) -> Column:
     return naming.where(n.c.entity_pk == _row().c.pk, view.where(m)).correlate(_row())
 
 
-def _rows(found: Iterable[tuple[Any, ...]]) -> Iterator[EntityRecord]:
-    for pk, entity_id, name, key, kind, mentions in found:
+def _rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[EntityRecord]:
+    for pk, entity_id, name, key, kind, mentions in rows:
         yield EntityRecord(pk, entity_id, name, key, EntityType(kind), mentions)
 
 
@@ -578,8 +580,8 @@ def merged_names(snapshot: Snapshot, entity_id: str) -> list[EntityRecord]:
 @prepared
 def _aliases() -> sa.Select[Any]:
     a = tables.aliases
-    found = sa.select(a.c.entity_pk, a.c.alias_key, a.c.alias)
-    return found.where(among(a.c.entity_pk, "pks")).order_by(a.c.entity_pk, a.c.alias_key)
+    query = sa.select(a.c.entity_pk, a.c.alias_key, a.c.alias)
+    return query.where(among(a.c.entity_pk, "pks")).order_by(a.c.entity_pk, a.c.alias_key)
 
 
 def aliases(snapshot: Snapshot, pks: Collection[int]) -> list[tuple[int, str, str]]:
@@ -590,8 +592,8 @@ def aliases(snapshot: Snapshot, pks: Collection[int]) -> list[tuple[int, str, st
 @prepared
 def _of_first_names() -> Any:
     f, e = listed("keys", "f"), tables.entities.alias("e")
-    found = _meant(e, ordered(f, (e, _is_full_name(e, f.c.value)))).distinct()
-    return _first(found.where(e.c.type == EntityType.PERSON))
+    query = _meant(e, ordered(f, (e, _is_full_name(e, f.c.value)))).distinct()
+    return _first(query.where(e.c.type == EntityType.PERSON))
 
 
 def of_first_names(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
@@ -612,8 +614,8 @@ def _naming() -> tuple[sa.FromClause, sa.FromClause, Any, Column]:
 def _seen(view: View) -> sa.Select[Any]:
     _, m, naming, its = _naming()
     when = _when(m)
-    found: sa.Select[Any] = sa.select(sa.func.count(), sa.func.min(when), sa.func.max(when))
-    return found.select_from(naming).where(its, view.where(m))
+    query: sa.Select[Any] = sa.select(sa.func.count(), sa.func.min(when), sa.func.max(when))
+    return query.select_from(naming).where(its, view.where(m))
 
 
 def seen(snapshot: Snapshot, pk: int, view: View) -> MentionCounts | None:
@@ -626,9 +628,9 @@ def seen(snapshot: Snapshot, pk: int, view: View) -> MentionCounts | None:
 def _contents(view: View) -> sa.Select[Any]:
     n, m, naming, its = _naming()
     speaker = sa.func.coalesce(m.c.source_role.concat(": "), "", type_=sa.Text)
-    given = sa.func.coalesce(sa.literal(" ").concat(member(m.c.attributes, ENTITY_NAMES)), "")
-    found = sa.select(speaker.concat(m.c.content).concat(given)).select_from(naming)
-    return found.where(its, view.where(m)).order_by(n.c.memory_pk.desc())
+    names = sa.func.coalesce(sa.literal(" ").concat(member(m.c.attributes, ENTITY_NAMES)), "")
+    query = sa.select(speaker.concat(m.c.content).concat(names)).select_from(naming)
+    return query.where(its, view.where(m)).order_by(n.c.memory_pk.desc())
 
 
 def contents(snapshot: Snapshot, pk: int, view: View) -> Iterator[str]:
@@ -636,8 +638,8 @@ def contents(snapshot: Snapshot, pk: int, view: View) -> Iterator[str]:
 
     With the speaker of a turn before its text, and behind a text the names that it was given.
     """
-    found = _contents(view.shape).cursor(snapshot, view.params, entity_pk=pk)
-    return (str(content) for (content,) in found)
+    cursor = _contents(view.shape).cursor(snapshot, view.params, entity_pk=pk)
+    return (str(content) for (content,) in cursor)
 
 
 @prepared
@@ -645,8 +647,8 @@ def _contents_saying(view: View) -> sa.Select[Any]:
     n, m = tables.links.alias("n"), tables.memories.alias("m")
     f = matching("match").subquery("f")
     its = (n.c.entity_pk == value("entity_pk"), n.c.memory_pk == m.c.pk)
-    found = sa.select(m.c.content).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
-    return found.where(view.where(m), sa.exists().where(*its).correlate(m))
+    query = sa.select(m.c.content).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
+    return query.where(view.where(m), sa.exists().where(*its).correlate(m))
 
 
 def contents_saying(
@@ -657,19 +659,19 @@ def contents_saying(
     As they are asked for: what it finds may be written otherwise.
     """
     statement = _contents_saying(view.shape)
-    asked = snapshot.engine.phrases.expression(saying(names))
-    found = statement.cursor(snapshot, view.params, entity_pk=pk, match=asked)
-    return (str(content) for (content,) in found)
+    expression = snapshot.engine.phrases.expression(saying(names))
+    cursor = statement.cursor(snapshot, view.params, entity_pk=pk, match=expression)
+    return (str(content) for (content,) in cursor)
 
 
 @prepared
 def _top_memories(view: View) -> sa.Select[Any]:
     _, m, naming, its = _naming()
-    found = sa.select(*view.memory_columns(m)).select_from(naming)
-    found = found.where(its, view.where(m), m.c.kind != MemoryKind.REFLECTION)
+    query = sa.select(*view.memory_columns(m)).select_from(naming)
+    query = query.where(its, view.where(m), m.c.kind != MemoryKind.REFLECTION)
     newest = (_when(m).desc(), m.c.pk.desc())
     order = (m.c.kind == MemoryKind.EPISODE, m.c.importance.desc(), *newest)
-    return found.order_by(*order).limit(value("limit"))
+    return query.order_by(*order).limit(value("limit"))
 
 
 def top_memories(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[Memory]:
@@ -683,9 +685,9 @@ def _together(view: View) -> sa.Select[Any]:
     n, m, naming, its = _naming()
     o, shared = tables.links.alias("o"), sa.func.count().label("shared")
     joined = naming.join(o, o.c.memory_pk == m.c.pk).join(_row(), _row().c.pk == o.c.entity_pk)
-    found = _fields(shared).select_from(joined)
-    found = found.where(its, view.where(m), o.c.entity_pk != n.c.entity_pk).group_by(_row().c.pk)
-    return found.order_by(shared.desc(), _row().c.pk).limit(value("limit"))
+    query = _fields(shared).select_from(joined)
+    query = query.where(its, view.where(m), o.c.entity_pk != n.c.entity_pk).group_by(_row().c.pk)
+    return query.order_by(shared.desc(), _row().c.pk).limit(value("limit"))
 
 
 def together(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[tuple[EntityRecord, int]]:
@@ -706,9 +708,9 @@ def _copy_links() -> sa.Insert:
 
 
 @prepared
-def _unlink(one: bool) -> sa.Delete:
+def _unlink(one_memory: bool) -> sa.Delete:
     n = tables.links
-    which = (n.c.memory_pk == value("memory"),) if one else ()
+    which = (n.c.memory_pk == value("memory"),) if one_memory else ()
     return sa.delete(n).where(n.c.entity_pk == value("entity"), *which)
 
 
@@ -748,25 +750,25 @@ def merge(transaction: Transaction, into: tuple[int, str], other: tuple[int, str
 def _of_type() -> sa.Select[Any]:
     e, o = tables.entities.alias("e"), tables.entities.alias("o")
     meant = e.c.entity_id == sa.func.coalesce(o.c.merged_into, o.c.entity_id)
-    found = sa.select(e.c.pk, e.c.entity_id).select_from(o.join(e, meant))
-    return found.where(o.c.name_key == value("key"), o.c.type == value("type"))
+    query = sa.select(e.c.pk, e.c.entity_id).select_from(o.join(e, meant))
+    return query.where(o.c.name_key == value("key"), o.c.type == value("type"))
 
 
 @prepared
 def _set_type() -> sa.Update:
     e = tables.entities
-    given = {"type_provider": value("provider"), "type_confidence": value("confidence")}
-    return sa.update(e).where(e.c.pk == value("entity")).values(type=value("kind"), **given)
+    new_type = {"type_provider": value("provider"), "type_confidence": value("confidence")}
+    return sa.update(e).where(e.c.pk == value("entity")).values(type=value("kind"), **new_type)
 
 
-def retype(transaction: Transaction, one: TypedEntity, name: EntityName) -> None:
+def retype(transaction: Transaction, entity: TypedEntity, name: EntityName) -> None:
     """Give an entity the type that a better provider told, or join it to the one that has it."""
-    found = _of_type().row(transaction, key=name.key, type=name.type.value)
-    if found is not None:
-        merge(transaction, found, (one.pk, one.entity_id))
+    existing = _of_type().row(transaction, key=name.key, type=name.type.value)
+    if existing is not None:
+        merge(transaction, existing, (entity.pk, entity.entity_id))
         return
-    given = {"provider": name.provider, "confidence": name.confidence}
-    _set_type().write(transaction, given, kind=name.type.value, entity=one.pk)
+    provenance = {"provider": name.provider, "confidence": name.confidence}
+    _set_type().write(transaction, provenance, kind=name.type.value, entity=entity.pk)
 
 
 @prepared
@@ -815,8 +817,8 @@ def move_aliases(
 @prepared
 def _linked_memories() -> sa.Select[Any]:
     n = tables.links
-    found = sa.select(n.c.memory_pk).where(n.c.entity_pk == value("entity"))
-    return found.order_by(n.c.memory_pk)
+    query = sa.select(n.c.memory_pk).where(n.c.entity_pk == value("entity"))
+    return query.order_by(n.c.memory_pk)
 
 
 def linked_memories(snapshot: Snapshot, entity_pk: int) -> list[int]:

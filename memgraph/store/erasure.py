@@ -121,7 +121,7 @@ def _blanked() -> dict[str, CompiledStatement]:
     e, h, r, n = tables.edges, tables.statuses, tables.revisions, tables.entities
     c, k, w = tables.comparisons, tables.document_keys, tables.pending_links
     link = tables.links
-    named = sa.select(link.c.entity_pk).where(among(link.c.memory_pk, "pks"))
+    mentioned = sa.select(link.c.entity_pk).where(among(link.c.memory_pk, "pks"))
     changes: list[sa.Update | sa.Delete] = [
         sa.update(e).where(e.c.reason.is_not(None), joins_given()).values(reason=MARK),
         sa.update(h).where(h.c.memory_id.in_(given_ids())).values(reason="erased"),
@@ -129,9 +129,9 @@ def _blanked() -> dict[str, CompiledStatement]:
         sa.delete(c).where(among(c.c.memory_pk, "pks")),
         sa.delete(w).where(w.c.memory_id.in_(given_ids())),
         sa.delete(k).where(k.c.memory_id.in_(given_ids())),
-        sa.update(n).where(n.c.summary.is_not(None), n.c.pk.in_(named)).values(summary=None),
+        sa.update(n).where(n.c.summary.is_not(None), n.c.pk.in_(mentioned)).values(summary=None),
     ]
-    return {str(each.table): CompiledStatement(each) for each in changes}
+    return {str(statement.table): CompiledStatement(statement) for statement in changes}
 
 
 def blank(transaction: JournalledTransaction, pks: Sequence[int]) -> dict[str, int]:
@@ -165,10 +165,10 @@ def _decided(*, before: bool) -> sa.Select[Any]:
     """Return the statements that remove decisions between the memories and others, with keys."""
     e, r = tables.edges, tables.edge_revisions
     if not before:
-        found = sa.select(e.c.edge_id, e.c.resolution)
-        return found.where(e.c.resolution.is_not(None), joins_given())
-    found = sa.select(r.c.revision_id, r.c.resolution).where(r.c.resolution.is_not(None))
-    return found.where(r.c.edge_id.in_(sa.select(e.c.edge_id).where(joins_given())))
+        query = sa.select(e.c.edge_id, e.c.resolution)
+        return query.where(e.c.resolution.is_not(None), joins_given())
+    query = sa.select(r.c.revision_id, r.c.resolution).where(r.c.resolution.is_not(None))
+    return query.where(r.c.edge_id.in_(sa.select(e.c.edge_id).where(joins_given())))
 
 
 @prepared
@@ -200,7 +200,7 @@ def _removed() -> list[CompiledStatement]:
 def remove_entities(transaction: Transaction, pks: Collection[int]) -> int:
     """Remove entities with their names; gives how many."""
     listed = json.dumps(sorted(pks))
-    *_, count = [each.write(transaction, pks=listed) for each in _removed()]
+    *_, count = [statement.write(transaction, pks=listed) for statement in _removed()]
     return count
 
 
@@ -222,8 +222,8 @@ def _told(erasure_id: Column) -> tuple[Column, ...]:
 @prepared
 def _tombstones() -> sa.Select[Any]:
     log = tables.audit_log
-    found = sa.select(log.c.subject, log.c.seq, log.c.hash)
-    return found.where(*_told(value("erasure_id")), log.c.subject.is_not(None))
+    query = sa.select(log.c.subject, log.c.seq, log.c.hash)
+    return query.where(*_told(value("erasure_id")), log.c.subject.is_not(None))
 
 
 def tombstones(snapshot: Snapshot, erasure_id: str) -> list[tuple[str, int, str]]:
@@ -252,7 +252,7 @@ def told_of(snapshot: Snapshot, erasure_id: str) -> list[dict[str, Any]]:
     """Return what the journal tells of the steps of an erasure: details of its entries about no
     memory.
     """
-    return [json.loads(each) for each in _told_of().column(snapshot, erasure_id=erasure_id)]
+    return [json.loads(details) for details in _told_of().column(snapshot, erasure_id=erasure_id)]
 
 
 @prepared
@@ -275,8 +275,8 @@ def note_redacted(transaction: Transaction, sha256: str, redacted_sha256: str, a
 def _empty_manifest() -> sa.Update:
     f, json_of = tables.files, sa.func.json
     items = json_of(sa.func.coalesce(member(f.c.manifest, "items"), "{}"))
-    left = sa.func.json_object("erased", json_of("true"), "at", value("at"), "items", items)
-    return sa.update(f).where(f.c.sha256 == value("file")).values(manifest=left)
+    remainder = sa.func.json_object("erased", json_of("true"), "at", value("at"), "items", items)
+    return sa.update(f).where(f.c.sha256 == value("file")).values(manifest=remainder)
 
 
 def empty_manifest(transaction: Transaction, sha256: str, at: int) -> None:
@@ -351,8 +351,8 @@ def _citing_bulletins() -> sa.Select[Any]:
 @prepared
 def _citing_answers() -> sa.Select[Any]:
     k = tables.idempotency_keys
-    found = sa.select(k.c.key_sha256, k.c.status, k.c.answer)
-    return found.where(k.c.answer.is_not(None), _lists_one(k))
+    query = sa.select(k.c.key_sha256, k.c.status, k.c.answer)
+    return query.where(k.c.answer.is_not(None), _lists_one(k))
 
 
 def _lists_one(table: sa.Table) -> Column:
@@ -366,19 +366,19 @@ def _citing_queries() -> sa.Select[Any]:
     r, i = tables.recalls, tables.recall_items
     receipt = sa.func.coalesce(r.c.same_as, r.c.recall_id)
     citing = sa.select(i.c.recall_id).where(among(i.c.memory_id, "ids"))
-    found = sa.select(r.c.recall_id, r.c.query)
-    return found.where(r.c.query != "", receipt.in_(citing))
+    query = sa.select(r.c.recall_id, r.c.query)
+    return query.where(r.c.query != "", receipt.in_(citing))
 
 
 @prepared
 def _reasons_beside() -> sa.Select[Any]:
     h, e = tables.statuses, tables.edges
-    beside = sa.union(
+    neighbours = sa.union(
         sa.select(e.c.from_memory_id).where(among(e.c.to_memory_id, "ids")),
         sa.select(e.c.to_memory_id).where(among(e.c.from_memory_id, "ids")),
     )
-    found = sa.select(h.c.status_id, h.c.reason)
-    return found.where(h.c.reason.is_not(None), h.c.memory_id.in_(beside))
+    query = sa.select(h.c.status_id, h.c.reason)
+    return query.where(h.c.reason.is_not(None), h.c.memory_id.in_(neighbours))
 
 
 def citing(
@@ -392,8 +392,12 @@ def citing(
     """
     listed = json.dumps(sorted(memory_ids))
     for bulletin_id, body, cited in _citing_bulletins().cursor(snapshot, ids=listed):
-        gone = [short_id(each) for each in json.loads(cited) if each in memory_ids]
-        lines = [MARK if any(each in line for each in gone) else line for line in body.split("\n")]
+        erased_ids = [
+            short_id(memory_id) for memory_id in json.loads(cited) if memory_id in memory_ids
+        ]
+        lines = [
+            MARK if any(memory_id in line for memory_id in erased_ids) else line for line in body.split("\n")
+        ]
         if (after := "\n".join(lines)) != body:
             key = ("bulletin_id",), (bulletin_id,)
             yield ErasedRow("bulletins", *key, ("body",), (body,), (after,))
@@ -410,8 +414,8 @@ def citing(
 
 def _named(table: str, *names: str) -> list[Column]:
     """Return columns of a table by their names, which are those of the database."""
-    found = tables.memories.metadata.tables[table]
-    return [place_of(found) if name == _PLACE else found.c[name] for name in names]
+    columns_of = tables.memories.metadata.tables[table]
+    return [place_of(columns_of) if name == _PLACE else columns_of.c[name] for name in names]
 
 
 @prepared
@@ -441,10 +445,10 @@ def saying(
         cursor = _swept(table, keys, columns).cursor(snapshot)
         while page := cursor.fetchmany(_PAGE):
             texts = [row[len(keys) :] for row in page]
-            if not says(_joined(each for row in texts for each in row if each)):
+            if not says(_joined(text for row in texts for text in row if text)):
                 continue
             for row, before in zip(page, texts, strict=True):
-                after = tuple(each if each is None else scrubbed(each, scrub) for each in before)
+                after = tuple(text if text is None else scrubbed(text, scrub) for text in before)
                 if after != tuple(before):
                     key = tuple(row[: len(keys)])
                     yield ErasedRow(
@@ -470,12 +474,12 @@ def _journal(
     subjects = {*memory_ids, *entity_ids}
     cursor = _entries().cursor(snapshot)
     while page := cursor.fetchmany(_PAGE):
-        said = says(_joined(row[3] for row in page))
+        page_matches = says(_joined(row[3] for row in page))
         for seq, action, subject, details in page:
             own = subject in subjects or (
                 action in _DECISIONS and json.loads(details).get("edge_id") in decided
             )
-            if not own and (not said or scrubbed(details, scrub) == details):
+            if not own and (not page_matches or scrubbed(details, scrub) == details):
                 continue
             after = redacted_details(details, scrub, own=own)
             if after != details:
@@ -510,7 +514,7 @@ def _make(
 
 def make(transaction: Transaction, changes: Sequence[ErasedRow]) -> list[ErasedRow]:
     """Make those whose rows are as they were read; gives them."""
-    made: list[ErasedRow] = []
+    applied: list[ErasedRow] = []
     for kind, some in groupby(changes, _kind):
         statement = _make(*kind)
         for change in some:
@@ -518,11 +522,11 @@ def make(transaction: Transaction, changes: Sequence[ErasedRow]) -> list[ErasedR
             values = {f"was_{place}": text for place, text in enumerate(was)}
             values |= {f"after_{place}": text for place, text in enumerate(after)}
             if statement.write(transaction, values):
-                made.append(change)
+                applied.append(change)
     # Their tags were indexed.
-    reworded = [each.key[0] for each in made if each.table == "memories"]
+    reworded = [row.key[0] for row in applied if row.table == "memories"]
     transaction.engine.texts.remove(transaction, reworded)
-    return made
+    return applied
 
 
 def _kind(change: ErasedRow) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
@@ -538,9 +542,9 @@ def _sealed() -> sa.Select[Any]:
 def redacted(snapshot: Snapshot, changes: Sequence[ErasedRow]) -> list[RedactedJournalEntry]:
     """Return what a tombstone says of those that are the journal's."""
     details = {
-        each.key[0]: each.after[0] or ""
-        for each in changes
-        if each.table == JOURNAL and each.after is not None
+        change.key[0]: change.after[0] or ""
+        for change in changes
+        if change.table == JOURNAL and change.after is not None
     }
     sealed = _sealed().rows(snapshot, seqs=json.dumps(sorted(details)))
     return [RedactedJournalEntry(seq, seal, digest(details[seq])) for seq, seal in sealed]

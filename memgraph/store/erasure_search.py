@@ -91,11 +91,11 @@ def _chosen(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
     if kind is ErasureTargetKind.CONTENT:
         return from_source(s.c.content_sha256 == name)
     # As sources are listed: a conversation may be a session in which turns were stored.
-    found = [sa.select(m.c.pk).where(m.c.session_id == name)]
+    queries = [sa.select(m.c.pk).where(m.c.session_id == name)]
     if kind is ErasureTargetKind.SESSION:
         # What was said there, what belongs to it alone, and what was drawn from it.
-        found.append(sa.select(m.c.pk).where(m.c.scope == Scope.SESSION, m.c.scope_id == name))
-    return sa.union(*found, from_source(s.c.conversation_id == name))
+        queries.append(sa.select(m.c.pk).where(m.c.scope == Scope.SESSION, m.c.scope_id == name))
+    return sa.union(*queries, from_source(s.c.conversation_id == name))
 
 
 def chosen(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> list[int]:
@@ -116,15 +116,15 @@ def standing_among(snapshot: Snapshot, pks: Sequence[int]) -> list[int]:
 
 @prepared
 def _entity_ids_of_name() -> sa.Select[Any]:
-    e, a, named = tables.entities.alias("e"), tables.aliases.alias("a"), value("named")
-    in_any_case = named.collate("NOCASE")
+    e, a, id_or_name = tables.entities.alias("e"), tables.aliases.alias("a"), value("named")
+    in_any_case = id_or_name.collate("NOCASE")
     entity_id = sa.func.coalesce(e.c.merged_into, e.c.entity_id).label("id")
     return (
         sa.select(entity_id)
         .distinct()
         .select_from(e.outerjoin(a, a.c.entity_pk == e.c.pk))
         .where(
-            (e.c.entity_id == named)
+            (e.c.entity_id == id_or_name)
             | (e.c.canonical_name == in_any_case)
             | (a.c.alias == in_any_case)
         )
@@ -132,17 +132,17 @@ def _entity_ids_of_name() -> sa.Select[Any]:
     )
 
 
-def entity(snapshot: Snapshot, named: str) -> list[EntityForms]:
+def entity(snapshot: Snapshot, id_or_name: str) -> list[EntityForms]:
     """Return entities with this id or, in any case, this name; each with whatever means it."""
-    ids = _entity_ids_of_name().column(snapshot, named=named)
+    ids = _entity_ids_of_name().column(snapshot, named=id_or_name)
     return [_entity(snapshot, entity_id) for entity_id in ids]
 
 
 @prepared
 def _with_merged() -> sa.Select[Any]:
     e, entity_id = tables.entities, value("id")
-    found = sa.select(e.c.pk, e.c.canonical_name, e.c.type)
-    return found.where((e.c.entity_id == entity_id) | (e.c.merged_into == entity_id))
+    query = sa.select(e.c.pk, e.c.canonical_name, e.c.type)
+    return query.where((e.c.entity_id == entity_id) | (e.c.merged_into == entity_id))
 
 
 @prepared
@@ -171,34 +171,34 @@ def _saying() -> sa.Select[Any]:
     return matching("words")
 
 
-def naming(snapshot: Snapshot, found: EntityForms) -> list[int]:
+def naming(snapshot: Snapshot, forms: EntityForms) -> list[int]:
     """Return memories that are linked to an entity, or say one of its names."""
-    pks = set(_linked().column(snapshot, pks=json.dumps(found.pks)))
-    for name in found.names:
-        if any(each.isalnum() for each in name):
-            asked = snapshot.engine.phrases.expression(saying([name]))
-            pks.update(_saying().column(snapshot, words=asked))
+    pks = set(_linked().column(snapshot, pks=json.dumps(forms.pks)))
+    for name in forms.names:
+        if any(character.isalnum() for character in name):
+            expression = snapshot.engine.phrases.expression(saying([name]))
+            pks.update(_saying().column(snapshot, words=expression))
     return standing_among(snapshot, sorted(pks))
 
 
 @prepared
 def _named_only_by() -> sa.Select[Any]:
     e, link = tables.entities.alias("e"), tables.links.alias("l")
-    named = sa.exists().where(link.c.entity_pk == e.c.pk).correlate(e)
+    mentioned = sa.exists().where(link.c.entity_pk == e.c.pk).correlate(e)
     by_these = among(link.c.memory_pk, "pks")
-    alone = sa.select(e.c.entity_id).where(named.where(by_these), ~named.where(~by_these))
+    alone = sa.select(e.c.entity_id).where(mentioned.where(by_these), ~mentioned.where(~by_these))
     return alone.order_by(e.c.pk)
 
 
 def named_only_by(snapshot: Snapshot, pks: Sequence[int]) -> EntityForms:
     """Return, as one, the entities that only these memories name, and how they are written."""
     ids = _named_only_by().column(snapshot, pks=json.dumps(list(pks)))
-    found = [_entity(snapshot, entity_id) for entity_id in ids]
+    entities = [_entity(snapshot, entity_id) for entity_id in ids]
     return EntityForms(
         "",
-        tuple(pk for each in found for pk in each.pks),
-        tuple(name for each in found for name in each.names),
-        tuple(name for each in found for name in each.dates),
+        tuple(pk for entity in entities for pk in entity.pks),
+        tuple(name for entity in entities for name in entity.names),
+        tuple(name for entity in entities for name in entity.dates),
     )
 
 
@@ -247,7 +247,7 @@ def _said_elsewhere() -> sa.Select[Any]:
         return sa.func.coalesce(column.not_in(theirs), sa.true())
 
     of_erased = {"memories": g, "sources": s}
-    other = (is_other(o.c[one], of_erased[table].c[its]) for one, table, its in _ORIGINS)
+    other = (is_other(o.c[name], of_erased[table].c[its]) for name, table, its in _ORIGINS)
     elsewhere = (
         sa.exists()
         .select_from(p.join(o, o.c.source_id == p.c.source_id))
@@ -269,8 +269,8 @@ def said_elsewhere(snapshot: Snapshot, pks: Sequence[int], erased: Sequence[int]
 def _doomed() -> sa.Select[Any]:
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     its = (m.c[name] if name in m.c else s.c[name] for name in MemoryToErase._fields)
-    found = sa.select(*its).select_from(m.join(s, s.c.source_id == m.c.source_id))
-    return found.where(among(m.c.pk, "pks")).order_by(m.c.pk)
+    query = sa.select(*its).select_from(m.join(s, s.c.source_id == m.c.source_id))
+    return query.where(among(m.c.pk, "pks")).order_by(m.c.pk)
 
 
 def doomed(snapshot: Snapshot, pks: Sequence[int]) -> list[MemoryToErase]:
@@ -281,8 +281,10 @@ def doomed(snapshot: Snapshot, pks: Sequence[int]) -> list[MemoryToErase]:
 @prepared
 def _standing(table: str, key: str, its_id: str | None, texts: str) -> sa.Select[Any]:
     t = getattr(tables, table)
-    named = sa.literal("") if its_id is None else t.c[its_id]
-    return sa.select(named, *(t.c[name] for name in texts.split())).where(~among(t.c[key], "gone"))
+    memory_id = sa.literal("") if its_id is None else t.c[its_id]
+    return sa.select(memory_id, *(t.c[name] for name in texts.split())).where(
+        ~among(t.c[key], "gone")
+    )
 
 
 @prepared
@@ -299,10 +301,10 @@ def standing_texts(
     Args:
         pks, entities: keys of the memories and the entities that are to be erased.
     """
-    gone = {"memories": json.dumps(sorted(pks))}
+    erased = {"memories": json.dumps(sorted(pks))}
     without_entities = json.dumps(sorted(entities))
     for table, *names in _STANDING:
-        listed = gone.get(table, without_entities)
+        listed = erased.get(table, without_entities)
         for memory_id, *texts in _standing(table, *names).cursor(snapshot, gone=listed):
             yield from ((memory_id, text) for text in texts if text)
     for place in _PLACES:
@@ -382,11 +384,11 @@ def written_about(snapshot: Snapshot, pks: Sequence[int], entities: Sequence[str
         entities: ids of the entities.
     """
     listed = json.dumps(list(pks))
-    found = {text for text in _written_about().column(snapshot, pks=listed) if text}
+    texts = {text for text in _written_about().column(snapshot, pks=listed) if text}
     entries = _entries_about().cursor(snapshot, pks=listed, entities=json.dumps(list(entities)))
     for (details,) in entries:
-        found.update(free_texts(details))
-    return sorted(found.difference(_written_elsewhere().column(snapshot, pks=listed)))
+        texts.update(free_texts(details))
+    return sorted(texts.difference(_written_elsewhere().column(snapshot, pks=listed)))
 
 
 @prepared
@@ -397,7 +399,7 @@ def _vectors_of() -> sa.Select[Any]:
 
 def vectors_of(snapshot: Snapshot, pks: Sequence[int]) -> list[bytes]:
     """Return the canonical vectors of these memories."""
-    return [bytes(each) for each in _vectors_of().column(snapshot, pks=json.dumps(list(pks)))]
+    return [bytes(vector) for vector in _vectors_of().column(snapshot, pks=json.dumps(list(pks)))]
 
 
 @prepared
@@ -433,8 +435,8 @@ def lines_kept(snapshot: Snapshot, path: str, pks: Sequence[int]) -> list[str]:
 def _erasures() -> sa.Select[Any]:
     log = tables.audit_log
     erasure_id = member(log.c.details, "erasure_id").label("erasure")
-    found = sa.select(erasure_id).where(log.c.action == "erase", log.c.subject.in_(given_ids()))
-    return found.group_by(erasure_id).order_by(sa.func.max(log.c.seq).desc())
+    query = sa.select(erasure_id).where(log.c.action == "erase", log.c.subject.in_(given_ids()))
+    return query.group_by(erasure_id).order_by(sa.func.max(log.c.seq).desc())
 
 
 def erased_before(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> tuple[str, ...] | None:
@@ -447,8 +449,8 @@ def erased_before(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> tup
 def _beginnings() -> sa.Select[Any]:
     m = tables.memories
     beginning = sa.func.substr(m.c.content, 1, value("characters"))
-    found = sa.select(m.c.memory_id, beginning).where(among(m.c.memory_id, "ids"))
-    return found.order_by(m.c.memory_id)
+    query = sa.select(m.c.memory_id, beginning).where(among(m.c.memory_id, "ids"))
+    return query.order_by(m.c.memory_id)
 
 
 def beginnings(snapshot: Snapshot, ids: Sequence[str], characters: int) -> dict[str, str]:

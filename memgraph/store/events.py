@@ -59,9 +59,9 @@ class StoredEvent:
     payload: str
 
 
-def append(transaction: Transaction, at: int, given: Sequence[Event]) -> None:
+def append(transaction: Transaction, at: int, events: Sequence[Event]) -> None:
     """Add events at the end, inside the transaction of the change that they tell of."""
-    _append(transaction, [(at, each.topic, compact_json(each.model_dump())) for each in given])
+    _append(transaction, [(at, event.topic, compact_json(event.model_dump())) for event in events])
 
 
 @prepared
@@ -87,8 +87,8 @@ def _after() -> sa.Select[Any]:
 
 def after(snapshot: Snapshot, seq: int, topics: Sequence[str], limit: int) -> list[StoredEvent]:
     """Return the next events of these topics, in order."""
-    found = _after().rows(snapshot, seq=seq, topics=json.dumps(list(topics)), limit=limit)
-    return [StoredEvent(*row) for row in found]
+    rows = _after().rows(snapshot, seq=seq, topics=json.dumps(list(topics)), limit=limit)
+    return [StoredEvent(*row) for row in rows]
 
 
 @prepared
@@ -120,23 +120,23 @@ def register(transaction: Transaction, subscriber: str, *, from_start: bool) -> 
 def _claim() -> sa.Update:
     c = tables.event_cursors
     # Whoever changes the row first has the claim: the others no longer find what they have read.
-    seen = (
+    is_unchanged = (
         c.c.delivered_seq == value("seen_seq"),
         c.c.attempts == value("seen_attempts"),
         c.c.next_attempt_at == value("seen_next"),
     )
     claimed = {"next_attempt_at": value("until"), "attempts": c.c.attempts + 1}
-    return sa.update(c).where(c.c.subscriber == value("name"), *seen).values(claimed)
+    return sa.update(c).where(c.c.subscriber == value("name"), *is_unchanged).values(claimed)
 
 
-def claim(transaction: Transaction, subscriber: str, seen: EventCursor, until: int) -> bool:
-    """Take the events after ``seen`` for oneself until a moment; False: somebody else has."""
+def claim(transaction: Transaction, subscriber: str, cursor: EventCursor, until: int) -> bool:
+    """Take the events after ``cursor`` for oneself until a moment; False: somebody else has."""
     claimed = _claim().write(
         transaction,
         name=subscriber,
-        seen_seq=seen.delivered_seq,
-        seen_attempts=seen.attempts,
-        seen_next=seen.next_attempt_at,
+        seen_seq=cursor.delivered_seq,
+        seen_attempts=cursor.attempts,
+        seen_next=cursor.next_attempt_at,
         until=until,
     )
     return bool(claimed)
@@ -181,8 +181,8 @@ def _parked() -> sa.Select[Any]:
 
 def parked(snapshot: Snapshot, subscriber: str, limit: int) -> list[StoredEvent]:
     """Return what a subscriber did not take, oldest first."""
-    found = _parked().rows(snapshot, subscriber=subscriber, limit=limit)
-    return [StoredEvent(*row) for row in found]
+    rows = _parked().rows(snapshot, subscriber=subscriber, limit=limit)
+    return [StoredEvent(*row) for row in rows]
 
 
 @prepared
@@ -228,30 +228,32 @@ def drop_settled(transaction: Transaction, subscriber: str) -> int:
 def _failures(view: View | None) -> sa.Select[Any]:
     f = tables.event_failures.alias("f")
     parked = sa.select(f.c.subscriber, f.c.seq, f.c.topic, f.c.at, f.c.error_code)
-    seen = () if view is None else _may_see(view, f)
-    newest = parked.where(*seen).order_by(f.c.seq.desc(), f.c.subscriber)
+    visible = () if view is None else _may_see(view, f)
+    newest = parked.where(*visible).order_by(f.c.seq.desc(), f.c.subscriber)
     return newest.limit(value("limit"))
 
 
 def failures(snapshot: Snapshot, limit: int, view: View | None = None) -> list[EventFailure]:
     """Return parked events of all subscribers, newest first, but those about what a view hides."""
     statement = _failures(None if view is None else view.shape)
-    found = statement.rows(snapshot, {} if view is None else view.params, limit=limit)
+    rows = statement.rows(snapshot, {} if view is None else view.params, limit=limit)
     return [
         EventFailure(subscriber=name, seq=seq, topic=topic, at=at, error_code=code)
-        for name, seq, topic, at, code in found
+        for name, seq, topic, at, code in rows
     ]
 
 
 def _may_see(view: View, f: sa.FromClause) -> Iterator[Column]:
     """Yield the conditions that a parked event is about nothing that is hidden."""
     m = tables.memories.alias("m")
-    seen = sa.exists().where(view.where(m)).correlate(f)
+    is_visible = sa.exists().where(view.where(m)).correlate(f)
     session = member(f.c.payload, "session_id")
-    yield session.is_(None) | seen.where(m.c.kind == MemoryKind.EPISODE, m.c.session_id == session)
+    yield session.is_(None) | is_visible.where(
+        m.c.kind == MemoryKind.EPISODE, m.c.session_id == session
+    )
     for name in ("memory_id", "from_id", "to_id"):
-        one = member(f.c.payload, name)
-        yield one.is_(None) | seen.where(m.c.memory_id == one)
+        memory_id = member(f.c.payload, name)
+        yield memory_id.is_(None) | is_visible.where(m.c.memory_id == memory_id)
 
 
 @prepared
@@ -280,18 +282,18 @@ def forget(transaction: Transaction, subscriber: str) -> None:
 @prepared
 def _ends() -> sa.Select[Any]:
     e = tables.events
-    behind = sa.select(sa.func.min(tables.event_cursors.c.delivered_seq)).scalar_subquery()
-    return sa.select(sa.func.min(e.c.seq), sa.func.max(e.c.seq), behind)
+    slowest = sa.select(sa.func.min(tables.event_cursors.c.delivered_seq)).scalar_subquery()
+    return sa.select(sa.func.min(e.c.seq), sa.func.max(e.c.seq), slowest)
 
 
 def removable(snapshot: Snapshot, now_ms: int) -> int:
     """Return the number up to which stored events may go; 0: none of them."""
-    oldest, last, behind = _ends().row(snapshot)
+    oldest, last, slowest = _ends().row(snapshot)
     if oldest is None:
         return 0
     through = removable_through(
         last=last,
-        taken=last if behind is None else behind,
+        taken=last if slowest is None else slowest,
         aged=_before(snapshot, now_ms - KEEP_TAKEN_MS, last),
         expired=_before(snapshot, now_ms - KEEP_WAITING_MS, last),
     )
@@ -314,8 +316,8 @@ def remove(transaction: Transaction, through: int, limit: int) -> int:
 @prepared
 def _behind() -> sa.Select[Any]:
     c = tables.event_cursors
-    behind = sa.select(c.c.subscriber, c.c.delivered_seq)
-    return behind.where(c.c.delivered_seq < value("through")).order_by(c.c.subscriber)
+    query = sa.select(c.c.subscriber, c.c.delivered_seq)
+    return query.where(c.c.delivered_seq < value("through")).order_by(c.c.subscriber)
 
 
 def behind(snapshot: Snapshot, through: int) -> dict[str, int]:
@@ -325,14 +327,14 @@ def behind(snapshot: Snapshot, through: int) -> dict[str, int]:
 
 def some_between(snapshot: Snapshot, seq: int, through: int, topics: Sequence[str]) -> bool:
     """Return whether there are events of these topics after a number, up to another."""
-    found = after(snapshot, seq, topics, 1)
-    return bool(found) and found[0].seq <= through
+    events = after(snapshot, seq, topics, 1)
+    return bool(events) and events[0].seq <= through
 
 
 @prepared
 def _prune_failures() -> sa.Delete:
-    f, kept = tables.event_failures, tables.event_failures.alias("kept")
-    over = sa.select(kept.c.seq).order_by(kept.c.seq.desc()).limit(1).offset(value("keep"))
+    f, newer = tables.event_failures, tables.event_failures.alias("kept")
+    over = sa.select(newer.c.seq).order_by(newer.c.seq.desc()).limit(1).offset(value("keep"))
     too_many = f.c.seq <= over.scalar_subquery()
     return sa.delete(f).where((f.c.at < value("before")) | too_many)
 

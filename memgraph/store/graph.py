@@ -99,8 +99,8 @@ def _strongest_neighbours(view: View, types: Types) -> sa.CompoundSelect[Any]:
         f, e, strongest = _strongest(direction, view, types)
         far = direction.value[1]
         step = (f.c.value, e.c[far], e.c.edge_type, e.c.weight, e.c.created_at, e.c.edge_id)
-        found = sa.select(*step, view.partial(e)).select_from(ordered(f, (e, strongest)))
-        legs.append(found)
+        query = sa.select(*step, view.partial(e)).select_from(ordered(f, (e, strongest)))
+        legs.append(query)
     return sa.union_all(*legs)
 
 
@@ -246,9 +246,9 @@ def _linked(direction: Direction, view: View, types: Types, derivations: bool) -
 @prepared
 def _visible_memories(view: View) -> sa.Select[Any]:
     f, m = listed("ids", "f"), tables.memories.alias("m")
-    found = sa.select(*view.memory_columns(m))
-    found = found.select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
-    return found.where(view.where(m))
+    query = sa.select(*view.memory_columns(m))
+    query = query.select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
+    return query.where(view.where(m))
 
 
 def visible_memories(snapshot: Snapshot, ids: Collection[str], view: View) -> dict[str, Memory]:
@@ -263,23 +263,23 @@ def visible_memory(snapshot: Snapshot, memory_id: str, view: View) -> Memory:
     Raises:
         NotFound: it is not there or not visible; the two are not told apart.
     """
-    found = visible_memories(snapshot, [memory_id], view)
-    if memory_id not in found:
+    memories = visible_memories(snapshot, [memory_id], view)
+    if memory_id not in memories:
         raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
-    return found[memory_id]
+    return memories[memory_id]
 
 
 @prepared
 def _sources() -> sa.Select[Any]:
     f, s = listed("ids", "f"), tables.sources.alias("s")
-    found = sa.select(*(s.c[name] for name in SOURCE_FIELDS))
-    return found.select_from(ordered(f, (s, s.c.source_id == f.c.value)))
+    query = sa.select(*(s.c[name] for name in SOURCE_FIELDS))
+    return query.select_from(ordered(f, (s, s.c.source_id == f.c.value)))
 
 
 def sources_of(snapshot: Snapshot, memories: Collection[Memory]) -> tuple[StoredSource, ...]:
     """Return the sources of some memories, each once, by id."""
-    wanted = sorted({memory.source_id for memory in memories})
-    return tuple(map(source_from_row, _sources().rows(snapshot, ids=_listed(wanted))))
+    source_ids = sorted({memory.source_id for memory in memories})
+    return tuple(map(source_from_row, _sources().rows(snapshot, ids=_listed(source_ids))))
 
 
 @prepared
@@ -342,7 +342,7 @@ def _listed(ids: Collection[str]) -> str:
 
 @prepared
 def _open_contradictions(view: View) -> sa.Select[Any]:
-    standing = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
+    active_view = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
     f, e = listed("ids", "f"), tables.edges.alias("e")
     m, o = tables.memories.alias("m"), tables.memories.alias("o")
     legs = []
@@ -358,7 +358,7 @@ def _open_contradictions(view: View) -> sa.Select[Any]:
         )
         legs.append(
             sides.select_from(ordered(f, (e, is_side), *ends)).where(
-                view.resolved_at(e).is_(None), view.edge_where(e), standing.where(m)
+                view.resolved_at(e).is_(None), view.edge_where(e), active_view.where(m)
             )
         )
     both = sa.union_all(*legs).subquery()
@@ -375,20 +375,20 @@ def open_contradictions(
     statement = _open_contradictions(view.shape)
     rows = statement.rows(snapshot, view.params, ids=_listed(memory_ids), limit=limit)
     return [
-        (ConflictSide(int(time), str(one)), ConflictSide(int(other_time), str(other)))
-        for time, one, other_time, other in rows
+        (ConflictSide(int(time), str(first_id)), ConflictSide(int(other_time), str(second_id)))
+        for time, first_id, other_time, second_id in rows
     ]
 
 
 @prepared
 def _replacements(view: View) -> sa.Select[Any]:
     f, e, m = listed("ids", "f"), tables.edges.alias("e"), tables.memories.alias("m")
-    whole = (e.c.edge_type == EdgeType.UPDATES) & sa.not_(view.partial(e))
+    replaced = (e.c.edge_type == EdgeType.UPDATES) & sa.not_(view.partial(e))
     its = member(view.resolution(e), "loser_id") == f.c.value
     lost = (e.c.edge_type == EdgeType.CONTRADICTS) & its
     legs = []
     for way, direction, condition in (
-        (0, Direction.IN, whole),
+        (0, Direction.IN, replaced),
         (1, Direction.IN, lost),
         (1, Direction.OUT, lost),
     ):
@@ -396,8 +396,8 @@ def _replacements(view: View) -> sa.Select[Any]:
         step = (sa.literal(way).label("way"), e.c.created_at.label("since"))
         pair = (f.c.value.label("old"), e.c[far].label("new"))
         ends = ((e, (e.c[near] == f.c.value) & condition), (m, m.c.memory_id == e.c[far]))
-        found = sa.select(*step, *pair).select_from(ordered(f, *ends))
-        legs.append(found.where(view.edge_where(e), view.where(m)))
+        query = sa.select(*step, *pair).select_from(ordered(f, *ends))
+        legs.append(query.where(view.edge_where(e), view.where(m)))
     ways = sa.union_all(*legs).subquery()
     order = (ways.c.way, ways.c.since, ways.c.new, ways.c.old)
     return sa.select(ways.c.old, ways.c.new).order_by(*order).limit(value("limit"))
@@ -437,9 +437,9 @@ def edges_around(
     """
     values = {"ids": _listed(memory_ids), "per_node": per_memory}
     # An edge between two of them comes twice.
-    found = {row[0]: row for row in _edges_around(view.shape).rows(snapshot, view.params, **values)}
+    rows = {row[0]: row for row in _edges_around(view.shape).rows(snapshot, view.params, **values)}
     try:
-        strongest = sorted(found.values(), key=_STRENGTH, reverse=True)
+        strongest = sorted(rows.values(), key=_STRENGTH, reverse=True)
     except TypeError as error:
         raise unreadable("edge", None) from error
     return [edge_from_row(row) for row in strongest[:limit]]

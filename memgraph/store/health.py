@@ -221,8 +221,8 @@ def _count(snapshot: Snapshot, view: View, seek: _Seek) -> int:
 def _newest(view: View, seek: _Seek) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     condition, other = seek(view, m)
-    found = sa.select(m.c.memory_id, other, _beginning(m)).where(condition, view.where(m))
-    return found.order_by(m.c.pk.desc()).limit(value("limit"))
+    query = sa.select(m.c.memory_id, other, _beginning(m)).where(condition, view.where(m))
+    return query.order_by(m.c.pk.desc()).limit(value("limit"))
 
 
 def _found(
@@ -253,8 +253,8 @@ def last(snapshot: Snapshot) -> LastVerification:
     text = metadata.get(snapshot, _KEY)
     if text is None:
         return LastVerification()
-    told = json.loads(text)
-    return LastVerification(int(told["at"]), told["totals"])
+    result = json.loads(text)
+    return LastVerification(int(result["at"]), result["totals"])
 
 
 def note(transaction: Transaction, at: int, totals: Mapping[str, int]) -> None:

@@ -133,14 +133,14 @@ def _pairs(view: View) -> tuple[sa.Select[Any], Table]:
     e, a, b = tables.edges.alias("e"), tables.memories.alias("a"), tables.memories.alias("b")
     ends = ((a, a.c.memory_id == e.c.from_memory_id), (b, b.c.memory_id == e.c.to_memory_id))
     sides = (a.c.memory_id, b.c.memory_id, _text(a), _text(b))
-    found = sa.select(e.c.edge_id, *sides, e.c.created_at).select_from(ordered(e, *ends))
-    return found.where(e.c.edge_type == EdgeType.CONTRADICTS, view.where(a), view.where(b)), e
+    query = sa.select(e.c.edge_id, *sides, e.c.created_at).select_from(ordered(e, *ends))
+    return query.where(e.c.edge_type == EdgeType.CONTRADICTS, view.where(a), view.where(b)), e
 
 
 @prepared
 def _contradicted(view: View) -> sa.Select[Any]:
-    found, e = _pairs(view)
-    return found.where(_within(e.c.created_at)).order_by(e.c.created_at.desc(), e.c.edge_id.desc())
+    query, e = _pairs(view)
+    return query.where(_within(e.c.created_at)).order_by(e.c.created_at.desc(), e.c.edge_id.desc())
 
 
 def contradicted(snapshot: Snapshot, view: View, during: Interval) -> list[ContradictingPair]:
@@ -151,8 +151,8 @@ def contradicted(snapshot: Snapshot, view: View, during: Interval) -> list[Contr
 
 @prepared
 def _pairs_of(view: View) -> sa.Select[Any]:
-    found, e = _pairs(view)
-    return found.where(among(e.c.edge_id, "ids"))
+    query, e = _pairs(view)
+    return query.where(among(e.c.edge_id, "ids"))
 
 
 def pairs(
@@ -167,8 +167,8 @@ def pairs(
 @prepared
 def _decisions() -> sa.Select[Any]:
     log = tables.audit_log
-    told = sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
-    return told.where(_within(log.c.at), log.c.action.in_(DECISIONS)).order_by(log.c.seq.desc())
+    query = sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
+    return query.where(_within(log.c.at), log.c.action.in_(DECISIONS)).order_by(log.c.seq.desc())
 
 
 def decisions(snapshot: Snapshot, during: Interval) -> list[EdgeDecision]:
@@ -190,11 +190,11 @@ def _who_found() -> sa.Select[Any]:
 
 
 def who_found(
-    snapshot: Snapshot, found: Collection[ContradictingPair]
+    snapshot: Snapshot, contradictions: Collection[ContradictingPair]
 ) -> dict[str, tuple[str, str]]:
     """Return (actor, reason) of the entry that joined the sides of contradictions, by edge id."""
-    given = json.dumps([(one.edge_id, one.first_id) for one in found])
-    rows = _who_found().rows(snapshot, pairs=given)
+    pairs = json.dumps([(pair.edge_id, pair.first_id) for pair in contradictions])
+    rows = _who_found().rows(snapshot, pairs=pairs)
     return {edge_id: (actor, reason) for edge_id, actor, reason in rows}
 
 
@@ -240,9 +240,9 @@ def moved(snapshot: Snapshot, view: View, during: Interval) -> list[ConfidenceMo
 @prepared
 def _revisions() -> sa.Select[Any]:
     r = tables.revisions
-    kept = (r.c.until, r.c.importance, r.c.confidence, r.c.decay_rate, r.c.valid_until, r.c.tags)
-    found = sa.select(*kept).where(r.c.memory_id == value("memory_id"))
-    return found.order_by(r.c.until, r.c.revision_id)
+    columns = (r.c.until, r.c.importance, r.c.confidence, r.c.decay_rate, r.c.valid_until, r.c.tags)
+    query = sa.select(*columns).where(r.c.memory_id == value("memory_id"))
+    return query.order_by(r.c.until, r.c.revision_id)
 
 
 def revisions(snapshot: Snapshot, memory_id: str) -> list[tuple[Any, ...]]:

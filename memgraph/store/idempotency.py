@@ -45,10 +45,10 @@ class StoredAnswer:
 def _claim() -> sa.Insert:
     """One that is past its time makes room for another request."""
     done = tables.idempotency_keys
-    given = {"key_sha256": "key", "request_sha256": "request"}
-    given |= {"created_at": "at", "memory_ids": "ids"}
-    new = insert(done).values({column: value(name) for column, name in given.items()})
-    fresh = {column: new.excluded[column] for column in given if column != "key_sha256"}
+    names = {"key_sha256": "key", "request_sha256": "request"}
+    names |= {"created_at": "at", "memory_ids": "ids"}
+    new = insert(done).values({column: value(name) for column, name in names.items()})
+    fresh = {column: new.excluded[column] for column in names if column != "key_sha256"}
     return new.on_conflict_do_update(
         index_elements=["key_sha256"],
         set_={**fresh, "status": None, "answer": None},
@@ -88,10 +88,10 @@ def extend(transaction: Transaction, key_sha256: str, memory_ids: Iterable[str])
 @prepared
 def _find() -> sa.Select[Any]:
     done = tables.idempotency_keys.c
-    found = sa.select(
+    query = sa.select(
         done.request_sha256, done.created_at, done.memory_ids, done.status, done.answer
     )
-    return found.where(done.key_sha256 == value("key"), done.created_at > value("expired"))
+    return query.where(done.key_sha256 == value("key"), done.created_at > value("expired"))
 
 
 def find(snapshot: Snapshot, key_sha256: str, *, expired: int) -> CompletedRequest | None:
@@ -109,24 +109,24 @@ def find(snapshot: Snapshot, key_sha256: str, *, expired: int) -> CompletedReque
 def _keep() -> sa.Update:
     done = tables.idempotency_keys
     its = (done.c.key_sha256 == value("key"), done.c.request_sha256 == value("request"))
-    given = {"status": value("code"), "answer": value("text")}
-    return sa.update(done).where(*its, done.c.status.is_(None)).values(given)
+    answer = {"status": value("code"), "answer": value("text")}
+    return sa.update(done).where(*its, done.c.status.is_(None)).values(answer)
 
 
 def keep(transaction: Transaction, answers: Sequence[StoredAnswer], *, kept_ms: int) -> None:
     """Keep what was answered, once for each request; those that are not noted yet are now."""
-    for each in answers:
-        if each.at is not None:
-            key, request = each.key_sha256, each.request_sha256
-            claim(transaction, key, request, (), at=each.at, expired=each.at - kept_ms)
+    for answer in answers:
+        if answer.at is not None:
+            key, request = answer.key_sha256, answer.request_sha256
+            claim(transaction, key, request, (), at=answer.at, expired=answer.at - kept_ms)
     rows = (
         {
-            "code": each.status,
-            "text": each.text,
-            "key": each.key_sha256,
-            "request": each.request_sha256,
+            "code": answer.status,
+            "text": answer.text,
+            "key": answer.key_sha256,
+            "request": answer.request_sha256,
         }
-        for each in answers
+        for answer in answers
     )
     _keep().write_all(transaction, rows)
 

@@ -70,28 +70,30 @@ def _naming() -> sa.Select[Any]:
     i, r, b = tables.recall_items.alias("i"), tables.recalls.alias("r"), tables.bulletins.alias("b")
     f = listed("ids", "f")
     items = sa.select(i.c.recall_id).distinct()
-    held = items.select_from(ordered(f, (i, i.c.memory_id == f.c.value))).cte("held")
+    direct = items.select_from(ordered(f, (i, i.c.memory_id == f.c.value))).cte("held")
     own = sa.select(r.c.bulletin_id)
-    own = own.select_from(ordered(held, (r, r.c.recall_id == held.c.recall_id)))
+    own = own.select_from(ordered(direct, (r, r.c.recall_id == direct.c.recall_id)))
     by_bulletin = "INDEXED BY ix_recalls_bulletin_id"
-    told = sa.select(r.c.recall_id).with_hint(r, by_bulletin, "sqlite").correlate(b)
-    told = told.where(r.c.bulletin_id == b.c.bulletin_id, r.c.purpose == BULLETIN)
+    own_receipts = sa.select(r.c.recall_id).with_hint(r, by_bulletin, "sqlite").correlate(b)
+    own_receipts = own_receipts.where(r.c.bulletin_id == b.c.bulletin_id, r.c.purpose == BULLETIN)
     c = each(b.c.memory_ids, "c")
     cites = sa.exists().select_from(c).where(among(c.c.value, "ids")).correlate(b)
     cited = sa.union(
         own.where(r.c.purpose == BULLETIN),
-        sa.select(b.c.bulletin_id).where(~told.where(r.c.same_as.is_(None)).exists(), cites),
+        sa.select(b.c.bulletin_id).where(
+            ~own_receipts.where(r.c.same_as.is_(None)).exists(), cites
+        ),
     ).cte("cited")
-    again = sa.select(r.c.recall_id).with_hint(r, "INDEXED BY ix_recalls_same_as", "sqlite")
+    repeats = sa.select(r.c.recall_id).with_hint(r, "INDEXED BY ix_recalls_same_as", "sqlite")
     of_bulletin = sa.select(r.c.recall_id).with_hint(r, by_bulletin, "sqlite")
-    found = sa.union(
-        sa.select(held.c.recall_id),
-        again.select_from(ordered(held, (r, r.c.same_as == held.c.recall_id))),
+    all_receipts = sa.union(
+        sa.select(direct.c.recall_id),
+        repeats.select_from(ordered(direct, (r, r.c.same_as == direct.c.recall_id))),
         of_bulletin.select_from(ordered(cited, (r, r.c.bulletin_id == cited.c.bulletin_id))),
     ).cte("found")
     in_order = (
         sa.select(r.c.recall_id)
-        .select_from(ordered(found, (r, r.c.recall_id == found.c.recall_id)))
+        .select_from(ordered(all_receipts, (r, r.c.recall_id == all_receipts.c.recall_id)))
         .order_by(r.c.created_at.desc(), r.c.recall_id.desc())
         .limit(-1)
         .cte("in_order")
@@ -254,8 +256,8 @@ class _Head(NamedTuple):
 @prepared
 def _hidden(view: View) -> sa.Select[Any]:
     f, m = listed("ids", "f"), tables.memories.alias("m")
-    found = sa.select(m.c.memory_id).select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
-    return found.where(is_untrue(view.where(m)))
+    query = sa.select(m.c.memory_id).select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
+    return query.where(is_untrue(view.where(m)))
 
 
 @prepared
@@ -293,12 +295,12 @@ class _Names:
         Those of bulletins are for readers who see as much as their askers.
         """
         self._read(heads)
-        named = [self._named(head) for head in heads]
-        fresh = set().union(*named) - self._known
+        names = [self._named(head) for head in heads]
+        fresh = set().union(*names) - self._known
         hidden = _hidden(self._view.shape)
         self._hidden |= set(hidden.column(self._snapshot, self._view.params, ids=_listed(fresh)))
         self._known |= fresh
-        for head, ids in zip(heads, named, strict=True):
+        for head, ids in zip(heads, names, strict=True):
             if self._hidden.isdisjoint(ids) and (
                 head.bulletin_id is None or self._is_covered(head)
             ):
@@ -322,25 +324,25 @@ class _Names:
         items = self._items[head.holder]
         if head.bulletin_id is None and head.beside is None:
             return items
-        beside = json.loads(head.beside or "null") or ()
-        return [*items, *self._cited.get(head.bulletin_id or "", ()), *beside]
+        cited_beside = json.loads(head.beside or "null") or ()
+        return [*items, *self._cited.get(head.bulletin_id or "", ()), *cited_beside]
 
 
 def _hand_outs(
-    names: _Names, rows: Any, limit: int, wanted: frozenset[str] | None
+    names: _Names, rows: Any, limit: int, reported: frozenset[str] | None
 ) -> list[ReceiptMention]:
     """Return the first ``limit`` that name nothing hidden, with the ids that they name.
 
     Args:
         rows: a cursor; it is read as far as it has to be.
-        wanted: ids that are told; None: all.
+        reported: ids that are told; None: all.
     """
-    found: list[ReceiptMention] = []
-    while len(found) < limit and (block := rows.fetchmany(min(limit, _BLOCK))):
+    mentions: list[ReceiptMention] = []
+    while len(mentions) < limit and (block := rows.fetchmany(min(limit, _BLOCK))):
         heads = [_Head._make(row) for row in block]
-        found += [_hand_out(head, _wanted(ids, wanted)) for head, ids in names.of(heads)]
+        mentions += [_hand_out(head, _wanted(ids, reported)) for head, ids in names.of(heads)]
     rows.close()
-    return found[:limit]
+    return mentions[:limit]
 
 
 def _hand_out(head: _Head, memory_ids: tuple[str, ...]) -> ReceiptMention:
@@ -361,8 +363,8 @@ def _hand_out(head: _Head, memory_ids: tuple[str, ...]) -> ReceiptMention:
     return built(ReceiptMention, fields)
 
 
-def _wanted(ids: Collection[str], wanted: frozenset[str] | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(ids if wanted is None else filter(wanted.__contains__, ids)))
+def _wanted(ids: Collection[str], reported: frozenset[str] | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ids if reported is None else filter(reported.__contains__, ids)))
 
 
 def _listed(ids: Collection[str]) -> str:

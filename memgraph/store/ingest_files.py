@@ -48,8 +48,8 @@ class FileRow:
 
 def row_of(snapshot: Snapshot, sha256: str) -> FileRow | None:
     """Return what became of one content; None: it was never dropped."""
-    found = snapshot.execute(_files().where(tables.files.c.sha256 == sha256)).first()
-    return None if found is None else _file(found)
+    row = snapshot.execute(_files().where(tables.files.c.sha256 == sha256)).first()
+    return None if row is None else _file(row)
 
 
 def before(snapshot: Snapshot, place: tuple[int, str] | None, limit: int) -> list[FileRow]:
@@ -207,9 +207,9 @@ def parts_left(snapshot: Snapshot, whole_id: str, role: str) -> list[str]:
 def counts(snapshot: Snapshot) -> dict[str, int]:
     """Return how many contents ended in each status, and how many links wait."""
     statement = sa.select(tables.files.c.status, sa.func.count()).group_by(tables.files.c.status)
-    found = {status.value: count for status, count in snapshot.execute(statement)}
+    counts_by_status = {status.value: count for status, count in snapshot.execute(statement)}
     waiting = snapshot.execute(sa.select(sa.func.count()).select_from(tables.pending_links))
-    return {**dict(sorted(found.items())), "links_waiting": int(waiting.scalar_one())}
+    return {**dict(sorted(counts_by_status.items())), "links_waiting": int(waiting.scalar_one())}
 
 
 def _file(row: sa.Row[Any, Any, Any, Any]) -> FileRow:

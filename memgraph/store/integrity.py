@@ -68,8 +68,8 @@ def _is_erased(memory_id: Column, outer: Table) -> Column:
 def entries() -> sa.Select[Any]:
     """Select the entries of the journal in order: what is sealed, and the seal."""
     log = tables.audit_log
-    said = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
-    return sa.select(*said, log.c.state, log.c.hash).order_by(log.c.seq)
+    sealed = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
+    return sa.select(*sealed, log.c.state, log.c.hash).order_by(log.c.seq)
 
 
 @prepared
@@ -106,7 +106,7 @@ def moved() -> sa.Select[Any]:
     of_itself = log.c.action.in_(["confirm", "strengthen", "weaken", "regain"])
     of_loser = log.c.action.in_(["resolve", "reopen"]) & loser.is_not(None)
     nameless = sa.func.json_type(a.c.details, "$.loser_id").is_(None)
-    told = sa.union_all(
+    changes = sa.union_all(
         sa.select(log.c.subject.label("memory_id"), log.c.action, log.c.details, log.c.seq).where(
             of_itself
         ),
@@ -115,10 +115,12 @@ def moved() -> sa.Select[Any]:
         .select_from(a.join(e, e.c.edge_id == _told_edge(a)))
         .where(a.c.action == "reopen", sa.func.json_valid(a.c.details), nameless),
     ).subquery("told")
-    confirmed = sa.func.count().filter(told.c.action == "confirm")
-    said = (of_last(each, told.c.seq) for each in (told.c.action, told.c.details))
-    last = (told.c.memory_id, *said, sa.func.max(told.c.seq))
-    return sa.select(*last, confirmed).group_by(told.c.memory_id)
+    confirmed = sa.func.count().filter(changes.c.action == "confirm")
+    last_change = (
+        of_last(column, changes.c.seq) for column in (changes.c.action, changes.c.details)
+    )
+    last = (changes.c.memory_id, *last_change, sa.func.max(changes.c.seq))
+    return sa.select(*last, confirmed).group_by(changes.c.memory_id)
 
 
 _MEMORY = (
@@ -232,7 +234,7 @@ def untold_statuses() -> sa.Select[Any]:
         .where(_is_contradiction_of(e, s.c.memory_id), a.c.at == s.c.since)
         .where(a.c.action.in_(["resolve", "reopen"]))
     )
-    untold = (~told.correlate(s) for told in (alone, by_job, decided))
+    untold = (~is_journalled.correlate(s) for is_journalled in (alone, by_job, decided))
     return sa.select(s.c.memory_id, s.c.status, s.c.since).where(*untold)
 
 
@@ -246,8 +248,8 @@ def edited_beginnings() -> sa.Select[Any]:
     stored = (a.c.subject == s.c.memory_id) & (a.c.action == "remember")
     by_erasing = (s.c.reason == "erased") & _is_erased(s.c.memory_id, s)
     edited = s.c.actor.is_distinct_from(a.c.actor) | (s.c.reason.is_not(None) & ~by_erasing)
-    found = sa.select(s.c.memory_id, s.c.status_id).select_from(s.join(a, stored))
-    return found.where(~_later(s), edited)
+    query = sa.select(s.c.memory_id, s.c.status_id).select_from(s.join(a, stored))
+    return query.where(~_later(s), edited)
 
 
 @prepared
@@ -255,9 +257,9 @@ def unerased_reasons() -> sa.Select[Any]:
     """Select (memory id, period) with a reason, where the text of the memory is erased."""
     a, m, s = tables.audit_log.alias("a"), tables.memories.alias("m"), tables.statuses.alias("s")
     joined = a.join(m, m.c.memory_id == a.c.subject).join(s, s.c.memory_id == m.c.memory_id)
-    found = sa.select(s.c.memory_id, s.c.status_id).select_from(joined)
+    query = sa.select(s.c.memory_id, s.c.status_id).select_from(joined)
     is_erased = (a.c.action == "erase") & (m.c.content == "")
-    return found.where(is_erased, s.c.reason.is_distinct_from("erased"))
+    return query.where(is_erased, s.c.reason.is_distinct_from("erased"))
 
 
 @prepared
@@ -278,14 +280,14 @@ def status_entries() -> sa.CompoundSelect[Any]:
     then = (a.c.at == s.c.since) | ((a.c.at < s.c.since) & at_once.correlate(s))
     of_itself = (a.c.subject == s.c.memory_id) & then
     of_other = (a.c.subject == _other_end(e, s.c.memory_id)) & then
-    found = sa.select(
+    query = sa.select(
         *(s.c.status_id, s.c.memory_id, s.c.actor, s.c.reason),
         *(a.c.action, a.c.subject, a.c.actor, a.c.details),
     )
-    alone = found.select_from(s.join(a, of_itself)).where(
+    alone = query.select_from(s.join(a, of_itself)).where(
         a.c.action.in_(["retract", "restore", "supersede", "erase"])
     )
-    decided = found.select_from(
+    decided = query.select_from(
         s.join(e, _is_contradiction_of(e, s.c.memory_id)).join(a, of_other)
     ).where(a.c.action.in_(["resolve", "reopen"]), _told_edge(a) == e.c.edge_id)
     return sa.union_all(alone, decided).order_by("status_id")
@@ -298,23 +300,25 @@ def edges() -> sa.Select[Any]:
     """
     e, log = tables.edges.alias("e"), tables.audit_log
     edge_id = _told_edge(log).label("edge_id")
-    said = (of_first(each, log.c.seq).label(each.name) for each in (log.c.subject, log.c.details))
-    first = (edge_id, *said, sa.func.count().label("entries"))
-    told = sa.select(*first, sa.func.min(log.c.seq)).where(log.c.action == "relate")
-    t = told.group_by(edge_id).cte("told").prefix_with("MATERIALIZED")
+    first_entry = (
+        of_first(column, log.c.seq).label(column.name) for column in (log.c.subject, log.c.details)
+    )
+    first = (edge_id, *first_entry, sa.func.count().label("entries"))
+    first_query = sa.select(*first, sa.func.min(log.c.seq)).where(log.c.action == "relate")
+    t = first_query.group_by(edge_id).cte("told").prefix_with("MATERIALIZED")
     columns = (log.c.action, log.c.at, log.c.details)
-    last = (edge_id, *(of_last(each, log.c.seq).label(each.name) for each in columns))
+    last = (edge_id, *(of_last(column, log.c.seq).label(column.name) for column in columns))
     decided = sa.select(*last, sa.func.max(log.c.seq)).where(
         log.c.action.in_(["resolve", "dismiss", "reopen"])
     )
     d = decided.group_by(edge_id).cte("decided").prefix_with("MATERIALIZED")
     joined = e.outerjoin(t, t.c.edge_id == e.c.edge_id).outerjoin(d, d.c.edge_id == e.c.edge_id)
-    found = sa.select(
+    query = sa.select(
         *(e.c.edge_id, e.c.from_memory_id, e.c.to_memory_id, e.c.edge_type, e.c.weight),
         *(e.c.reason, e.c.partial, e.c.resolved_at, e.c.resolution),
         *(t.c.subject, t.c.details, t.c.entries, d.c.action, d.c.at, d.c.details),
     )
-    return found.select_from(joined).order_by(e.c.edge_id)
+    return query.select_from(joined).order_by(e.c.edge_id)
 
 
 @prepared
@@ -322,9 +326,13 @@ def lost_edges() -> sa.Select[Any]:
     """Select (edge id, entry) of what was journalled and is not there."""
     log, e = tables.audit_log, tables.edges.alias("e")
     edge_id = _told_edge(log).label("edge_id")
-    told = sa.select(edge_id, log.c.seq).where(log.c.action == "relate").subquery("told")
-    is_there = sa.exists().where(e.c.edge_id == told.c.edge_id).correlate(told)
-    return sa.select(told.c.edge_id, told.c.seq).where(~is_there)
+    entries_of_edges = (
+        sa.select(edge_id, log.c.seq).where(log.c.action == "relate").subquery("told")
+    )
+    is_there = (
+        sa.exists().where(e.c.edge_id == entries_of_edges.c.edge_id).correlate(entries_of_edges)
+    )
+    return sa.select(entries_of_edges.c.edge_id, entries_of_edges.c.seq).where(~is_there)
 
 
 @prepared
@@ -349,6 +357,6 @@ def miscounted_entities() -> sa.Select[Any]:
     counted = sa.select(link.c.entity_pk, sa.func.count().label("mentions"))
     n = counted.group_by(link.c.entity_pk).subquery("l")
     mentions = sa.func.coalesce(n.c.mentions, 0)
-    found = sa.select(e.c.entity_id, e.c.mention_count, mentions)
-    found = found.select_from(e.outerjoin(n, n.c.entity_pk == e.c.pk))
-    return found.where(e.c.mention_count != mentions).order_by(e.c.pk)
+    query = sa.select(e.c.entity_id, e.c.mention_count, mentions)
+    query = query.select_from(e.outerjoin(n, n.c.entity_pk == e.c.pk))
+    return query.where(e.c.mention_count != mentions).order_by(e.c.pk)

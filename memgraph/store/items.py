@@ -69,18 +69,18 @@ _FIELDS: dict[str, Callable[[sa.FromClause], Column]] = {
 
 
 def _said(
-    m: sa.FromClause, name: str, types: Sequence[str], otherwise: Column, most: int | None = None
+    m: sa.FromClause, name: str, types: Sequence[str], default: Column, maximum: int | None = None
 ) -> Column:
     """Return what the attribute ``context_item`` says, if that is proper, else something.
 
-    It is of one of the JSON types, and a text not empty, a number in 0..``most``; ``null`` is
+    It is of one of the JSON types, and a text not empty, a number in 0..``maximum``; ``null`` is
     None. See ``memgraph.context.items``.
     """
-    type_ = None if most is None else sa.Numeric(asdecimal=False)
-    said = member(m.c.attributes, f"context_item.{name}", type_)
-    proper = said != "" if most is None else said.between(sa.literal(0), sa.literal(most))
+    type_ = None if maximum is None else sa.Numeric(asdecimal=False)
+    stated = member(m.c.attributes, f"context_item.{name}", type_)
+    proper = stated != "" if maximum is None else stated.between(sa.literal(0), sa.literal(maximum))
     its_type = sa.func.json_type(m.c.attributes, f"$.context_item.{name}")
-    return sa.case((its_type.in_(types) & (said.is_(None) | proper), said), else_=otherwise)
+    return sa.case((its_type.in_(types) & (stated.is_(None) | proper), stated), else_=default)
 
 
 _COMPARISONS: dict[Operator, Callable[[Column, Column], Column]] = {
@@ -118,11 +118,11 @@ class _Asked(NamedTuple):
         if self.field == "tags":
             t = each(m.c.tags, "t")
             return sa.exists().where(among(t.c.value, self.name)).correlate(m)
-        held = _FIELDS[self.field](m)
+        field = _FIELDS[self.field](m)
         if self.operator is Operator.IN:
             # NULL is in no list, and nothing is known not to be in a list that holds it.
-            return sa.func.coalesce(among(held, self.name), sa.false())
-        return _COMPARISONS[self.operator](held, value(self.name))
+            return sa.func.coalesce(among(field, self.name), sa.false())
+        return _COMPARISONS[self.operator](field, value(self.name))
 
     def _hint(self, m: sa.FromClause) -> Column:
         operand, spelled = value(self.name), value(f"{self.name}_spelled")
@@ -144,15 +144,15 @@ class ItemFilter:
 
     def __init__(self, terms: Iterable[FilterTerm]) -> None:
         every = [(term, _asked(term, f"term_{number}")) for number, term in enumerate(terms)]
-        self.asked = tuple(asked for _, asked in every if asked.decided or asked.hinted)
-        self.rest = [term for term, asked in every if not asked.decided]
+        self.asked = tuple(bound for _, bound in every if bound.decided or bound.hinted)
+        self.rest = [term for term, bound in every if not bound.decided]
         self.params: dict[str, Any] = {}
-        for term, asked in every:
-            if asked.hinted:
+        for term, bound in every:
+            if bound.hinted:
                 spelled = json.dumps(term.operand, ensure_ascii=False)
-                self.params[f"{asked.name}_spelled"] = spelled
+                self.params[f"{bound.name}_spelled"] = spelled
             many = isinstance(term.operand, tuple)
-            self.params[asked.name] = json.dumps(term.operand) if many else term.operand
+            self.params[bound.name] = json.dumps(term.operand) if many else term.operand
 
 
 def _asked(term: FilterTerm, name: str) -> _Asked:
@@ -236,8 +236,8 @@ def _is_in_range(m: sa.FromClause) -> Column:
 @prepared
 def _standing_in_namespace(view: View) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    named = _of_memories(m).where(among(m.c.item_id, "ids"), _in_namespace(view, m))
-    return named.order_by(m.c.pk)
+    query = _of_memories(m).where(among(m.c.item_id, "ids"), _in_namespace(view, m))
+    return query.order_by(m.c.pk)
 
 
 def standing_in_namespace(
@@ -300,8 +300,8 @@ def _by_key() -> sa.Select[Any]:
 def by_key(snapshot: Snapshot, keys: Sequence[int]) -> list[Memory]:
     """Return the memories of these keys, in the order of the keys given."""
     rows = _by_key().rows(snapshot, keys=json.dumps(list(keys)))
-    found = {row[-1]: memory_from_row(row[:-1]) for row in rows}
-    return [found[key] for key in keys]
+    memories = {row[-1]: memory_from_row(row[:-1]) for row in rows}
+    return [memories[key] for key in keys]
 
 
 @prepared
@@ -324,8 +324,8 @@ def prolong(transaction: Transaction, memory_ids: Sequence[str], *, at: int) -> 
 @prepared
 def _first_in_range(view: View) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    found = sa.select(m.c.item_id).where(_is_in_range(m), _in_namespace(view, m), _is_valid(m))
-    return found.order_by(m.c.item_id).limit(1)
+    query = sa.select(m.c.item_id).where(_is_in_range(m), _in_namespace(view, m), _is_valid(m))
+    return query.order_by(m.c.item_id).limit(1)
 
 
 def namespaces(
@@ -338,12 +338,12 @@ def namespaces(
     first, last = within(prefix)
     statement = _first_in_range(place.view.shape)
     values = place.params | {"last": last, "at": at}
-    found: list[Namespace] = []
+    result: list[Namespace] = []
     while item_id := statement.scalar(snapshot, values, first=first):
         namespace, _ = parse_item_id(item_id)
-        found.append(namespace)
+        result.append(namespace)
         first = after(namespace)
-    return found
+    return result
 
 
 ROWS_AT_A_TIME = 200
@@ -413,8 +413,8 @@ def _find(view: View, scope: Scope) -> sa.Select[Any]:
         sa.select(of.c.pk).where(of.c.item_id == item_id),
         sa.select(of.c.pk).where(of.c.memory_id == item_id, of.c.item_id.is_(None)),
     ).subquery("f")
-    found = _of_memories(m).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
-    return found.where(_in_place(view, scope, m)).order_by(m.c.pk.desc())
+    query = _of_memories(m).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
+    return query.where(_in_place(view, scope, m)).order_by(m.c.pk.desc())
 
 
 def find(snapshot: Snapshot, place: ItemPlace, item_id: str) -> list[Memory]:
@@ -439,14 +439,14 @@ def count(snapshot: Snapshot, place: ItemPlace) -> int:
 
 @prepared
 def _select(
-    view: View, scope: Scope, asked: tuple[_Asked, ...], order: SortOrder, limit: int | None
+    view: View, scope: Scope, terms: tuple[_Asked, ...], order: SortOrder, limit: int | None
 ) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     by = _FIELDS[order.field](m)
-    found = sa.select(m.c.pk).where(_in_place(view, scope, m))
-    found = found.where(*(condition for one in asked for condition in one.conditions(m)))
-    found = found.order_by(by.is_(None), by.desc() if order.descending else by, _id(m), m.c.pk)
-    return found.limit(limit)
+    query = sa.select(m.c.pk).where(_in_place(view, scope, m))
+    query = query.where(*(condition for term in terms for condition in term.conditions(m)))
+    query = query.order_by(by.is_(None), by.desc() if order.descending else by, _id(m), m.c.pk)
+    return query.limit(limit)
 
 
 def select(
@@ -463,8 +463,8 @@ def select(
         while there are such terms, ``limit`` is left to the caller.
     """
     condition = ItemFilter(terms)
-    most = None if condition.rest else limit
-    statement = _select(place.view.shape, place.scope, condition.asked, order, most)
+    bound = None if condition.rest else limit
+    statement = _select(place.view.shape, place.scope, condition.asked, order, bound)
     # The keys alone: rows that nobody comes to read are never read.
     keys = statement.column(snapshot, place.params | condition.params)
     return _in_order(snapshot, keys), condition.rest
@@ -503,9 +503,9 @@ def next_to_evict(
 @prepared
 def _some(view: View, scope: Scope, number: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    found = sa.select(m.c.pk, m.c.memory_id).where(_in_place(view, scope, m))
-    found = found.where(m.c.pk > value("after"), m.c.pk <= value("through"))
-    return found.order_by(m.c.pk).limit(number)
+    query = sa.select(m.c.pk, m.c.memory_id).where(_in_place(view, scope, m))
+    query = query.where(m.c.pk > value("after"), m.c.pk <= value("through"))
+    return query.order_by(m.c.pk).limit(number)
 
 
 def some(
@@ -529,8 +529,8 @@ def last_key(snapshot: Snapshot) -> int:
 @prepared
 def _of_keys() -> sa.Select[Any]:
     f, m = listed("keys", "f", numbers=True), tables.memories.alias("m")
-    found = _of_memories(m).select_from(ordered(f, (m, m.c.pk == f.c.value)))
-    return found.order_by(f.c.key)
+    query = _of_memories(m).select_from(ordered(f, (m, m.c.pk == f.c.value)))
+    return query.order_by(f.c.key)
 
 
 def _in_order(snapshot: Snapshot, pks: Sequence[int]) -> Iterator[Memory]:
@@ -582,18 +582,18 @@ def _by_importance(m: sa.FromClause) -> tuple[Column, ...]:
 @prepared
 def _first(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    held = _shown(narrowed, m).where(_is_held(narrowed, m))
-    return held.order_by(_time(m), m.c.pk).limit(limit)
+    query = _shown(narrowed, m).where(_is_held(narrowed, m))
+    return query.order_by(_time(m), m.c.pk).limit(limit)
 
 
 @prepared
 def _both_ends(narrowed: FilterShape, each_end: int) -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
-    held = sa.select(n.c.pk).where(_is_held(narrowed, n)).limit(each_end)
+    keys = sa.select(n.c.pk).where(_is_held(narrowed, n)).limit(each_end)
     orders = ((_time(n), n.c.pk), (_time(n).desc(), n.c.pk.desc()))
-    ends = (sa.select(held.order_by(*order).subquery().c.pk) for order in orders)
-    found = _shown(narrowed, m).where(m.c.pk.in_(sa.union(*ends)))
-    return found.order_by(_time(m), m.c.pk)
+    ends = (sa.select(keys.order_by(*order).subquery().c.pk) for order in orders)
+    query = _shown(narrowed, m).where(m.c.pk.in_(sa.union(*ends)))
+    return query.order_by(_time(m), m.c.pk)
 
 
 def first_and_last(
@@ -616,8 +616,8 @@ def first_and_last(
 @prepared
 def _most_important(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    held = _shown(narrowed, m).where(_is_held(narrowed, m))
-    return held.order_by(*_by_importance(m)).limit(limit)
+    query = _shown(narrowed, m).where(_is_held(narrowed, m))
+    return query.order_by(*_by_importance(m)).limit(limit)
 
 
 @prepared
@@ -626,7 +626,7 @@ def _most_important_of_all(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     # Left to itself the planner gathers the four types one by one and sorts them all.
     ways = [
         (_KNOWLEDGE_INDEX, n.c.type.in_(_KNOWLEDGE)),
-        *((_TYPE_INDEX, n.c.type == each) for each in _OTHERS),
+        *((_TYPE_INDEX, n.c.type == memory_type) for memory_type in _OTHERS),
     ]
     legs = (
         sa.select(n.c.pk, n.c.importance, n.c.created_at)
@@ -666,8 +666,8 @@ def most_important(
 @prepared
 def _by_ids(narrowed: FilterShape) -> sa.Select[Any]:
     f, m = listed("tier_ids", "f"), tables.memories.alias("m")
-    found = _shown(narrowed, m).select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
-    return found.where(narrowed.where(m))
+    query = _shown(narrowed, m).select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
+    return query.where(narrowed.where(m))
 
 
 def by_ids(
@@ -716,14 +716,14 @@ def of(
     Anybody may give an item such an id, or put another item in its place: what was promoted is
     derived from the memory, too.
     """
-    found = _of().rows(
+    rows = _of().rows(
         snapshot,
         item_id=item_id_of(memory_id),
         scope=scope.value,
         scope_id=scope_id,
         memory_id=memory_id,
     )
-    return [(one, MemoryStatus(status)) for one, status in found]
+    return [(promoted_id, MemoryStatus(status)) for promoted_id, status in rows]
 
 
 # What one agent keeps for itself: which of its items are stored, and which are to go.
@@ -752,19 +752,19 @@ class AgentMemoryFilter:
 def _items() -> sa.Select[Any]:
     m = tables.memories
     own = (m.c.agent_id == value("agent_id"), m.c.status == MemoryStatus.ACTIVE)
-    named = sa.select(m.c.item_id, m.c.memory_id).where(*own, among(m.c.item_id, "item_ids"))
-    return named.order_by(m.c.pk.desc())
+    query = sa.select(m.c.item_id, m.c.memory_id).where(*own, among(m.c.item_id, "item_ids"))
+    return query.order_by(m.c.pk.desc())
 
 
 def items(snapshot: Snapshot, agent_id: str, item_ids: Collection[str]) -> dict[str, str]:
     """Return memory ids of the agent's active memories that bear these item ids, by item id."""
-    found = _items().rows(snapshot, agent_id=agent_id, item_ids=json.dumps(list(item_ids)))
+    rows = _items().rows(snapshot, agent_id=agent_id, item_ids=json.dumps(list(item_ids)))
     # Of two the older one, which comes last.
-    return dict(found)
+    return dict(rows)
 
 
 @prepared
-def _items_of_agent(given: frozenset[str]) -> sa.Select[Any]:
+def _items_of_agent(names: frozenset[str]) -> sa.Select[Any]:
     m = tables.memories
     narrower = {
         "before": m.c.created_at < value("before"),
@@ -779,7 +779,7 @@ def _items_of_agent(given: frozenset[str]) -> sa.Select[Any]:
             m.c.agent_id == value("agent_id"),
             m.c.status.in_([MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED]),
             among(m.c.sensitivity, "sensitivities"),
-            *(condition for name, condition in narrower.items() if name in given),
+            *(condition for name, condition in narrower.items() if name in names),
         )
         .order_by(m.c.pk)
     )
@@ -787,7 +787,7 @@ def _items_of_agent(given: frozenset[str]) -> sa.Select[Any]:
 
 def items_of_agent(snapshot: Snapshot, own: AgentMemoryFilter) -> list[str]:
     """Return the ids of what was not taken back, oldest first."""
-    shown = [each.value for each in Sensitivity if each.level <= own.clearance.level]
+    sensitivities = [level.value for level in Sensitivity if level.level <= own.clearance.level]
     narrower = {
         "before": own.before,
         "scope": None if own.scope is None else own.scope.value,
@@ -795,7 +795,7 @@ def items_of_agent(snapshot: Snapshot, own: AgentMemoryFilter) -> list[str]:
         "project_id": own.project_id,
         "memory_ids": None if own.memory_ids is None else json.dumps(own.memory_ids),
     }
-    given = frozenset(name for name, held in narrower.items() if held is not None)
-    return _items_of_agent(given).column(
-        snapshot, narrower, agent_id=own.agent_id, sensitivities=json.dumps(shown)
+    names = frozenset(name for name, bound in narrower.items() if bound is not None)
+    return _items_of_agent(names).column(
+        snapshot, narrower, agent_id=own.agent_id, sensitivities=json.dumps(sensitivities)
     )

@@ -53,11 +53,11 @@ def acquire(
     Returns:
         None: it is taken; else who has it.
     """
-    held: str | None = _held().scalar(transaction, name=name, wall_ms=wall_ms)
-    if held is None:
-        taken = {"acquired_at": wall_ms, "expires_at": wall_ms + lease_ms}
-        _take().write(transaction, taken, name=name, holder=holder)
-    return held
+    current: str | None = _held().scalar(transaction, name=name, wall_ms=wall_ms)
+    if current is None:
+        times = {"acquired_at": wall_ms, "expires_at": wall_ms + lease_ms}
+        _take().write(transaction, times, name=name, holder=holder)
+    return current
 
 
 @prepared
@@ -168,10 +168,10 @@ def begin(
 @prepared
 def _end() -> sa.Update:
     run = tables.job_runs
-    told = {name: value(f"its_{name}") for name in (*_FIELDS[5:7], *_FIELDS[8:11])}
+    outcome = {name: value(f"its_{name}") for name in (*_FIELDS[5:7], *_FIELDS[8:11])}
     reason = sa.func.coalesce(value("its_reason"), run.c.reason)
     ended = sa.update(run).where(run.c.run_id == value("run"), _is_running())
-    return ended.values(told | {"reason": reason})
+    return ended.values(outcome | {"reason": reason})
 
 
 def end(transaction: Transaction, run_id: str, report: JobReport, *, ended_at: int) -> bool:
@@ -182,7 +182,7 @@ def end(transaction: Transaction, run_id: str, report: JobReport, *, ended_at: i
         its_ended_at=ended_at,
         its_state=report.state.value,
         its_counts=json_text(report.counts),
-        its_rejected=json_text([each.model_dump() for each in report.rejected]),
+        its_rejected=json_text([item.model_dump() for item in report.rejected]),
         its_error_code=report.error_code,
         its_reason=report.reason,
     )
@@ -190,18 +190,22 @@ def end(transaction: Transaction, run_id: str, report: JobReport, *, ended_at: i
 
 
 @prepared
-def _some_running(left: bool) -> sa.Select[Any]:
-    return sa.select(tables.job_runs.c.run_id).where(_is_left() if left else _is_running()).limit(1)
+def _some_running(orphaned: bool) -> sa.Select[Any]:
+    return (
+        sa.select(tables.job_runs.c.run_id)
+        .where(_is_left() if orphaned else _is_running())
+        .limit(1)
+    )
 
 
 def some_running(snapshot: Snapshot) -> bool:
     """Return whether something is at work, so far as is recorded."""
-    return _some_running(left=False).row(snapshot) is not None
+    return _some_running(orphaned=False).row(snapshot) is not None
 
 
 def some_left(snapshot: Snapshot, *, wall_ms: int) -> bool:
     """Return whether there are runs that nobody works on any more."""
-    return _some_running(left=True).row(snapshot, wall_ms=wall_ms) is not None
+    return _some_running(orphaned=True).row(snapshot, wall_ms=wall_ms) is not None
 
 
 @prepared
@@ -293,8 +297,8 @@ def _latest_due_at() -> sa.Select[Any]:
 
 def latest_due_at(snapshot: Snapshot, job: JobName, now_ms: int) -> int | None:
     """Return the last moment of the schedule until now for which a job was begun."""
-    found: int | None = _latest_due_at().scalar(snapshot, job=job.value, now=now_ms)
-    return found
+    due_at: int | None = _latest_due_at().scalar(snapshot, job=job.value, now=now_ms)
+    return due_at
 
 
 @prepared
@@ -363,7 +367,7 @@ def _run(row: Sequence[Any]) -> JobRun:
             state=JobState(row[6]),
             holder=row[7],
             counts=json.loads(row[8]),
-            rejected=tuple(RejectedItem(**each) for each in json.loads(row[9])),
+            rejected=tuple(RejectedItem(**item) for item in json.loads(row[9])),
             error_code=row[10],
             reason=row[11],
         )

@@ -47,8 +47,8 @@ def chain_hash(
     Args:
         key: of a keyed journal: HMAC-SHA256 takes the place of SHA-256.
     """
-    said = [seq, at, actor, action, subject, details]
-    sealed = compact_array(said if state is None else [*said, state])
+    fields = [seq, at, actor, action, subject, details]
+    sealed = compact_array(fields if state is None else [*fields, state])
     text = f"{previous}\n{sealed}".encode()
     return (
         hashlib.sha256(text).hexdigest() if key is None else hmac.digest(key, text, "sha256").hex()
@@ -58,17 +58,17 @@ def chain_hash(
 @prepared
 def _last_two() -> sa.Select[Any]:
     log = tables.audit_log
-    said = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
-    return sa.select(log.c.hash, *said, log.c.state).order_by(log.c.seq.desc()).limit(2)
+    fields = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
+    return sa.select(log.c.hash, *fields, log.c.state).order_by(log.c.seq.desc()).limit(2)
 
 
 def is_keyed(snapshot: Snapshot, key: bytes) -> bool:
     """Return whether the last entry is sealed with a key; so is an empty journal."""
-    found = _last_two().rows(snapshot)
-    if not found:
+    rows = _last_two().rows(snapshot)
+    if not rows:
         return True
-    previous = found[1][0] if len(found) > 1 else ""
-    return bool(chain_hash(previous, *found[0][1:], key=key) == found[0][0])
+    previous = rows[1][0] if len(rows) > 1 else ""
+    return bool(chain_hash(previous, *rows[0][1:], key=key) == rows[0][0])
 
 
 @prepared
@@ -90,8 +90,8 @@ def append_seal(
 @prepared
 def _sealed_state() -> sa.Select[Any]:
     log = tables.audit_log
-    told = sa.select(log.c.state).where(log.c.state.is_not(None))
-    return told.order_by(log.c.seq.desc()).limit(1)
+    query = sa.select(log.c.state).where(log.c.state.is_not(None))
+    return query.order_by(log.c.seq.desc()).limit(1)
 
 
 def sealed_state(snapshot: Snapshot) -> str | None:
@@ -113,8 +113,8 @@ def head(snapshot: Snapshot) -> tuple[int, str]:
 
 def hash_of(snapshot: Snapshot, seq: int) -> str | None:
     """Return the seal of one entry; None: there is no such entry."""
-    found: str | None = _of_entry("hash").scalar(snapshot, seq=seq)
-    return found
+    seal: str | None = _of_entry("hash").scalar(snapshot, seq=seq)
+    return seal
 
 
 @prepared
@@ -134,7 +134,7 @@ def authors_of_turns(snapshot: Snapshot, memory_id: str) -> frozenset[str]:
     """Return who stored the turns that a fact was drawn from; empty: from none, or unknown."""
     fact, turn = tables.memories.alias(), tables.memories.alias()
     source, ground, entry = tables.sources, tables.derivations, tables.audit_log
-    found = snapshot.execute(
+    rows = snapshot.execute(
         sa.select(entry.c.actor)
         .distinct()
         .select_from(fact)
@@ -151,7 +151,7 @@ def authors_of_turns(snapshot: Snapshot, memory_id: str) -> frozenset[str]:
             source.c.source_type == SourceType.CHANNEL_TRANSCRIPT,
         )
     )
-    actors = [row[0] for row in found]
+    actors = [row[0] for row in rows]
     return frozenset() if None in actors else frozenset(map(str, actors))
 
 

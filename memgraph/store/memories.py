@@ -98,14 +98,15 @@ def insert(transaction: Transaction, rows: Sequence[dict[str, Any]]) -> None:
 @lru_cache(maxsize=1024)
 def source_id(source: Source) -> str:
     """Return the id of a source, made from what it says: equal sources are one row."""
-    said = json_text(source.model_dump(mode="json"))
-    return "src_" + hashlib.sha256(said.encode()).hexdigest()[:32]
+    fields = json_text(source.model_dump(mode="json"))
+    return "src_" + hashlib.sha256(fields.encode()).hexdigest()[:32]
 
 
-def insert_sources(transaction: Transaction, given: Mapping[str, Source]) -> None:
+def insert_sources(transaction: Transaction, sources: Mapping[str, Source]) -> None:
     """Store what is not there yet, by ``source_id``."""
     _insert_source(
-        transaction, [(key, *each.model_dump(mode="json").values()) for key, each in given.items()]
+        transaction,
+        [(key, *source.model_dump(mode="json").values()) for key, source in sources.items()],
     )
 
 
@@ -125,15 +126,15 @@ def insert_derivations(
 
 
 @prepared
-def _same_content(named: bool) -> sa.Select[Any]:
+def _same_content(by_item_id: bool) -> sa.Select[Any]:
     m = tables.memories
     # Thousands of items may say the same; few have the same name: then the index of names is used.
-    content_hash = unindexed(m.c.content_hash) if named else m.c.content_hash
+    content_hash = unindexed(m.c.content_hash) if by_item_id else m.c.content_hash
     return (
         sa.select(*(m.c[name] for name in MemoryIdentity._fields))
         .where(
             among(content_hash, "hashes"),
-            among(m.c.item_id, "item_ids") if named else m.c.item_id.is_(None),
+            among(m.c.item_id, "item_ids") if by_item_id else m.c.item_id.is_(None),
             m.c.status == MemoryStatus.ACTIVE,
             m.c.kind != MemoryKind.EPISODE,
             m.c.valid_until.is_(None) | (m.c.valid_until > value("at")),
@@ -162,11 +163,11 @@ def same_content(
         return []
     values = {"hashes": json.dumps(list(hashes)), "item_ids": json.dumps(list(item_ids or ()))}
     rows = _same_content(item_ids is not None).rows(snapshot, values, at=at)
-    found = [MemoryIdentity._make(row) for row in rows]
+    identities = [MemoryIdentity._make(row) for row in rows]
     if view is None:
-        return found
-    seen = existing_ids(snapshot, [one.memory_id for one in found], view)
-    return [one for one in found if one.memory_id in seen]
+        return identities
+    visible = existing_ids(snapshot, [identity.memory_id for identity in identities], view)
+    return [identity for identity in identities if identity.memory_id in visible]
 
 
 @prepared
@@ -187,9 +188,9 @@ def same_turns(
     """Return the turns stored under these (session, turn id), by all that makes two one."""
     if not turns:
         return {}
-    found = _same_turns().rows(snapshot, turns=json.dumps(list(turns)))
-    seen = existing_ids(snapshot, [row[-1] for row in found], view)
-    return {TurnIdentity(*row[:-1]): row[-1] for row in found if row[-1] in seen}
+    rows = _same_turns().rows(snapshot, turns=json.dumps(list(turns)))
+    visible = existing_ids(snapshot, [row[-1] for row in rows], view)
+    return {TurnIdentity(*row[:-1]): row[-1] for row in rows if row[-1] in visible}
 
 
 @prepared
@@ -213,15 +214,15 @@ def existing_ids(snapshot: Snapshot, ids: Sequence[str], view: View | None = Non
 
 def require(snapshot: Snapshot, ids: Sequence[str], view: View | None = None) -> None:
     """Raise NotFound where one is not there, or not visible; both sound the same."""
-    found = existing_ids(snapshot, ids, view)
+    existing = existing_ids(snapshot, ids, view)
     for memory_id in ids:
-        if memory_id not in found:
+        if memory_id not in existing:
             raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
 
 
-def is_short(given: object) -> bool:
+def is_short(text: object) -> bool:
     """Tell whether something looks like the short id that a prompt cites a memory by."""
-    return isinstance(given, str) and _SHORT_ID.fullmatch(given) is not None
+    return isinstance(text, str) and _SHORT_ID.fullmatch(text) is not None
 
 
 @prepared
@@ -236,14 +237,14 @@ def _whole_ids(view: View) -> sa.Select[Any]:
     )
 
 
-def whole_ids(snapshot: Snapshot, given: Sequence[str], view: View) -> list[str]:
+def whole_ids(snapshot: Snapshot, ids: Sequence[str], view: View) -> list[str]:
     """Return the ids that short ones stand for, in order; any other text as it is.
 
     A short id that several visible memories have, or none, stays as it is: there is no such memory.
     """
-    short = json.dumps(sorted({one for one in given if is_short(one)}))
-    whole = dict(_whole_ids(view.shape).rows(snapshot, view.params, short=short))
-    return [whole.get(one, one) for one in given]
+    short = json.dumps(sorted({memory_id for memory_id in ids if is_short(memory_id)}))
+    full_ids = dict(_whole_ids(view.shape).rows(snapshot, view.params, short=short))
+    return [full_ids.get(memory_id, memory_id) for memory_id in ids]
 
 
 def get(snapshot: Snapshot, memory_id: str, view: View | None = None) -> Memory:
@@ -255,8 +256,8 @@ def get(snapshot: Snapshot, memory_id: str, view: View | None = None) -> Memory:
 @prepared
 def _get_many() -> sa.Select[Any]:
     m = tables.memories
-    found = sa.select(*(m.c[name] for name in MEMORY_FIELDS))
-    return found.where(among(m.c.memory_id, "ids")).order_by(m.c.pk)
+    query = sa.select(*(m.c[name] for name in MEMORY_FIELDS))
+    return query.where(among(m.c.memory_id, "ids")).order_by(m.c.pk)
 
 
 def get_many(snapshot: Snapshot, ids: Sequence[str]) -> list[Memory]:
@@ -364,7 +365,7 @@ def _is_erased(m: sa.FromClause) -> Column:
 
 def _shown_as(statuses: frozenset[ShownStatus], view: View, m: sa.FromClause) -> Column:
     """Return whether a memory is shown as one of these, where one is asked for."""
-    others = sorted(each.value for each in statuses - {ShownStatus.ERASED})
+    others = sorted(status.value for status in statuses - {ShownStatus.ERASED})
     if ShownStatus.ERASED not in statuses:
         # As of an earlier time it may have had any status.
         leaves_out = view.as_of is not None or ShownStatus.RETRACTED in statuses
@@ -373,7 +374,7 @@ def _shown_as(statuses: frozenset[ShownStatus], view: View, m: sa.FromClause) ->
 
 
 @prepared
-def _select(view: View, statuses: frozenset[ShownStatus], given: frozenset[str]) -> sa.Select[Any]:
+def _select(view: View, statuses: frozenset[ShownStatus], names: frozenset[str]) -> sa.Select[Any]:
     m, b = tables.memories.alias("m"), tables.memories.alias("b")
     # One that is hidden is none, lest the page should tell of it; one of another status is.
     before = sa.select(b.c.pk).where(b.c.memory_id == value("before"), View(view.viewer).where(b))
@@ -388,7 +389,7 @@ def _select(view: View, statuses: frozenset[ShownStatus], given: frozenset[str])
     return (
         sa.select(*view.memory_columns(m))
         .where(view.where(m), _shown_as(statuses, view, m))
-        .where(*(term for name, term in terms.items() if name in given))
+        .where(*(term for name, term in terms.items() if name in names))
         .order_by(m.c.pk.desc())
         .limit(value("limit"))
     )
@@ -397,7 +398,7 @@ def _select(view: View, statuses: frozenset[ShownStatus], given: frozenset[str])
 def select(snapshot: Snapshot, view: View, chosen: MemoryFilter, *, limit: int) -> list[Memory]:
     """Return visible memories that pass the filter, newest first."""
     lists = {name: getattr(chosen, name) for name in ("memory_ids", "types", "kinds", "tags")}
-    values: dict[str, Any] = {name: json.dumps(each) for name, each in lists.items() if each}
+    values: dict[str, Any] = {name: json.dumps(items) for name, items in lists.items() if items}
     texts = {"session_id": chosen.session_id, "before": chosen.before}
     values |= {name: text for name, text in texts.items() if text is not None}
     statement = _select(view.shape, chosen.statuses, frozenset(values))
@@ -426,17 +427,17 @@ def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, 
     """
     shape = None if view is None else view.shape
     values = {} if view is None else view.params
-    found: dict[str, Counter[str]] = {"kind": Counter(), "type": Counter(), "status": Counter()}
+    result: dict[str, Counter[str]] = {"kind": Counter(), "type": Counter(), "status": Counter()}
     # An index has type and status together: the table is read once, for the kind.
     for columns in (("kind",), ("type", "status")):
         for *names, count in _counts(shape, *columns).rows(snapshot, values):
             for column, name in zip(columns, names, strict=True):
-                found[column][str(name)] += count
+                result[column][str(name)] += count
     erased = _count_erased(shape).scalar(snapshot, values)
     moved = Counter({ShownStatus.RETRACTED.value: -erased, ShownStatus.ERASED.value: erased})
-    found["status"].update(moved)
-    found["status"] = +found["status"]
-    return {column: dict(sorted(each.items())) for column, each in found.items()}
+    result["status"].update(moved)
+    result["status"] = +result["status"]
+    return {column: dict(sorted(counter.items())) for column, counter in result.items()}
 
 
 # The status of many memories at once: column, history and vector index, in a few statements.
@@ -502,9 +503,9 @@ KEPT_SINCE: Final = "0005"
 # As the migration to that schema has it.
 
 
-def _keep_values(found: sa.Select[Any]) -> sa.Insert:
+def _keep_values(query: sa.Select[Any]) -> sa.Insert:
     names = ("memory_id", "until", "importance", "confidence", "decay_rate", "valid_until")
-    return sa.insert(tables.revisions).from_select([*names, "tags", "attributes"], found)
+    return sa.insert(tables.revisions).from_select([*names, "tags", "attributes"], query)
 
 
 def _has_none_kept(m: sa.FromClause) -> Column:
@@ -528,25 +529,25 @@ def _keep_lost() -> sa.Insert:
         .subquery("lost")
     )
     end = sa.func.nullif(m.c.valid_until, lost.c.at)
-    kept = (m.c.memory_id, lost.c.at, m.c.importance, lost.c.confidence, m.c.decay_rate, end)
-    found = sa.select(*kept, m.c.tags, m.c.attributes)
-    found = found.select_from(lost.join(m, m.c.memory_id == lost.c.loser_id))
-    return _keep_values(found.where(lost.c.confidence.is_not(None), _has_none_kept(m)))
+    columns = (m.c.memory_id, lost.c.at, m.c.importance, lost.c.confidence, m.c.decay_rate, end)
+    query = sa.select(*columns, m.c.tags, m.c.attributes)
+    query = query.select_from(lost.join(m, m.c.memory_id == lost.c.loser_id))
+    return _keep_values(query.where(lost.c.confidence.is_not(None), _has_none_kept(m)))
 
 
 @prepared
 def _keep_open() -> sa.Insert:
     h, m = tables.statuses.alias("h"), tables.memories.alias("m")
-    kept = (m.c.memory_id, h.c.since, m.c.importance, m.c.confidence, m.c.decay_rate, sa.null())
-    found = sa.select(*kept, m.c.tags, m.c.attributes)
-    found = found.select_from(h.join(m, m.c.memory_id == h.c.memory_id)).where(
+    columns = (m.c.memory_id, h.c.since, m.c.importance, m.c.confidence, m.c.decay_rate, sa.null())
+    query = sa.select(*columns, m.c.tags, m.c.attributes)
+    query = query.select_from(h.join(m, m.c.memory_id == h.c.memory_id)).where(
         h.c.until.is_(None),
         h.c.status != MemoryStatus.ACTIVE,
         m.c.valid_until == h.c.since,
         h.c.since > m.c.created_at,
         _has_none_kept(m),
     )
-    return _keep_values(found)
+    return _keep_values(query)
 
 
 def fill_in(transaction: Transaction) -> None:

@@ -30,8 +30,8 @@ def step(revision: str) -> ModuleType:
     """Return the module of one step: what it does to rows, an import of older rows needs too."""
     config = Config()
     config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
-    found = ScriptDirectory.from_config(config).get_revision(revision)
-    return found.module
+    script = ScriptDirectory.from_config(config).get_revision(revision)
+    return script.module
 
 
 def upgrade(

@@ -94,7 +94,7 @@ class FilterShape(NamedTuple):
 
     def _filters(self, m: Table) -> Iterator[Column]:
         tags = self.view.value("tags", m)
-        said = {
+        terms = {
             "types": among(m.c.type, "types"),
             "kinds": among(m.c.kind, "kinds"),
             "tags": holds_all(tags, "tags"),
@@ -104,7 +104,7 @@ class FilterShape(NamedTuple):
             "event_before": _happened(m) < value("event_before"),
             "without": _comes_from_elsewhere(m),
         }
-        yield from (term for name, term in said.items() if name in self.given)
+        yield from (term for name, term in terms.items() if name in self.given)
         if self.given.isdisjoint(("kinds", "tags")):
             # It holds the words of a whole week and says nothing of its own: what it cites answers.
             yield (m.c.kind != MemoryKind.REFLECTION) | (sa.func.instr(tags, f'"{WEEKLY}"') == 0)
@@ -115,7 +115,7 @@ class FilterShape(NamedTuple):
 
     def _source_filters(self, s: Table) -> Iterator[Column]:
         path = value("source_path")
-        said = {
+        terms = {
             "source_types": among(s.c.source_type, "source_types"),
             "conversation_id": s.c.conversation_id == value("conversation_id"),
             "source_path": s.c.source_path == path,
@@ -123,7 +123,7 @@ class FilterShape(NamedTuple):
             "source_path_end": (s.c.source_path >= path)
             & (s.c.source_path < value("source_path_end")),
         }
-        return (term for name, term in said.items() if name in self.given)
+        return (term for name, term in terms.items() if name in self.given)
 
 
 def _happened(m: Table) -> Column:
@@ -134,7 +134,9 @@ def _comes_from_elsewhere(m: Table) -> Column:
     """Return whether a memory comes from none of the sources ``without`` which it is looked for."""
     w = tables.sources.alias("w")
     columns = (w.c.source_path, w.c.conversation_id, w.c.workflow_run_id, w.c.content_sha256)
-    theirs = sa.select(w.c.source_id).where(sa.or_(*(among(each, "without") for each in columns)))
+    theirs = sa.select(w.c.source_id).where(
+        sa.or_(*(among(column, "without") for column in columns))
+    )
     said_elsewhere = sa.func.coalesce(~among(m.c.session_id, "without"), sa.true())
     return sa.and_(said_elsewhere, m.c.source_id.not_in(theirs))
 
@@ -152,13 +154,13 @@ class RecallFilter:
     def shape(self) -> FilterShape:
         """Return what statements are prepared for; its condition binds ``params``."""
         request = self.request
-        given = [name for name in _FILTERS if getattr(request, name) not in (None, ())]
+        names = [name for name in _FILTERS if getattr(request, name) not in (None, ())]
         if request.source_path is not None:
             is_folder = request.source_path.endswith("/")
-            given.append("source_path_end" if is_folder else "source_path")
+            names.append("source_path_end" if is_folder else "source_path")
         if self.without:
-            given.append("without")
-        return FilterShape(self.view.shape, frozenset(given))
+            names.append("without")
+        return FilterShape(self.view.shape, frozenset(names))
 
     @cached_property
     def params(self) -> dict[str, Any]:
@@ -190,7 +192,7 @@ class RecallFilter:
 
     def without_sources(self, names: Collection[NamedSource]) -> RecallFilter:
         """Return the same without what comes from some sources."""
-        return replace(self, without=frozenset(each.name for each in names))
+        return replace(self, without=frozenset(source.name for source in names))
 
 
 _FILTERS: Final = (
@@ -242,14 +244,14 @@ def by_text(
 ) -> list[RecallCandidate]:
     """Return memories that hold any of some stems, best BM25 first."""
     marks = _text_marks(snapshot.engine.texts, narrowing.view.viewer)
-    found: list[RecallCandidate] = []
-    looked_at, wanted = 0, limit
+    results: list[RecallCandidate] = []
+    looked_at, count = 0, limit
     while True:
-        best = matches.best(stems, wanted, marks)
-        found += candidates(snapshot, best[looked_at:], narrowing)
-        if len(found) >= limit or len(best) < wanted:
-            return found[:limit]
-        looked_at, wanted = wanted, wanted * _WIDENED
+        best = matches.best(stems, count, marks)
+        results += candidates(snapshot, best[looked_at:], narrowing)
+        if len(results) >= limit or len(best) < count:
+            return results[:limit]
+        looked_at, count = count, count * _WIDENED
 
 
 @lru_cache(maxsize=256)
@@ -274,25 +276,25 @@ def by_vector(
     # Some of the nearest may not pass the filters.
     wide = OVERSAMPLING * limit
     best = index.search(query, wide, visibilities=visibilities)
-    found = _first_that_pass(snapshot, best, narrowing, limit)
-    if len(found) < limit <= len(best):
+    results = _first_that_pass(snapshot, best, narrowing, limit)
+    if len(results) < limit <= len(best):
         # Too few of the nearest may be shown: search among what may be.
         best = index.search(
             query, wide, visibilities=visibilities, among=allowed(snapshot, narrowing)
         )
-        found = _first_that_pass(snapshot, best, narrowing, limit)
-    return found
+        results = _first_that_pass(snapshot, best, narrowing, limit)
+    return results
 
 
 def _first_that_pass(
     snapshot: Snapshot, pks: Sequence[int], narrowing: RecallFilter, limit: int
 ) -> list[RecallCandidate]:
-    found: list[RecallCandidate] = []
+    results: list[RecallCandidate] = []
     for start in range(0, len(pks), limit):
-        found.extend(candidates(snapshot, pks[start : start + limit], narrowing))
-        if len(found) >= limit:
+        results.extend(candidates(snapshot, pks[start : start + limit], narrowing))
+        if len(results) >= limit:
             break
-    return found[:limit]
+    return results[:limit]
 
 
 def by_entities(
@@ -324,24 +326,24 @@ def _by_entities(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     by_alias = ordered(f, (a, a.c.alias_key == f.c.value), (e, e.c.pk == a.c.entity_pk), meant)
     ways = (sa.select(r.c.pk, r.c.mention_count).select_from(way) for way in (by_name, by_alias))
     both = sa.union(*ways)
-    named = both.order_by(both.selected_columns.pk).cte("named").prefix_with("MATERIALIZED")
+    mentioned = both.order_by(both.selected_columns.pk).cte("named").prefix_with("MATERIALIZED")
     # Keys first: of thousands that name an entity, only as many are read as are shown.
     link = tables.links.alias("l")
-    weight = sa.func.sum(sa.literal(1.0) / sa.func.log2(2 + named.c.mention_count))
+    weight = sa.func.sum(sa.literal(1.0) / sa.func.log2(2 + mentioned.c.mention_count))
     naming = (
         sa.select(link.c.memory_pk.label("pk"), weight.label("weight"))
-        .select_from(ordered(named, (link, link.c.entity_pk == named.c.pk)))
-        .where(named.c.mention_count <= value("most_mentions"))
+        .select_from(ordered(mentioned, (link, link.c.entity_pk == mentioned.c.pk)))
+        .where(mentioned.c.mention_count <= value("most_mentions"))
         .group_by(link.c.memory_pk)
         .order_by(weight.desc(), link.c.memory_pk.desc())
         .cte("naming")
         .prefix_with("MATERIALIZED")
     )
     m = tables.memories.alias("m")
-    found = sa.select(*_candidate_columns(narrowed.view, m))
-    found = found.select_from(ordered(naming, (m, m.c.pk == naming.c.pk)))
+    query = sa.select(*_candidate_columns(narrowed.view, m))
+    query = query.select_from(ordered(naming, (m, m.c.pk == naming.c.pk)))
     order = (as_read(naming.c.weight).desc(), as_read(naming.c.pk).desc())
-    return found.where(narrowed.where(m)).order_by(*order).limit(limit)
+    return query.where(narrowed.where(m)).order_by(*order).limit(limit)
 
 
 @prepared
@@ -364,8 +366,8 @@ def by_filters(snapshot: Snapshot, narrowing: RecallFilter, limit: int) -> list[
 @prepared
 def _candidates(narrowed: FilterShape, key: str) -> sa.Select[Any]:
     f, m = listed("keys", "f", numbers=key == "pk"), tables.memories.alias("m")
-    found = sa.select(*_candidate_columns(narrowed.view, m))
-    return found.select_from(ordered(f, (m, m.c[key] == f.c.value))).where(narrowed.where(m))
+    query = sa.select(*_candidate_columns(narrowed.view, m))
+    return query.select_from(ordered(f, (m, m.c[key] == f.c.value))).where(narrowed.where(m))
 
 
 def candidates(
@@ -414,8 +416,8 @@ def _items(narrowed: FilterShape) -> sa.Select[Any]:
     s = tables.sources.alias("s")
     source = (s.c[name] for name in SOURCE_FIELDS)
     rows = ordered(f, (m, m.c.pk == f.c.value)).outerjoin(s, s.c.source_id == m.c.source_id)
-    found = sa.select(m.c.pk, *source, *narrowed.view.memory_columns(m))
-    return found.select_from(rows).where(narrowed.where(m))
+    query = sa.select(m.c.pk, *source, *narrowed.view.memory_columns(m))
+    return query.select_from(rows).where(narrowed.where(m))
 
 
 def items(
@@ -428,14 +430,14 @@ def items(
     """
     statement = _items(narrowing.shape)
     rows = statement.rows(snapshot, narrowing.params, pks=json.dumps(list(pks)))
-    found = {}
+    result = {}
     sources: dict[str, StoredSource] = {}
     for pk, *row in rows:
         source, memory = row[: len(SOURCE_FIELDS)], row[len(SOURCE_FIELDS) :]
         if source[0] not in sources:
             sources[source[0]] = source_from_row(source)
-        found[pk] = memory_from_row(memory), sources[source[0]]
-    return found
+        result[pk] = memory_from_row(memory), sources[source[0]]
+    return result
 
 
 @prepared
@@ -548,7 +550,7 @@ def _state() -> sa.Select[Any]:
         there_is(m, m.c.type.in_(list(MemoryType)), m.c.status == MemoryStatus.SUPERSEDED),
         there_is(tables.source_trust),
         there_is(tables.derivations),
-        *(there_is(e, e.c.edge_type == each) for each in EdgeType),
+        *(there_is(e, e.c.edge_type == edge_type) for edge_type in EdgeType),
     )
 
 
@@ -556,7 +558,9 @@ def read(snapshot: Snapshot) -> StoreState:
     """Return the state of the database that a snapshot shows, which begins with it."""
     row = _state().row(snapshot)
     seq, model, dimensions, pending, replaced, trusted, derivations, *edges = row
-    present = frozenset(each for each, there in zip(EdgeType, edges, strict=True) if there)
+    present = frozenset(
+        edge_type for edge_type, there in zip(EdgeType, edges, strict=True) if there
+    )
     return StoreState(
         int(seq),
         None if model is None else str(model),

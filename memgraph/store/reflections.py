@@ -92,8 +92,8 @@ def projects(
 ) -> list[str]:
     """Return projects with so many new facts, those with the most first."""
     values = {"sensitivities": json.dumps(list(sensitivities)), "at_least": at_least}
-    found = _projects().column(snapshot, asdict(during), limit=limit, **values)
-    return [str(scope_id) for scope_id in found]
+    scope_ids = _projects().column(snapshot, asdict(during), limit=limit, **values)
+    return [str(scope_id) for scope_id in scope_ids]
 
 
 def _active(view: View, m: sa.FromClause) -> sa.Select[Any]:
@@ -174,8 +174,8 @@ def edges_among(
     snapshot: Snapshot, memory_ids: Collection[str]
 ) -> list[tuple[str, str, EdgeType, float]]:
     """Return (from, to, type, weight) of every edge that joins two of them."""
-    found = _edges_among().rows(snapshot, ids=json.dumps(list(memory_ids)))
-    return [(one, other, EdgeType(kind), weight) for one, other, kind, weight in found]
+    rows = _edges_among().rows(snapshot, ids=json.dumps(list(memory_ids)))
+    return [(from_id, to_id, EdgeType(kind), weight) for from_id, to_id, kind, weight in rows]
 
 
 @prepared
@@ -194,9 +194,9 @@ def derivations_among(snapshot: Snapshot, memory_ids: Collection[str]) -> list[t
 @prepared
 def _entities_of() -> sa.Select[Any]:
     m, link, n = tables.memories, tables.links, tables.entities
-    named = m.join(link, link.c.memory_pk == m.c.pk).join(n, n.c.pk == link.c.entity_pk)
+    mentions = m.join(link, link.c.memory_pk == m.c.pk).join(n, n.c.pk == link.c.entity_pk)
     pair = (n.c.entity_id, m.c.memory_id)
-    return sa.select(*pair).select_from(named).where(among(m.c.memory_id, "ids")).order_by(*pair)
+    return sa.select(*pair).select_from(mentions).where(among(m.c.memory_id, "ids")).order_by(*pair)
 
 
 def entities_of(snapshot: Snapshot, memory_ids: Collection[str]) -> list[tuple[str, str]]:
@@ -210,15 +210,15 @@ def _joined(view: View, edge_type: EdgeType) -> sa.Select[Any]:
     e = tables.edges.alias("e")
     a, b = tables.memories.alias("a"), tables.memories.alias("b")
     if edge_type is EdgeType.CONTRADICTS:
-        stands: Column = e.c.resolved_at.is_(None) & (b.c.status == MemoryStatus.ACTIVE)
+        is_current: Column = e.c.resolved_at.is_(None) & (b.c.status == MemoryStatus.ACTIVE)
     else:
-        stands = b.c.status != MemoryStatus.RETRACTED
+        is_current = b.c.status != MemoryStatus.RETRACTED
     ends = e.join(a, a.c.memory_id == e.c.from_memory_id)
     return (
         sa.select(a.c.memory_id, b.c.memory_id)
         .select_from(ends.join(b, b.c.memory_id == e.c.to_memory_id))
         .where(e.c.edge_type == edge_type, _is_of_period(e))
-        .where(a.c.status == MemoryStatus.ACTIVE, stands)
+        .where(a.c.status == MemoryStatus.ACTIVE, is_current)
         .where(*(view.where(end) & _is_shared_fact(end) for end in (a, b)))
         .order_by(e.c.created_at.desc(), e.c.edge_id.desc())
         .limit(value("limit"))

@@ -65,8 +65,8 @@ def known(snapshot: Snapshot, session_ids: Collection[str]) -> dict[str, Registe
     """Return those of the sessions that are registered, by id."""
     if not session_ids:
         return {}
-    found = _known().rows(snapshot, ids=json.dumps(list(session_ids)))
-    return {session_id: RegisteredSession(*rest) for session_id, *rest in found}
+    rows = _known().rows(snapshot, ids=json.dumps(list(session_ids)))
+    return {session_id: RegisteredSession(*rest) for session_id, *rest in rows}
 
 
 @prepared
@@ -112,12 +112,12 @@ def seen(transaction: JournalledTransaction, rows: Sequence[StoredSession]) -> N
             transaction,
             [
                 {
-                    "session_id": one.session_id,
-                    "next_sequence": one.next_sequence,
-                    "completed_at": one.completed_at,
+                    "session_id": session.session_id,
+                    "next_sequence": session.next_sequence,
+                    "completed_at": session.completed_at,
                     "at": transaction.at,
                 }
-                for one in rows
+                for session in rows
             ],
         )
 
@@ -132,7 +132,8 @@ def complete(transaction: JournalledTransaction, session_ids: Collection[str]) -
     """Note that sessions are over."""
     if session_ids:
         _complete().write_all(
-            transaction, [{"session": one, "at": transaction.at} for one in sorted(session_ids)]
+            transaction,
+            [{"session": session_id, "at": transaction.at} for session_id in sorted(session_ids)],
         )
 
 
@@ -158,10 +159,10 @@ def _last_seen_at(view: View) -> sa.Select[Any]:
 
 def place(snapshot: Snapshot, view: View, session_id: str) -> SessionPlace | None:
     """Return where a session stands now, by the turns that the viewer may see; None: no turns."""
-    found = _last_seen_at(view.shape).scalar(snapshot, view.params, session_id=session_id)
-    if found is None:
+    last_seen_at = _last_seen_at(view.shape).scalar(snapshot, view.params, session_id=session_id)
+    if last_seen_at is None:
         return None
-    return SessionPlace.model_construct(session_id=session_id, last_seen_at=found)
+    return SessionPlace.model_construct(session_id=session_id, last_seen_at=last_seen_at)
 
 
 def select(
@@ -359,8 +360,8 @@ def _turns_after() -> sa.Select[Any]:
 
 def turns_after(snapshot: Snapshot, session_id: str, pk: int, limit: int) -> list[TurnRow]:
     """Return the next turns of a session in the order of storing, of any status."""
-    found = _turns_after().rows(snapshot, session_id=session_id, pk=pk, limit=limit)
-    return [TurnRow._make(row) for row in found]
+    rows = _turns_after().rows(snapshot, session_id=session_id, pk=pk, limit=limit)
+    return [TurnRow._make(row) for row in rows]
 
 
 @prepared
@@ -372,8 +373,8 @@ def _turns_before() -> sa.Select[Any]:
 
 def turns_before(snapshot: Snapshot, session_id: str, pk: int, limit: int) -> list[TurnRow]:
     """Return the last active turns up to a key, in order."""
-    found = _turns_before().rows(snapshot, session_id=session_id, pk=pk, limit=limit)
-    return [TurnRow._make(row) for row in found][::-1]
+    rows = _turns_before().rows(snapshot, session_id=session_id, pk=pk, limit=limit)
+    return [TurnRow._make(row) for row in rows][::-1]
 
 
 @prepared
@@ -451,8 +452,8 @@ def facts_by_id(
     snapshot: Snapshot, ids: Sequence[str], place: ComparisonPlace, *, at: int
 ) -> dict[str, FactRow]:
     """Return those of ``ids`` that are facts beside a place, by id."""
-    found = _facts_by_id().rows(snapshot, _beside(place, at), ids=json.dumps(list(ids)))
-    return {row[0]: FactRow._make(row) for row in found}
+    rows = _facts_by_id().rows(snapshot, _beside(place, at), ids=json.dumps(list(ids)))
+    return {row[0]: FactRow._make(row) for row in rows}
 
 
 @prepared
@@ -493,8 +494,8 @@ def facts_since(
     snapshot: Snapshot, pk: int, place: ComparisonPlace, limit: int, *, at: int
 ) -> list[FactRow]:
     """Return facts beside a place that were stored after a key, the first one first."""
-    found = _facts_since().rows(snapshot, _beside(place, at), pk=pk, limit=limit)
-    return [FactRow._make(row) for row in found]
+    rows = _facts_since().rows(snapshot, _beside(place, at), pk=pk, limit=limit)
+    return [FactRow._make(row) for row in rows]
 
 
 @prepared
@@ -539,13 +540,13 @@ def speakers(
     snapshot: Snapshot, ids: Collection[str]
 ) -> dict[str, list[tuple[str | None, str | None]]]:
     """Return by id of a memory whom the turns that it rests on name: (role, told to be what)."""
-    found: dict[str, list[tuple[str | None, str | None]]] = {}
+    result: dict[str, list[tuple[str | None, str | None]]] = {}
     for memory_id, role, told_as in _speakers().rows(snapshot, ids=json.dumps(sorted(ids))):
-        found.setdefault(memory_id, []).append((role, told_as))
-    return found
+        result.setdefault(memory_id, []).append((role, told_as))
+    return result
 
 
 def _beside(place: ComparisonPlace, at: int) -> dict[str, Any]:
     most = Sensitivity(place.sensitivity).level
-    seen = [each.value for each in Sensitivity if each.level <= most]
-    return place._asdict() | {"sensitivities": json.dumps(seen), "at": at}
+    sensitivities = [level.value for level in Sensitivity if level.level <= most]
+    return place._asdict() | {"sensitivities": json.dumps(sensitivities), "at": at}

@@ -155,9 +155,9 @@ class InsertRows:
     def _made(self, placeholder: str) -> list[tuple[int, str]]:
         # Three statements at most: the driver keeps them prepared.
         row = self._row.replace("?", placeholder)
-        found = [
+        statements = [
             (size, self._head + ", ".join([row] * size) + self._tail)
             for size in sorted({self._most, min(_SOME_ROWS, self._most), 1}, reverse=True)
         ]
-        self._by_placeholder[placeholder] = found
-        return found
+        self._by_placeholder[placeholder] = statements
+        return statements

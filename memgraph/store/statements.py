@@ -109,8 +109,8 @@ def prepared(build: Callable[P, sa.ClauseElement]) -> Callable[P, CompiledStatem
     """
 
     @lru_cache(maxsize=SHAPES)
-    def kept(*shape: Any, **named: Any) -> CompiledStatement:
-        return CompiledStatement(build(*shape, **named))
+    def kept(*shape: Any, **options: Any) -> CompiledStatement:
+        return CompiledStatement(build(*shape, **options))
 
     return kept  # type: ignore[return-value]  # a cache has no parameters of its own
 
@@ -185,8 +185,8 @@ def is_untrue(condition: Column) -> Column:
 
 def holds_all(array: Column, name: str) -> Column:
     """Return whether a JSON array holds all that a JSON array has that is given as ``name``."""
-    wanted, held = listed(name, "wanted"), each(array, "held")
-    return ~sa.exists().where(wanted.c.value.not_in(sa.select(held.c.value)))
+    required, stored = listed(name, "wanted"), each(array, "held")
+    return ~sa.exists().where(required.c.value.not_in(sa.select(stored.c.value)))
 
 
 class OrderedJoin(Join):
@@ -336,12 +336,14 @@ def whole_number(text: Column) -> Column:
 
 def replacing(table: sa.Table) -> sa.Insert:
     """Insert a row, given by the names of all columns; it takes the place of one of its key."""
-    row = insert(table).values({each.name: value(each.name) for each in table.columns})
-    rest = {each.name: row.excluded[each.name] for each in table.columns if not each.primary_key}
+    row = insert(table).values({column.name: value(column.name) for column in table.columns})
+    rest = {
+        column.name: row.excluded[column.name] for column in table.columns if not column.primary_key
+    }
     return row.on_conflict_do_update(index_elements=list(table.primary_key), set_=rest)
 
 
 def last_number(table: sa.Table) -> sa.Select[Any]:
     """Select the highest key that a table's rows ever had, also removed ones; NULL: it had none."""
-    names = (sa.literal(each.name, sa.Text()) for each in (table, *table.primary_key))
+    names = (sa.literal(item.name, sa.Text()) for item in (table, *table.primary_key))
     return sa.select(LastNumber(*names, type_=sa.Integer()))

@@ -109,17 +109,17 @@ def keep(transaction: Transaction) -> str | None:
     for name, sign, digest in changes:
         rows[name] += sign
         totals[name] += sign * int.from_bytes(digest, "big")
-    known = _known(transaction)
-    if not known and journal.sealed_state(transaction) is None:
+    stored = _known(transaction)
+    if not stored and journal.sealed_state(transaction) is None:
         # Nothing was ever counted: the rows may be of an earlier schema.
         return renew(transaction)
     changed = {
-        name: known.get(name, TableDigest()).plus(rows[name], total)
+        name: stored.get(name, TableDigest()).plus(rows[name], total)
         for name, total in totals.items()
         if rows[name] or total
     }
     _write(transaction, changed)
-    return _state(known | changed) if changed.keys() & SEALED.keys() else None
+    return _state(stored | changed) if changed.keys() & SEALED.keys() else None
 
 
 def renew(transaction: Transaction) -> str:
@@ -129,20 +129,20 @@ def renew(transaction: Transaction) -> str:
         The state for the journal.
     """
     transaction.engine.row_changes(transaction)
-    found = dict(_found(transaction))
+    digests = dict(_found(transaction))
     _forget().write(transaction)
-    _write(transaction, found)
-    return _state(found)
+    _write(transaction, digests)
+    return _state(digests)
 
 
 def differing(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest, TableDigest]]:
     """Yield the tables that are not as they were written last: name, then and now."""
-    known = _known(snapshot)
-    if not known and journal.sealed_state(snapshot) is None:
+    stored = _known(snapshot)
+    if not stored and journal.sealed_state(snapshot) is None:
         return
-    for name, found in _found(snapshot):
-        if found != known.get(name, TableDigest()):
-            yield name, known.get(name, TableDigest()), found
+    for name, current in _found(snapshot):
+        if current != stored.get(name, TableDigest()):
+            yield name, stored.get(name, TableDigest()), current
 
 
 def state(snapshot: Snapshot) -> str:
@@ -157,11 +157,11 @@ def watched(columns: Callable[[str], tuple[str, ...]]) -> list[DigestedColumns]:
         columns: a table to the names of its columns in the order in which they were made.
     """
     tables = {**SEALED, **COUNTED}
-    found = [
-        DigestedColumns(name, name, tuple(each for each in columns(name) if each not in out))
+    digested = [
+        DigestedColumns(name, name, tuple(column for column in columns(name) if column not in out))
         for name, out in tables.items()
     ]
-    return [*found, DigestedColumns(*USES)]
+    return [*digested, DigestedColumns(*USES)]
 
 
 @prepared
@@ -178,8 +178,8 @@ def _found(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest]]:
 
 
 def _sum(digests: Iterable[bytes]) -> TableDigest:
-    found = [int.from_bytes(digest, "big") for digest in digests]
-    return TableDigest(len(found), sum(found) % _MODULUS)
+    numbers = [int.from_bytes(digest, "big") for digest in digests]
+    return TableDigest(len(numbers), sum(numbers) % _MODULUS)
 
 
 def row_digest(name: str, *values: Any) -> bytes:
@@ -194,8 +194,8 @@ def row_digest(name: str, *values: Any) -> bytes:
 
 @prepared
 def _digests() -> sa.Select[Any]:
-    held = tables.table_digests.c
-    return sa.select(held.name, held.rows, held.digest)
+    digests = tables.table_digests.c
+    return sa.select(digests.name, digests.rows, digests.digest)
 
 
 @prepared
@@ -222,17 +222,17 @@ def _number(digest: Any) -> int:
 
 def _write(transaction: Transaction, digests: Mapping[str, TableDigest]) -> None:
     rows = (
-        {"name": name, "rows": each.rows, "digest": f"{each.total:064x}"}
-        for name, each in digests.items()
+        {"name": name, "rows": digest.rows, "digest": f"{digest.total:064x}"}
+        for name, digest in digests.items()
     )
     _put().write_all(transaction, rows)
 
 
 def _state(digests: Mapping[str, TableDigest]) -> str:
     parts = [
-        each
+        part
         for name in sorted(SEALED)
-        for each in (
+        for part in (
             name,
             digests.get(name, TableDigest()).rows,
             f"{digests.get(name, TableDigest()).total:064x}",

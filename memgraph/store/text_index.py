@@ -43,13 +43,13 @@ def search_terms(text: str) -> str | None:
 
 def saying(names: Collection[str]) -> str:
     """Return a query for the texts that say one of some names, all of its words in a row."""
-    found = []
+    terms = []
     for name in names:
-        found.append(f"content : {_quoted(name)}")
+        terms.append(f"content : {_quoted(name)}")
         grams = search_terms(name)
         if grams is not None:
-            found.append(f"search_terms : {_quoted(grams)}")
-    return " OR ".join(found)
+            terms.append(f"search_terms : {_quoted(grams)}")
+    return " OR ".join(terms)
 
 
 class PhraseMatches(GenericFunction[Any]):
@@ -69,7 +69,7 @@ def matching(name: str, *more: str) -> sa.Select[Any]:
         more: further columns; ``rank`` is bm25, the best is the least.
     """
     f = PhraseMatches(value(name)).table_valued("pk", *more, name="phrases")
-    return sa.select(f.c.pk, *(f.c[each] for each in more))
+    return sa.select(f.c.pk, *(f.c[column] for column in more))
 
 
 def _quoted(text: str) -> str:
@@ -109,10 +109,10 @@ def _contents(*, of_these: bool) -> sa.Select[Any]:
     m = tables.memories
     kind = sa.func.json_type(m.c.attributes, f"$.{ENRICHED_NAMES}")
     names = sa.case((kind == "array", member(m.c.attributes, ENRICHED_NAMES)))
-    found = sa.select(m.c.pk, m.c.content, names).order_by(m.c.pk)
+    query = sa.select(m.c.pk, m.c.content, names).order_by(m.c.pk)
     if of_these:
-        return found.where(among(m.c.pk, "pks"))
-    return found.where(m.c.pk > value("after")).limit(value("limit"))
+        return query.where(among(m.c.pk, "pks"))
+    return query.where(m.c.pk > value("after")).limit(value("limit"))
 
 
 def contents(snapshot: Snapshot, after: int, limit: int) -> list[tuple[int, str, Any]]:
@@ -157,8 +157,8 @@ def rewrite_search_terms(transaction: Transaction) -> int:
 @prepared
 def _terms() -> sa.Select[Any]:
     m = tables.memories
-    found = sa.select(m.c.pk, m.c.search_terms, m.c.content).where(m.c.pk > value("after"))
-    return found.order_by(m.c.pk).limit(5_000)
+    query = sa.select(m.c.pk, m.c.search_terms, m.c.content).where(m.c.pk > value("after"))
+    return query.order_by(m.c.pk).limit(5_000)
 
 
 @prepared
@@ -187,8 +187,8 @@ def _recount(*, some: bool) -> sa.Update:
     counted = sa.update(e).values(mention_count=mentions.scalar_subquery())
     if not some:
         return counted
-    named = sa.select(link.c.entity_pk).where(among(link.c.memory_pk, "memories"))
-    return counted.where(among(e.c.pk, "entities") | e.c.pk.in_(named))
+    mentioned = sa.select(link.c.entity_pk).where(among(link.c.memory_pk, "memories"))
+    return counted.where(among(e.c.pk, "entities") | e.c.pk.in_(mentioned))
 
 
 def recount(transaction: Transaction, entities: Sequence[int], memories: Sequence[int]) -> None:

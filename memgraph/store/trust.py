@@ -93,18 +93,18 @@ def _of(s: sa.FromClause, names: Sequence[str]) -> list[Column]:
 @prepared
 def _own() -> sa.Select[Any]:
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
-    found = sa.select(*_of(s, _ORIGIN), m.c.session_id)
-    found = found.select_from(m.join(s, s.c.source_id == m.c.source_id))
-    return found.where(m.c.memory_id == value("memory_id"), ~_own_gone(m))
+    query = sa.select(*_of(s, _ORIGIN), m.c.session_id)
+    query = query.select_from(m.join(s, s.c.source_id == m.c.source_id))
+    return query.where(m.c.memory_id == value("memory_id"), ~_own_gone(m))
 
 
 @prepared
 def _further(names: tuple[str, ...]) -> sa.Select[Any]:
     p, s = tables.supports.alias("p"), tables.sources.alias("s")
-    found = sa.select(p.c.added_at, *_of(s, names))
-    found = found.select_from(p.join(s, s.c.source_id == p.c.source_id))
-    found = found.where(p.c.memory_id == value("memory_id"), _held(p))
-    return found.order_by(p.c.added_at, p.c.source_id)
+    query = sa.select(p.c.added_at, *_of(s, names))
+    query = query.select_from(p.join(s, s.c.source_id == p.c.source_id))
+    query = query.where(p.c.memory_id == value("memory_id"), _held(p))
+    return query.order_by(p.c.added_at, p.c.source_id)
 
 
 @prepared
@@ -112,9 +112,9 @@ def _turns() -> sa.Select[Any]:
     d, m = tables.derivations.alias("d"), tables.memories.alias("m")
     said_at = sa.func.coalesce(m.c.event_time, m.c.created_at)
     told_as = member(m.c.attributes, "told_as")
-    found = sa.select(m.c.session_id, m.c.source_role, told_as, said_at, m.c.content_hash)
-    found = found.select_from(d.join(m, m.c.memory_id == d.c.derived_from_id))
-    return found.where(
+    query = sa.select(m.c.session_id, m.c.source_role, told_as, said_at, m.c.content_hash)
+    query = query.select_from(d.join(m, m.c.memory_id == d.c.derived_from_id))
+    return query.where(
         d.c.memory_id == value("memory_id"),
         sa.func.coalesce(d.c.added_at, 0) <= _AT,
         m.c.kind == MemoryKind.EPISODE,
@@ -140,19 +140,22 @@ def origins(
     Args:
         until: milliseconds; what was noted later counts for nothing.
     """
-    said = _said(snapshot, memory_id, until)
+    turns_by_conversation = _said(snapshot, memory_id, until)
     own = []
     for *row, session_id in _own().rows(snapshot, memory_id=memory_id, at=until):
-        own = [_origin(row, said), _origin((session_id, None, None, None), said)]
+        own = [
+            _origin(row, turns_by_conversation),
+            _origin((session_id, None, None, None), turns_by_conversation),
+        ]
     rows = _further(_ORIGIN).rows(snapshot, memory_id=memory_id, at=until)
-    further = [_origin(row, said) for _, *row in rows]
+    further = [_origin(row, turns_by_conversation) for _, *row in rows]
     # Its own source was taken back: the first of those that are left stands for it.
     return (own, further) if own else (further[:1], further[1:])
 
 
 def _said(snapshot: Snapshot, memory_id: str, until: int) -> dict[str, list[_Said]]:
     """Return the turns that a memory rests on, by conversation."""
-    found: dict[str, list[_Said]] = {}
+    result: dict[str, list[_Said]] = {}
     rows = _turns().rows(snapshot, memory_id=memory_id, at=until)
     for session_id, role, told_as, at, words in rows:
         voice = voice_of(role, told_as)
@@ -160,22 +163,22 @@ def _said(snapshot: Snapshot, memory_id: str, until: int) -> dict[str, list[_Sai
         # "user" and "human" name nobody: they may be one.
         speaker = "user" if name in PERSONS else name
         turn = _Said(speaker, at // MS_PER_DAY, words, voice is SpeakerRole.PERSON)
-        found.setdefault(session_id, []).append(turn)
-    return found
+        result.setdefault(session_id, []).append(turn)
+    return result
 
 
-def _origin(row: Sequence[str | None], said: dict[str, list[_Said]]) -> Origin:
+def _origin(row: Sequence[str | None], turns_by_conversation: dict[str, list[_Said]]) -> Origin:
     conversation_id, source_path, content_sha256, workflow_run_id = row
-    turns = said.get(conversation_id or "", [])
-    turns = [each for each in turns if each.person] or turns
+    turns = turns_by_conversation.get(conversation_id or "", [])
+    turns = [turn for turn in turns if turn.person] or turns
     return Origin(
         conversation_id,
         source_path,
         content_sha256,
         workflow_run_id,
-        speakers=frozenset(each.speaker for each in turns),
-        days=frozenset(each.day for each in turns),
-        words=frozenset(each.words for each in turns),
+        speakers=frozenset(turn.speaker for turn in turns),
+        days=frozenset(turn.day for turn in turns),
+        words=frozenset(turn.words for turn in turns),
     )
 
 
@@ -193,8 +196,8 @@ def _further_of() -> sa.Select[Any]:
     p, s = tables.supports.alias("p"), tables.sources.alias("s")
     counts = (p.c.memory_id == f.c.value) & p.c.ended_at.is_(None)
     joined = ordered(f, (p, counts), (s, s.c.source_id == p.c.source_id))
-    found = sa.select(p.c.memory_id, p.c.added_at, *_of(s, SOURCE_FIELDS)).select_from(joined)
-    return found.order_by(p.c.memory_id, p.c.added_at, p.c.source_id)
+    query = sa.select(p.c.memory_id, p.c.added_at, *_of(s, SOURCE_FIELDS)).select_from(joined)
+    return query.order_by(p.c.memory_id, p.c.added_at, p.c.source_id)
 
 
 def further_of(
@@ -202,7 +205,7 @@ def further_of(
 ) -> list[tuple[str, int, StoredSource]]:
     """Return the further sources of several memories, with the id of each, by ids."""
     rows = _further_of().rows(snapshot, ids=json.dumps(list(memory_ids)))
-    return [(one, at, source_from_row(row)) for one, at, *row in rows]
+    return [(memory_id, at, source_from_row(row)) for memory_id, at, *row in rows]
 
 
 @prepared
@@ -230,17 +233,17 @@ def add(transaction: JournalledTransaction, memory_id: str, source_id: str) -> b
 def _gained() -> sa.Select[Any]:
     a, p = tables.audit_log.alias("a"), tables.supports.alias("p")
     its = (p.c.memory_id == a.c.subject) & (p.c.source_id == member(a.c.details, "source_id"))
-    found = sa.select(
+    query = sa.select(
         member(a.c.details, "confidence.before", sa.Float()),
         member(a.c.details, "confidence.after", sa.Float()),
     )
-    found = found.select_from(a.join(p, its)).where(
+    query = query.select_from(a.join(p, its)).where(
         a.c.subject == value("memory_id"),
         a.c.action == "strengthen",
         a.c.at >= p.c.added_at,
         among(p.c.source_id, "source_ids"),
     )
-    return found.order_by(a.c.seq)
+    return query.order_by(a.c.seq)
 
 
 def gained(
@@ -329,7 +332,7 @@ class TrustRow(NamedTuple):
 
 def with_told(snapshot: Snapshot, defaults: TrustRules) -> TrustRules:
     """Return the defaults of the settings with all that operators said."""
-    words = {each.named: each.trusted for each in told(snapshot)}
+    words = {row.named: row.trusted for row in told(snapshot)}
     if not words:
         return defaults
     return TrustRules(defaults.captured_by, defaults.source_type, defaults.max_memories, words)
@@ -368,9 +371,9 @@ def _tell() -> sa.Insert:
 
 def tell(transaction: Transaction, row: TrustRow) -> None:
     """Note what an operator says of a source; it takes the place of what was said before."""
-    named, trusted = row.named, row.trusted
-    said = (row.set_at, row.actor, row.reason)
-    values = (named.kind.value, named.name, trusted.tier.value, trusted.max_memories, *said)
+    source, trusted = row.named, row.trusted
+    record = (row.set_at, row.actor, row.reason)
+    values = (source.kind.value, source.name, trusted.tier.value, trusted.max_memories, *record)
     _tell().write(transaction, dict(zip(_TOLD, values, strict=True)))
 
 
@@ -380,27 +383,27 @@ def _untell() -> sa.Delete:
     return sa.delete(t).where(t.c.kind == value("kind"), t.c.name == value("name"))
 
 
-def untell(transaction: Transaction, named: NamedSource) -> bool:
+def untell(transaction: Transaction, source: NamedSource) -> bool:
     """Take back what was said of a source; return whether something was."""
-    return _untell().write(transaction, kind=named.kind.value, name=named.name) > 0
+    return _untell().write(transaction, kind=source.kind.value, name=source.name) > 0
 
 
 def tiers(
     snapshot: Snapshot, trust: TrustRules, memory_ids: Collection[str]
 ) -> dict[str, TrustTier]:
     """Return with which tier each of some memories may replace others: see ``floors``."""
-    wanted = list(dict.fromkeys(memory_ids))
+    ids = list(dict.fromkeys(memory_ids))
     if trust.uniform:
-        return dict.fromkeys(wanted, next(iter(trust.captured_by.values())))
-    return floors(wanted, standings(snapshot, wanted), trust)
+        return dict.fromkeys(ids, next(iter(trust.captured_by.values())))
+    return floors(ids, standings(snapshot, ids), trust)
 
 
 def protections(
     snapshot: Snapshot, trust: TrustRules, memory_ids: Collection[str]
 ) -> dict[str, TrustTier]:
     """Return the tier against which each of some memories is protected: see ``ceiling``."""
-    found = _read(snapshot, list(dict.fromkeys(memory_ids)), 0)
-    return {one: ceiling(each, trust) for one, each in found.items()}
+    facts_by_id = _read(snapshot, list(dict.fromkeys(memory_ids)), 0)
+    return {memory_id: ceiling(facts, trust) for memory_id, facts in facts_by_id.items()}
 
 
 def protections_then(
@@ -416,17 +419,17 @@ def protections_then(
         at: milliseconds.
     """
     now = with_told(snapshot, defaults)
-    since = {each.named: each.set_at for each in told(snapshot)}
-    found = _read(snapshot, list(dict.fromkeys(memory_ids)), 0, at)
+    since = {row.named: row.set_at for row in told(snapshot)}
+    facts_by_id = _read(snapshot, list(dict.fromkeys(memory_ids)), 0, at)
     return {
-        one: (
+        memory_id: (
             ceiling(each, now),
             all(
-                (words := now.words(source)) and all(since[named] <= at for named, _ in words)
+                (words := now.words(source)) and all(since[name_of] <= at for name_of, _ in words)
                 for source in each.saying
             ),
         )
-        for one, each in found.items()
+        for memory_id, each in facts_by_id.items()
     }
 
 
@@ -445,8 +448,8 @@ def replaceable(
     if trust.uniform:
         return set(memory_ids)
     newer = trust.tier(source)
-    found = protections(snapshot, trust, memory_ids)
-    return {one for one, tier in found.items() if newer.level >= tier.level}
+    tiers_by_id = protections(snapshot, trust, memory_ids)
+    return {memory_id for memory_id, tier in tiers_by_id.items() if newer.level >= tier.level}
 
 
 @prepared
@@ -478,29 +481,33 @@ def has_other_talks(snapshot: Snapshot, names: Collection[NamedSource]) -> bool:
 
     Sessions count where none of the names is a conversation: a talk has many of them.
     """
-    told = sorted({each.name for each in names if each.kind is SourceName.CONVERSATION})
-    known, name = 0, ""
+    conversations = sorted(
+        {source.name for source in names if source.kind is SourceName.CONVERSATION}
+    )
+    count, name = 0, ""
     # One look into the index for each conversation, however many turns it has.
-    while (found := _next_conversation().scalar(snapshot, after=name)) is not None:
-        if found not in told:
+    while (conversation_id := _next_conversation().scalar(snapshot, after=name)) is not None:
+        if conversation_id not in conversations:
             return True
-        known, name = known + 1, str(found)
-    if known:
+        count, name = count + 1, str(conversation_id)
+    if count:
         return False
-    sessions = _some_sessions().column(snapshot, limit=len(told) + 1)
-    return any(session not in told for session in sessions)
+    sessions = _some_sessions().column(snapshot, limit=len(conversations) + 1)
+    return any(session not in conversations for session in sessions)
 
 
 def standings(snapshot: Snapshot, memory_ids: Iterable[str]) -> dict[str, TrustFacts]:
     """Return what memories stand on, and their grounds, ``MAX_LOOKED_AT`` of them at most."""
-    found: dict[str, TrustFacts] = {}
+    result: dict[str, TrustFacts] = {}
     layer = list(memory_ids)
-    while layer and len(found) < MAX_LOOKED_AT:
+    while layer and len(result) < MAX_LOOKED_AT:
         fresh = _read(snapshot, layer, MAX_LOOKED_AT)
-        found |= fresh
-        grounds = dict.fromkeys(ground for each in fresh.values() for ground in each.grounds)
-        layer = [one for one in grounds if one not in found][: MAX_LOOKED_AT - len(found)]
-    return found
+        result |= fresh
+        grounds = dict.fromkeys(ground for facts in fresh.values() for ground in facts.grounds)
+        layer = [memory_id for memory_id in grounds if memory_id not in result][
+            : MAX_LOOKED_AT - len(result)
+        ]
+    return result
 
 
 @prepared
@@ -518,9 +525,9 @@ def _supports() -> sa.Select[Any]:
     p, s = tables.supports.alias("p"), tables.sources.alias("s")
     counts = sa.func.coalesce(_held(p), p.c.ended_at.is_(None))
     joined = ordered(f, (p, (p.c.memory_id == f.c.value) & counts))
-    found = sa.select(p.c.memory_id, *captured_columns(s), sa.null())
-    found = found.select_from(joined.join(s, s.c.source_id == p.c.source_id))
-    return found.order_by(p.c.memory_id, p.c.added_at, p.c.source_id)
+    query = sa.select(p.c.memory_id, *captured_columns(s), sa.null())
+    query = query.select_from(joined.join(s, s.c.source_id == p.c.source_id))
+    return query.order_by(p.c.memory_id, p.c.added_at, p.c.source_id)
 
 
 @prepared
@@ -544,26 +551,26 @@ def _read(
     ids = json.dumps(list(memory_ids))
     own: dict[str, CaptureFacts] = {}
     own_gone: set[str] = set()
-    for memory_id, gone, *row in _sources().rows(snapshot, ids=ids, at=at):
+    for memory_id, has_ended, *row in _sources().rows(snapshot, ids=ids, at=at):
         own[memory_id] = captured_from_row(row)
-        if gone:
+        if has_ended:
             own_gone.add(memory_id)
     supports: dict[str, list[CaptureFacts]] = {}
     for memory_id, *row in _supports().rows(snapshot, ids=ids, at=at):
         supports.setdefault(memory_id, []).append(captured_from_row(row))
     grounds: dict[str, list[str]] = {}
     if most_grounds:
-        found = _grounds().rows(snapshot, ids=ids, most=most_grounds + 1)
-        for memory_id, ground in found[:most_grounds]:
+        pairs = _grounds().rows(snapshot, ids=ids, most=most_grounds + 1)
+        for memory_id, ground in pairs[:most_grounds]:
             grounds.setdefault(memory_id, []).append(ground)
-        if len(found) > most_grounds:
+        if len(pairs) > most_grounds:
             # Whose grounds these are that stay unread is not known: none of them is trusted.
-            grounds = {one: [*grounds.get(one, ()), _UNREAD] for one in own}
+            grounds = {key: [*grounds.get(key, ()), _UNREAD] for key in own}
     return {
-        one: TrustFacts(
-            each, tuple(supports.get(one, ())), tuple(grounds.get(one, ())), one in own_gone
+        key: TrustFacts(
+            source, tuple(supports.get(key, ())), tuple(grounds.get(key, ())), key in own_gone
         )
-        for one, each in own.items()
+        for key, source in own.items()
     }
 
 

@@ -113,10 +113,10 @@ class View:
         if self.as_of is None:
             return now
         r = tables.revisions.alias("r")
-        kept = (r.c.memory_id == m.c.memory_id, r.c.until > AS_OF)
+        is_later = (r.c.memory_id == m.c.memory_id, r.c.until > AS_OF)
         first = (
             sa.select(r.c[column])
-            .where(*kept)
+            .where(*is_later)
             .order_by(r.c.until, r.c.revision_id)
             .limit(1)
             .correlate(m)
@@ -128,7 +128,7 @@ class View:
             return sa.func.coalesce(first, now)
         if column == "valid_until":
             # None is a value: whether there is a revision has to be asked.
-            changed = sa.exists().where(*kept).correlate(m)
+            changed = sa.exists().where(*is_later).correlate(m)
             return sa.case((sa.or_(unchanged, ~changed), now), else_=first)
         return sa.case((unchanged, now), else_=sa.func.coalesce(first, now))
 
@@ -192,13 +192,13 @@ class View:
             return now
 
         def last(column: Column, rows: Table) -> Column:
-            found = (
+            query = (
                 sa.select(sa.func.max(column))
                 .where(rows.c.memory_id == m.c.memory_id, column <= AS_OF)
                 .correlate(m)
                 .scalar_subquery()
             )
-            return sa.func.coalesce(found, 0)
+            return sa.func.coalesce(query, 0)
 
         h, r = tables.statuses.alias("h"), tables.revisions.alias("r")
         changes = (last(h.c.since, h), last(r.c.until, r))
@@ -206,9 +206,9 @@ class View:
 
     def attributes(self, m: Table) -> Column:
         """Return the attributes of a memory; of those that it won against, the visible ones."""
-        held = self._attributes_then(m)
+        stored = self._attributes_then(m)
         w = tables.memories.alias("w")
-        s = sa.func.json_each(held, sa.literal_column("'$.supersedes'")).table_valued(
+        s = sa.func.json_each(stored, sa.literal_column("'$.supersedes'")).table_valued(
             "value", name="s"
         )
         none = sa.func.count() == 0
@@ -222,18 +222,18 @@ class View:
         supersedes = sa.func.json_object("supersedes", sa.func.json(won))
         # A null in the patch takes the key away.
         return sa.case(
-            (sa.func.instr(held, '"supersedes"') == 0, held),
-            else_=sa.func.json_patch(held, supersedes),
+            (sa.func.instr(stored, '"supersedes"') == 0, stored),
+            else_=sa.func.json_patch(stored, supersedes),
         )
 
     def _attributes_then(self, m: Table) -> Column:
-        held = self.value("attributes", m)
+        stored = self.value("attributes", m)
         if self.as_of is None:
-            return held
+            return stored
         # The stamp of enriching is no change of a memory, and leaves no revision.
-        stamps = sa.func.json_remove(held, "$.enriched_at", "$.enriched_names")
+        stamps = sa.func.json_remove(stored, "$.enriched_at", "$.enriched_names")
         return sa.case(
-            (member(m.c.attributes, "enriched_at", sa.Integer()) > AS_OF, stamps), else_=held
+            (member(m.c.attributes, "enriched_at", sa.Integer()) > AS_OF, stamps), else_=stored
         )
 
     def memory_columns(self, m: Table) -> list[Column]:
@@ -266,8 +266,8 @@ class View:
         if self.as_of is None:
             return e.c.resolved_at
         # An edge that was decided before anything was kept has its last decision alone.
-        held = self._edge_value("resolved_at", e)
-        return sa.case((held <= AS_OF, held))
+        stored = self._edge_value("resolved_at", e)
+        return sa.case((stored <= AS_OF, stored))
 
     def resolution(self, e: Table) -> Column:
         """Return how a contradiction was decided; see ``resolved_at``."""
@@ -279,16 +279,16 @@ class View:
         if self.as_of is None:
             return e.c[column]
         r = tables.edge_revisions.alias("r")
-        kept = (r.c.edge_id == e.c.edge_id, r.c.until > AS_OF)
+        is_later = (r.c.edge_id == e.c.edge_id, r.c.until > AS_OF)
         first = (
             sa.select(r.c[column])
-            .where(*kept)
+            .where(*is_later)
             .order_by(r.c.until, r.c.revision_id)
             .limit(1)
             .correlate(e)
             .scalar_subquery()
         )
-        return sa.case((sa.exists().where(*kept).correlate(e), first), else_=e.c[column])
+        return sa.case((sa.exists().where(*is_later).correlate(e), first), else_=e.c[column])
 
     @property
     def params(self) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def plan(snapshot: Snapshot, named: NamedSource, view: View) -> RestorationPlan:
     others = sources.taken_with_others(snapshot, {each.memory_id for each in losses})
     others = {one: other for one, other in others.items() if one not in back}
     back += others
-    replaced = edges.still_replaced(snapshot, back, back=back)
+    replaced = edges.still_replaced(snapshot, back, restored=back)
     status = {
         one: MemoryStatus.SUPERSEDED if one in replaced else MemoryStatus.ACTIVE for one in back
     }

@@ -321,7 +321,7 @@ def _reinstated(
         for old, new in sources.replaced_by(snapshot, batch, view):
             if old not in gone:
                 by.setdefault(old, {})[new] = None
-    standing = edges.still_replaced(snapshot, list(by), gone=ids)
+    standing = edges.still_replaced(snapshot, list(by), retracted=ids)
     return {old: tuple(new) for old, new in by.items() if old not in standing}
 
 

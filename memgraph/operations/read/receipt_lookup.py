@@ -72,7 +72,7 @@ def receipt_list(
     seen: list[Receipt] = []
     most = MAX_RECEIPTS_LOOKED_AT
     with opened.database.read() as snapshot:
-        for one in receipts.newest(snapshot, wanted, most=most, before=before):
+        for one in receipts.newest(snapshot, wanted, limit=most, before=before):
             found = receipts.read(snapshot, one)
             if found is not None and _listed(snapshot, view, found.receipt):
                 seen.append(_shown(snapshot, view, found))
@@ -90,7 +90,7 @@ def bulletin_history(
     opened.receipts.flush()
     with opened.database.read() as snapshot:
         found = receipts.bulletins(
-            snapshot, view, limit=limit + 1, before=before, most=MAX_BULLETINS_LOOKED_AT
+            snapshot, view, limit=limit + 1, before=before, scanned=MAX_BULLETINS_LOOKED_AT
         )
         unread = receipts.are_more_bulletins(snapshot, before, MAX_BULLETINS_LOOKED_AT)
     entries = tuple(_entry(BulletinEntry, each) for each in found[:limit])

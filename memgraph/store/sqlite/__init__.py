@@ -69,11 +69,11 @@ _BY_TEXT: dict[str, int] = {
 def require_suitable_sqlite(version: tuple[int, ...] = sqlite.sqlite_version_info) -> None:
     """Raises SqliteUnsuitable: the SQLite in use has the WAL-reset corruption bug."""
     if version < MINIMUM_VERSION:
-        told = ".".join(map(str, version))
+        number = ".".join(map(str, version))
         raise SqliteUnsuitable(
-            f"SQLite {told} can corrupt a database in WAL mode; install pysqlite3 with 3.51.3"
+            f"SQLite {number} can corrupt a database in WAL mode; install pysqlite3 with 3.51.3"
             " or newer (and no pysqlite3-binary beside it)",
-            version=told,
+            version=number,
         )
 
 
@@ -98,10 +98,10 @@ def _vector_extension() -> str:
     """Return where sqlite-vec's library lies. Importing the package would load numpy to tell as
     much.
     """
-    found = find_spec("sqlite_vec")
-    if found is None or found.origin is None:
+    spec = find_spec("sqlite_vec")
+    if spec is None or spec.origin is None:
         raise SqliteUnsuitable("sqlite-vec is not installed; install memgraph anew", version="none")
-    return str(Path(found.origin).with_name("vec0"))
+    return str(Path(spec.origin).with_name("vec0"))
 
 
 def connect(
@@ -165,8 +165,8 @@ def engine_of(connection: Any, begin: str) -> sa.Engine:
     )
 
     @sa.event.listens_for(engine, "begin")
-    def _begin(one: sa.Connection) -> None:
-        one.exec_driver_sql(begin)
+    def _begin(sa_connection: sa.Connection) -> None:
+        sa_connection.exec_driver_sql(begin)
 
     return engine
 
@@ -218,8 +218,8 @@ def translate(error: Exception) -> Exception:
     if code is None:
         # Of what fails in a backup the driver tells the text alone, which is SQLite's own.
         code = _BY_TEXT.get(str(cause))
-    if code is not None and (known := _BY_PRIMARY_CODE.get(code & 0xFF)):
-        kind, message = known
+    if code is not None and (rule := _BY_PRIMARY_CODE.get(code & 0xFF)):
+        kind, message = rule
         return kind(f"{message} ({name})", sqlite=name)
     # Our statements fit our schema: most likely that is damaged.
     return StorageError(f"the database failed ({name}); verify it, restore a backup", sqlite=name)
@@ -228,8 +228,8 @@ def translate(error: Exception) -> Exception:
 def violated(error: Exception) -> Constraint | None:
     """Return which kind of constraint a row violates; None: SQLite does not say so."""
     # The driver does not switch on SQLite's extended codes; the text is SQLite's own and stable.
-    kind, found, _ = str(error).partition(" constraint failed")
-    return _CONSTRAINTS.get(kind) if found else None
+    kind, separator, _ = str(error).partition(" constraint failed")
+    return _CONSTRAINTS.get(kind) if separator else None
 
 
 @contextmanager

@@ -72,8 +72,8 @@ def copy_file(source: Path, target: Path) -> None:
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise DatabaseForeign(f"{source} is not a regular file", path=str(source))
-    made = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "rb") as file, os.fdopen(made, "wb") as copy:
+    target_handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "rb") as file, os.fdopen(target_handle, "wb") as copy:
         shutil.copyfileobj(file, copy, 1 << 20)
 
 
@@ -85,13 +85,13 @@ def move_aside(path: Path, folder: Path, others: Sequence[str] = ()) -> list[str
     """
     moved = []
     names = [path.name, *(path.name + suffix for suffix in SIDE_FILES), *others]
-    found = [name for name in names if os.path.lexists(path.with_name(name))]
-    if found:
+    existing = [name for name in names if os.path.lexists(path.with_name(name))]
+    if existing:
         folder.mkdir(parents=True, mode=0o700)
-    for name in found:
+    for name in existing:
         path.with_name(name).rename(folder / name)
         moved.append(name)
-    if found:
+    if existing:
         fsync(folder)
         fsync(path.parent)
     return moved

@@ -65,13 +65,13 @@ class _Beginning(SQLiteDialect_pysqlite):
 
 @cache
 def _dialect(begin: str) -> _Beginning:
-    found = _Beginning(begin)
+    dialect = _Beginning(begin)
     # What a dialect asks a server about itself is the same for every database.
     engine = sa.create_engine("sqlite+pysqlite://", module=driver)
     with engine.connect() as connection:
-        found.initialize(connection)
+        dialect.initialize(connection)
     engine.dispose()
-    return found
+    return dialect
 
 
 @cache
@@ -95,20 +95,20 @@ def _engine(connect: Callable[[], Any], begin: str, pool_size: int, overflow: in
 def file_identity(path: Path) -> tuple[int, int]:
     """Return which file a path leads to. Raises DatabaseMissing: none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         raise DatabaseMissing(f"no database at {path}; restore a backup") from None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _is_damaged(raw: Any) -> bool:
     # What the connection holds in memory says nothing of the file.
     raw.execute("PRAGMA shrink_memory")
     try:
-        found = raw.execute("PRAGMA quick_check(1)").fetchall()
+        messages = raw.execute("PRAGMA quick_check(1)").fetchall()
     except driver.DatabaseError:
         return True
-    return bool(found != [("ok",)])
+    return bool(messages != [("ok",)])
 
 
 class SqliteDatabase:
@@ -146,9 +146,9 @@ class SqliteDatabase:
         shared: dict[str, Any] = {}
 
         def connect_reader() -> Any:
-            found = connect()
-            found.shared = shared
-            return found
+            reader = connect()
+            reader.shared = shared
+            return reader
 
         self._connect = connect
         self._reader = _engine(connect_reader, "BEGIN", READERS, MORE_READERS)
@@ -302,7 +302,7 @@ class SqliteDatabase:
     def sizes(self) -> dict[str, int]:
         """Return the bytes of the file and of its WAL, by their names."""
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
-        return {each.name: each.stat().st_size for each in files if each.exists()}
+        return {file.name: file.stat().st_size for file in files if file.exists()}
 
     def close(self) -> None:
         """Close every connection. The last one to close folds the WAL into the file."""

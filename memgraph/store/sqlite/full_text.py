@@ -27,8 +27,8 @@ def frequencies(snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
     The cost of a stem grows with its frequency.
     """
     snapshot.driver.execute(_WORDS)
-    found = snapshot.driver.execute(_FREQUENCIES, (json.dumps(sorted(stems)),))
-    return {str(stem): int(count) for stem, count in found}
+    rows = snapshot.driver.execute(_FREQUENCIES, (json.dumps(sorted(stems)),))
+    return {str(stem): int(count) for stem, count in rows}
 
 
 def rebuild(transaction: Transaction) -> None:

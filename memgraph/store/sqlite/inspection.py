@@ -44,11 +44,11 @@ def _damage(message: str) -> EngineDamage:
 
 def schema(snapshot: Snapshot) -> dict[str, str]:
     """Return the statement that made each table, index and trigger, by ``type name``."""
-    found = snapshot.driver.execute(
+    rows = snapshot.driver.execute(
         "SELECT type || ' ' || name, sql FROM sqlite_schema"
         " WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
     )
-    return {str(name): " ".join(str(statement).split()) for name, statement in found}
+    return {str(name): " ".join(str(statement).split()) for name, statement in rows}
 
 
 def dangling(snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
@@ -74,14 +74,14 @@ def application_id(connection: Any) -> int:
 
 def revision(connection: Any) -> str | None:
     """Return the last migration that ran; None: none did."""
-    found: str | None = _value(connection, "SELECT version_num FROM alembic_version")
-    return found
+    number: str | None = _value(connection, "SELECT version_num FROM alembic_version")
+    return number
 
 
 def fact(connection: Any, key: str) -> str | None:
     """Return what a database says of itself; see ``store.metadata``."""
-    found = _value(connection, "SELECT value FROM memory_metadata WHERE key = ?", key)
-    return None if found is None else str(found)
+    text = _value(connection, "SELECT value FROM memory_metadata WHERE key = ?", key)
+    return None if text is None else str(text)
 
 
 def last_entry(connection: Any, action: str | None = None) -> int:

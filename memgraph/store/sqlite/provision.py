@@ -70,9 +70,9 @@ def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) ->
 def require_free(path: Path) -> None:
     """Raise OrchestratorExists: something lies where a new database is to be put."""
     # A WAL without its database would be replayed into the new one.
-    for found in (path, path.with_name(path.name + "-wal")):
-        if os.path.lexists(found):
-            raise OrchestratorExists(f"the database already exists: {found}", path=str(found))
+    for file in (path, path.with_name(path.name + "-wal")):
+        if os.path.lexists(file):
+            raise OrchestratorExists(f"the database already exists: {file}", path=str(file))
 
 
 def expected_schema() -> dict[str, str]:
@@ -228,10 +228,10 @@ def admit(path: Path, orchestrator_id: str | None, *, key: bytes | None) -> str:
     """
     inspect_file(path)
     with sqlite.translated_errors(), _raw(path, busy_timeout_ms=5_000) as connection:
-        found = orchestrator_of(connection) if orchestrator_id is None else orchestrator_id
-        check_identity(connection, path, found or "")
+        owner = orchestrator_of(connection) if orchestrator_id is None else orchestrator_id
+        check_identity(connection, path, owner or "")
         migrate(connection, key=key)
-    return str(found)
+    return str(owner)
 
 
 @contextmanager
@@ -247,12 +247,12 @@ def _fill_postings(connection: Any) -> None:
 
     What is left when it is killed is merged as whatever is stored.
     """
-    made = True
-    while made:
+    committed = True
+    while committed:
         with writing(connection) as wrapped:
             transaction = Transaction(wrapped, ENGINE)
             draft = postings.due(transaction)
-            made = draft is not None and postings.commit(transaction, draft)
+            committed = draft is not None and postings.commit(transaction, draft)
 
 
 @contextmanager
