@@ -37,6 +37,7 @@ from memgraph.store import embeddings, integrity, journal, table_digests, text_i
 from memgraph.store.memories import source_id
 from memgraph.store.ports import VectorFault
 from memgraph.store.snapshot import Snapshot
+from memgraph.store.statements import row_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -248,7 +249,7 @@ def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
     for memory_id, status_id in sorted(edited, key=lambda period: int(period[1])):
         message = "the reason or the actor of the memory's status is not as it was journalled"
         report.add(FindingCode.STATUS_EDITED, message, memory_id, status_id=status_id)
-    report.checked["status_periods"] = integrity.count(snapshot, "memory_status")
+    report.checked["status_periods"] = row_count(snapshot, "memory_status")
 
 
 def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
@@ -304,7 +305,7 @@ def check_tables(snapshot: Snapshot, report: VerifyReport) -> None:
 
 def check_entities(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that the mentions of an entity match the number of its links."""
-    report.checked["entities"] = integrity.count(snapshot, "entities")
+    report.checked["entities"] = row_count(snapshot, "entities")
     for entity_id, stored, actual in integrity.miscounted_entities().cursor(snapshot):
         message = f"the entity says {stored} mentions and has {actual}"
         report.add(FindingCode.ENTITY_COUNT_WRONG, message, entity_id)

@@ -21,7 +21,7 @@ from memgraph.model.values import EdgeInput
 from memgraph.relations.compare import compare
 from memgraph.relations.statement import RelationFinding, Statement
 from memgraph.rules.dedup import content_hash
-from memgraph.store import entities, items
+from memgraph.store import entities, memories
 from memgraph.store import sessions as queries
 from memgraph.store.comparisons import ComparedFact
 from memgraph.store.sessions import ComparisonPlace
@@ -71,7 +71,7 @@ def match(read: Read, drafts: Sequence[FactDraft], *, at: int) -> MatchedDrafts:
         if draft.number not in matched.repeats:
             new.append(draft)
     with read() as snapshot:
-        matched.since = items.last_key(snapshot)
+        matched.since = memories.last_pk(snapshot)
         hashes = {content_hash(each.given.content): each for each in new}
         same = queries.same_facts(snapshot, hashes, drafts[0].place, at=at)
         for content, memory_id in same.items():

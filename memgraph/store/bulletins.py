@@ -7,7 +7,6 @@ so that the same journal gives the same rows.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -17,13 +16,18 @@ from sqlalchemy.schema import CreateTable
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, SourceType
 from memgraph.rules.bulletin import MOST_COUNTED
 from memgraph.rules.contradictions import ConflictSide
-from memgraph.store import tables
-from memgraph.store.items import is_no_item
+from memgraph.store import conditions, tables
+from memgraph.store.conditions import (
+    by_importance,
+    edge_ends,
+    is_no_item,
+    is_unexpired,
+    memories_listed,
+)
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     Column,
     CompiledStatement,
-    listed,
     member,
     ordered,
     prepared,
@@ -174,22 +178,18 @@ def _journal_head(now: bool) -> sa.Select[Any]:
     return last.where(log.c.at == time.scalar_subquery())
 
 
-def _by_importance(m: Table) -> tuple[Column, ...]:
-    return m.c.importance.desc(), m.c.created_at.desc(), m.c.pk.desc()
-
-
 class SectionQuery(NamedTuple):
     """The query of a section: a condition, the index that serves it, the order."""
 
     where: Callable[[Table], Column]
     by_index: str
-    by: Callable[[Table], tuple[Column, ...]] = _by_importance
+    by: Callable[[Table], tuple[Column, ...]] = by_importance
 
     def read(self, snapshot: Snapshot, view: View, at: int, floor: float) -> list[BulletinExcerpt]:
         """Return the first memories with a stored confidence of at least ``floor``."""
         values = {"at": at, "floor": floor, "limit": MOST_READ}
-        rows = self._statement(view, True).rows(snapshot, view.params, **values)
-        return [BulletinExcerpt._make(row) for row in rows]
+        statement = self._statement(view, True)
+        return statement.mapped(BulletinExcerpt._make, snapshot, view.params, **values)
 
     def total(self, snapshot: Snapshot, view: View, at: int) -> int:
         """Return how many there are, at most one more than ``MOST_COUNTED``."""
@@ -219,8 +219,7 @@ def _first_of(
     query = sa.select(*columns).where(section.where(m))
     if shows:
         query = query.where(m.c.confidence >= value("floor"))
-    lasts = m.c.valid_until.is_(None) | (m.c.valid_until > value("at"))
-    return query.where(lasts).order_by(*section.by(m)).limit(value("limit"))
+    return query.where(is_unexpired(m)).order_by(*section.by(m)).limit(value("limit"))
 
 
 def _shown(m: Table, shows: bool) -> list[Column]:
@@ -236,7 +235,7 @@ def _of_type(type_: MemoryType) -> SectionQuery:
 
 def _is_knowledge(m: Table) -> Column:
     is_knowledge = m.c.kind != MemoryKind.EPISODE
-    return (m.c.status == MemoryStatus.ACTIVE) & is_knowledge & m.c.type.in_(_KNOWLEDGE)
+    return (m.c.status == MemoryStatus.ACTIVE) & is_knowledge & m.c.type.in_(conditions.KNOWLEDGE)
 
 
 def _is_open_todo(m: Table) -> Column:
@@ -261,12 +260,6 @@ def _is_uncertain(m: Table) -> Column:
     return (m.c.status == MemoryStatus.ACTIVE) & is_knowledge & (m.c.confidence < 0.5)
 
 
-_KNOWLEDGE: Final = (
-    MemoryType.FACT,
-    MemoryType.IDENTITY,
-    MemoryType.OBSERVATION,
-    MemoryType.EVENT,
-)
 KNOWLEDGE = SectionQuery(_is_knowledge, "ix_memories_knowledge")
 """Facts, identities, observations and events that are no raw turns."""
 GOALS = _of_type(MemoryType.GOAL)
@@ -307,11 +300,11 @@ def decisions(snapshot: Snapshot, view: View, at: int, floor: float) -> list[Bul
 
 @prepared
 def _excerpts(view: View) -> sa.Select[Any]:
-    f, m = listed("ids", "f"), tables.memories.alias("m")
+    m, joined = memories_listed()
     lasts = view.value("valid_until", m) > value("at")
     return (
         sa.select(*_excerpt(m))
-        .select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
+        .select_from(joined)
         .where(view.status(m) == MemoryStatus.ACTIVE, view.where(m), view.unerased(m))
         .where(sa.func.coalesce(lasts, sa.true()))
     )
@@ -321,20 +314,19 @@ def excerpts(
     snapshot: Snapshot, view: View, memory_ids: Sequence[str], at: int
 ) -> dict[str, BulletinExcerpt]:
     """Return those of some memories that are visible, active and not expired, by id."""
-    ids = json.dumps(list(memory_ids))
-    rows = _excerpts(view.shape).rows(snapshot, view.params, ids=ids, at=at)
+    rows = _excerpts(view.shape).rows(snapshot, view.params, ids=memory_ids, at=at)
     return {row[0]: BulletinExcerpt._make(row) for row in rows}
 
 
 @prepared
 def _open_conflicts(view: View) -> sa.Select[Any]:
-    e, a, b = tables.edges.alias("e"), tables.memories.alias("a"), tables.memories.alias("b")
-    ends = ((a, a.c.memory_id == e.c.from_memory_id), (b, b.c.memory_id == e.c.to_memory_id))
+    e = tables.edges.alias("e")
+    a, b, joined = edge_ends(e)
     query = sa.select(e.c.created_at, moment(a), a.c.memory_id, moment(b), b.c.memory_id)
     if view.as_of is None:
         query = query.with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
     return (
-        query.select_from(ordered(e, *ends))
+        query.select_from(joined)
         .where(e.c.edge_type == EdgeType.CONTRADICTS, view.resolved_at(e).is_(None))
         .where(*(view.status(m) == MemoryStatus.ACTIVE for m in (a, b)))
         .where(view.edge_where(e), view.where(a), view.where(b))

@@ -8,7 +8,6 @@ Every function works on a snapshot or transaction that the caller holds.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -22,12 +21,21 @@ from memgraph.model.enums import (
     Sensitivity,
 )
 from memgraph.store import tables
-from memgraph.store.items import is_no_item
+from memgraph.store.conditions import happened_at, is_no_item, is_unexpired, up_to
 from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
-from memgraph.store.statements import Column, among, least, listed, ordered, prepared, value
+from memgraph.store.statements import (
+    Column,
+    among,
+    least,
+    listed,
+    ordered,
+    prepared,
+    row_count,
+    value,
+)
 from memgraph.store.text_index import matching
-from memgraph.store.visibility import View
+from memgraph.store.visibility import View, params_of, shape_of
 
 
 class ComparedFact(NamedTuple):
@@ -83,11 +91,7 @@ _enqueue = InsertRows("memory_comparisons", ("memory_pk", "stage"), or_ignore=Tr
 
 
 def _said_at(m: sa.FromClause) -> Column:
-    return least(sa.func.coalesce(m.c.event_time, m.c.created_at), m.c.created_at)
-
-
-def _is_valid(m: sa.FromClause) -> Column:
-    return m.c.valid_until.is_(None) | (m.c.valid_until > value("at"))
+    return least(happened_at(m), m.c.created_at)
 
 
 def _source_of(s: sa.FromClause) -> tuple[Column, ...]:
@@ -107,7 +111,7 @@ def _waiting() -> sa.Select[Any]:
     return (
         sa.select(
             *(c.c.memory_pk, c.c.stage, c.c.attempts, m.c.memory_id),
-            (m.c.status == MemoryStatus.ACTIVE) & _is_valid(m),
+            (m.c.status == MemoryStatus.ACTIVE) & is_unexpired(m),
             *(m.c.content, _said_at(m), m.c.scope, m.c.scope_id, m.c.agent_id, m.c.sensitivity),
             *_source_of(s),
             *(query.correlate(m).scalar_subquery() for query in (entities, roles)),
@@ -133,8 +137,7 @@ def due(
     snapshot: Snapshot, stages: Collection[ComparisonStage], *, at: int, limit: int
 ) -> list[WaitingFact]:
     """Return what waits for one of some stages and is not put off, the oldest first."""
-    rows = _due().rows(snapshot, at=at, stages=json.dumps(sorted(stages)), limit=limit)
-    return [WaitingFact._make(row) for row in rows]
+    return _due().mapped(WaitingFact._make, snapshot, at=at, stages=sorted(stages), limit=limit)
 
 
 @prepared
@@ -144,8 +147,7 @@ def _waiting_facts() -> sa.Select[Any]:
 
 def waiting_facts(snapshot: Snapshot, pks: Sequence[int], *, at: int) -> list[WaitingFact]:
     """Return those of some memories that wait, the oldest first."""
-    rows = _waiting_facts().rows(snapshot, at=at, pks=json.dumps(list(pks)))
-    return [WaitingFact._make(row) for row in rows]
+    return _waiting_facts().mapped(WaitingFact._make, snapshot, at=at, pks=pks)
 
 
 @prepared
@@ -156,8 +158,7 @@ def _still_waiting() -> sa.Select[Any]:
 
 def still_waiting(snapshot: Snapshot, pks: Sequence[int], stage: ComparisonStage) -> set[int]:
     """Return those that nobody else has finished meanwhile."""
-    pks_text = json.dumps(list(pks))
-    return set(_still_waiting().column(snapshot, pks=pks_text, stage=stage.value))
+    return set(_still_waiting().column(snapshot, pks=pks, stage=stage.value))
 
 
 @prepared
@@ -169,7 +170,7 @@ def _move_on() -> sa.Update:
 
 def move_on(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage) -> None:
     """Let facts wait for another stage, at once."""
-    _move_on().write(transaction, pks=json.dumps(list(pks)), to=stage.value)
+    _move_on().write(transaction, pks=pks, to=stage.value)
 
 
 @prepared
@@ -182,7 +183,7 @@ def _put_off() -> sa.Update:
 
 def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_code: str) -> None:
     """Try these again later."""
-    _put_off().write(transaction, pks=json.dumps(list(pks)), until=until_ms, code=error_code)
+    _put_off().write(transaction, pks=pks, until=until_ms, code=error_code)
 
 
 @prepared
@@ -212,8 +213,7 @@ def _joined_ids() -> sa.CompoundSelect[Any]:
 
 def joined_ids(snapshot: Snapshot, memory_id: str, others: Collection[str]) -> set[str]:
     """Return those of some memories that an earlier comparison joined with a fact."""
-    ids = json.dumps(sorted(others))
-    return set(_joined_ids().column(snapshot, memory_id=memory_id, others=ids))
+    return set(_joined_ids().column(snapshot, memory_id=memory_id, others=sorted(others)))
 
 
 @prepared
@@ -224,17 +224,12 @@ def _remove() -> sa.Delete:
 
 def remove(transaction: Transaction, pks: Sequence[int]) -> int:
     """Take facts out of the outbox; return how many there were."""
-    return _remove().write(transaction, pks=json.dumps(list(pks)))
-
-
-@prepared
-def _count() -> sa.Select[Any]:
-    return sa.select(sa.func.count()).select_from(tables.comparisons)
+    return _remove().write(transaction, pks=pks)
 
 
 def waiting(snapshot: Snapshot) -> int:
     """Return how many facts wait, those put off among them."""
-    return int(_count().scalar(snapshot))
+    return row_count(snapshot, "memory_comparisons")
 
 
 def has_waiting(snapshot: Snapshot) -> bool:
@@ -259,16 +254,14 @@ class FactLocation(NamedTuple):
     @property
     def shape(self) -> View | None:
         """Return what a statement is prepared for."""
-        return None if self.view is None else self.view.shape
+        return shape_of(self.view)
 
     @property
     def params(self) -> dict[str, Any]:
         """The named values of a statement."""
-        most = Sensitivity(self.place.sensitivity).level
-        levels = [level.value for level in Sensitivity if level.level <= most]
-        bound = {"sensitivities": json.dumps(levels), "at": self.at, "before": self.before}
-        view_params = {} if self.view is None else self.view.params
-        return {**self.place._asdict(), **bound, **view_params}
+        levels = up_to(Sensitivity(self.place.sensitivity))
+        bound = {"sensitivities": levels, "at": self.at, "before": self.before}
+        return {**self.place._asdict(), **bound, **params_of(self.view)}
 
 
 def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause, sa.Select[Any]]:
@@ -295,7 +288,7 @@ def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause,
         m.c.scope_id.is_not_distinct_from(value("scope_id")),
         m.c.agent_id.is_(None) | own,
         among(m.c.sensitivity, "sensitivities"),
-        _is_valid(m),
+        is_unexpired(m),
         before.is_(None) | (m.c.pk < before),
     )
     joined = ordered(first, (m, m.c.pk == pk)).join(s, s.c.source_id == m.c.source_id)
@@ -314,10 +307,9 @@ def facts_by_text(
 ) -> list[ComparedFact]:
     """Return facts that fulfil an FTS5 expression, best bm25 first."""
     expression = snapshot.engine.phrases.expression(match)
-    rows = _facts_by_text(location.shape).rows(
-        snapshot, location.params, match=expression, most=limit
+    return _facts_by_text(location.shape).mapped(
+        ComparedFact._make, snapshot, location.params, match=expression, most=limit
     )
-    return [ComparedFact._make(row) for row in rows]
 
 
 @prepared
@@ -352,5 +344,6 @@ def facts_by_key(
     snapshot: Snapshot, pks: Sequence[int], location: FactLocation
 ) -> list[ComparedFact]:
     """Return those of some memories that are beside, in the order of ``pks``."""
-    rows = _facts_by_key(location.shape).rows(snapshot, location.params, pks=json.dumps(list(pks)))
-    return [ComparedFact._make(row) for row in rows]
+    return _facts_by_key(location.shape).mapped(
+        ComparedFact._make, snapshot, location.params, pks=pks
+    )

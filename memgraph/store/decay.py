@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -111,8 +110,7 @@ def _decaying_now() -> sa.Select[Any]:
 
 def decaying_now(snapshot: Snapshot, pks: Sequence[int], threshold: float) -> list[DecayRow]:
     """Return the facts among ``pks`` that still decay, as they are now."""
-    these = json.dumps(list(pks))
-    rows = _decaying_now().rows(snapshot, these=these, base_threshold=threshold)
+    rows = _decaying_now().rows(snapshot, these=pks, base_threshold=threshold)
     return [DecayRow(*row) for row in rows]
 
 
@@ -137,7 +135,7 @@ def retired_since(snapshot: Snapshot, used: Mapping[str, int]) -> list[str]:
     """Return the memories that decay retired at the time given for each, or later."""
     if not used:
         return []
-    return _retired_since().column(snapshot, used=json.dumps(dict(used)))
+    return _retired_since().column(snapshot, used=used)
 
 
 @prepared

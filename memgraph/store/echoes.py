@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from sqlalchemy.dialects.sqlite import insert
 from memgraph.ids import SHORT_CHARS
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.store import tables
+from memgraph.store.conditions import is_unexpired
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
@@ -136,7 +136,7 @@ def _standing_texts(view: View) -> sa.Select[Any]:
     in_force = (
         m.c.created_at < value("at"),
         m.c.status == MemoryStatus.ACTIVE,
-        m.c.valid_until.is_(None) | (m.c.valid_until > value("at")),
+        is_unexpired(m),
     )
     query = texts.select_from(joined).where(*in_force, view.where(m))
     return query.order_by(as_read(m.c.pk).desc()).limit(_MOST_TEXTS)
@@ -151,10 +151,9 @@ def standing_texts(
         terms: folded words, at least one; the index cuts them to their stems.
         since: from when on a recall counts.
     """
-    rows = _standing_texts(view.shape).rows(
-        snapshot, view.params, match=_match(snapshot, terms), at=at, since=since
+    return _standing_texts(view.shape).mapped(
+        StandingText._make, snapshot, view.params, match=_match(snapshot, terms), at=at, since=since
     )
-    return [StandingText._make(row) for row in rows]
 
 
 @prepared
@@ -182,14 +181,14 @@ def _contents(short: bool) -> sa.Select[Any]:
 
 def contents(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, str]:
     """Return the texts of these memories, by id; of one that is gone or erased there is none."""
-    return dict(_contents(short=False).rows(snapshot, ids=json.dumps(list(memory_ids))))
+    return dict(_contents(short=False).rows(snapshot, ids=memory_ids))
 
 
 def contents_by_short_id(snapshot: Snapshot, short_ids: Collection[str]) -> dict[str, str]:
     """Return the texts of the memories that short ids stand for; of the erased there is none."""
     if not short_ids:
         return {}
-    return dict(_contents(short=True).rows(snapshot, ids=json.dumps(list(short_ids))))
+    return dict(_contents(short=True).rows(snapshot, ids=short_ids))
 
 
 # Lines that were handed out, by the hash of their normal form, and when.
@@ -219,7 +218,7 @@ def _find() -> sa.Select[Any]:
 
 def find(snapshot: Snapshot, hashes: Collection[int]) -> dict[int, tuple[int, int]]:
     """Return when each of these lines was handed out first and last; unknown ones are left out."""
-    rows = _find().rows(snapshot, hashes=json.dumps(list(hashes)))
+    rows = _find().rows(snapshot, hashes=hashes)
     return {line_hash: (first, last) for line_hash, first, last in rows}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -14,6 +13,7 @@ from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.values import Edge
 from memgraph.rules.lifecycle import DISMISSED
 from memgraph.store import tables
+from memgraph.store.conditions import ENDS, edge_ends, replaces_whole
 from memgraph.store.rows import EDGE_FIELDS, edge_from_row, json_text
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -28,13 +28,14 @@ from memgraph.store.statements import (
     value,
 )
 from memgraph.store.text_index import matching, saying
-from memgraph.store.visibility import View
+from memgraph.store.visibility import View, params_of, shape_of, shown_by
 
 SYMMETRIC = (EdgeType.CONTRADICTS, EdgeType.RELATED_TO)
 LATEST: Final = 2**63 - 1
 
 
 def insert(transaction: Transaction, *rows: Mapping[str, Any]) -> None:
+    """Store edges; what a row leaves out has its default."""
     transaction.execute(sa.insert(tables.edges), rows)
 
 
@@ -93,11 +94,6 @@ def _columns(e: sa.FromClause) -> sa.Select[Any]:
     return sa.select(*(e.c[name] for name in EDGE_FIELDS))
 
 
-def _is_whole(e: sa.FromClause) -> Column:
-    """Return whether an edge replaces all of an older memory."""
-    return (e.c.edge_type == EdgeType.UPDATES) & (e.c.partial == sa.false())
-
-
 # -- what replaced what -------------------------------------------------------------------------
 
 
@@ -105,13 +101,13 @@ def _is_whole(e: sa.FromClause) -> Column:
 def _replaces() -> sa.Select[Any]:
     e, step = tables.edges, tables.edges.alias("e")
     start = sa.select(e.c.to_memory_id.label("id")).where(
-        e.c.from_memory_id == value("newer"), _is_whole(e)
+        e.c.from_memory_id == value("newer"), replaces_whole(e)
     )
     replaced = start.cte("replaced", recursive=True)
     further = sa.select(step.c.to_memory_id).select_from(
         ordered(replaced, (step, step.c.from_memory_id == replaced.c.id))
     )
-    replaced = replaced.union(further.where(_is_whole(step)))
+    replaced = replaced.union(further.where(replaces_whole(step)))
     older = replaced.c.id == value("older")
     return sa.select(replaced.c.id).select_from(replaced).where(older).limit(1)
 
@@ -139,7 +135,7 @@ def _still_replaced() -> sa.Select[Any]:
             sa.select(s.c.old, e.c[far])
             .select_from(ordered(s, (e, e.c[near] == s.c.new)))
             .where(
-                _is_whole(e) if kind is EdgeType.UPDATES else lost,
+                replaces_whole(e) if kind is EdgeType.UPDATES else lost,
                 e.c.edge_id.is_distinct_from(value("but")),
                 _has_fallen(s),
             )
@@ -177,8 +173,7 @@ def still_replaced(
         restored: ids that count as not retracted.
         ignored_edge: the id of an edge that does not count.
     """
-    lists = {"ids": memory_ids, "gone": retracted, "back": restored}
-    values = {name: json.dumps(list(ids)) for name, ids in lists.items()}
+    values = {"ids": memory_ids, "gone": retracted, "back": restored}
     return set(_still_replaced().column(snapshot, values, but=ignored_edge))
 
 
@@ -190,7 +185,9 @@ def _replaced_and_active(view: View | None) -> sa.Select[Any]:
         e.c.to_memory_id.label("old"), f.c.value.label("new"), e.c.created_at.label("at")
     )
     start = start.add_columns(e.c.edge_id)
-    start = start.select_from(ordered(f, (e, e.c.from_memory_id == f.c.value))).where(_is_whole(e))
+    start = start.select_from(ordered(f, (e, e.c.from_memory_id == f.c.value))).where(
+        replaces_whole(e)
+    )
     r = start.cte("replaced", recursive=True)
     g, m = tables.memories.alias("g"), tables.memories.alias("m")
     further = sa.select(e.c.to_memory_id, r.c.new, e.c.created_at, e.c.edge_id)
@@ -200,12 +197,12 @@ def _replaced_and_active(view: View | None) -> sa.Select[Any]:
             (g, (g.c.memory_id == r.c.old) & (g.c.status == MemoryStatus.RETRACTED)),
             (e, e.c.from_memory_id == r.c.old),
         )
-    ).where(_is_whole(e))
+    ).where(replaces_whole(e))
     r = r.union(further)
     return (
         sa.select(m.c.memory_id, r.c.new)
         .select_from(ordered(r, (m, m.c.memory_id == r.c.old)))
-        .where(m.c.status == MemoryStatus.ACTIVE, *([] if view is None else [view.where(m)]))
+        .where(m.c.status == MemoryStatus.ACTIVE, shown_by(view, m))
         .order_by(r.c.at, r.c.edge_id)
     )
 
@@ -218,10 +215,8 @@ def replaced_and_active(
     Where one of them replaced what is retracted, what that had replaced counts as well.
     ``view`` None: whoever looks.
     """
-    statement = _replaced_and_active(None if view is None else view.shape)
-    values = {} if view is None else view.params
-    rows = statement.rows(snapshot, values, ids=json.dumps(list(memory_ids)))
-    return dict(rows)
+    statement = _replaced_and_active(shape_of(view))
+    return dict(statement.rows(snapshot, params_of(view), ids=memory_ids))
 
 
 @prepared
@@ -242,7 +237,7 @@ def _losers() -> sa.Select[Any]:
 
 def losers(snapshot: Snapshot, memory_ids: Collection[str]) -> list[str]:
     """Return those of some memories that lost a decided contradiction, in their order."""
-    return _losers().column(snapshot, ids=json.dumps(list(memory_ids)))
+    return _losers().column(snapshot, ids=memory_ids)
 
 
 @prepared
@@ -270,9 +265,7 @@ def of_memory(
     snapshot: Snapshot, memory_id: str, edge_types: Sequence[EdgeType] = tuple(EdgeType)
 ) -> list[Edge]:
     """Return the edges in and out of a memory, oldest first."""
-    types = json.dumps([edge_type.value for edge_type in edge_types])
-    rows = _of_memory().rows(snapshot, memory_id=memory_id, types=types)
-    return [edge_from_row(row) for row in rows]
+    return _of_memory().mapped(edge_from_row, snapshot, memory_id=memory_id, types=edge_types)
 
 
 @prepared
@@ -443,7 +436,8 @@ def contradictions(
         is_next=after is not None,
     )
     words = " AND ".join(f"({saying([word])})" for word in criteria.words)
-    rows = _contradictions(view.shape, page).rows(
+    return _contradictions(view.shape, page).mapped(
+        edge_from_row,
         snapshot,
         view.params,
         words=snapshot.engine.phrases.expression(words),
@@ -452,7 +446,6 @@ def contradictions(
         after_id=after_id,
         limit=limit,
     )
-    return [edge_from_row(row) for row in rows]
 
 
 class _Page(NamedTuple):
@@ -468,7 +461,8 @@ class _Page(NamedTuple):
 
 @prepared
 def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
-    e, a, b, paired = _paired()
+    e = tables.edges.alias("e")
+    a, b, paired = edge_ends(e)
     resolved_at = view.resolved_at(e)
     time = resolved_at if page.resolved else e.c.created_at
     query = (
@@ -502,17 +496,10 @@ def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
     return query.order_by(*order).limit(value("limit"))
 
 
-def _paired() -> tuple[sa.FromClause, sa.FromClause, sa.FromClause, sa.FromClause]:
-    """Return edges, the memories at their two ends, and the join of the three."""
-    e = tables.edges.alias("e")
-    a, b = tables.memories.alias("a"), tables.memories.alias("b")
-    ends = ((a, a.c.memory_id == e.c.from_memory_id), (b, b.c.memory_id == e.c.to_memory_id))
-    return e, a, b, ordered(e, *ends)
-
-
 @prepared
 def _contradiction_times(view: View) -> sa.Select[Any]:
-    e, a, b, paired = _paired()
+    e = tables.edges.alias("e")
+    a, b, paired = edge_ends(e)
     times = sa.select(e.c.created_at, view.resolved_at(e)).select_from(paired)
     its = (e.c.edge_id == value("edge_id"), e.c.edge_type == EdgeType.CONTRADICTS)
     return times.where(*its, view.where(a), view.where(b))
@@ -606,8 +593,8 @@ def _dismissed_alike(view: View | None) -> sa.Select[Any]:
             )
         )
         .where(x.c.memory_id == value("one"), member(e.c.resolution, "outcome") == DISMISSED)
-        .where(*([] if view is None else [view.where(a), view.where(b)]))
-        for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
+        .where(shown_by(view, a), shown_by(view, b))
+        for near, far in ENDS
     )
     alike = sa.union_all(*ways).subquery()
     return sa.select(sa.func.min(alike.c.edge_id))
@@ -621,7 +608,6 @@ def dismissed_alike(
     Args:
         view: who asks; of memories that they may not see they are told nothing. None: of all.
     """
-    statement = _dismissed_alike(None if view is None else view.shape)
-    values = {} if view is None else view.params
-    edge_id: str | None = statement.scalar(snapshot, values, one=one_id, other=other_id)
+    statement = _dismissed_alike(shape_of(view))
+    edge_id: str | None = statement.scalar(snapshot, params_of(view), one=one_id, other=other_id)
     return edge_id

@@ -8,7 +8,6 @@ failing provider can lose a memory, and what failed is due again later.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -145,59 +144,43 @@ def _still_pending() -> sa.Select[Any]:
 
 def still_pending(snapshot: Snapshot, pks: Sequence[int]) -> set[int]:
     """Return those that no other worker has finished meanwhile."""
-    return set(_still_pending().column(snapshot, pks=json.dumps(list(pks))))
+    return set(_still_pending().column(snapshot, pks=pks))
+
+
+@prepared
+def _retry_later(failed: bool) -> sa.Update:
+    e = tables.embeddings
+    changed = {"attempts": e.c.attempts + 1, "error_code": value("code")}
+    if failed:
+        changed["state"] = sa.literal(EmbeddingState.FAILED.value)
+    else:
+        changed["next_attempt_at"] = value("until")
+    pending = e.c.state == EmbeddingState.PENDING
+    return sa.update(e).where(among(e.c.memory_pk, "pks"), pending).values(changed)
 
 
 def mark_failed(transaction: Transaction, pks: Sequence[int], error_code: str) -> None:
     """Give up on these until they are asked for again; what is finished meanwhile stays so."""
-    if pks:
-        transaction.execute(
-            sa.update(tables.embeddings)
-            .where(
-                tables.embeddings.c.memory_pk.in_(pks),
-                tables.embeddings.c.state == EmbeddingState.PENDING,
-            )
-            .values(
-                state=EmbeddingState.FAILED,
-                attempts=tables.embeddings.c.attempts + 1,
-                error_code=error_code,
-            )
-        )
+    _retry_later(True).write(transaction, pks=pks, code=error_code)
 
 
 def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_code: str) -> None:
     """Try these again later; what is finished meanwhile stays so."""
-    if pks:
-        transaction.execute(
-            sa.update(tables.embeddings)
-            .where(
-                tables.embeddings.c.memory_pk.in_(pks),
-                tables.embeddings.c.state == EmbeddingState.PENDING,
-            )
-            .values(
-                attempts=tables.embeddings.c.attempts + 1,
-                next_attempt_at=until_ms,
-                error_code=error_code,
-            )
-        )
+    _retry_later(False).write(transaction, pks=pks, until=until_ms, code=error_code)
+
+
+@prepared
+def _reset_failed() -> sa.Update:
+    e = tables.embeddings
+    was_put_off = (e.c.state == EmbeddingState.PENDING) & (e.c.next_attempt_at > 0)
+    anew = {"state": EmbeddingState.PENDING, "next_attempt_at": 0, "attempts": 0}
+    failed = sa.update(e).where((e.c.state == EmbeddingState.FAILED) | was_put_off)
+    return failed.values(anew | {"error_code": sa.null()})
 
 
 def reset_failed(transaction: Transaction) -> int:
-    """Make failed and put-off ones due at once; gives how many there are."""
-    changed = transaction.execute(
-        sa.update(tables.embeddings)
-        .where(
-            sa.or_(
-                tables.embeddings.c.state == EmbeddingState.FAILED,
-                sa.and_(
-                    tables.embeddings.c.state == EmbeddingState.PENDING,
-                    tables.embeddings.c.next_attempt_at > 0,
-                ),
-            )
-        )
-        .values(state=EmbeddingState.PENDING, next_attempt_at=0, attempts=0, error_code=None)
-    )
-    return int(changed.rowcount)
+    """Make failed and put-off embeddings due at once; return how many there are."""
+    return _reset_failed().write(transaction)
 
 
 def forget(transaction: Transaction, pks: Sequence[int]) -> None:
@@ -206,29 +189,30 @@ def forget(transaction: Transaction, pks: Sequence[int]) -> None:
     mark_failed(transaction, pks, NOTHING_TO_EMBED)
 
 
+@prepared
+def _foreign() -> sa.Select[Any]:
+    e = tables.embeddings
+    others = (e.c.model != value("model")) | (e.c.dimensions != value("dimensions"))
+    foreign = sa.select(e.c.memory_pk).where(e.c.state == EmbeddingState.READY, others)
+    return foreign.order_by(e.c.memory_pk).limit(value("limit"))
+
+
 def reset_foreign(snapshot: Snapshot, model: str, dimensions: int, limit: int) -> int:
-    """Make vectors of another model pending again, ``limit`` at a time; gives how many."""
-    chosen = (
-        sa.select(tables.embeddings.c.memory_pk)
-        .where(
-            tables.embeddings.c.state == EmbeddingState.READY,
-            sa.or_(
-                tables.embeddings.c.model != model,
-                tables.embeddings.c.dimensions != dimensions,
-            ),
-        )
-        .order_by(tables.embeddings.c.memory_pk)
-        .limit(limit)
-    )
-    return index(snapshot).remove(list(snapshot.execute(chosen).scalars()))
+    """Make vectors of another model pending again, ``limit`` at a time; return how many."""
+    pks = _foreign().column(snapshot, model=model, dimensions=dimensions, limit=limit)
+    return index(snapshot).remove(pks)
+
+
+@prepared
+def _missing() -> sa.Select[Any]:
+    m, e = tables.memories, tables.embeddings
+    is_queued = sa.exists().where(e.c.memory_pk == m.c.pk)
+    return sa.select(m.c.pk).where(~is_queued).order_by(m.c.pk)
 
 
 def enqueue_missing(transaction: Transaction) -> int:
-    """Queue memories that are in no state at all; gives how many."""
-    lost = sa.select(tables.memories.c.pk).where(
-        ~sa.exists().where(tables.embeddings.c.memory_pk == tables.memories.c.pk)
-    )
-    pks = list(transaction.execute(lost.order_by(tables.memories.c.pk)).scalars())
+    """Queue memories that are in no state at all; return how many."""
+    pks = _missing().column(transaction)
     enqueue(transaction, pks)
     return len(pks)
 
@@ -259,14 +243,16 @@ def oldest_pending(snapshot: Snapshot) -> int | None:
     return oldest
 
 
+@prepared
+def _state_counts() -> sa.Select[Any]:
+    e = tables.embeddings
+    return sa.select(e.c.state, sa.func.count()).group_by(e.c.state)
+
+
 def state_counts(snapshot: Snapshot) -> dict[str, int]:
     """Return how many memories are in each state; every state is named."""
-    counts = dict.fromkeys((state.value for state in EmbeddingState), 0)
-    statement = sa.select(tables.embeddings.c.state, sa.func.count()).group_by(
-        tables.embeddings.c.state
-    )
-    counts.update((state.value, count) for state, count in snapshot.execute(statement))
-    return counts
+    none = dict.fromkeys((state.value for state in EmbeddingState), 0)
+    return none | dict(_state_counts().rows(snapshot))
 
 
 @prepared

@@ -44,16 +44,6 @@ def _open(m: sa.FromClause) -> sa.Select[Any]:
 
 
 @prepared
-def _last_pk() -> sa.Select[Any]:
-    return sa.select(sa.func.max(tables.memories.c.pk))
-
-
-def last_pk(snapshot: Snapshot) -> int:
-    """Return the highest key of a memory; 0: there is none."""
-    return _last_pk().scalar(snapshot) or 0
-
-
-@prepared
 def _candidates() -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.links.alias("n")
     mentions = sa.select(sa.func.count()).select_from(n).where(n.c.memory_pk == m.c.pk).correlate(m)
@@ -82,7 +72,7 @@ def _still_open() -> sa.Select[Any]:
 
 def still_open(snapshot: Snapshot, pks: Collection[int]) -> list[EnrichmentCandidate]:
     """Return those of ``pks`` that are active by now and not enriched, as they are by now."""
-    return _read(_still_open().rows(snapshot, pks=json.dumps(list(pks))))
+    return _read(_still_open().rows(snapshot, pks=pks))
 
 
 def _read(rows: list[tuple[Any, ...]]) -> list[EnrichmentCandidate]:
@@ -97,7 +87,7 @@ def _links_of() -> sa.Select[Any]:
 
 def links_of(snapshot: Snapshot, pks: Collection[int]) -> set[tuple[int, int]]:
     """Return pairs of (entity key, memory key) of these memories."""
-    return set(_links_of().rows(snapshot, pks=json.dumps(list(pks))))
+    return set(_links_of().rows(snapshot, pks=pks))
 
 
 # Names that may be other names of known entities: what a model is asked about.
@@ -187,7 +177,7 @@ def unsure(
     Args:
         readable: memories of other sensitivities are not looked at.
     """
-    values = {"readable": json.dumps([level.value for level in readable])}
+    values = {"readable": readable}
     names = []
     rows = _unsure().rows(snapshot, values, unsure=confidence)
     for pk, entity_id, name, key, kind in rows:

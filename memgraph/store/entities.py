@@ -14,6 +14,7 @@ from sqlalchemy.dialects.sqlite import insert
 from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
 from memgraph.model.values import Memory
 from memgraph.store import tables
+from memgraph.store.conditions import happened_at
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -26,7 +27,7 @@ from memgraph.store.statements import (
     prepared,
     value,
 )
-from memgraph.store.text_index import matching, saying
+from memgraph.store.text_index import matching, recount, saying
 from memgraph.store.visibility import View
 
 NAMED_TYPES: Final = (
@@ -208,7 +209,7 @@ def by_first_name(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
     if not single:
         return {}
     people: dict[str, set[int]] = {}
-    for key, pk in _by_first_name().rows(snapshot, keys=json.dumps(sorted(single))):
+    for key, pk in _by_first_name().rows(snapshot, keys=sorted(single)):
         people.setdefault(key, set()).add(pk)
     return {key: next(iter(pks)) for key, pks in people.items() if len(pks) == 1}
 
@@ -217,7 +218,7 @@ def known_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
     """Return the one entity that each key means, as a name, an alias or a first name."""
     if not keys:
         return {}
-    key_list = json.dumps(sorted(keys))
+    key_list = sorted(keys)
     meant: dict[str, set[int]] = {}
     for key, kind, _, pk, _, _ in _by_name().rows(snapshot, keys=key_list):
         if kind in NAMED_TYPES:
@@ -340,7 +341,7 @@ def _sayings() -> sa.Select[Any]:
 def sayings(snapshot: Snapshot, pks: Sequence[int]) -> list[MentionContext]:
     """Return what some memories say, and who says it, in the order of ``pks``."""
     contexts = []
-    rows = _sayings().rows(snapshot, pks=json.dumps(list(pks)))
+    rows = _sayings().rows(snapshot, pks=pks)
     for pk, content, kind, role, told_as, entity_names, sources in rows:
         speakers = [(role, told_as)] if role is not None and kind == "episode" else []
         if sources is not None:
@@ -351,8 +352,8 @@ def sayings(snapshot: Snapshot, pks: Sequence[int]) -> list[MentionContext]:
     return contexts
 
 
-def _keys(names: Sequence[EntityName]) -> str:
-    return json.dumps(sorted({name.key for name in names}))
+def _keys(names: Sequence[EntityName]) -> list[str]:
+    return sorted({name.key for name in names})
 
 
 def add_spellings(transaction: Transaction, spellings: Sequence[tuple[str, int, str]]) -> None:
@@ -421,16 +422,6 @@ def link(transaction: Transaction, pairs: Sequence[tuple[int, int]]) -> None:
     _add_mentions().write_all(transaction, rows)
 
 
-@prepared
-def _count() -> sa.Select[Any]:
-    return sa.select(sa.func.count()).select_from(tables.entities)
-
-
-def count(snapshot: Snapshot) -> int:
-    """Return how many entities there are, those that were merged among them."""
-    return int(_count().scalar(snapshot))
-
-
 # Reading entities: by id, by name, by how often they are named, as far as a view shows it.
 
 
@@ -462,10 +453,6 @@ _FIELDS: Final = EntityRecord._fields
 @cache
 def _row() -> sa.FromClause:
     return tables.entities.alias("r")
-
-
-def _when(m: sa.FromClause) -> Column:
-    return sa.func.coalesce(m.c.event_time, m.c.created_at)
 
 
 def _fields(*more: Column) -> sa.Select[Any]:
@@ -527,7 +514,7 @@ def _by_keys() -> Any:
 
 def by_keys(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
     """Return entities that have one of these names or aliases, the most mentioned first."""
-    return list(_rows(_by_keys().rows(snapshot, keys=json.dumps(sorted(keys)))))
+    return list(_rows(_by_keys().rows(snapshot, keys=sorted(keys))))
 
 
 @prepared
@@ -586,7 +573,7 @@ def _aliases() -> sa.Select[Any]:
 
 def aliases(snapshot: Snapshot, pks: Collection[int]) -> list[tuple[int, str, str]]:
     """Return (entity key, alias key, alias) of these entities."""
-    return _aliases().rows(snapshot, pks=json.dumps(sorted(pks)))
+    return _aliases().rows(snapshot, pks=sorted(pks))
 
 
 @prepared
@@ -598,7 +585,7 @@ def _of_first_names() -> Any:
 
 def of_first_names(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
     """Return people whose full name begins with one of these names, the most mentioned first."""
-    return list(_rows(_of_first_names().rows(snapshot, keys=json.dumps(sorted(keys)))))
+    return list(_rows(_of_first_names().rows(snapshot, keys=sorted(keys))))
 
 
 # What the memories say that name an entity.
@@ -613,7 +600,7 @@ def _naming() -> tuple[sa.FromClause, sa.FromClause, Any, Column]:
 @prepared
 def _seen(view: View) -> sa.Select[Any]:
     _, m, naming, its = _naming()
-    when = _when(m)
+    when = happened_at(m)
     query: sa.Select[Any] = sa.select(sa.func.count(), sa.func.min(when), sa.func.max(when))
     return query.select_from(naming).where(its, view.where(m))
 
@@ -669,15 +656,16 @@ def _top_memories(view: View) -> sa.Select[Any]:
     _, m, naming, its = _naming()
     query = sa.select(*view.memory_columns(m)).select_from(naming)
     query = query.where(its, view.where(m), m.c.kind != MemoryKind.REFLECTION)
-    newest = (_when(m).desc(), m.c.pk.desc())
+    newest = (happened_at(m).desc(), m.c.pk.desc())
     order = (m.c.kind == MemoryKind.EPISODE, m.c.importance.desc(), *newest)
     return query.order_by(*order).limit(value("limit"))
 
 
 def top_memories(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[Memory]:
     """Return facts that name an entity, then turns: the most important first, then the newest."""
-    rows = _top_memories(view.shape).rows(snapshot, view.params, entity_pk=pk, limit=limit)
-    return [memory_from_row(row) for row in rows]
+    return _top_memories(view.shape).mapped(
+        memory_from_row, snapshot, view.params, entity_pk=pk, limit=limit
+    )
 
 
 @prepared
@@ -742,7 +730,7 @@ def merge(transaction: Transaction, into: tuple[int, str], other: tuple[int, str
     _set_merged("merged_into").write(transaction, which=other[1], into=into[1])
     _inherit_protection().write(transaction, pks)
     _set_merged("pk").write(transaction, which=other[0], into=into[1])
-    recount(transaction, list(pks.values()))
+    recount(transaction, list(pks.values()), ())
     return moved
 
 
@@ -795,7 +783,7 @@ def _make_name_of() -> sa.Update:
 
 def make_name_of(transaction: Transaction, pks: Collection[int], entity_id: str) -> None:
     """Make merged names the names of another entity."""
-    _make_name_of().write(transaction, pks=json.dumps(list(pks)), into=entity_id)
+    _make_name_of().write(transaction, pks=pks, into=entity_id)
 
 
 @prepared
@@ -836,16 +824,3 @@ def relink(
     _link(transaction, add)
     rows = ({"entity": entity, "memory": memory} for entity, memory in remove)
     _unlink(True).write_all(transaction, rows)
-
-
-@prepared
-def _recount() -> sa.Update:
-    e, n = tables.entities, tables.links.alias("n")
-    number = sa.select(sa.func.count()).select_from(n).where(n.c.entity_pk == e.c.pk)
-    counted = {"mention_count": number.correlate(e).scalar_subquery()}
-    return sa.update(e).where(among(e.c.pk, "pks")).values(counted)
-
-
-def recount(transaction: Transaction, pks: Collection[int]) -> None:
-    """Count the mentions of these entities anew."""
-    _recount().write(transaction, pks=json.dumps(list(pks)))

@@ -27,6 +27,7 @@ from memgraph.rules.erasure import (
 )
 from memgraph.store import embeddings, metadata, tables, text_index
 from memgraph.store.erasure_search import given_ids, joins_given
+from memgraph.store.memories import set_statuses
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
@@ -48,59 +49,14 @@ ERASED_KEY: Final = "erased_through"
 def _unretracted() -> sa.Select[Any]:
     m = tables.memories
     due = among(m.c.pk, "pks") & (m.c.status != MemoryStatus.RETRACTED)
-    return sa.select(m.c.pk, m.c.memory_id).where(due)
-
-
-@prepared
-def _begin_retracted() -> sa.Insert:
-    m, s = tables.memories.alias("m"), tables.statuses.alias("s")
-    last = sa.select(sa.func.max(s.c.since)).correlate(m)
-    last = last.where(s.c.memory_id == m.c.memory_id, s.c.until.is_(None))
-    # A clock that was set back must not let a period begin before the one that it ends.
-    period = {
-        "memory_id": m.c.memory_id,
-        "status": sa.literal(MemoryStatus.RETRACTED.value),
-        "since": greatest(value("at"), sa.func.coalesce(last.scalar_subquery(), 0)),
-        "actor": value("by"),
-        "reason": sa.literal("erased"),
-    }
-    begun = sa.select(*period.values()).where(among(m.c.pk, "pks"))
-    return sa.insert(tables.statuses).from_select(list(period), begun)
-
-
-@prepared
-def _end_others() -> sa.Update:
-    s = tables.statuses
-    others = sa.update(s).where(s.c.until.is_(None), s.c.status != MemoryStatus.RETRACTED)
-    return others.where(s.c.memory_id.in_(given_ids())).values(
-        until=greatest(s.c.since, value("at"))
-    )
-
-
-@prepared
-def _set_retracted() -> sa.Update:
-    m, at = tables.memories, value("at")
-    return (
-        sa.update(m)
-        .where(among(m.c.pk, "pks"))
-        .values(
-            status=MemoryStatus.RETRACTED,
-            updated_at=greatest(m.c.updated_at, at),
-            valid_until=sa.func.coalesce(m.c.valid_until, at),
-        )
-    )
+    return sa.select(m.c.memory_id).where(due)
 
 
 def retract(transaction: JournalledTransaction, pks: Sequence[int]) -> None:
-    """Retract memories as ``memories.set_status`` does it, all of them by a few statements."""
-    due = _unretracted().rows(transaction, pks=json.dumps(list(pks)))
-    if not due:
-        return
-    values = {"at": transaction.at, "pks": json.dumps([pk for pk, _ in due])}
-    _begin_retracted().write(transaction, values, by=transaction.actor)
-    _end_others().write(transaction, values)
-    _set_retracted().write(transaction, values)
-    embeddings.index(transaction).refresh([memory_id for _, memory_id in due])
+    """Retract memories that are not retracted yet, for the reason that they are erased."""
+    ids = _unretracted().column(transaction, pks=pks)
+    if ids:
+        set_statuses(transaction, ids, MemoryStatus.RETRACTED, reason="erased")
 
 
 @prepared
@@ -140,15 +96,14 @@ def blank(transaction: JournalledTransaction, pks: Sequence[int]) -> dict[str, i
     Returns:
         How many rows of each table changed.
     """
-    listed = json.dumps(list(pks))
     counts = {}
     embeddings.forget(transaction, pks)
-    counts["memories"] = _blank().write(transaction, pks=listed, at=transaction.at)
+    counts["memories"] = _blank().write(transaction, pks=pks, at=transaction.at)
     transaction.engine.texts.remove(transaction, pks)
     counts["memory_embeddings"] = len(pks)
-    counts["memory_edges"] = _resolutions(transaction, listed)
+    counts["memory_edges"] = _resolutions(transaction, pks)
     for table, statement in _blanked().items():
-        counts[table] = counts.get(table, 0) + statement.write(transaction, pks=listed)
+        counts[table] = counts.get(table, 0) + statement.write(transaction, pks=pks)
     counts["memory_entities"] = _unlink(transaction, pks)
     return {table: count for table, count in counts.items() if count}
 
@@ -179,10 +134,10 @@ def _redecide(*, before: bool) -> sa.Update:
     return changed.where(key == value("key")).values(resolution=value("how"))
 
 
-def _resolutions(transaction: Transaction, listed: str) -> int:
+def _resolutions(transaction: Transaction, pks: Sequence[int]) -> int:
     changed = 0
     for before in (False, True):
-        rows = _decided(before=before).rows(transaction, pks=listed)
+        rows = _decided(before=before).rows(transaction, pks=pks)
         for key, resolution in rows:
             how = redacted_words(resolution, str)
             _redecide(before=before).write(transaction, key=key, how=how)
@@ -199,8 +154,7 @@ def _removed() -> list[CompiledStatement]:
 
 def remove_entities(transaction: Transaction, pks: Collection[int]) -> int:
     """Remove entities with their names; gives how many."""
-    listed = json.dumps(sorted(pks))
-    *_, count = [statement.write(transaction, pks=listed) for statement in _removed()]
+    *_, count = [statement.write(transaction, pks=sorted(pks)) for statement in _removed()]
     return count
 
 
@@ -239,7 +193,7 @@ def _buried_among() -> sa.Select[Any]:
 
 def buried_among(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
     """Return those of the ids that an erasure took, or is about to take."""
-    return set(_buried_among().column(snapshot, ids=json.dumps(sorted(memory_ids))))
+    return set(_buried_among().column(snapshot, ids=sorted(memory_ids)))
 
 
 @prepared
@@ -390,23 +344,24 @@ def citing(
     Args:
         notes: reasons that were written about the erased memories.
     """
-    listed = json.dumps(sorted(memory_ids))
-    for bulletin_id, body, cited in _citing_bulletins().cursor(snapshot, ids=listed):
+    ids = sorted(memory_ids)
+    for bulletin_id, body, cited in _citing_bulletins().cursor(snapshot, ids=ids):
         erased_ids = [
             short_id(memory_id) for memory_id in json.loads(cited) if memory_id in memory_ids
         ]
         lines = [
-            MARK if any(memory_id in line for memory_id in erased_ids) else line for line in body.split("\n")
+            MARK if any(memory_id in line for memory_id in erased_ids) else line
+            for line in body.split("\n")
         ]
         if (after := "\n".join(lines)) != body:
             key = ("bulletin_id",), (bulletin_id,)
             yield ErasedRow("bulletins", *key, ("body",), (body,), (after,))
-    for key_sha256, *before in _citing_answers().cursor(snapshot, ids=listed):
+    for key_sha256, *before in _citing_answers().cursor(snapshot, ids=ids):
         key = ("key_sha256",), (key_sha256,)
         yield ErasedRow("idempotency_keys", *key, ("status", "answer"), tuple(before), (None, None))
-    for recall_id, query in _citing_queries().cursor(snapshot, ids=listed):
+    for recall_id, query in _citing_queries().cursor(snapshot, ids=ids):
         yield ErasedRow("recalls", ("recall_id",), (recall_id,), ("query",), (query,), ("",))
-    for status_id, reason in _reasons_beside().cursor(snapshot, ids=listed):
+    for status_id, reason in _reasons_beside().cursor(snapshot, ids=ids):
         if (after := without_notes(reason, memory_ids, notes)) != reason:
             key = ("status_id",), (status_id,)
             yield ErasedRow("memory_status", *key, ("reason",), (reason,), (after,))
@@ -470,7 +425,7 @@ def _journal(
     says: Callable[[bytes], bool],
     scrub: Scrub,
 ) -> Iterator[ErasedRow]:
-    decided = set(_edges_of().column(snapshot, ids=json.dumps(sorted(memory_ids))))
+    decided = set(_edges_of().column(snapshot, ids=sorted(memory_ids)))
     subjects = {*memory_ids, *entity_ids}
     cursor = _entries().cursor(snapshot)
     while page := cursor.fetchmany(_PAGE):
@@ -546,7 +501,7 @@ def redacted(snapshot: Snapshot, changes: Sequence[ErasedRow]) -> list[RedactedJ
         for change in changes
         if change.table == JOURNAL and change.after is not None
     }
-    sealed = _sealed().rows(snapshot, seqs=json.dumps(sorted(details)))
+    sealed = _sealed().rows(snapshot, seqs=sorted(details))
     return [RedactedJournalEntry(seq, seal, digest(details[seq])) for seq, seal in sealed]
 
 

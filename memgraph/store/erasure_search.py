@@ -5,7 +5,6 @@ Nothing is hidden from it: whoever erases is an operator, as one who makes a cop
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -111,7 +110,7 @@ def _standing_among() -> sa.Select[Any]:
 
 def standing_among(snapshot: Snapshot, pks: Sequence[int]) -> list[int]:
     """Return those that have a text."""
-    return _standing_among().column(snapshot, pks=json.dumps(list(pks)))
+    return _standing_among().column(snapshot, pks=pks)
 
 
 @prepared
@@ -154,7 +153,7 @@ def _aliases() -> sa.Select[Any]:
 def _entity(snapshot: Snapshot, entity_id: str) -> EntityForms:
     rows = _with_merged().rows(snapshot, id=entity_id)
     pks = tuple(pk for pk, *_ in rows)
-    aliases = _aliases().column(snapshot, pks=json.dumps(pks))
+    aliases = _aliases().column(snapshot, pks=pks)
     names = sorted({*aliases, *(name for _, name, _ in rows)})
     dated = all(kind == EntityType.DATE for *_, kind in rows)
     return EntityForms(entity_id, pks, tuple(names), tuple(names) if dated else ())
@@ -173,7 +172,7 @@ def _saying() -> sa.Select[Any]:
 
 def naming(snapshot: Snapshot, forms: EntityForms) -> list[int]:
     """Return memories that are linked to an entity, or say one of its names."""
-    pks = set(_linked().column(snapshot, pks=json.dumps(forms.pks)))
+    pks = set(_linked().column(snapshot, pks=forms.pks))
     for name in forms.names:
         if any(character.isalnum() for character in name):
             expression = snapshot.engine.phrases.expression(saying([name]))
@@ -192,7 +191,7 @@ def _named_only_by() -> sa.Select[Any]:
 
 def named_only_by(snapshot: Snapshot, pks: Sequence[int]) -> EntityForms:
     """Return, as one, the entities that only these memories name, and how they are written."""
-    ids = _named_only_by().column(snapshot, pks=json.dumps(list(pks)))
+    ids = _named_only_by().column(snapshot, pks=pks)
     entities = [_entity(snapshot, entity_id) for entity_id in ids]
     return EntityForms(
         "",
@@ -231,7 +230,7 @@ def derived_from(snapshot: Snapshot, pks: Sequence[int]) -> list[tuple[int, str,
     """Return standing memories derived from any of these: key, id, keys of grounds that stand."""
     return [
         (pk, memory_id, set(_grounds().column(snapshot, memory_id=memory_id)))
-        for pk, memory_id in _derived().rows(snapshot, pks=json.dumps(list(pks)))
+        for pk, memory_id in _derived().rows(snapshot, pks=pks)
     ]
 
 
@@ -261,8 +260,7 @@ def said_elsewhere(snapshot: Snapshot, pks: Sequence[int], erased: Sequence[int]
     """Return those of the first that a source says that has nothing to do with the erased ones."""
     if not pks:
         return set()
-    lists = {"pks": json.dumps(list(pks)), "erased": json.dumps(list(erased))}
-    return set(_said_elsewhere().column(snapshot, lists))
+    return set(_said_elsewhere().column(snapshot, pks=pks, erased=erased))
 
 
 @prepared
@@ -275,7 +273,7 @@ def _doomed() -> sa.Select[Any]:
 
 def doomed(snapshot: Snapshot, pks: Sequence[int]) -> list[MemoryToErase]:
     """Return the memories with these keys and all that they say."""
-    return [MemoryToErase._make(row) for row in _doomed().rows(snapshot, pks=json.dumps(list(pks)))]
+    return _doomed().mapped(MemoryToErase._make, snapshot, pks=pks)
 
 
 @prepared
@@ -301,11 +299,9 @@ def standing_texts(
     Args:
         pks, entities: keys of the memories and the entities that are to be erased.
     """
-    erased = {"memories": json.dumps(sorted(pks))}
-    without_entities = json.dumps(sorted(entities))
     for table, *names in _STANDING:
-        listed = erased.get(table, without_entities)
-        for memory_id, *texts in _standing(table, *names).cursor(snapshot, gone=listed):
+        erased = sorted(pks if table == "memories" else entities)
+        for memory_id, *texts in _standing(table, *names).cursor(snapshot, gone=erased):
             yield from ((memory_id, text) for text in texts if text)
     for place in _PLACES:
         for row in _places(*place).cursor(snapshot):
@@ -320,7 +316,7 @@ def _entity_ids() -> sa.Select[Any]:
 
 def entity_ids(snapshot: Snapshot, pks: Sequence[int]) -> list[str]:
     """Return the ids of entities, in order."""
-    return _entity_ids().column(snapshot, pks=json.dumps(list(pks)))
+    return _entity_ids().column(snapshot, pks=pks)
 
 
 # -- what was written about memories -------------------------------------------------------------
@@ -383,12 +379,11 @@ def written_about(snapshot: Snapshot, pks: Sequence[int], entities: Sequence[str
         pks: keys of the memories.
         entities: ids of the entities.
     """
-    listed = json.dumps(list(pks))
-    texts = {text for text in _written_about().column(snapshot, pks=listed) if text}
-    entries = _entries_about().cursor(snapshot, pks=listed, entities=json.dumps(list(entities)))
+    texts = {text for text in _written_about().column(snapshot, pks=pks) if text}
+    entries = _entries_about().cursor(snapshot, pks=pks, entities=entities)
     for (details,) in entries:
         texts.update(free_texts(details))
-    return sorted(texts.difference(_written_elsewhere().column(snapshot, pks=listed)))
+    return sorted(texts.difference(_written_elsewhere().column(snapshot, pks=pks)))
 
 
 @prepared
@@ -399,7 +394,7 @@ def _vectors_of() -> sa.Select[Any]:
 
 def vectors_of(snapshot: Snapshot, pks: Sequence[int]) -> list[bytes]:
     """Return the canonical vectors of these memories."""
-    return [bytes(vector) for vector in _vectors_of().column(snapshot, pks=json.dumps(list(pks)))]
+    return [bytes(vector) for vector in _vectors_of().column(snapshot, pks=pks)]
 
 
 @prepared
@@ -428,7 +423,7 @@ def _lines_kept() -> sa.Select[Any]:
 
 def lines_kept(snapshot: Snapshot, path: str, pks: Sequence[int]) -> list[str]:
     """Return where in a file the memories lie that stay: locators."""
-    return _lines_kept().column(snapshot, path=path, pks=json.dumps(list(pks)))
+    return _lines_kept().column(snapshot, path=path, pks=pks)
 
 
 @prepared
@@ -442,21 +437,7 @@ def _erasures() -> sa.Select[Any]:
 def erased_before(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> tuple[str, ...] | None:
     """Return the erasures that took the memories that are named so; None: there never were any."""
     pks = _chosen(kind).column(snapshot, name=name)
-    return tuple(_erasures().column(snapshot, pks=json.dumps(pks))) if pks else None
-
-
-@prepared
-def _beginnings() -> sa.Select[Any]:
-    m = tables.memories
-    beginning = sa.func.substr(m.c.content, 1, value("characters"))
-    query = sa.select(m.c.memory_id, beginning).where(among(m.c.memory_id, "ids"))
-    return query.order_by(m.c.memory_id)
-
-
-def beginnings(snapshot: Snapshot, ids: Sequence[str], characters: int) -> dict[str, str]:
-    """Return of memories how their texts begin, in the order of their ids."""
-    rows = _beginnings().rows(snapshot, ids=json.dumps(list(ids)), characters=characters)
-    return dict(rows)
+    return tuple(_erasures().column(snapshot, pks=pks)) if pks else None
 
 
 @prepared

@@ -6,7 +6,6 @@ number that is seen has none before it that is still to come.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -29,7 +28,7 @@ from memgraph.store.statements import (
     replacing,
     value,
 )
-from memgraph.store.visibility import View
+from memgraph.store.visibility import View, params_of, shape_of
 
 _append = InsertRows("events", ("at", "topic", "payload"))
 
@@ -87,7 +86,7 @@ def _after() -> sa.Select[Any]:
 
 def after(snapshot: Snapshot, seq: int, topics: Sequence[str], limit: int) -> list[StoredEvent]:
     """Return the next events of these topics, in order."""
-    rows = _after().rows(snapshot, seq=seq, topics=json.dumps(list(topics)), limit=limit)
+    rows = _after().rows(snapshot, seq=seq, topics=topics, limit=limit)
     return [StoredEvent(*row) for row in rows]
 
 
@@ -235,8 +234,7 @@ def _failures(view: View | None) -> sa.Select[Any]:
 
 def failures(snapshot: Snapshot, limit: int, view: View | None = None) -> list[EventFailure]:
     """Return parked events of all subscribers, newest first, but those about what a view hides."""
-    statement = _failures(None if view is None else view.shape)
-    rows = statement.rows(snapshot, {} if view is None else view.params, limit=limit)
+    rows = _failures(shape_of(view)).rows(snapshot, params_of(view), limit=limit)
     return [
         EventFailure(subscriber=name, seq=seq, topic=topic, at=at, error_code=code)
         for name, seq, topic, at, code in rows

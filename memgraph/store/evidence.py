@@ -6,7 +6,6 @@ the view does not show is passed by: neither a ground, nor a step on the way, no
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable
 from itertools import takewhile
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -23,7 +22,7 @@ from memgraph.rules.evidence import (
     leading_to,
 )
 from memgraph.rules.lifecycle import EndOfLife, lost_to, refuted
-from memgraph.store import graph, receipts, tables
+from memgraph.store import graph, memories, tables
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, listed, member, ordered, prepared, value
@@ -38,7 +37,7 @@ def endings(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict
     The statuses that the view shows do not matter: what is gone has an ending too.
     """
     anyone = View(view.viewer, view.as_of)
-    rows = _endings(anyone.shape).rows(snapshot, anyone.params, ids=_listed(memory_ids))
+    rows = _endings(anyone.shape).rows(snapshot, anyone.params, ids=memory_ids)
     return {
         str(memory_id): EndOfLife(MemoryStatus(status), reason, bool(lost))
         for memory_id, status, reason, lost in rows
@@ -103,10 +102,6 @@ def _is_then(h: Table, view: View) -> Column:
     if view.as_of is None:
         return h.c.until.is_(None)
     return (h.c.since <= AS_OF) & (h.c.until.is_(None) | (h.c.until > AS_OF))
-
-
-def _listed(ids: Iterable[str]) -> str:
-    return json.dumps(list(ids))
 
 
 MAX_ROWS: Final = 2_000
@@ -210,7 +205,7 @@ def _step(
     visible: View | None,
 ) -> list[_Row]:
     """Return at most one row more than ``max_rows``; only of more does the order matter."""
-    values = view.params | {"ids": _listed(memory_ids), "limit": max_rows + 1}
+    values = view.params | {"ids": memory_ids, "limit": max_rows + 1}
     shape = None if visible is None else visible.shape
     rows = _steps(direction, view.shape, shape, False).rows(snapshot, values)
     if len(rows) > max_rows:
@@ -287,8 +282,8 @@ def _ended(view: View) -> sa.Select[Any]:
 
 def _ended_among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> frozenset[str]:
     """Return those of some memories, seen or not, that are not active."""
-    ids = _listed(sorted(memory_ids))
-    return frozenset(_ended(view.shape).column(snapshot, ids=ids, view_as_of=view.as_of))
+    values = {"ids": memory_ids, "view_as_of": view.as_of}
+    return frozenset(_ended(view.shape).column(snapshot, values))
 
 
 def refuted_among(
@@ -331,7 +326,7 @@ def _beginnings(view: View) -> sa.Select[Any]:
 
 
 def _since(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict[str, int]:
-    values = {"ids": _listed(memory_ids), "view_as_of": view.as_of}
+    values = {"ids": memory_ids, "view_as_of": view.as_of}
     return {
         str(memory_id): int(at) for memory_id, at in _beginnings(view.shape).rows(snapshot, values)
     }
@@ -393,7 +388,7 @@ def active_among(snapshot: Snapshot, memory_ids: Collection[str], view: View) ->
 
 def _among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> frozenset[str]:
     """Return those of some memories that the view shows."""
-    return frozenset(receipts.visible_ids(snapshot, view, sorted(memory_ids)))
+    return frozenset(memories.existing_ids(snapshot, sorted(memory_ids), view))
 
 
 class EndReason(NamedTuple):
@@ -416,7 +411,7 @@ def told_endings(
     Of what was taken back and is back as what it was, this is told of what had ended it.
     """
     ended = endings(snapshot, memory_ids, view)
-    values = {"ids": _listed(memory_ids), "view_as_of": view.as_of}
+    values = {"ids": memory_ids, "view_as_of": view.as_of}
     rows = _periods(view.shape).rows(snapshot, values)
     reasons = {
         memory_id: EndReason(actor, reason, since, ended[memory_id].lost)
@@ -454,7 +449,7 @@ def _replacements(
 
     Those that were retracted before are left out.
     """
-    values = {"ids": _listed(memory_ids), "view_as_of": view.as_of}
+    values = {"ids": memory_ids, "view_as_of": view.as_of}
     rows = _periods(view.shape, all_before=True).rows(snapshot, values)
     first: dict[str, tuple[str, EndReason]] = {}
     for memory_id, status, actor, reason, since in rows:
@@ -486,7 +481,7 @@ def _last_decisions(view: View) -> sa.Select[Any]:
 
 def _decisions(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict[str, EndReason]:
     """Return of memories that lost a contradiction the last decision against each."""
-    rows = _last_decisions(view.shape).rows(snapshot, view.params, ids=_listed(memory_ids))
+    rows = _last_decisions(view.shape).rows(snapshot, view.params, ids=memory_ids)
     return {
         memory_id: EndReason(actor, lost_to(winner, reason), at, lost=True)
         for memory_id, actor, winner, reason, at in rows

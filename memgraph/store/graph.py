@@ -7,7 +7,6 @@ id and for two hundred. Every function works on a snapshot that the caller holds
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable
 from enum import Enum
 from operator import itemgetter
@@ -22,6 +21,7 @@ from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource
 from memgraph.rules.contradictions import ConflictSide
 from memgraph.store import tables
 from memgraph.store.bulletins import moment
+from memgraph.store.conditions import memories_listed
 from memgraph.store.rows import (
     EDGE_FIELDS,
     SOURCE_FIELDS,
@@ -88,8 +88,7 @@ def strongest_neighbours(
     id. The order of the list is open.
     """
     statement = _strongest_neighbours(view.shape, _types(edge_types))
-    rows = statement.rows(snapshot, view.params, ids=_listed(ids), per_node=per_node)
-    return [GraphStep._make(row) for row in rows]
+    return statement.mapped(GraphStep._make, snapshot, view.params, ids=ids, per_node=per_node)
 
 
 @prepared
@@ -148,8 +147,7 @@ def edges_among(
 ) -> list[Edge]:
     """Return edges whose ends are both in ``ids``: by weight, the newest, the higher id first."""
     statement = _edges_among(view.shape, _types(edge_types))
-    rows = statement.rows(snapshot, view.params, ids=_listed(ids), limit=limit)
-    return [edge_from_row(row) for row in rows]
+    return statement.mapped(edge_from_row, snapshot, view.params, ids=ids, limit=limit)
 
 
 @prepared
@@ -168,7 +166,7 @@ def derivations_among(
     snapshot: Snapshot, ids: Collection[str], view: View, limit: int
 ) -> list[tuple[str, str]]:
     """Return (memory, what it was derived from) where both are in ``ids``: by ids."""
-    return _derivations_among(view.shape).rows(snapshot, view.params, ids=_listed(ids), limit=limit)
+    return _derivations_among(view.shape).rows(snapshot, view.params, ids=ids, limit=limit)
 
 
 @prepared
@@ -195,8 +193,7 @@ def edges_of(
 ) -> list[Edge]:
     """Return edges of one memory in one direction whose other end is visible, strongest first."""
     statement = _edges_of(direction, view.shape, _types(edge_types))
-    rows = statement.rows(snapshot, view.params, memory_id=memory_id, limit=limit)
-    return [edge_from_row(row) for row in rows]
+    return statement.mapped(edge_from_row, snapshot, view.params, memory_id=memory_id, limit=limit)
 
 
 def linked(
@@ -215,8 +212,7 @@ def linked(
     (IN). Oldest first, then by ids: at most ``limit``.
     """
     statement = _linked(direction, view.shape, _types(edge_types), derivations)
-    rows = statement.rows(snapshot, view.params, ids=_listed(ids), limit=limit)
-    return [GraphStep._make(row) for row in rows]
+    return statement.mapped(GraphStep._make, snapshot, view.params, ids=ids, limit=limit)
 
 
 @prepared
@@ -245,15 +241,13 @@ def _linked(direction: Direction, view: View, types: Types, derivations: bool) -
 
 @prepared
 def _visible_memories(view: View) -> sa.Select[Any]:
-    f, m = listed("ids", "f"), tables.memories.alias("m")
-    query = sa.select(*view.memory_columns(m))
-    query = query.select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
-    return query.where(view.where(m))
+    m, joined = memories_listed()
+    return sa.select(*view.memory_columns(m)).select_from(joined).where(view.where(m))
 
 
 def visible_memories(snapshot: Snapshot, ids: Collection[str], view: View) -> dict[str, Memory]:
     """Return those of ``ids`` that are there and visible, in the order of ``ids``."""
-    rows = _visible_memories(view.shape).rows(snapshot, view.params, ids=_listed(ids))
+    rows = _visible_memories(view.shape).rows(snapshot, view.params, ids=ids)
     return {row[0]: memory_from_row(row) for row in rows}
 
 
@@ -279,7 +273,7 @@ def _sources() -> sa.Select[Any]:
 def sources_of(snapshot: Snapshot, memories: Collection[Memory]) -> tuple[StoredSource, ...]:
     """Return the sources of some memories, each once, by id."""
     source_ids = sorted({memory.source_id for memory in memories})
-    return tuple(map(source_from_row, _sources().rows(snapshot, ids=_listed(source_ids))))
+    return tuple(map(source_from_row, _sources().rows(snapshot, ids=source_ids)))
 
 
 @prepared
@@ -333,10 +327,6 @@ def _is_of(e: Table, types: Types) -> Column:
     return e.c.edge_type.in_(sorted(types)) if types else sa.false()
 
 
-def _listed(ids: Collection[str]) -> str:
-    return json.dumps(list(ids))
-
-
 # What recall asks of the graph: contradictions, replaced memories, the edges around its items.
 
 
@@ -373,7 +363,7 @@ def open_contradictions(
     The first side is one of ``memory_ids``; the other is active and visible.
     """
     statement = _open_contradictions(view.shape)
-    rows = statement.rows(snapshot, view.params, ids=_listed(memory_ids), limit=limit)
+    rows = statement.rows(snapshot, view.params, ids=memory_ids, limit=limit)
     return [
         (ConflictSide(int(time), str(first_id)), ConflictSide(int(other_time), str(second_id)))
         for time, first_id, other_time, second_id in rows
@@ -411,7 +401,7 @@ def replacements(
     What replaced one as a whole, oldest first, then what a contradiction with it was decided for.
     """
     statement = _replacements(view.shape)
-    rows = statement.rows(snapshot, view.params, ids=_listed(memory_ids), limit=limit)
+    rows = statement.rows(snapshot, view.params, ids=memory_ids, limit=limit)
     return [(str(old), str(new)) for old, new in rows]
 
 
@@ -435,7 +425,7 @@ def edges_around(
     Raises:
         DatabaseCorrupt: a row is damaged.
     """
-    values = {"ids": _listed(memory_ids), "per_node": per_memory}
+    values = {"ids": memory_ids, "per_node": per_memory}
     # An edge between two of them comes twice.
     rows = {row[0]: row for row in _edges_around(view.shape).rows(snapshot, view.params, **values)}
     try:

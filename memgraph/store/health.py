@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, EmbeddingState, MemoryKind, MemoryStatus
 from memgraph.store import metadata, tables
+from memgraph.store.conditions import ENDS, beginning
 from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.statements import Column, among, ordered, prepared, value
+from memgraph.store.statements import Column, ordered, prepared, value
 from memgraph.store.visibility import Table, View
 
 EXCERPT_CHARS: Final = 160
@@ -95,14 +96,10 @@ def _contradicted(view: View, m: Table) -> _Sought:
             .where(e.c.edge_type == EdgeType.CONTRADICTS, e.c[near] == m.c.memory_id)
             .where(e.c.resolved_at.is_(None), o.c.status == MemoryStatus.ACTIVE, view.where(o))
             .correlate(m)
-            for near, far in (_OUT, _IN)
+            for near, far in ENDS
         )
     ).subquery("ends")
     return _with_other(m, sa.select(ends.c.memory_id).order_by(ends.c.memory_id))
-
-
-_OUT: Final = ("from_memory_id", "to_memory_id")
-_IN: Final = ("to_memory_id", "from_memory_id")
 
 
 def contradicted(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
@@ -141,8 +138,7 @@ def _orphans(view: View, m: Table) -> _Sought:
         .select_from(ordered(t, (o, o.c.memory_id == t.c[far])))
         .where(t.c[near] == m.c.memory_id, view.where(o))
         for t, near, far in (
-            (e.alias("t"), *_OUT),
-            (e.alias("t"), *_IN),
+            *((e.alias("t"), *ends) for ends in ENDS),
             (d.alias("t"), "memory_id", "derived_from_id"),
             (d.alias("t"), "derived_from_id", "memory_id"),
         )
@@ -186,25 +182,7 @@ def sample(snapshot: Snapshot, view: View, most: int) -> list[MemoryOfPlace]:
     """Return at most so many active memories that are no raw turns, spread evenly over all, by
     key.
     """
-    return [
-        MemoryOfPlace._make(row)
-        for row in _sample(view.shape).rows(snapshot, view.params, most=most)
-    ]
-
-
-def _beginning(m: Table) -> Column:
-    return sa.func.substr(m.c.content, 1, EXCERPT_CHARS)
-
-
-@prepared
-def _beginnings() -> sa.Select[Any]:
-    m = tables.memories
-    return sa.select(m.c.memory_id, _beginning(m)).where(among(m.c.memory_id, "ids"))
-
-
-def beginnings(snapshot: Snapshot, memory_ids: Sequence[str]) -> dict[str, str]:
-    """Return how the texts of these memories begin, by id."""
-    return dict(_beginnings().rows(snapshot, ids=json.dumps(list(memory_ids))))
+    return _sample(view.shape).mapped(MemoryOfPlace._make, snapshot, view.params, most=most)
 
 
 @prepared
@@ -221,7 +199,9 @@ def _count(snapshot: Snapshot, view: View, seek: _Seek) -> int:
 def _newest(view: View, seek: _Seek) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     condition, other = seek(view, m)
-    query = sa.select(m.c.memory_id, other, _beginning(m)).where(condition, view.where(m))
+    query = sa.select(m.c.memory_id, other, beginning(m, EXCERPT_CHARS)).where(
+        condition, view.where(m)
+    )
     return query.order_by(m.c.pk.desc()).limit(value("limit"))
 
 

@@ -5,7 +5,6 @@ A moment belongs to the time that it ends: an interval is without its beginning 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +12,7 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.store import tables
+from memgraph.store.conditions import edge_ends
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     Column,
@@ -108,8 +108,7 @@ def _begun(view: View) -> sa.Select[Any]:
 
 def begun(snapshot: Snapshot, view: View, during: Interval) -> list[StatusStart]:
     """Return every status but that of turns that began during an interval, the newest first."""
-    rows = _begun(view.shape).rows(snapshot, view.params, **during._asdict())
-    return [StatusStart._make(row) for row in rows]
+    return _begun(view.shape).mapped(StatusStart._make, snapshot, view.params, **during._asdict())
 
 
 @prepared
@@ -130,10 +129,10 @@ def said(snapshot: Snapshot, view: View, during: Interval) -> int:
 
 def _pairs(view: View) -> tuple[sa.Select[Any], Table]:
     """Return the ``ContradictingPair`` of every visible contradiction, and the edges."""
-    e, a, b = tables.edges.alias("e"), tables.memories.alias("a"), tables.memories.alias("b")
-    ends = ((a, a.c.memory_id == e.c.from_memory_id), (b, b.c.memory_id == e.c.to_memory_id))
+    e = tables.edges.alias("e")
+    a, b, joined = edge_ends(e)
     sides = (a.c.memory_id, b.c.memory_id, _text(a), _text(b))
-    query = sa.select(e.c.edge_id, *sides, e.c.created_at).select_from(ordered(e, *ends))
+    query = sa.select(e.c.edge_id, *sides, e.c.created_at).select_from(joined)
     return query.where(e.c.edge_type == EdgeType.CONTRADICTS, view.where(a), view.where(b)), e
 
 
@@ -145,8 +144,9 @@ def _contradicted(view: View) -> sa.Select[Any]:
 
 def contradicted(snapshot: Snapshot, view: View, during: Interval) -> list[ContradictingPair]:
     """Return contradictions that were found during an interval, both sides seen, newest first."""
-    rows = _contradicted(view.shape).rows(snapshot, view.params, **during._asdict())
-    return [ContradictingPair._make(row) for row in rows]
+    return _contradicted(view.shape).mapped(
+        ContradictingPair._make, snapshot, view.params, **during._asdict()
+    )
 
 
 @prepared
@@ -159,8 +159,7 @@ def pairs(
     snapshot: Snapshot, view: View, edge_ids: Collection[str]
 ) -> dict[str, ContradictingPair]:
     """Return those of some contradictions of which both sides are seen, by edge id."""
-    ids = json.dumps(sorted(edge_ids))
-    rows = _pairs_of(view.shape).rows(snapshot, view.params, ids=ids)
+    rows = _pairs_of(view.shape).rows(snapshot, view.params, ids=sorted(edge_ids))
     return {row[0]: ContradictingPair._make(row) for row in rows}
 
 
@@ -173,7 +172,7 @@ def _decisions() -> sa.Select[Any]:
 
 def decisions(snapshot: Snapshot, during: Interval) -> list[EdgeDecision]:
     """Return what the journal tells of decided and reopened contradictions, the newest first."""
-    return [EdgeDecision._make(row) for row in _decisions().rows(snapshot, during._asdict())]
+    return _decisions().mapped(EdgeDecision._make, snapshot, during._asdict())
 
 
 @prepared
@@ -193,8 +192,9 @@ def who_found(
     snapshot: Snapshot, contradictions: Collection[ContradictingPair]
 ) -> dict[str, tuple[str, str]]:
     """Return (actor, reason) of the entry that joined the sides of contradictions, by edge id."""
-    pairs = json.dumps([(pair.edge_id, pair.first_id) for pair in contradictions])
-    rows = _who_found().rows(snapshot, pairs=pairs)
+    rows = _who_found().rows(
+        snapshot, pairs=[(pair.edge_id, pair.first_id) for pair in contradictions]
+    )
     return {edge_id: (actor, reason) for edge_id, actor, reason in rows}
 
 
@@ -232,9 +232,7 @@ def moved(snapshot: Snapshot, view: View, during: Interval) -> list[ConfidenceMo
     """Return memories that were there before an interval with another confidence after it."""
     then = View(view.viewer, during.until)
     values = view.params | then.params | during._asdict()
-    return [
-        ConfidenceMove._make(row) for row in _moved(then.shape, view.shape).rows(snapshot, values)
-    ]
+    return _moved(then.shape, view.shape).mapped(ConfidenceMove._make, snapshot, values)
 
 
 @prepared

@@ -17,7 +17,8 @@ from memgraph.clock import MAX_MS, parse_time
 from memgraph.model.enums import MemoryKind
 from memgraph.model.influence import ReceiptMention, SourceTurn
 from memgraph.store import tables
-from memgraph.store.receipts import BULLETIN, covered
+from memgraph.store.conditions import happened_at
+from memgraph.store.receipts import BULLETIN, covered, hidden_ids
 from memgraph.store.rows import built
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
@@ -117,7 +118,7 @@ def naming(
     Args:
         until: milliseconds, included; what was handed out later counts for nothing.
     """
-    rows = _naming().cursor(snapshot, ids=_listed(memory_ids), until=until)
+    rows = _naming().cursor(snapshot, ids=sorted(memory_ids), until=until)
     return _hand_outs(_Names(snapshot, view), rows, limit, frozenset(memory_ids))
 
 
@@ -187,8 +188,8 @@ def left_by(
 @prepared
 def _turns_of(view: View) -> sa.Select[Any]:
     d, m = tables.derivations.alias("d"), tables.memories.alias("m")
-    said_at = sa.func.coalesce(m.c.event_time, m.c.created_at)
-    turn = (m.c.memory_id, m.c.session_id, m.c.sequence, m.c.source_role, said_at, m.c.content)
+    place = (m.c.memory_id, m.c.session_id, m.c.sequence)
+    turn = (*place, m.c.source_role, happened_at(m), m.c.content)
     return (
         sa.select(*turn)
         .select_from(ordered(d, (m, m.c.memory_id == d.c.derived_from_id)))
@@ -254,13 +255,6 @@ class _Head(NamedTuple):
 
 
 @prepared
-def _hidden(view: View) -> sa.Select[Any]:
-    f, m = listed("ids", "f"), tables.memories.alias("m")
-    query = sa.select(m.c.memory_id).select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
-    return query.where(is_untrue(view.where(m)))
-
-
-@prepared
 def _items() -> sa.Select[Any]:
     """Return all in one value: ten thousand rows take longer to hand over than to read."""
     f, i = listed("holders", "f"), tables.recall_items.alias("i")
@@ -297,8 +291,7 @@ class _Names:
         self._read(heads)
         names = [self._named(head) for head in heads]
         fresh = set().union(*names) - self._known
-        hidden = _hidden(self._view.shape)
-        self._hidden |= set(hidden.column(self._snapshot, self._view.params, ids=_listed(fresh)))
+        self._hidden |= set(hidden_ids(self._snapshot, self._view, sorted(fresh)))
         self._known |= fresh
         for head, ids in zip(heads, names, strict=True):
             if self._hidden.isdisjoint(ids) and (
@@ -315,9 +308,9 @@ class _Names:
     def _read(self, heads: Sequence[_Head]) -> None:
         holders = {head.holder for head in heads} - self._items.keys()
         bulletins = {head.bulletin_id for head in heads if head.bulletin_id} - self._cited.keys()
-        items = _items().scalar(self._snapshot, holders=_listed(holders))
+        items = _items().scalar(self._snapshot, holders=sorted(holders))
         self._items |= json.loads(items)
-        for bulletin_id, ids in _cited().rows(self._snapshot, bulletins=_listed(bulletins)):
+        for bulletin_id, ids in _cited().rows(self._snapshot, bulletins=sorted(bulletins)):
             self._cited[bulletin_id] = json.loads(ids)
 
     def _named(self, head: _Head) -> list[str]:
@@ -365,7 +358,3 @@ def _hand_out(head: _Head, memory_ids: tuple[str, ...]) -> ReceiptMention:
 
 def _wanted(ids: Collection[str], reported: frozenset[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ids if reported is None else filter(reported.__contains__, ids)))
-
-
-def _listed(ids: Collection[str]) -> str:
-    return json.dumps(sorted(ids))

@@ -9,7 +9,6 @@ import sqlalchemy as sa
 from memgraph.model.enums import EdgeType, EmbeddingState
 from memgraph.store import tables
 from memgraph.store.rows import SOURCE_FIELDS
-from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     Column,
     each,
@@ -23,16 +22,6 @@ from memgraph.store.statements import (
 )
 
 Table = sa.FromClause
-
-
-@prepared
-def _count(table: str) -> sa.Select[Any]:
-    return sa.select(sa.func.count()).select_from(tables.memories.metadata.tables[table])
-
-
-def count(snapshot: Snapshot, table: str) -> int:
-    """Return how many rows a table has; ``table`` is its name in the database."""
-    return int(_count(table).scalar(snapshot))
 
 
 # -- what an audit reads, each with the journal beside it ----------------------------------------

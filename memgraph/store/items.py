@@ -16,10 +16,20 @@ from memgraph.model.recall import MAX_TOKEN_BUDGET
 from memgraph.model.values import Memory
 from memgraph.rules.filters import PAYLOAD, FilterTerm, Operator, SortOrder
 from memgraph.rules.lifecycle import KEPT_TYPES
-from memgraph.rules.namespaces import ITEM_TAG, ROOT, Namespace, after, parse_item_id, within
+from memgraph.rules.namespaces import Namespace, after, parse_item_id, within
 from memgraph.store import tables
+from memgraph.store.conditions import (
+    KNOWLEDGE,
+    by_importance,
+    happened_at,
+    is_no_item,
+    is_unexpired,
+    memories_listed,
+    memory_fields,
+    up_to,
+)
 from memgraph.store.recall import FilterShape, RecallFilter
-from memgraph.store.rows import MEMORY_FIELDS, memory_from_row
+from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
@@ -45,10 +55,6 @@ def _id(m: sa.FromClause) -> Column:
     return sa.func.coalesce(m.c.item_id, m.c.memory_id)
 
 
-def _time(m: sa.FromClause) -> Column:
-    return sa.func.coalesce(m.c.event_time, m.c.created_at)
-
-
 _PLAIN: dict[str, Callable[[sa.FromClause], Column]] = {
     "kind": lambda m: sa.func.lower(m.c.type),
     "source": lambda m: value("place_source"),  # noqa: ARG005
@@ -57,7 +63,7 @@ _FIELDS: dict[str, Callable[[sa.FromClause], Column]] = {
     "context_item_id": _id,
     "kind": lambda m: _said(m, "kind", ["text"], _PLAIN["kind"](m)),
     "source": lambda m: _said(m, "source", ["text"], _PLAIN["source"](m)),
-    "timestamp": _time,
+    "timestamp": happened_at,
     "importance": lambda m: _said(
         m, "importance", ["real", "integer", "null"], m.c.importance.op("/")(sa.literal(100.0)), 1
     ),
@@ -178,15 +184,6 @@ def _binds(operand: Any) -> bool:
 # Items in namespaces, by ranges of the index on ``item_id``.
 
 
-def is_no_item(m: sa.FromClause) -> Column:
-    """Return whether a memory is no item of a store, as ``rules.namespaces.is_item`` has it.
-
-    What a program keeps says nothing that a statement could be compared with, and may be gone soon.
-    """
-    in_store = sa.func.substr(sa.func.coalesce(m.c.item_id, ""), 1, len(ROOT)) == ROOT
-    return (sa.func.instr(m.c.tags, f'"{ITEM_TAG}"') == 0) | ~in_store
-
-
 @dataclass(frozen=True, slots=True)
 class NamespacePlace:
     """Whose items: those of one scope and of one agent, or none, that a reader sees.
@@ -221,14 +218,6 @@ def _in_namespace(view: View, m: sa.FromClause) -> Column:
     )
 
 
-def _of_memories(m: sa.FromClause) -> sa.Select[Any]:
-    return sa.select(*(m.c[name] for name in MEMORY_FIELDS))
-
-
-def _is_valid(m: sa.FromClause) -> Column:
-    return m.c.valid_until.is_(None) | (m.c.valid_until > value("at"))
-
-
 def _is_in_range(m: sa.FromClause) -> Column:
     return (m.c.item_id >= value("first")) & (m.c.item_id < value("last"))
 
@@ -236,7 +225,7 @@ def _is_in_range(m: sa.FromClause) -> Column:
 @prepared
 def _standing_in_namespace(view: View) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    query = _of_memories(m).where(among(m.c.item_id, "ids"), _in_namespace(view, m))
+    query = memory_fields(m).where(among(m.c.item_id, "ids"), _in_namespace(view, m))
     return query.order_by(m.c.pk)
 
 
@@ -244,9 +233,9 @@ def standing_in_namespace(
     snapshot: Snapshot, place: NamespacePlace, item_ids: Sequence[str]
 ) -> list[Memory]:
     """Return active items of these ids, also such as are valid no more; oldest first."""
-    ids = json.dumps(list(item_ids))
-    rows = _standing_in_namespace(place.view.shape).rows(snapshot, place.params, ids=ids)
-    return [memory_from_row(row) for row in rows]
+    return _standing_in_namespace(place.view.shape).mapped(
+        memory_from_row, snapshot, place.params, ids=item_ids
+    )
 
 
 @prepared
@@ -254,11 +243,11 @@ def _newest(view: View) -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
     # Of two that share a name, since one was restored, the later one counts.
     later = sa.exists().where(
-        n.c.item_id == m.c.item_id, n.c.pk > m.c.pk, _in_namespace(view, n), _is_valid(n)
+        n.c.item_id == m.c.item_id, n.c.pk > m.c.pk, _in_namespace(view, n), is_unexpired(n)
     )
     return (
         sa.select(m.c.pk)
-        .where(_is_in_range(m), _in_namespace(view, m), _is_valid(m), ~later.correlate(m))
+        .where(_is_in_range(m), _in_namespace(view, m), is_unexpired(m), ~later.correlate(m))
         .order_by(m.c.updated_at.desc(), m.c.pk.desc())
         .limit(value("limit"))
         .offset(value("offset"))
@@ -291,17 +280,9 @@ def newest(
     )
 
 
-@prepared
-def _by_key() -> sa.Select[Any]:
-    m = tables.memories
-    return _of_memories(m).add_columns(m.c.pk).where(among(m.c.pk, "keys"))
-
-
 def by_key(snapshot: Snapshot, keys: Sequence[int]) -> list[Memory]:
-    """Return the memories of these keys, in the order of the keys given."""
-    rows = _by_key().rows(snapshot, keys=json.dumps(list(keys)))
-    memories = {row[-1]: memory_from_row(row[:-1]) for row in rows}
-    return [memories[key] for key in keys]
+    """Return the memories of these keys, in the order of the keys."""
+    return _of_keys().mapped(memory_from_row, snapshot, keys=keys)
 
 
 @prepared
@@ -318,13 +299,13 @@ def prolong(transaction: Transaction, memory_ids: Sequence[str], *, at: int) -> 
 
     What was read is older than this transaction: they may have been put again meanwhile, for ever.
     """
-    _prolong().write(transaction, at=at, ids=json.dumps(list(memory_ids)))
+    _prolong().write(transaction, at=at, ids=memory_ids)
 
 
 @prepared
 def _first_in_range(view: View) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    query = sa.select(m.c.item_id).where(_is_in_range(m), _in_namespace(view, m), _is_valid(m))
+    query = sa.select(m.c.item_id).where(_is_in_range(m), _in_namespace(view, m), is_unexpired(m))
     return query.order_by(m.c.item_id).limit(1)
 
 
@@ -398,7 +379,7 @@ def _in_place(view: View, scope: Scope, m: sa.FromClause) -> Column:
     return sa.and_(
         *here,
         m.c.status == MemoryStatus.ACTIVE,
-        m.c.valid_until.is_(None) | (m.c.valid_until > value("place_at")),
+        is_unexpired(m, "place_at"),
         view.where(m),
         # A program's store is no part of a tier: it neither fills nor empties one.
         is_no_item(m),
@@ -413,7 +394,7 @@ def _find(view: View, scope: Scope) -> sa.Select[Any]:
         sa.select(of.c.pk).where(of.c.item_id == item_id),
         sa.select(of.c.pk).where(of.c.memory_id == item_id, of.c.item_id.is_(None)),
     ).subquery("f")
-    query = _of_memories(m).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
+    query = memory_fields(m).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
     return query.where(_in_place(view, scope, m)).order_by(m.c.pk.desc())
 
 
@@ -423,7 +404,7 @@ def find(snapshot: Snapshot, place: ItemPlace, item_id: str) -> list[Memory]:
     It is one, as long as nobody stored two.
     """
     statement = _find(place.view.shape, place.scope)
-    return [memory_from_row(row) for row in statement.rows(snapshot, place.params, item_id=item_id)]
+    return statement.mapped(memory_from_row, snapshot, place.params, item_id=item_id)
 
 
 @prepared
@@ -482,7 +463,7 @@ def _next_to_evict(view: View, scope: Scope) -> sa.Select[Any]:
         .order_by(
             m.c.type.in_(sorted(KEPT_TYPES)) | confirmed.correlate(m),
             importance,
-            _time(m),
+            happened_at(m),
             _id(m),
             m.c.pk,
         )
@@ -517,26 +498,17 @@ def some(
 
 
 @prepared
-def _last_key() -> sa.Select[Any]:
-    return sa.select(sa.func.max(tables.memories.c.pk))
-
-
-def last_key(snapshot: Snapshot) -> int:
-    """Return the key of the newest memory; 0: there is none."""
-    return int(_last_key().scalar(snapshot) or 0)
-
-
-@prepared
 def _of_keys() -> sa.Select[Any]:
     f, m = listed("keys", "f", numbers=True), tables.memories.alias("m")
-    query = _of_memories(m).select_from(ordered(f, (m, m.c.pk == f.c.value)))
+    query = memory_fields(m).select_from(ordered(f, (m, m.c.pk == f.c.value)))
     return query.order_by(f.c.key)
 
 
 def _in_order(snapshot: Snapshot, pks: Sequence[int]) -> Iterator[Memory]:
     for start in range(0, len(pks), ROWS_AT_A_TIME):
-        keys = json.dumps(pks[start : start + ROWS_AT_A_TIME])
-        yield from map(memory_from_row, _of_keys().rows(snapshot, keys=keys))
+        yield from map(
+            memory_from_row, _of_keys().rows(snapshot, keys=pks[start : start + ROWS_AT_A_TIME])
+        )
 
 
 def is_id(text: Any) -> bool:
@@ -554,9 +526,8 @@ def is_id(text: Any) -> bool:
 
 
 # Two indexes hold all types between them: one of four, and one by type.
-_KNOWLEDGE = (MemoryType.FACT, MemoryType.IDENTITY, MemoryType.OBSERVATION, MemoryType.EVENT)
 _KNOWLEDGE_INDEX, _TYPE_INDEX = "ix_memories_knowledge", "ix_memories_type_status"
-_OTHERS = tuple(each for each in MemoryType if each not in _KNOWLEDGE)
+_OTHERS = tuple(memory_type for memory_type in MemoryType if memory_type not in KNOWLEDGE)
 
 
 def _is_held(narrowed: FilterShape, m: sa.FromClause) -> Column:
@@ -575,25 +546,21 @@ def _shown(narrowed: FilterShape, m: sa.FromClause) -> sa.Select[Any]:
     return sa.select(*narrowed.view.memory_columns(m))
 
 
-def _by_importance(m: sa.FromClause) -> tuple[Column, ...]:
-    return m.c.importance.desc(), m.c.created_at.desc(), m.c.pk.desc()
-
-
 @prepared
 def _first(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     query = _shown(narrowed, m).where(_is_held(narrowed, m))
-    return query.order_by(_time(m), m.c.pk).limit(limit)
+    return query.order_by(happened_at(m), m.c.pk).limit(limit)
 
 
 @prepared
 def _both_ends(narrowed: FilterShape, each_end: int) -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
     keys = sa.select(n.c.pk).where(_is_held(narrowed, n)).limit(each_end)
-    orders = ((_time(n), n.c.pk), (_time(n).desc(), n.c.pk.desc()))
+    orders = ((happened_at(n), n.c.pk), (happened_at(n).desc(), n.c.pk.desc()))
     ends = (sa.select(keys.order_by(*order).subquery().c.pk) for order in orders)
     query = _shown(narrowed, m).where(m.c.pk.in_(sa.union(*ends)))
-    return query.order_by(_time(m), m.c.pk)
+    return query.order_by(happened_at(m), m.c.pk)
 
 
 def first_and_last(
@@ -617,7 +584,7 @@ def first_and_last(
 def _most_important(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     query = _shown(narrowed, m).where(_is_held(narrowed, m))
-    return query.order_by(*_by_importance(m)).limit(limit)
+    return query.order_by(*by_importance(m)).limit(limit)
 
 
 @prepared
@@ -625,7 +592,7 @@ def _most_important_of_all(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
     # Left to itself the planner gathers the four types one by one and sorts them all.
     ways = [
-        (_KNOWLEDGE_INDEX, n.c.type.in_(_KNOWLEDGE)),
+        (_KNOWLEDGE_INDEX, n.c.type.in_(KNOWLEDGE)),
         *((_TYPE_INDEX, n.c.type == memory_type) for memory_type in _OTHERS),
     ]
     legs = (
@@ -638,14 +605,14 @@ def _most_important_of_all(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
             n.c.scope == Scope.GLOBAL,
             narrowed.where(n),
         )
-        .order_by(*_by_importance(n))
+        .order_by(*by_importance(n))
         .limit(limit)
         .subquery()
         for index, of_type in ways
     )
     leg = sa.union_all(*(sa.select(leg) for leg in legs)).subquery()
-    first = sa.select(leg.c.pk).order_by(*_by_importance(leg)).limit(limit)
-    return _shown(narrowed, m).where(m.c.pk.in_(first)).order_by(*_by_importance(m))
+    first = sa.select(leg.c.pk).order_by(*by_importance(leg)).limit(limit)
+    return _shown(narrowed, m).where(m.c.pk.in_(first)).order_by(*by_importance(m))
 
 
 def most_important(
@@ -659,15 +626,15 @@ def most_important(
     build = _most_important_of_all if scope is Scope.GLOBAL else _most_important
     values = {"tier_scope": scope.value, "tier_scope_id": scope_id}
     # The limit is written out: with one that is bound, more rows are sorted.
-    rows = build(narrowing.shape, limit).rows(snapshot, narrowing.params, **values)
-    return [memory_from_row(row) for row in rows]
+    return build(narrowing.shape, limit).mapped(
+        memory_from_row, snapshot, narrowing.params, **values
+    )
 
 
 @prepared
 def _by_ids(narrowed: FilterShape) -> sa.Select[Any]:
-    f, m = listed("tier_ids", "f"), tables.memories.alias("m")
-    query = _shown(narrowed, m).select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
-    return query.where(narrowed.where(m))
+    m, joined = memories_listed("tier_ids")
+    return _shown(narrowed, m).select_from(joined).where(narrowed.where(m))
 
 
 def by_ids(
@@ -676,9 +643,9 @@ def by_ids(
     """Return those of ``memory_ids`` that pass, in their order."""
     if not memory_ids:
         return []
-    ids = json.dumps(list(memory_ids))
-    rows = _by_ids(narrowing.shape).rows(snapshot, narrowing.params, tier_ids=ids)
-    return [memory_from_row(row) for row in rows]
+    return _by_ids(narrowing.shape).mapped(
+        memory_from_row, snapshot, narrowing.params, tier_ids=memory_ids
+    )
 
 
 # What became of a memory that was promoted.
@@ -758,7 +725,7 @@ def _items() -> sa.Select[Any]:
 
 def items(snapshot: Snapshot, agent_id: str, item_ids: Collection[str]) -> dict[str, str]:
     """Return memory ids of the agent's active memories that bear these item ids, by item id."""
-    rows = _items().rows(snapshot, agent_id=agent_id, item_ids=json.dumps(list(item_ids)))
+    rows = _items().rows(snapshot, agent_id=agent_id, item_ids=item_ids)
     # Of two the older one, which comes last.
     return dict(rows)
 
@@ -787,15 +754,14 @@ def _items_of_agent(names: frozenset[str]) -> sa.Select[Any]:
 
 def items_of_agent(snapshot: Snapshot, own: AgentMemoryFilter) -> list[str]:
     """Return the ids of what was not taken back, oldest first."""
-    sensitivities = [level.value for level in Sensitivity if level.level <= own.clearance.level]
     narrower = {
         "before": own.before,
         "scope": None if own.scope is None else own.scope.value,
         "session_id": own.session_id,
         "project_id": own.project_id,
-        "memory_ids": None if own.memory_ids is None else json.dumps(own.memory_ids),
+        "memory_ids": own.memory_ids,
     }
     names = frozenset(name for name, bound in narrower.items() if bound is not None)
     return _items_of_agent(names).column(
-        snapshot, narrower, agent_id=own.agent_id, sensitivities=json.dumps(sensitivities)
+        snapshot, narrower, agent_id=own.agent_id, sensitivities=up_to(own.clearance)
     )

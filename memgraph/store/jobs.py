@@ -247,7 +247,7 @@ def _latest() -> sa.Select[Any]:
 
 def latest(snapshot: Snapshot, limit: int) -> list[JobRun]:
     """Return runs, the one that began last first."""
-    return [_run(row) for row in _latest().rows(snapshot, limit=limit)]
+    return _latest().mapped(_run, snapshot, limit=limit)
 
 
 @prepared
@@ -259,7 +259,7 @@ def _ended_since() -> sa.Select[Any]:
 
 def ended_since(snapshot: Snapshot, run_id: str, limit: int) -> list[JobRun]:
     """Return ended runs that began after another, in the order in which they began."""
-    return [_run(row) for row in _ended_since().rows(snapshot, run_id=run_id, limit=limit)]
+    return _ended_since().mapped(_run, snapshot, run_id=run_id, limit=limit)
 
 
 @prepared
@@ -284,7 +284,7 @@ def _of_moment() -> sa.Select[Any]:
 
 def of_moment(snapshot: Snapshot, job: JobName, due_at: int) -> list[JobRun]:
     """Return the runs for one moment of the schedule, in the order in which they began."""
-    return [_run(row) for row in _of_moment().rows(snapshot, job=job.value, due_at=due_at)]
+    return _of_moment().mapped(_run, snapshot, job=job.value, due_at=due_at)
 
 
 @prepared

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -130,45 +130,30 @@ def author_of(snapshot: Snapshot, memory_id: str) -> str | None:
     return actor
 
 
+@prepared
+def _authors_of_turns() -> sa.Select[Any]:
+    fact, turn = tables.memories.alias("m"), tables.memories.alias("t")
+    s, d, a = tables.sources, tables.derivations, tables.audit_log
+    stored = (a.c.subject == turn.c.memory_id) & (a.c.action == "remember")
+    turns = fact.join(s, s.c.source_id == fact.c.source_id)
+    turns = turns.join(d, d.c.memory_id == fact.c.memory_id)
+    turns = turns.join(turn, turn.c.memory_id == d.c.derived_from_id)
+    return (
+        sa.select(a.c.actor)
+        .distinct()
+        .select_from(turns.outerjoin(a, stored))
+        .where(fact.c.memory_id == value("memory_id"), turn.c.kind == MemoryKind.EPISODE)
+        .where(s.c.captured_by == CapturedBy.EXTRACTOR)
+        .where(s.c.source_type == SourceType.CHANNEL_TRANSCRIPT)
+    )
+
+
 def authors_of_turns(snapshot: Snapshot, memory_id: str) -> frozenset[str]:
     """Return who stored the turns that a fact was drawn from; empty: from none, or unknown."""
-    fact, turn = tables.memories.alias(), tables.memories.alias()
-    source, ground, entry = tables.sources, tables.derivations, tables.audit_log
-    rows = snapshot.execute(
-        sa.select(entry.c.actor)
-        .distinct()
-        .select_from(fact)
-        .join(source, source.c.source_id == fact.c.source_id)
-        .join(ground, ground.c.memory_id == fact.c.memory_id)
-        .join(turn, turn.c.memory_id == ground.c.derived_from_id)
-        .outerjoin(
-            entry, sa.and_(entry.c.subject == turn.c.memory_id, entry.c.action == "remember")
-        )
-        .where(
-            fact.c.memory_id == memory_id,
-            turn.c.kind == MemoryKind.EPISODE,
-            source.c.captured_by == CapturedBy.EXTRACTOR,
-            source.c.source_type == SourceType.CHANNEL_TRANSCRIPT,
-        )
-    )
-    actors = [row[0] for row in rows]
+    actors = _authors_of_turns().column(snapshot, memory_id=memory_id)
     return frozenset() if None in actors else frozenset(map(str, actors))
 
 
 def insert(transaction: Transaction, rows: Sequence[Sequence[Any]]) -> None:
     """Insert rows of seq, at, actor, action, subject, details, hash, state."""
     _insert(transaction, rows)
-
-
-def entries(
-    snapshot: Snapshot,
-    *,
-    subject: str | None = None,
-    after: int = 0,
-    limit: int | None = None,
-) -> Iterator[sa.Row[Any]]:
-    """Yield entries in order, all or those about one memory."""
-    statement = sa.select(tables.audit_log).where(tables.audit_log.c.seq > after)
-    if subject is not None:
-        statement = statement.where(tables.audit_log.c.subject == subject)
-    yield from snapshot.execute(statement.order_by(tables.audit_log.c.seq).limit(limit))

@@ -6,7 +6,6 @@ Every function works on a snapshot or transaction that the caller holds.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -22,6 +21,7 @@ from memgraph.ids import SHORT_CHARS
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, ShownStatus
 from memgraph.model.values import Memory, Source
 from memgraph.store import embeddings, tables
+from memgraph.store.conditions import beginning, is_unexpired, memory_fields
 from memgraph.store.rows import MEMORY_FIELDS, SOURCE_FIELDS, json_text, memory_from_row
 from memgraph.store.snapshot import InsertRows, JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -38,7 +38,7 @@ from memgraph.store.statements import (
     unindexed,
     value,
 )
-from memgraph.store.visibility import View
+from memgraph.store.visibility import ACTIVE, View, params_of, shape_of, shown_by
 
 _SHORT_ID = re.compile(rf"[0-9A-HJKMNP-TV-Z]{{{SHORT_CHARS}}}")
 _COLUMNS = ("pk", *MEMORY_FIELDS, "search_terms")
@@ -85,9 +85,9 @@ def _last_pk() -> sa.Select[Any]:
     return sa.select(sa.func.max(tables.memories.c.pk))
 
 
-def next_pk(snapshot: Snapshot) -> int:
-    """Return the key of the next row; the caller holds the only write transaction."""
-    return int(_last_pk().scalar(snapshot) or 0) + 1
+def last_pk(snapshot: Snapshot) -> int:
+    """Return the key of the newest memory; 0: there is none."""
+    return int(_last_pk().scalar(snapshot) or 0)
 
 
 def insert(transaction: Transaction, rows: Sequence[dict[str, Any]]) -> None:
@@ -137,7 +137,7 @@ def _same_content(by_item_id: bool) -> sa.Select[Any]:
             among(m.c.item_id, "item_ids") if by_item_id else m.c.item_id.is_(None),
             m.c.status == MemoryStatus.ACTIVE,
             m.c.kind != MemoryKind.EPISODE,
-            m.c.valid_until.is_(None) | (m.c.valid_until > value("at")),
+            is_unexpired(m),
         )
         .order_by(m.c.pk)
     )
@@ -161,7 +161,7 @@ def same_content(
     """
     if not hashes:
         return []
-    values = {"hashes": json.dumps(list(hashes)), "item_ids": json.dumps(list(item_ids or ()))}
+    values = {"hashes": hashes, "item_ids": item_ids or ()}
     rows = _same_content(item_ids is not None).rows(snapshot, values, at=at)
     identities = [MemoryIdentity._make(row) for row in rows]
     if view is None:
@@ -188,28 +188,40 @@ def same_turns(
     """Return the turns stored under these (session, turn id), by all that makes two one."""
     if not turns:
         return {}
-    rows = _same_turns().rows(snapshot, turns=json.dumps(list(turns)))
+    rows = _same_turns().rows(snapshot, turns=turns)
     visible = existing_ids(snapshot, [row[-1] for row in rows], view)
     return {TurnIdentity(*row[:-1]): row[-1] for row in rows if row[-1] in visible}
 
 
 @prepared
-def _existing(view: View | None) -> sa.Select[Any]:
+def _existing(view: View | None, statuses: frozenset[MemoryStatus]) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    return sa.select(m.c.memory_id).where(among(m.c.memory_id, "ids"), _seen(view, m))
+    ids = sa.select(m.c.memory_id).where(among(m.c.memory_id, "ids"), shown_by(view, m))
+    return ids.where(m.c.status.in_(sorted(statuses))) if statuses else ids
 
 
-def _seen(view: View | None, m: sa.FromClause) -> Column:
-    return sa.true() if view is None else view.where(m)
+def existing_ids(
+    snapshot: Snapshot,
+    ids: Collection[str],
+    view: View | None = None,
+    *,
+    statuses: frozenset[MemoryStatus] = frozenset(),
+) -> set[str]:
+    """Return those of ``ids`` that are stored and visible.
 
-
-def existing_ids(snapshot: Snapshot, ids: Sequence[str], view: View | None = None) -> set[str]:
-    """Return those of ``ids`` that are stored and visible; None: whoever looks."""
+    Args:
+        view: None: of all memories.
+        statuses: only memories that have one of these now; empty: any.
+    """
     if not ids:
         return set()
-    statement = _existing(None if view is None else view.shape)
-    values = {} if view is None else view.params
-    return set(statement.column(snapshot, values, ids=json.dumps(list(ids))))
+    statement = _existing(shape_of(view), statuses)
+    return set(statement.column(snapshot, params_of(view), ids=ids))
+
+
+def active_ids(snapshot: Snapshot, ids: Collection[str]) -> set[str]:
+    """Return those of ``ids`` that are stored and active."""
+    return existing_ids(snapshot, ids, statuses=ACTIVE)
 
 
 def require(snapshot: Snapshot, ids: Sequence[str], view: View | None = None) -> None:
@@ -242,8 +254,13 @@ def whole_ids(snapshot: Snapshot, ids: Sequence[str], view: View) -> list[str]:
 
     A short id that several visible memories have, or none, stays as it is: there is no such memory.
     """
-    short = json.dumps(sorted({memory_id for memory_id in ids if is_short(memory_id)}))
-    full_ids = dict(_whole_ids(view.shape).rows(snapshot, view.params, short=short))
+    full_ids = dict(
+        _whole_ids(view.shape).rows(
+            snapshot,
+            view.params,
+            short=sorted({memory_id for memory_id in ids if is_short(memory_id)}),
+        )
+    )
     return [full_ids.get(memory_id, memory_id) for memory_id in ids]
 
 
@@ -256,64 +273,19 @@ def get(snapshot: Snapshot, memory_id: str, view: View | None = None) -> Memory:
 @prepared
 def _get_many() -> sa.Select[Any]:
     m = tables.memories
-    query = sa.select(*(m.c[name] for name in MEMORY_FIELDS))
-    return query.where(among(m.c.memory_id, "ids")).order_by(m.c.pk)
+    return memory_fields(m).where(among(m.c.memory_id, "ids")).order_by(m.c.pk)
 
 
 def get_many(snapshot: Snapshot, ids: Sequence[str]) -> list[Memory]:
     """Return memories in the order of their keys; unknown ids are left out."""
-    return [memory_from_row(row) for row in _get_many().rows(snapshot, ids=json.dumps(list(ids)))]
+    return _get_many().mapped(memory_from_row, snapshot, ids=ids)
 
 
 def set_status(
     transaction: JournalledTransaction, memory_id: str, status: MemoryStatus, *, reason: str | None
 ) -> None:
-    """Change a status, its history and the index; the old period ends where the new one begins.
-
-    ``valid_until`` becomes the end of an active memory unless it had one, and is open again when
-    the memory returns; an end that was given with the memory stays. A memory that returns to being
-    active counts as accessed: someone asked for it, and its decay begins anew.
-    """
-    open_period = sa.and_(
-        tables.statuses.c.memory_id == memory_id, tables.statuses.c.until.is_(None)
-    )
-    # A clock that was set back must not let a period begin before the one that it ends.
-    last = transaction.execute(sa.select(tables.statuses.c.since).where(open_period)).scalar()
-    at = max(transaction.at, last or transaction.at)
-    transaction.execute(sa.update(tables.statuses).where(open_period).values(until=at))
-    insert_statuses(
-        transaction,
-        [
-            {
-                "memory_id": memory_id,
-                "status": status.value,
-                "since": at,
-                "until": None,
-                "actor": transaction.actor,
-                "reason": reason,
-            }
-        ],
-    )
-    end: sa.ColumnElement[Any] = tables.memories.c.valid_until
-    accessed: sa.ColumnElement[Any] = tables.memories.c.last_accessed_at
-    if status is MemoryStatus.ACTIVE:
-        history = tables.statuses.c
-        ends = sa.select(history.since).where(
-            history.memory_id == memory_id, history.status != MemoryStatus.ACTIVE
-        )
-        end = sa.case((end.in_(ends), sa.null()), else_=end)
-        accessed = greatest(sa.func.coalesce(accessed, at), sa.literal(at))
-    else:
-        end = sa.func.coalesce(end, at)
-    update(
-        transaction,
-        memory_id,
-        status=status,
-        updated_at=at,
-        valid_until=end,
-        last_accessed_at=accessed,
-    )
-    embeddings.index(transaction).refresh([memory_id])
+    """Change the status of one memory; see ``set_statuses``."""
+    set_statuses(transaction, [memory_id], status, reason=reason)
 
 
 def update(transaction: Transaction, memory_id: str, **values: Any) -> None:
@@ -398,25 +370,24 @@ def _select(view: View, statuses: frozenset[ShownStatus], names: frozenset[str])
 def select(snapshot: Snapshot, view: View, chosen: MemoryFilter, *, limit: int) -> list[Memory]:
     """Return visible memories that pass the filter, newest first."""
     lists = {name: getattr(chosen, name) for name in ("memory_ids", "types", "kinds", "tags")}
-    values: dict[str, Any] = {name: json.dumps(items) for name, items in lists.items() if items}
+    values: dict[str, Any] = {name: items for name, items in lists.items() if items}
     texts = {"session_id": chosen.session_id, "before": chosen.before}
     values |= {name: text for name, text in texts.items() if text is not None}
     statement = _select(view.shape, chosen.statuses, frozenset(values))
-    rows = statement.rows(snapshot, view.params, **values, limit=limit)
-    return [memory_from_row(row) for row in rows]
+    return statement.mapped(memory_from_row, snapshot, view.params, **values, limit=limit)
 
 
 @prepared
 def _counts(view: View | None, *names: str) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     columns = [m.c[name] for name in names]
-    return sa.select(*columns, sa.func.count()).where(_seen(view, m)).group_by(*columns)
+    return sa.select(*columns, sa.func.count()).where(shown_by(view, m)).group_by(*columns)
 
 
 @prepared
 def _count_erased(view: View | None) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    return sa.select(sa.func.count()).where(_is_erased(m), _seen(view, m))
+    return sa.select(sa.func.count()).where(_is_erased(m), shown_by(view, m))
 
 
 def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, int]]:
@@ -425,8 +396,7 @@ def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, 
     Args:
         view: None: all of them are counted.
     """
-    shape = None if view is None else view.shape
-    values = {} if view is None else view.params
+    shape, values = shape_of(view), params_of(view)
     result: dict[str, Counter[str]] = {"kind": Counter(), "type": Counter(), "status": Counter()}
     # An index has type and status together: the table is read once, for the kind.
     for columns in (("kind",), ("type", "status")):
@@ -484,14 +454,32 @@ def set_statuses(
     memory_ids: Sequence[str],
     status: MemoryStatus,
     *,
-    reason: str,
+    reason: str | None,
 ) -> None:
-    """Change the status of memories that have another one."""
-    values = {"ids": json.dumps(list(memory_ids)), "new": status.value, "at": transaction.at}
+    """Change the status of memories that have another one, their history and the index.
+
+    The old period ends where the new one begins. ``valid_until`` becomes the end of an active
+    memory unless it had one, and is open again when the memory returns; an end that was given with
+    the memory stays. A memory that returns to being active counts as accessed: someone asked for
+    it, and its decay begins anew.
+    """
+    values = {"ids": memory_ids, "new": status.value, "at": transaction.at}
     _end_periods().write(transaction, values)
     _begin_periods().write(transaction, values, by=transaction.actor, why=reason)
     _set_statuses(status is MemoryStatus.ACTIVE).write(transaction, values)
     embeddings.index(transaction).refresh(memory_ids)
+
+
+@prepared
+def _beginnings() -> sa.Select[Any]:
+    m = tables.memories
+    query = sa.select(m.c.memory_id, beginning(m, value("chars")))
+    return query.where(among(m.c.memory_id, "ids")).order_by(m.c.memory_id)
+
+
+def beginnings(snapshot: Snapshot, memory_ids: Collection[str], chars: int) -> dict[str, str]:
+    """Return the first characters of the contents of memories, by id, in the order of the ids."""
+    return dict(_beginnings().rows(snapshot, ids=memory_ids, chars=chars))
 
 
 # Values that were, as far as an older schema tells them: for exports that were made of one.

@@ -181,7 +181,7 @@ def packed(offsets: array[int], counts: bytes | bytearray) -> bytes:
 
 def segments(snapshot: Snapshot) -> list[Segment]:
     """Return all segments in the order of their keys."""
-    return [Segment._make(row) for row in _segments().rows(snapshot)]
+    return _segments().mapped(Segment._make, snapshot)
 
 
 def draft(snapshot: Snapshot, first: int, last: int) -> SegmentDraft:

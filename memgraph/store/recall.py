@@ -28,6 +28,7 @@ from memgraph.rules.reflection import WEEKLY
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.rules.trust import NamedSource
 from memgraph.store import embeddings, tables
+from memgraph.store.conditions import happened_at
 from memgraph.store.rows import SOURCE_FIELDS, memory_from_row, source_from_row
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
@@ -90,7 +91,7 @@ class FilterShape(NamedTuple):
             .correlate(m)
         )
         stood = (self.view.status(m) == MemoryStatus.ACTIVE) | ~lost
-        return sa.and_(_happened(m) <= value("valid_at"), self._lasts(m, "valid_at"), stood)
+        return sa.and_(happened_at(m) <= value("valid_at"), self._lasts(m, "valid_at"), stood)
 
     def _filters(self, m: Table) -> Iterator[Column]:
         tags = self.view.value("tags", m)
@@ -100,8 +101,8 @@ class FilterShape(NamedTuple):
             "tags": holds_all(tags, "tags"),
             "session_id": m.c.session_id == value("session_id"),
             "exclude_session_id": m.c.session_id.is_distinct_from(value("exclude_session_id")),
-            "event_after": _happened(m) >= value("event_after"),
-            "event_before": _happened(m) < value("event_before"),
+            "event_after": happened_at(m) >= value("event_after"),
+            "event_before": happened_at(m) < value("event_before"),
             "without": _comes_from_elsewhere(m),
         }
         yield from (term for name, term in terms.items() if name in self.given)
@@ -124,10 +125,6 @@ class FilterShape(NamedTuple):
             & (s.c.source_path < value("source_path_end")),
         }
         return (term for name, term in terms.items() if name in self.given)
-
-
-def _happened(m: Table) -> Column:
-    return sa.func.coalesce(m.c.event_time, m.c.created_at)
 
 
 def _comes_from_elsewhere(m: Table) -> Column:
@@ -313,7 +310,7 @@ def by_entities(
         keys: canonical names or aliases.
         most_mentions: entities with more tell little, and are left out.
     """
-    values = {"keys": json.dumps(sorted(keys)), "most_mentions": most_mentions}
+    values = {"keys": sorted(keys), "most_mentions": most_mentions}
     return _found(snapshot, _by_entities(narrowing.shape, limit), narrowing, values)
 
 
@@ -353,7 +350,7 @@ def _by_filters(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     return (
         sa.select(*_candidate_columns(narrowed.view, m))
         .where(narrowed.where(m))
-        .order_by(importance.desc(), _happened(m).desc(), m.c.pk.desc())
+        .order_by(importance.desc(), happened_at(m).desc(), m.c.pk.desc())
         .limit(limit)
     )
 
@@ -374,7 +371,7 @@ def candidates(
     snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter
 ) -> list[RecallCandidate]:
     """Return those of ``pks`` that pass, in the order of ``pks``."""
-    values = {"keys": json.dumps(list(pks))}
+    values = {"keys": pks}
     return _found(snapshot, _candidates(narrowing.shape, "pk"), narrowing, values)
 
 
@@ -382,7 +379,7 @@ def candidates_by_id(
     snapshot: Snapshot, memory_ids: Collection[str], narrowing: RecallFilter
 ) -> list[RecallCandidate]:
     """Return those of ``memory_ids`` that pass, in their order."""
-    values = {"keys": json.dumps(list(memory_ids))}
+    values = {"keys": memory_ids}
     return _found(snapshot, _candidates(narrowing.shape, "memory_id"), narrowing, values)
 
 
@@ -406,7 +403,7 @@ def neighbours(
     snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter, distance: int
 ) -> list[RecallCandidate]:
     """Return what was said up to ``distance`` turns before and after, in the same session."""
-    values = {"pks": json.dumps(list(pks)), "distance": distance}
+    values = {"pks": pks, "distance": distance}
     return _found(snapshot, _neighbours(narrowing.shape), narrowing, values)
 
 
@@ -429,7 +426,7 @@ def items(
         DatabaseCorrupt: a row is damaged, or a source is missing.
     """
     statement = _items(narrowing.shape)
-    rows = statement.rows(snapshot, narrowing.params, pks=json.dumps(list(pks)))
+    rows = statement.rows(snapshot, narrowing.params, pks=pks)
     result = {}
     sources: dict[str, StoredSource] = {}
     for pk, *row in rows:
@@ -491,8 +488,7 @@ def _found(
     narrowing: RecallFilter,
     values: dict[str, Any],
 ) -> list[RecallCandidate]:
-    rows = statement.rows(snapshot, narrowing.params | values)
-    return [RecallCandidate._make(row) for row in rows]
+    return statement.mapped(RecallCandidate._make, snapshot, narrowing.params | values)
 
 
 # What a recall has to know of a database as a whole, read in one statement.

@@ -17,6 +17,7 @@ from memgraph.model.enums import MemoryStatus
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.rules.scope import ScopeFacts, Viewer, VisibilityReason, covers, viewer_of, visible
 from memgraph.store import tables
+from memgraph.store.conditions import ENDS, memories_listed
 from memgraph.store.recall import FilterShape, RecallFilter
 from memgraph.store.rows import json_text, unreadable
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -240,28 +241,14 @@ def covered(reader: Viewer, receipt_or_bulletin_id: str, viewer: str | None) -> 
 
 
 @prepared
-def _first_hidden(view: View) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    return sa.select(m.c.pk).where(among(m.c.memory_id, "ids"), is_untrue(view.where(m))).limit(1)
+def _hidden_ids(view: View) -> sa.Select[Any]:
+    m, joined = memories_listed()
+    return sa.select(m.c.memory_id).select_from(joined).where(is_untrue(view.where(m)))
 
 
-def all_visible(snapshot: Snapshot, view: View, memory_ids: Iterable[str]) -> bool:
-    """Return whether the view shows every one of these memories that is still there."""
-    ids = json.dumps(list(memory_ids))
-    return _first_hidden(view.shape).row(snapshot, view.params, ids=ids) is None
-
-
-@prepared
-def _visible_ids(view: View) -> sa.Select[Any]:
-    f, m = listed("ids", "f"), tables.memories.alias("m")
-    query = sa.select(m.c.memory_id).select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
-    return query.where(view.where(m))
-
-
-def visible_ids(snapshot: Snapshot, view: View, memory_ids: Iterable[str]) -> list[str]:
-    """Return those of the memories that the view shows."""
-    ids = json.dumps(list(memory_ids))
-    return _visible_ids(view.shape).column(snapshot, view.params, ids=ids)
+def hidden_ids(snapshot: Snapshot, view: View, memory_ids: Iterable[str]) -> list[str]:
+    """Return those of the memories that are stored and that the view does not show."""
+    return _hidden_ids(view.shape).column(snapshot, view.params, ids=memory_ids)
 
 
 @prepared
@@ -497,7 +484,7 @@ def remove_old(transaction: Transaction, *, keep: int, since: int, limit: int) -
     ids = _old().column(transaction, keep=keep, since=since, limit=limit)
     if ids:
         for table in ("recall_items", "recalls"):
-            _delete(table).write(transaction, ids=json.dumps(ids))
+            _delete(table).write(transaction, ids=ids)
     return len(ids)
 
 
@@ -689,10 +676,7 @@ def _changes_since(view: View) -> sa.CompoundSelect[Any]:
     entry = (f.c.value, a.c.seq, a.c.at, a.c.actor, a.c.action, a.c.subject)
     later = a.c.seq > value("seq")
     ways = [sa.select(*entry).select_from(ordered(f, (a, a.c.subject == f.c.value))).where(later)]
-    for end, other in (
-        ("from_memory_id", "to_memory_id"),
-        ("to_memory_id", "from_memory_id"),
-    ):
+    for end, other in ENDS:
         of_edge = ordered(
             f,
             (e, e.c[end] == f.c.value),
@@ -712,6 +696,7 @@ def changes_since(
     """Return entries after ``seq`` about these memories, or about edges of theirs between memories
     that the view shows: the first ``MOST_ENTRIES`` and one more, by seq.
     """
-    values = {"seq": seq, "ids": json.dumps(sorted(memory_ids)), "limit": MOST_ENTRIES + 1}
-    rows = _changes_since(view.shape).rows(snapshot, view.params, **values)
-    return [JournalledChange._make(row) for row in rows]
+    values = {"seq": seq, "ids": sorted(memory_ids), "limit": MOST_ENTRIES + 1}
+    return _changes_since(view.shape).mapped(
+        JournalledChange._make, snapshot, view.params, **values
+    )

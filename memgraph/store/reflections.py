@@ -6,7 +6,6 @@ Text of one agent alone stays out of what is read here: a reflection is of no ag
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -17,8 +16,8 @@ from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType,
 from memgraph.model.values import Memory
 from memgraph.rules.reflection import WEEKLY, ReflectionPeriod
 from memgraph.store import tables
-from memgraph.store.items import is_no_item
-from memgraph.store.rows import MEMORY_FIELDS, memory_from_row
+from memgraph.store.conditions import is_no_item, memory_fields
+from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, among, prepared, value
 from memgraph.store.visibility import View
@@ -91,16 +90,15 @@ def projects(
     limit: int,
 ) -> list[str]:
     """Return projects with so many new facts, those with the most first."""
-    values = {"sensitivities": json.dumps(list(sensitivities)), "at_least": at_least}
+    values = {"sensitivities": sensitivities, "at_least": at_least}
     scope_ids = _projects().column(snapshot, asdict(during), limit=limit, **values)
     return [str(scope_id) for scope_id in scope_ids]
 
 
 def _active(view: View, m: sa.FromClause) -> sa.Select[Any]:
     """Return visible active memories of no agent, as ``memory_from_row`` takes them."""
-    columns = sa.select(*(m.c[name] for name in MEMORY_FIELDS))
     shared = (m.c.status == MemoryStatus.ACTIVE, m.c.agent_id.is_(None))
-    return columns.where(*shared, view.where(m)).limit(value("limit"))
+    return memory_fields(m).where(*shared, view.where(m)).limit(value("limit"))
 
 
 @prepared
@@ -136,19 +134,6 @@ def count_facts(snapshot: Snapshot, view: View, during: ReflectionPeriod) -> int
 
 
 @prepared
-def _still_there(view: View) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    there = (among(m.c.memory_id, "ids"), m.c.status != MemoryStatus.RETRACTED, view.where(m))
-    return sa.select(m.c.memory_id).where(*there)
-
-
-def still_there(snapshot: Snapshot, view: View, memory_ids: Collection[str]) -> set[str]:
-    """Return those of ``memory_ids`` that were not taken back and that the reader may see."""
-    ids = json.dumps(list(memory_ids))
-    return set(_still_there(view.shape).column(snapshot, view.params, ids=ids))
-
-
-@prepared
 def _tasks(view: View) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     is_task = m.c.type.in_([MemoryType.GOAL, MemoryType.TODO])
@@ -158,8 +143,7 @@ def _tasks(view: View) -> sa.Select[Any]:
 
 def tasks(snapshot: Snapshot, view: View, limit: int) -> list[Memory]:
     """Return active goals and todos that are no raw turns, the most important first."""
-    rows = _tasks(view.shape).rows(snapshot, view.params, limit=limit)
-    return [memory_from_row(row) for row in rows]
+    return _tasks(view.shape).mapped(memory_from_row, snapshot, view.params, limit=limit)
 
 
 @prepared
@@ -174,7 +158,7 @@ def edges_among(
     snapshot: Snapshot, memory_ids: Collection[str]
 ) -> list[tuple[str, str, EdgeType, float]]:
     """Return (from, to, type, weight) of every edge that joins two of them."""
-    rows = _edges_among().rows(snapshot, ids=json.dumps(list(memory_ids)))
+    rows = _edges_among().rows(snapshot, ids=memory_ids)
     return [(from_id, to_id, EdgeType(kind), weight) for from_id, to_id, kind, weight in rows]
 
 
@@ -188,7 +172,7 @@ def _derivations_among() -> sa.Select[Any]:
 
 def derivations_among(snapshot: Snapshot, memory_ids: Collection[str]) -> list[tuple[str, str]]:
     """Return (memory, what it was derived from), both among them."""
-    return _derivations_among().rows(snapshot, ids=json.dumps(list(memory_ids)))
+    return _derivations_among().rows(snapshot, ids=memory_ids)
 
 
 @prepared
@@ -201,7 +185,7 @@ def _entities_of() -> sa.Select[Any]:
 
 def entities_of(snapshot: Snapshot, memory_ids: Collection[str]) -> list[tuple[str, str]]:
     """Return (entity id, memory id) of every entity that they name."""
-    return _entities_of().rows(snapshot, ids=json.dumps(list(memory_ids)))
+    return _entities_of().rows(snapshot, ids=memory_ids)
 
 
 @prepared

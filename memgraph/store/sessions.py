@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,10 +13,10 @@ from memgraph.model.conversation import SessionInfo, SessionPlace
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, Sensitivity
 from memgraph.rules.conversations import SessionState
 from memgraph.store import tables
-from memgraph.store.items import is_no_item
+from memgraph.store.conditions import happened_at, is_no_item, is_unexpired, up_to
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import Column, among, greatest, member, prepared, value
-from memgraph.store.visibility import View
+from memgraph.store.visibility import View, params_of, shape_of
 
 _INFO_FIELDS = (
     "session_id",
@@ -65,7 +64,7 @@ def known(snapshot: Snapshot, session_ids: Collection[str]) -> dict[str, Registe
     """Return those of the sessions that are registered, by id."""
     if not session_ids:
         return {}
-    rows = _known().rows(snapshot, ids=json.dumps(list(session_ids)))
+    rows = _known().rows(snapshot, ids=session_ids)
     return {session_id: RegisteredSession(*rest) for session_id, *rest in rows}
 
 
@@ -84,9 +83,7 @@ def open_ids(snapshot: Snapshot, view: View | None = None) -> list[str]:
     Args:
         view: only those of which it shows a turn; None: all.
     """
-    if view is None:
-        return _open_ids(None).column(snapshot)
-    return _open_ids(view.shape).column(snapshot, view.params)
+    return _open_ids(shape_of(view)).column(snapshot, params_of(view))
 
 
 @prepared
@@ -337,7 +334,7 @@ def _turns() -> tuple[sa.Select[Any], sa.FromClause]:
     told_then = s.c.source_path.is_(None) & s.c.content_sha256.is_(None)
     columns = sa.select(
         *(m.c[name] for name in ("pk", "memory_id", "content", "status", "source_role")),
-        _time(m),
+        happened_at(m),
         *(m.c[name] for name in ("sequence", "scope", "scope_id", "agent_id", "sensitivity")),
         *(s.c[name] for name in ("source_path", "workflow_run_id", "step_id", "content_sha256")),
         m.c.created_at,
@@ -348,10 +345,6 @@ def _turns() -> tuple[sa.Select[Any], sa.FromClause]:
     return joined.where(*_is_turn_of(m, value("session_id"))), m
 
 
-def _time(m: sa.FromClause) -> Column:
-    return sa.func.coalesce(m.c.event_time, m.c.created_at)
-
-
 @prepared
 def _turns_after() -> sa.Select[Any]:
     turns, m = _turns()
@@ -360,8 +353,7 @@ def _turns_after() -> sa.Select[Any]:
 
 def turns_after(snapshot: Snapshot, session_id: str, pk: int, limit: int) -> list[TurnRow]:
     """Return the next turns of a session in the order of storing, of any status."""
-    rows = _turns_after().rows(snapshot, session_id=session_id, pk=pk, limit=limit)
-    return [TurnRow._make(row) for row in rows]
+    return _turns_after().mapped(TurnRow._make, snapshot, session_id=session_id, pk=pk, limit=limit)
 
 
 @prepared
@@ -403,18 +395,6 @@ def move_on(
     _move_on().write(transaction, session=session_id, through=through, at=consolidated_at)
 
 
-@prepared
-def _active_ids() -> sa.Select[Any]:
-    m = tables.memories
-    ids = sa.select(m.c.memory_id).where(among(m.c.memory_id, "ids"))
-    return ids.where(m.c.status == MemoryStatus.ACTIVE)
-
-
-def active_ids(snapshot: Snapshot, ids: Collection[str]) -> set[str]:
-    """Return those of ``ids`` that are stored and active."""
-    return set(_active_ids().column(snapshot, ids=json.dumps(sorted(ids))))
-
-
 def _facts_beside() -> tuple[sa.Select[Any], sa.FromClause]:
     """Return facts of one scope, open to one agent, up to a sensitivity, and their table.
 
@@ -423,7 +403,7 @@ def _facts_beside() -> tuple[sa.Select[Any], sa.FromClause]:
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     own = m.c.agent_id.is_not_distinct_from(value("agent_id"))
     twin = own & (m.c.sensitivity == value("sensitivity"))
-    columns = sa.select(m.c.memory_id, m.c.content, m.c.type, m.c.confidence, _time(m))
+    columns = sa.select(m.c.memory_id, m.c.content, m.c.type, m.c.confidence, happened_at(m))
     columns = columns.add_columns(s.c.captured_by, s.c.source_type, twin.label("twin"))
     return columns.select_from(m.join(s, s.c.source_id == m.c.source_id)).where(
         *_is_fact_of_scope(m), m.c.agent_id.is_(None) | own, among(m.c.sensitivity, "sensitivities")
@@ -438,7 +418,7 @@ def _is_fact_of_scope(m: sa.FromClause) -> tuple[Column, ...]:
         m.c.status == MemoryStatus.ACTIVE,
         m.c.scope == value("scope"),
         m.c.scope_id.is_not_distinct_from(value("scope_id")),
-        m.c.valid_until.is_(None) | (m.c.valid_until > value("at")),
+        is_unexpired(m),
     )
 
 
@@ -452,7 +432,7 @@ def facts_by_id(
     snapshot: Snapshot, ids: Sequence[str], place: ComparisonPlace, *, at: int
 ) -> dict[str, FactRow]:
     """Return those of ``ids`` that are facts beside a place, by id."""
-    rows = _facts_by_id().rows(snapshot, _beside(place, at), ids=json.dumps(list(ids)))
+    rows = _facts_by_id().rows(snapshot, _beside(place, at), ids=ids)
     return {row[0]: FactRow._make(row) for row in rows}
 
 
@@ -481,7 +461,7 @@ def same_facts(
     Active ones, that are valid ``at`` that time.
     """
     values = place._asdict() | {"at": at}
-    return dict(_same_facts().rows(snapshot, values, hashes=json.dumps(sorted(hashes))))
+    return dict(_same_facts().rows(snapshot, values, hashes=sorted(hashes)))
 
 
 @prepared
@@ -494,8 +474,7 @@ def facts_since(
     snapshot: Snapshot, pk: int, place: ComparisonPlace, limit: int, *, at: int
 ) -> list[FactRow]:
     """Return facts beside a place that were stored after a key, the first one first."""
-    rows = _facts_since().rows(snapshot, _beside(place, at), pk=pk, limit=limit)
-    return [FactRow._make(row) for row in rows]
+    return _facts_since().mapped(FactRow._make, snapshot, _beside(place, at), pk=pk, limit=limit)
 
 
 @prepared
@@ -541,12 +520,11 @@ def speakers(
 ) -> dict[str, list[tuple[str | None, str | None]]]:
     """Return by id of a memory whom the turns that it rests on name: (role, told to be what)."""
     result: dict[str, list[tuple[str | None, str | None]]] = {}
-    for memory_id, role, told_as in _speakers().rows(snapshot, ids=json.dumps(sorted(ids))):
+    for memory_id, role, told_as in _speakers().rows(snapshot, ids=sorted(ids)):
         result.setdefault(memory_id, []).append((role, told_as))
     return result
 
 
 def _beside(place: ComparisonPlace, at: int) -> dict[str, Any]:
-    most = Sensitivity(place.sensitivity).level
-    sensitivities = [level.value for level in Sensitivity if level.level <= most]
-    return place._asdict() | {"sensitivities": json.dumps(sensitivities), "at": at}
+    sensitivities = up_to(Sensitivity(place.sensitivity))
+    return place._asdict() | {"sensitivities": sensitivities, "at": at}

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from memgraph.model.enums import EdgeType, MemoryStatus, SourceName
 from memgraph.rules.trust import CaptureFacts, NamedSource
 from memgraph.store import tables
+from memgraph.store.conditions import ENDS, memories_listed, replaces_whole
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, among, each, listed, member, ordered, prepared, value
 from memgraph.store.trust import captured_columns, captured_from_row
@@ -23,10 +24,6 @@ from memgraph.store.visibility import View
 
 _SEVERAL: Final = 100
 _NAME: Final = value("name")
-_BOTH_WAYS: Final = (
-    ("from_memory_id", "to_memory_id"),
-    ("to_memory_id", "from_memory_id"),
-)
 _COLUMN: Final = {
     SourceName.PATH: "source_path",
     SourceName.CONVERSATION: "conversation_id",
@@ -151,10 +148,9 @@ def derived_from(
     Each with all of its grounds that are not retracted, whoever sees those. A ground that came
     along when a memory was said again is none that it was derived from.
     """
-    ids = json.dumps(list(memory_ids))
-    memory_list = _derived_from(view.shape).column(snapshot, view.params, ids=ids)
+    memory_list = _derived_from(view.shape).column(snapshot, view.params, ids=memory_ids)
     grounds: dict[str, list[str]] = {memory_id: [] for memory_id in memory_list}
-    for memory_id, ground in _grounds().rows(snapshot, ids=json.dumps(list(grounds))):
+    for memory_id, ground in _grounds().rows(snapshot, ids=grounds):
         grounds[memory_id].append(ground)
     return grounds
 
@@ -168,7 +164,7 @@ def _supported() -> sa.Select[Any]:
 
 def supported(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
     """Return those of some memories that further sources say, too."""
-    return set(_supported().column(snapshot, ids=json.dumps(list(memory_ids))))
+    return set(_supported().column(snapshot, ids=memory_ids))
 
 
 @prepared
@@ -289,28 +285,27 @@ def _captured(view: View, kind: SourceName) -> sa.Select[Any]:
 
 def captured(snapshot: Snapshot, source: NamedSource, view: View) -> list[CaptureFacts]:
     """Return what tells how far visible memories of a source are trusted, each once, a few."""
-    rows = _captured(view.shape, source.kind).rows(snapshot, view.params, name=source.name)
-    return [captured_from_row(row) for row in rows]
+    return _captured(view.shape, source.kind).mapped(
+        captured_from_row, snapshot, view.params, name=source.name
+    )
 
 
 @prepared
 def _summaries() -> sa.Select[Any]:
-    f, m = listed("ids", "f"), tables.memories.alias("m")
-    joined = ordered(f, (m, m.c.memory_id == f.c.value))
+    m, joined = memories_listed()
     return sa.select(m.c.memory_id, m.c.summary).select_from(joined)
 
 
 def summaries(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, str]:
     """Return the summary of each of some memories."""
-    return dict(_summaries().rows(snapshot, ids=json.dumps(list(memory_ids))))
+    return dict(_summaries().rows(snapshot, ids=memory_ids))
 
 
 def _lost_to(w: sa.CTE) -> Iterator[tuple[sa.FromClause, Any, Column]]:
     """Yield the memories that others replaced or won against, the join, and its condition."""
     e, m = tables.edges.alias("e"), tables.memories.alias("m")
-    replaced = (e.c.edge_type == EdgeType.UPDATES) & (e.c.partial == sa.false())
     won = (e.c.edge_type == EdgeType.CONTRADICTS) & (member(e.c.resolution, "winner_id") == w.c.id)
-    for (near, far), condition in ((_BOTH_WAYS[0], replaced), *((way, won) for way in _BOTH_WAYS)):
+    for (near, far), condition in ((ENDS[0], replaces_whole(e)), *((way, won) for way in ENDS)):
         yield m, ordered(w, (e, e.c[near] == w.c.id), (m, m.c.memory_id == e.c[far])), condition
 
 
@@ -346,8 +341,7 @@ def replaced_by(
 
     As one of these counts what is retracted and was replaced, or lost, by one of them.
     """
-    ids = json.dumps(list(memory_ids))
-    return _replaced_by(view.shape).rows(snapshot, view.params, ids=ids)
+    return _replaced_by(view.shape).rows(snapshot, view.params, ids=memory_ids)
 
 
 class JoinedContradiction(NamedTuple):
@@ -381,7 +375,7 @@ def _decided_for() -> sa.CompoundSelect[Any]:
             _joined(e).select_from(
                 ordered(p, (e, (e.c[lost] == old) & (e.c[won] == new) & decided))
             )
-            for lost, won in _BOTH_WAYS
+            for lost, won in ENDS
         ]
     )
 
@@ -391,7 +385,7 @@ def decided_for(
 ) -> list[JoinedContradiction]:
     """Return the contradictions that some memories lost to those named with each, by age."""
     pairs = [{"old": old, "new": new} for old, by in replaced.items() for new in by]
-    rows = _decided_for().rows(snapshot, pairs=json.dumps(pairs))
+    rows = _decided_for().rows(snapshot, pairs=pairs)
     return [JoinedContradiction(*row) for _, *row in rows]
 
 
@@ -416,7 +410,7 @@ def _open_since(view: View) -> sa.CompoundSelect[Any]:
                 ordered(f, (e, (e.c[near] == f.c.value) & is_open), (m, m.c.memory_id == e.c[far]))
             )
             .where(view.where(m), is_active, last_winner == f.c.value)
-            for near, far in _BOTH_WAYS
+            for near, far in ENDS
         ]
     )
 
@@ -426,7 +420,7 @@ def open_since(snapshot: Snapshot, won: Collection[str], view: View) -> list[Joi
 
     Told are those whose other side is visible, and active or one of these.
     """
-    rows = _open_since(view.shape).rows(snapshot, view.params, ids=json.dumps(list(won)))
+    rows = _open_since(view.shape).rows(snapshot, view.params, ids=won)
     return [JoinedContradiction(*row) for _, *row in rows]
 
 
@@ -499,7 +493,7 @@ def taken_with_others(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[s
 
     What was retracted for another reason since is none, nor is what was erased.
     """
-    rows = _taken_with_others().rows(snapshot, ids=json.dumps(list(memory_ids)))
+    rows = _taken_with_others().rows(snapshot, ids=memory_ids)
     return {memory_id: NamedSource(SourceName(kind), name) for memory_id, kind, name in rows}
 
 

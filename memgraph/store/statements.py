@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ParamSpec
+from json import JSONEncoder
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 
@@ -25,9 +26,25 @@ if TYPE_CHECKING:
     from memgraph.store.engine import Engine
 
 P = ParamSpec("P")
+T = TypeVar("T")
 Column = sa.ColumnElement[Any]
 SHAPES = 256
 """So many shapes of one statement are kept."""
+_json = JSONEncoder().encode
+
+
+class _JsonParameter(sa.BindParameter[Any]):
+    """A value that is bound as a JSON array: any collection, or a text that is JSON already."""
+
+    inherit_cache = True
+    plain: Callable[[Any], Any] = list
+
+
+class _JsonObject(_JsonParameter):
+    """A value that is bound as a JSON object."""
+
+    inherit_cache = True
+    plain = dict
 
 
 def rendered(expression: sa.ClauseElement, engine: Engine) -> str:
@@ -38,20 +55,29 @@ def rendered(expression: sa.ClauseElement, engine: Engine) -> str:
 class CompiledStatement:
     """A statement, compiled once for an engine.
 
-    Values are plain: an enum's member takes the driver 10 µs more.
+    Values are plain: an enum's member takes the driver 10 µs more. Lists are bound as JSON.
     """
 
-    __slots__ = ("_expression", "_texts")
+    __slots__ = ("_expression", "_json", "_texts")
 
     def __init__(self, expression: sa.ClauseElement) -> None:
         self._expression = expression
         self._texts: dict[Engine, str] = {}
+        # The names of the values that are bound as JSON, and what makes them plain.
+        self._json: tuple[tuple[str, Callable[[Any], Any]], ...] = ()
 
     def text(self, engine: Engine) -> str:
-        """Return what an engine's driver executes."""
+        """Return the SQL that an engine's driver executes."""
         text = self._texts.get(engine)
         if text is None:
-            text = self._texts[engine] = rendered(self._expression, engine)
+            compiled = self._expression.compile(dialect=engine.dialect)
+            binds: Mapping[str, Any] = getattr(compiled, "binds", {})
+            self._json = tuple(
+                (name, type(bind).plain)
+                for name, bind in binds.items()
+                if isinstance(bind, _JsonParameter)
+            )
+            text = self._texts[engine] = str(compiled)
         return text
 
     def rows(
@@ -60,6 +86,16 @@ class CompiledStatement:
         """Return all rows, which are tuples."""
         rows: list[Any] = self._execute(snapshot, values, more).fetchall()
         return rows
+
+    def mapped(
+        self,
+        make: Callable[[Any], T],
+        snapshot: Snapshot,
+        values: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> list[T]:
+        """Return what ``make`` makes of each row."""
+        return [make(row) for row in self._execute(snapshot, values, more).fetchall()]
 
     def row(self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any) -> Any:
         """Return the first row; None: there is none."""
@@ -99,7 +135,12 @@ class CompiledStatement:
         self, snapshot: Snapshot, values: Mapping[str, Any] | None, more: dict[str, Any]
     ) -> Any:
         text = self._texts.get(snapshot.engine) or self.text(snapshot.engine)
-        return snapshot.driver.execute(text, {**values, **more} if values else more)
+        bound = {**values, **more} if values else more
+        for name, plain in self._json:
+            items = bound[name]
+            if items is not None and type(items) is not str:
+                bound[name] = _json(plain(items))
+        return snapshot.driver.execute(text, bound)
 
 
 def prepared(build: Callable[P, sa.ClauseElement]) -> Callable[P, CompiledStatement]:
@@ -154,12 +195,12 @@ def listed(name: str, alias: str, *, numbers: bool = False) -> Any:
         numbers: whether the elements are whole numbers; else they are texts or arrays.
     """
     kind = JsonNumbers if numbers else JsonEach
-    return kind(value(name)).table_valued("value", "key", name=alias)
+    return kind(_JsonParameter(name)).table_valued("value", "key", name=alias)
 
 
 def members(name: str, alias: str) -> Any:
     """Return a table of the members of a JSON object of whole numbers that is given as ``name``."""
-    return JsonMembers(value(name)).table_valued("value", "key", name=alias)
+    return JsonMembers(_JsonObject(name)).table_valued("value", "key", name=alias)
 
 
 def each(array: Column, alias: str, key: str | None = None) -> Any:
@@ -175,7 +216,7 @@ def each(array: Column, alias: str, key: str | None = None) -> Any:
 def among(column: Column, name: str) -> Column:
     """Return whether a column's value is in a JSON array that is given as ``name``."""
     kind = JsonNumbers if isinstance(column.type, sa.Integer) else JsonEach
-    return column.in_(sa.select(sa.column("value")).select_from(kind(value(name))))
+    return column.in_(sa.select(sa.column("value")).select_from(kind(_JsonParameter(name))))
 
 
 def is_untrue(condition: Column) -> Column:
@@ -347,3 +388,13 @@ def last_number(table: sa.Table) -> sa.Select[Any]:
     """Select the highest key that a table's rows ever had, also removed ones; NULL: it had none."""
     names = (sa.literal(item.name, sa.Text()) for item in (table, *table.primary_key))
     return sa.select(LastNumber(*names, type_=sa.Integer()))
+
+
+@prepared
+def _row_count(table: str) -> sa.Select[Any]:
+    return sa.select(sa.func.count()).select_from(sa.table(table))
+
+
+def row_count(snapshot: Snapshot, table: str) -> int:
+    """Return how many rows a table has, by its name in the database."""
+    return int(_row_count(table).scalar(snapshot))

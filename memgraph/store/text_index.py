@@ -80,31 +80,6 @@ def _quoted(text: str) -> str:
 
 
 @prepared
-def _count(table: str) -> sa.Select[Any]:
-    return sa.select(sa.func.count()).select_from(getattr(tables, table))
-
-
-def memory_count(snapshot: Snapshot) -> int:
-    """Return how many memories there are, erased ones too."""
-    return int(_count("memories").scalar(snapshot))
-
-
-def entity_count(snapshot: Snapshot) -> int:
-    """Return how many entities there are, merged ones too."""
-    return int(_count("entities").scalar(snapshot))
-
-
-@prepared
-def _newest_pk() -> sa.Select[Any]:
-    return sa.select(sa.func.max(tables.memories.c.pk))
-
-
-def newest_pk(snapshot: Snapshot) -> int:
-    """Return the highest key of a memory; 0: there is none."""
-    return _newest_pk().scalar(snapshot) or 0
-
-
-@prepared
 def _contents(*, of_these: bool) -> sa.Select[Any]:
     m = tables.memories
     kind = sa.func.json_type(m.c.attributes, f"$.{ENRICHED_NAMES}")
@@ -125,7 +100,7 @@ def contents(snapshot: Snapshot, after: int, limit: int) -> list[tuple[int, str,
 
 def contents_of(snapshot: Snapshot, pks: Sequence[int]) -> list[tuple[int, str, Any]]:
     """Return the same of the memories with these keys."""
-    return _with_names(_contents(of_these=True).rows(snapshot, pks=json.dumps(list(pks))))
+    return _with_names(_contents(of_these=True).rows(snapshot, pks=pks))
 
 
 def _with_names(rows: list[Any]) -> list[tuple[int, str, Any]]:
@@ -174,9 +149,8 @@ def _unlink() -> sa.Delete:
 
 def unlink(transaction: Transaction, pks: Sequence[int]) -> list[int]:
     """Take the entity links of memories away; gives the keys of the entities they named."""
-    listed = json.dumps(list(pks))
-    touched: list[int] = _named_by().column(transaction, pks=listed)
-    _unlink().write(transaction, pks=listed)
+    touched: list[int] = _named_by().column(transaction, pks=pks)
+    _unlink().write(transaction, pks=pks)
     return touched
 
 
@@ -193,8 +167,7 @@ def _recount(*, some: bool) -> sa.Update:
 
 def recount(transaction: Transaction, entities: Sequence[int], memories: Sequence[int]) -> None:
     """Count the mentions of these entities, and of those that these memories name."""
-    lists = {"entities": json.dumps(list(entities)), "memories": json.dumps(list(memories))}
-    _recount(some=True).write(transaction, lists)
+    _recount(some=True).write(transaction, entities=entities, memories=memories)
 
 
 def recount_all(transaction: Transaction) -> None:

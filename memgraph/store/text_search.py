@@ -10,7 +10,6 @@ H. Turtle, J. Flood, "Query evaluation: strategies and optimizations", 1995.
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 from array import array
@@ -503,7 +502,7 @@ def _read(
     result: dict[tuple[int, str | None], tuple[Any, int]] = dict.fromkeys(lacking, (_NONE, 0))
     segments = [segment for segment, term in lacking if term is None]
     if segments:
-        for segment, lengths, marks in _heads_among().rows(snapshot, segments=json.dumps(segments)):
+        for segment, lengths, marks in _heads_among().rows(snapshot, segments=segments):
             facts = _Facts(
                 np.frombuffer(lengths, dtype="<u2").astype(np.float32),
                 *_kinds(np.frombuffer(marks, dtype="<u4")),
@@ -511,7 +510,7 @@ def _read(
             result[segment, None] = (facts, 3 * len(lengths))
     pairs = [place for place in lacking if place[1] is not None]
     if pairs:
-        for segment, term, row in _rows_among().rows(snapshot, pairs=json.dumps(pairs)):
+        for segment, term, row in _rows_among().rows(snapshot, pairs=pairs):
             count = len(row) // BYTES_A_POSTING
             offsets = np.frombuffer(row, dtype="<u2", count=count)
             counts = np.frombuffer(row, dtype=np.uint8, offset=2 * count)

@@ -5,7 +5,6 @@ Every function works on a snapshot or transaction that the caller holds.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -27,6 +26,7 @@ from memgraph.rules.trust import (
     floors,
 )
 from memgraph.store import tables
+from memgraph.store.conditions import happened_at
 from memgraph.store.rows import SOURCE_FIELDS, source_from_row
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import Column, among, each, listed, member, ordered, prepared, value
@@ -110,9 +110,8 @@ def _further(names: tuple[str, ...]) -> sa.Select[Any]:
 @prepared
 def _turns() -> sa.Select[Any]:
     d, m = tables.derivations.alias("d"), tables.memories.alias("m")
-    said_at = sa.func.coalesce(m.c.event_time, m.c.created_at)
     told_as = member(m.c.attributes, "told_as")
-    query = sa.select(m.c.session_id, m.c.source_role, told_as, said_at, m.c.content_hash)
+    query = sa.select(m.c.session_id, m.c.source_role, told_as, happened_at(m), m.c.content_hash)
     query = query.select_from(d.join(m, m.c.memory_id == d.c.derived_from_id))
     return query.where(
         d.c.memory_id == value("memory_id"),
@@ -204,7 +203,7 @@ def further_of(
     snapshot: Snapshot, memory_ids: Collection[str]
 ) -> list[tuple[str, int, StoredSource]]:
     """Return the further sources of several memories, with the id of each, by ids."""
-    rows = _further_of().rows(snapshot, ids=json.dumps(list(memory_ids)))
+    rows = _further_of().rows(snapshot, ids=memory_ids)
     return [(memory_id, at, source_from_row(row)) for memory_id, at, *row in rows]
 
 
@@ -250,7 +249,7 @@ def gained(
     snapshot: Snapshot, memory_id: str, source_ids: Collection[str]
 ) -> list[tuple[float, float]]:
     """Return the confidence before and after, each time that one of these sources gave some."""
-    rows = _gained().rows(snapshot, memory_id=memory_id, source_ids=json.dumps(list(source_ids)))
+    rows = _gained().rows(snapshot, memory_id=memory_id, source_ids=source_ids)
     return [(before, after) for before, after in rows if before is not None and after is not None]
 
 
@@ -267,9 +266,7 @@ def _end() -> sa.Update:
 
 def end(transaction: JournalledTransaction, memory_id: str, source_ids: Collection[str]) -> None:
     """Take back further sources of a memory: from now on they count for nothing."""
-    _end().write(
-        transaction, memory=memory_id, sources=json.dumps(list(source_ids)), at=transaction.at
-    )
+    _end().write(transaction, memory=memory_id, sources=source_ids, at=transaction.at)
 
 
 @prepared
@@ -309,9 +306,8 @@ def _return() -> sa.Update:
 
 def give_back(transaction: Transaction, memory_id: str, source_ids: Collection[str]) -> None:
     """Let sources that were taken back count again, the own one as well as further ones."""
-    sources = json.dumps(list(source_ids))
     for statement in (_return_own(), _return()):
-        statement.write(transaction, memory=memory_id, sources=sources)
+        statement.write(transaction, memory=memory_id, sources=source_ids)
 
 
 MAX_LOOKED_AT: Final = 20_000
@@ -461,7 +457,7 @@ def _sources_by_id() -> sa.Select[Any]:
 
 def sources_by_id(snapshot: Snapshot, source_ids: Collection[str]) -> dict[str, CaptureFacts]:
     """Return sources by their ids, each without the session of a memory."""
-    rows = _sources_by_id().rows(snapshot, ids=json.dumps(list(source_ids)))
+    rows = _sources_by_id().rows(snapshot, ids=source_ids)
     return {source_id: captured_from_row(row) for source_id, *row in rows}
 
 
@@ -548,7 +544,7 @@ def _read(
     Args:
         at: milliseconds; with the further sources of then, None: of now.
     """
-    ids = json.dumps(list(memory_ids))
+    ids = list(memory_ids)
     own: dict[str, CaptureFacts] = {}
     own_gone: set[str] = set()
     for memory_id, has_ended, *row in _sources().rows(snapshot, ids=ids, at=at):

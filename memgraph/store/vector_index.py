@@ -6,7 +6,6 @@ A process that recalls keeps a copy in memory (``vector_cache``) and follows wha
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
@@ -189,12 +188,12 @@ class RowVectorIndex(ABC):
         self._note(pks)
 
     def remove(self, pks: Sequence[int]) -> int:
-        changed = _remove().write(self._transaction, pks=json.dumps(list(pks)))
+        changed = _remove().write(self._transaction, pks=pks)
         self._note(pks)
         return changed
 
     def refresh(self, memory_ids: Sequence[str]) -> None:
-        rows = _facts_of("memory_id").rows(self._snapshot, keys=json.dumps(list(memory_ids)))
+        rows = _facts_of("memory_id").rows(self._snapshot, keys=memory_ids)
         self._place([(visibility(*facts), pk) for pk, *facts in rows])
 
     def search(
@@ -220,7 +219,7 @@ class RowVectorIndex(ABC):
         if state is not None:
             return state.vectors(pks)
         result = np.zeros((len(pks), self.dimensions), np.float32)
-        rows = _vectors().rows(self._snapshot, self._searched, pks=json.dumps(list(pks)))
+        rows = _vectors().rows(self._snapshot, self._searched, pks=pks)
         if rows:
             codes = np.frombuffer(b"".join(vector for _, vector in rows), np.int8)
             numbers = codes.reshape(len(rows), -1).astype(np.float32)
@@ -311,7 +310,7 @@ class RowVectorIndex(ABC):
         """Search without a copy; see ``search``."""
 
     def _visibilities(self, pks: Sequence[int]) -> dict[int, int]:
-        rows = _facts_of("pk").rows(self._snapshot, keys=json.dumps(list(pks)))
+        rows = _facts_of("pk").rows(self._snapshot, keys=pks)
         return {pk: visibility(*facts) for pk, *facts in rows}
 
     def _place(self, rows: Sequence[tuple[int, int]]) -> None:

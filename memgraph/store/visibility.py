@@ -29,6 +29,7 @@ _RECEIPTS = "rcl_"
 # So many receipts of one memory are looked at for its last access before a time.
 _MOST_RECEIPTS = 20
 _RETRACTED = MemoryStatus.RETRACTED
+ACTIVE = frozenset({MemoryStatus.ACTIVE})
 STANDING = frozenset({MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED})
 _USE = ("access_count", "last_accessed_at")
 """What a viewer is told of use that it may not have seen."""
@@ -297,6 +298,21 @@ class View:
         if self.as_of is not None:
             values["view_receipt"] = _RECEIPTS + first_ulid(self.as_of)
         return values
+
+
+def shape_of(view: View | None) -> View | None:
+    """Return the shape of a view; None stands for whoever looks."""
+    return None if view is None else view.shape
+
+
+def params_of(view: View | None) -> dict[str, Any]:
+    """Return the values that the condition of a view binds."""
+    return {} if view is None else view.params
+
+
+def shown_by(view: View | None, m: Table) -> Column:
+    """Return the condition that a view shows a row of ``memories``; None: it shows all."""
+    return sa.true() if view is None else view.where(m)
 
 
 @lru_cache(maxsize=256)

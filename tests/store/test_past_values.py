@@ -12,7 +12,7 @@ from filling import NOW, Filling, fresh_database
 from memgraph.rules.scope import Viewer
 from memgraph.store import graph, memories
 from memgraph.store.engine import Database
-from memgraph.store.snapshot import Snapshot, driver
+from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
 MIGRATION = Path(__file__).parents[2] / "migrations/versions/0005_what_was_and_why.py"
@@ -40,7 +40,7 @@ def test_an_import_keeps_what_the_migration_keeps(database: Database) -> None:
 
 
 def kept(snapshot: Snapshot) -> list[tuple[object, ...]]:
-    found = driver(snapshot).execute("SELECT * FROM memory_revisions ORDER BY revision_id")
+    found = snapshot.driver.execute("SELECT * FROM memory_revisions ORDER BY revision_id")
     return [tuple(row) for row in found]
 
 

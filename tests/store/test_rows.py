@@ -130,11 +130,6 @@ def test_the_fields_are_columns_in_the_order_of_the_tables() -> None:
     assert [*rows.MEMORY_FIELDS] == [
         name for name in tables["memories"] if name not in ("pk", "search_terms")
     ]
-    assert rows.MEMORY_COLUMNS.split(", ") == [*rows.MEMORY_FIELDS]
-
-
-def test_a_select_list_names_its_table() -> None:
-    assert rows.columns(("a", "b"), "m") == "m.a, m.b"
 
 
 def _plain(value: object) -> object:

@@ -190,7 +190,7 @@ def _relink(transaction: Transaction, old: EntityRecord, new: EntityRecord, name
     add = [(new.pk, pk) for pk, means in meant.items() if new.pk in means]
     remove = [(old.pk, pk) for _, pk in add if old.pk not in meant[pk]]
     entities.relink(transaction, add=add, remove=remove)
-    entities.recount(transaction, [old.pk, new.pk])
+    text_index.recount(transaction, [old.pk, new.pk], ())
     return len(add)
 
 

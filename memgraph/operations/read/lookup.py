@@ -11,9 +11,10 @@ from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ShownStat
 from memgraph.model.values import Memory
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import edges, embeddings, entities, ingest_files, journal, memories, metadata
+from memgraph.store import edges, embeddings, ingest_files, journal, memories, metadata
 from memgraph.store.memories import MemoryFilter
 from memgraph.store.snapshot import Snapshot
+from memgraph.store.statements import row_count
 from memgraph.store.visibility import View
 
 MAX_PAGE = 1_000
@@ -102,7 +103,7 @@ def stats(opened: OpenOrchestrator) -> dict[str, Any]:
             "orchestrator": opened.database.orchestrator_id,
             "memories": memories.counts(snapshot),
             "edges": edges.counts(snapshot),
-            "entities": entities.count(snapshot),
+            "entities": row_count(snapshot, "entities"),
             "embeddings": embeddings.state_counts(snapshot),
             "ingest": ingest_files.counts(snapshot),
             "journal_entries": seq,

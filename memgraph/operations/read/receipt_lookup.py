@@ -18,7 +18,7 @@ from memgraph.model.receipts import (
 from memgraph.operations.read.lookup import MAX_PAGE
 from memgraph.rules.scope import Viewer, asked_of, asks_within, covers, granted, viewer_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import receipts
+from memgraph.store import memories, receipts
 from memgraph.store.items import is_id
 from memgraph.store.receipts import IssuedBulletin, StoredReceipt
 from memgraph.store.snapshot import Snapshot
@@ -138,7 +138,7 @@ def _shown(snapshot: Snapshot, view: View, found: StoredReceipt) -> Receipt:
     # Numbers of what the asker saw would tell a reader who sees less what it does not see.
     if receipt.left_out is not None and _is_covered(reader, receipt):
         hidden = {
-            reason: len(receipts.visible_ids(snapshot, view, ids))
+            reason: len(memories.existing_ids(snapshot, ids, view))
             for reason, ids in found.hidden.items()
         }
         told = {**receipt.left_out, **hidden}
@@ -152,7 +152,7 @@ def _listed(snapshot: Snapshot, view: View, found: Receipt) -> bool:
     if not names:
         # Nothing in it says who may see it; but its query is of the place that it was asked for.
         return _is_of(view.viewer, found)
-    return receipts.all_visible(snapshot, view, names)
+    return not receipts.hidden_ids(snapshot, view, names)
 
 
 def _is_covered(reader: Viewer, found: Receipt) -> bool:

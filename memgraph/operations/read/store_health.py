@@ -16,7 +16,7 @@ from memgraph.rules.dedup import near_duplicates
 from memgraph.rules.echo import line_hashes
 from memgraph.rules.schedule import fails, limits_of, rate_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import echoes, health
+from memgraph.store import echoes, health, memories
 from memgraph.store.health import EXCERPT_CHARS, CountedMemory, MemoryOfPlace
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
@@ -111,9 +111,8 @@ class _Measuring:
         """Measure all stale memories, up to the bound."""
         page = find_stale(self._snapshot, self._view, limit=MAX_STALE, max_looks=MAX_ENDINGS)
         fallen = [each for each in page.items if not each.memory_id.startswith(_TURN)]
-        texts = health.beginnings(
-            self._snapshot, [each.memory_id for each in fallen[: self._examples]]
-        )
+        ids = [each.memory_id for each in fallen[: self._examples]]
+        texts = memories.beginnings(self._snapshot, ids, EXCERPT_CHARS)
         found = [
             CountedMemory(each.memory_id, each.ground_id, texts[each.memory_id])
             for each in fallen[: self._examples]

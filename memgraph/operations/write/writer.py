@@ -350,7 +350,7 @@ class Writer:
         sequences: dict[str, int] = {}
         stored: list[tuple[dict[str, Any], PreparedMemory]] = []
         derived: list[tuple[str, str]] = []
-        pk = memories.next_pk(transaction)
+        pk = memories.last_pk(transaction) + 1
         names: list[tuple[int, tuple[EntityName, ...]]] = []
         confines = WriteBounds.of(transaction, view, talked_before)
         quotas = Quotas(transaction, self.trust)
