@@ -29,14 +29,18 @@ metadata.naming_convention = {
 }
 
 
-def choice(enum: type[StrEnum], name: str) -> sa.Enum:
-    """An enum that is stored by value and checked by the database."""
+def choice(enum: type[StrEnum], name: str, *, checked: bool = True) -> sa.Enum:
+    """Return the type of an enum that is stored by value and checked by the database.
+
+    Args:
+        checked: False: the table has a constraint of its own, for not all members are stored.
+    """
     return sa.Enum(
         enum,
         name=name,
         values_callable=lambda members: [member.value for member in members],
         native_enum=False,
-        create_constraint=True,
+        create_constraint=checked,
         validate_strings=True,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 
 class MemoryKind(StrEnum):
@@ -42,18 +43,19 @@ class EdgeType(StrEnum):
 
 
 class MemoryStatus(StrEnum):
-    ACTIVE = "active"
-    SUPERSEDED = "superseded"
-    RETRACTED = "retracted"
+    """The status of a memory.
 
-
-class ShownStatus(StrEnum):
-    """A status as it is shown, listed and counted; what is erased is stored as retracted."""
+    ERASED is shown, listed and counted, and never stored: an erased memory is stored as retracted,
+    without its text.
+    """
 
     ACTIVE = "active"
     SUPERSEDED = "superseded"
     RETRACTED = "retracted"
     ERASED = "erased"
+
+
+STORED_STATUSES: Final = (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED, MemoryStatus.RETRACTED)
 
 
 class Sensitivity(StrEnum):

@@ -9,7 +9,7 @@ from pydantic import Field
 from memgraph.model.context import ContextItem, Tier
 from memgraph.model.conversation import SessionInfo
 from memgraph.model.entities import EntityInfo, EntityProposal
-from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.jobs import JobPlan, JobRun, SessionReport
 from memgraph.model.values import Memory, Millis, Outcome, Value
 
@@ -165,7 +165,7 @@ class MemoryCounts(Value):
 
     kind: dict[MemoryKind, int] = Field(default_factory=dict)
     type: dict[MemoryType, int] = Field(default_factory=dict)
-    status: dict[ShownStatus, int] = Field(default_factory=dict)
+    status: dict[MemoryStatus, int] = Field(default_factory=dict)
 
 
 class OrchestratorStatus(Value):

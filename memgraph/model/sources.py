@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StringConstraints
 
-from memgraph.model.enums import EdgeType, MemoryStatus, SourceName, TrustTier
+from memgraph.model.enums import EdgeType, SourceName, TrustTier
 from memgraph.model.values import (
     MAX_NAME_CHARS,
     EdgeInput,
@@ -15,6 +15,7 @@ from memgraph.model.values import (
     Name,
     Outcome,
     Reason,
+    StoredStatus,
     Unit,
     Value,
 )
@@ -177,7 +178,7 @@ class MemorySummary(Value):
 class RestoredMemory(MemorySummary):
     """A memory that is back: ``active``, or ``superseded`` by what still stands."""
 
-    status: MemoryStatus
+    status: StoredStatus
 
 
 class SourceRestoration(Value):

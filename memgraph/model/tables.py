@@ -24,6 +24,7 @@ from memgraph.model.columns import (
     related_rows,
 )
 from memgraph.model.enums import (
+    STORED_STATUSES,
     CapturedBy,
     ComparisonStage,
     EdgeType,
@@ -59,7 +60,9 @@ from memgraph.model.record_tables import (
     RecallRow,
 )
 
-# The tables of whom and what memories name.
+_STATUS_CHECK = f"status IN ({', '.join(repr(status.value) for status in STORED_STATUSES)})"
+
+# The tables of entities that memories name.
 
 
 class EntityRow(SQLModel, table=True):
@@ -254,6 +257,7 @@ class MemoryRow(SQLModel, table=True):
         sa.CheckConstraint("token_cost >= 0", name="token_cost"),
         sa.CheckConstraint("length(content) > 0 OR status = 'retracted'", name="content"),
         sa.CheckConstraint("(scope = 'global') = (scope_id IS NULL)", name="scope_id"),
+        sa.CheckConstraint(_STATUS_CHECK, name="status"),
         sa.CheckConstraint("json_valid(tags) AND json_valid(attributes)", name="json"),
         # Turns repeat one another and are never looked up by what they say.
         sa.Index(
@@ -366,7 +370,7 @@ class MemoryRow(SQLModel, table=True):
     summary: str = column(sa.Text, nullable=False)
     importance: int = column(sa.Integer, nullable=False)
     confidence: float = column(sa.Float, nullable=False)
-    status: MemoryStatus = column(choice(MemoryStatus, "status"), nullable=False)
+    status: MemoryStatus = column(choice(MemoryStatus, "status", checked=False), nullable=False)
     sensitivity: Sensitivity = column(choice(Sensitivity, "sensitivity"), nullable=False)
     scope: Scope = column(choice(Scope, "scope"), nullable=False)
     scope_id: str | None = column(sa.Text)
@@ -534,6 +538,7 @@ class StatusRow(SQLModel, table=True):
     __tablename__ = "memory_status"
     __table_args__ = (
         sa.CheckConstraint("until IS NULL OR until >= since", name="until"),
+        sa.CheckConstraint(_STATUS_CHECK, name="status"),
         sa.Index("ix_memory_status_memory_id", "memory_id", "since"),
         # What came and what ended between two times.
         sa.Index("ix_memory_status_since", "since", "status", "memory_id"),
@@ -559,7 +564,7 @@ class StatusRow(SQLModel, table=True):
 
     status_id: int = column(sa.Integer, primary_key=True)
     memory_id: str = memory_ref(nullable=False)
-    status: MemoryStatus = column(choice(MemoryStatus, "status"), nullable=False)
+    status: MemoryStatus = column(choice(MemoryStatus, "status", checked=False), nullable=False)
     since: int = column(sa.Integer, nullable=False)
     until: int | None = column(sa.Integer)
     actor: str = column(sa.Text, nullable=False)

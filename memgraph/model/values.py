@@ -26,6 +26,7 @@ from pydantic import (
 from memgraph.clock import iso, parse_time
 from memgraph.errors import InvalidInput, without_kind
 from memgraph.model.enums import (
+    STORED_STATUSES,
     CapturedBy,
     EdgeType,
     MemoryKind,
@@ -33,7 +34,6 @@ from memgraph.model.enums import (
     MemoryType,
     Scope,
     Sensitivity,
-    ShownStatus,
     SourceType,
 )
 
@@ -70,6 +70,12 @@ def _storable_json(value: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
+def _stored(status: MemoryStatus) -> MemoryStatus:
+    if status not in STORED_STATUSES:
+        raise ValueError(f"is never stored; use one of: {', '.join(STORED_STATUSES)}")
+    return status
+
+
 def _to_ms(value: Any) -> Any:
     if value is None:
         return None
@@ -94,6 +100,11 @@ Millis = Annotated[
     PlainSerializer(iso, return_type=str, when_used="json"),
     WithJsonSchema(_TIME, mode="validation"),
     WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
+]
+StoredStatus = Annotated[
+    MemoryStatus,
+    AfterValidator(_stored),
+    WithJsonSchema({"type": "string", "enum": [*STORED_STATUSES]}),
 ]
 Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Attributes = Annotated[dict[str, Any], AfterValidator(_storable_json)]
@@ -146,7 +157,7 @@ class MemoryInput(Value):
     type: MemoryType = MemoryType.FACT
     importance: Annotated[int, Field(ge=0, le=100, strict=True)] = 50
     confidence: Unit = 1.0
-    status: MemoryStatus = MemoryStatus.ACTIVE
+    status: StoredStatus = MemoryStatus.ACTIVE
     sensitivity: Sensitivity = Sensitivity.INTERNAL
     scope: Scope = Scope.GLOBAL
     scope_id: Name | None = None
@@ -267,7 +278,7 @@ class Memory(Value):
     summary: str
     importance: int
     confidence: float
-    status: MemoryStatus
+    status: StoredStatus
     sensitivity: Sensitivity
     scope: Scope
     scope_id: str | None
@@ -291,9 +302,9 @@ class Memory(Value):
     source_id: str
 
     @property
-    def shown_status(self) -> ShownStatus:
-        """The status that people read; nothing but an erasure covers the text."""
-        return ShownStatus(self.status) if self.content else ShownStatus.ERASED
+    def shown_status(self) -> MemoryStatus:
+        """The status to show: ERASED where the text is gone, which only an erasure does."""
+        return self.status if self.content else MemoryStatus.ERASED
 
 
 class Edge(Value):
@@ -322,7 +333,7 @@ class StoredSource(Source):
 class StatusPeriod(Value):
     """One status that a memory had: ``until`` None means that it still holds."""
 
-    status: MemoryStatus
+    status: StoredStatus
     since: Millis
     until: Millis | None
     actor: str

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
-from memgraph.model.enums import EmbeddingState, MemoryStatus, Scope, Sensitivity
+from memgraph.model.enums import STORED_STATUSES, EmbeddingState, Scope, Sensitivity
 from memgraph.store import tables
 from memgraph.store.ports import VectorIndex
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _LARGEST: Final = 127
-_STATUS = {status.value: number for number, status in enumerate(MemoryStatus)}
+_STATUS = {status.value: number for number, status in enumerate(STORED_STATUSES)}
 _LEVEL = {sensitivity.value: sensitivity.level for sensitivity in Sensitivity}
 
 

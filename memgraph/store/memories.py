@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from memgraph.errors import NotFound
 from memgraph.ids import SHORT_CHARS
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, ShownStatus
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.values import Memory, Source
 from memgraph.store import embeddings, tables
 from memgraph.store.conditions import beginning, is_unexpired, memory_fields
@@ -309,7 +309,7 @@ class MemoryFilter:
     """A filter of memories; an empty field leaves nothing out.
 
     ``tags`` asks for all of them; ``before`` is the id of the last memory of the page before.
-    ``statuses``: as they are shown; what is erased is of no other, whatever the time.
+    ``statuses``: as they are shown; an erased memory has no other, whatever the time.
     """
 
     memory_ids: tuple[str, ...] = ()
@@ -318,35 +318,33 @@ class MemoryFilter:
     tags: tuple[str, ...] = ()
     session_id: str | None = None
     before: str | None = None
-    statuses: frozenset[ShownStatus] = frozenset()
+    statuses: frozenset[MemoryStatus] = frozenset()
 
     def stored(self, as_of: int | None) -> frozenset[MemoryStatus] | None:
-        """Return the statuses of rows among which they are; None: any."""
-        if as_of is not None and ShownStatus.ERASED in self.statuses:
+        """Return the stored statuses of matching memories; None: any."""
+        if MemoryStatus.ERASED not in self.statuses:
+            return self.statuses or None
+        if as_of is not None:
             return None
-        return frozenset(map(_stored_status, self.statuses)) or None
-
-
-def _stored_status(shown: ShownStatus) -> MemoryStatus:
-    return MemoryStatus.RETRACTED if shown is ShownStatus.ERASED else MemoryStatus(shown)
+        return self.statuses - {MemoryStatus.ERASED} | {MemoryStatus.RETRACTED}
 
 
 def _is_erased(m: sa.FromClause) -> Column:
     return (m.c.status == MemoryStatus.RETRACTED) & (m.c.content == "")
 
 
-def _shown_as(statuses: frozenset[ShownStatus], view: View, m: sa.FromClause) -> Column:
+def _shown_as(statuses: frozenset[MemoryStatus], view: View, m: sa.FromClause) -> Column:
     """Return whether a memory is shown as one of these, where one is asked for."""
-    others = sorted(status.value for status in statuses - {ShownStatus.ERASED})
-    if ShownStatus.ERASED not in statuses:
+    others = sorted(status.value for status in statuses - {MemoryStatus.ERASED})
+    if MemoryStatus.ERASED not in statuses:
         # As of an earlier time it may have had any status.
-        leaves_out = view.as_of is not None or ShownStatus.RETRACTED in statuses
+        leaves_out = view.as_of is not None or MemoryStatus.RETRACTED in statuses
         return sa.not_(_is_erased(m)) if statuses and leaves_out else sa.true()
     return _is_erased(m) | view.status(m).in_(others) if others else _is_erased(m)
 
 
 @prepared
-def _select(view: View, statuses: frozenset[ShownStatus], names: frozenset[str]) -> sa.Select[Any]:
+def _select(view: View, statuses: frozenset[MemoryStatus], names: frozenset[str]) -> sa.Select[Any]:
     m, b = tables.memories.alias("m"), tables.memories.alias("b")
     # One that is hidden is none, lest the page should tell of it; one of another status is.
     before = sa.select(b.c.pk).where(b.c.memory_id == value("before"), View(view.viewer).where(b))
@@ -404,7 +402,7 @@ def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, 
             for column, name in zip(columns, names, strict=True):
                 result[column][str(name)] += count
     erased = _count_erased(shape).scalar(snapshot, values)
-    moved = Counter({ShownStatus.RETRACTED.value: -erased, ShownStatus.ERASED.value: erased})
+    moved = Counter({MemoryStatus.RETRACTED.value: -erased, MemoryStatus.ERASED.value: erased})
     result["status"].update(moved)
     result["status"] = +result["status"]
     return {column: dict(sorted(counter.items())) for column, counter in result.items()}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.model.enums import (
+    STORED_STATUSES,
     EdgeType,
     EmbeddingState,
     MemoryKind,
@@ -451,7 +452,7 @@ def allowed(snapshot: Snapshot, narrowing: RecallFilter) -> list[int]:
 def _visibilities(narrowing: RecallFilter) -> tuple[int, ...]:
     view = narrowing.view
     # As-of looks at what a memory was: its present status says nothing.
-    statuses = frozenset(MemoryStatus)
+    statuses = frozenset(STORED_STATUSES)
     if view.as_of is None and view.statuses is not None:
         statuses = view.statuses
     return _marks_of(view.viewer, statuses)

@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 
 from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import (
+    STORED_STATUSES,
     CapturedBy,
     EdgeType,
     MemoryKind,
-    MemoryStatus,
     MemoryType,
     Scope,
     Sensitivity,
@@ -115,7 +115,7 @@ def _by_value(enum: type[EnumT]) -> Mapping[str, EnumT]:
 
 _KINDS = _by_value(MemoryKind)
 _TYPES = _by_value(MemoryType)
-_STATUSES = _by_value(MemoryStatus)
+_STATUSES = {status.value: status for status in STORED_STATUSES}
 _SENSITIVITIES = _by_value(Sensitivity)
 _SCOPES = _by_value(Scope)
 _EDGE_TYPES = _by_value(EdgeType)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import (
+    STORED_STATUSES,
     CapturedBy,
     EdgeType,
     MemoryKind,
@@ -43,7 +44,7 @@ memories = st.builds(
     summary=text,
     importance=st.integers(0, 100),
     confidence=st.floats(0, 1),
-    status=st.sampled_from(MemoryStatus),
+    status=st.sampled_from(STORED_STATUSES),
     sensitivity=st.sampled_from(Sensitivity),
     scope=st.sampled_from(Scope),
     event_time=st.none() | times,
@@ -69,7 +70,7 @@ sources = st.builds(
     captured_by=st.sampled_from(CapturedBy),
 )
 periods = st.builds(
-    StatusPeriod, status=st.sampled_from(MemoryStatus), since=times, until=st.none() | times
+    StatusPeriod, status=st.sampled_from(STORED_STATUSES), since=times, until=st.none() | times
 )
 
 

@@ -1958,8 +1958,11 @@ export interface components {
             session_id?: string | null;
             source?: components["schemas"]["Source"];
             source_role?: string | null;
-            /** @default active */
-            status?: components["schemas"]["MemoryStatus"];
+            /**
+             * @default active
+             * @enum {string}
+             */
+            status?: "active" | "superseded" | "retracted";
             summary?: string | null;
             /** @default [] */
             tags?: string[];
@@ -2196,8 +2199,11 @@ export interface components {
                 session_id: string;
                 source?: components["schemas"]["Source"];
                 source_role: string;
-                /** @default active */
-                status?: components["schemas"]["MemoryStatus"];
+                /**
+                 * @default active
+                 * @enum {string}
+                 */
+                status?: "active" | "superseded" | "retracted";
                 summary?: string | null;
                 /** @default [] */
                 tags?: string[];
@@ -2242,8 +2248,11 @@ export interface components {
             session_id: string;
             source?: components["schemas"]["Source"];
             source_role: string;
-            /** @default active */
-            status?: components["schemas"]["MemoryStatus"];
+            /**
+             * @default active
+             * @enum {string}
+             */
+            status?: "active" | "superseded" | "retracted";
             summary?: string | null;
             /** @default [] */
             tags?: string[];
@@ -2788,7 +2797,8 @@ export interface components {
             session_id: string | null;
             source_id: string;
             source_role: string | null;
-            status: components["schemas"]["MemoryStatus"];
+            /** @enum {string} */
+            status: "active" | "superseded" | "retracted";
             summary: string;
             tags: string[];
             token_cost: number;
@@ -2826,8 +2836,11 @@ export interface components {
                 session_id?: string | null;
                 source?: components["schemas"]["Source"];
                 source_role?: string | null;
-                /** @default active */
-                status?: components["schemas"]["MemoryStatus"];
+                /**
+                 * @default active
+                 * @enum {string}
+                 */
+                status?: "active" | "superseded" | "retracted";
                 summary?: string | null;
                 /** @default [] */
                 tags?: string[];
@@ -2906,8 +2919,11 @@ export interface components {
             session_id?: string | null;
             source?: components["schemas"]["Source"];
             source_role?: string | null;
-            /** @default active */
-            status?: components["schemas"]["MemoryStatus"];
+            /**
+             * @default active
+             * @enum {string}
+             */
+            status?: "active" | "superseded" | "retracted";
             summary?: string | null;
             /** @default [] */
             tags?: string[];
@@ -2926,8 +2942,14 @@ export interface components {
             items: components["schemas"]["Memory"][];
             next_cursor: string | null;
         };
-        /** @enum {string} */
-        MemoryStatus: "active" | "superseded" | "retracted";
+        /**
+         * @description The status of a memory.
+         *
+         *     ERASED is shown, listed and counted, and never stored: an erased memory is stored as retracted,
+         *     without its text.
+         * @enum {string}
+         */
+        MemoryStatus: "active" | "superseded" | "retracted" | "erased";
         /** @description A memory by its id and its summary. */
         MemorySummary: {
             memory_id: string;
@@ -3542,7 +3564,8 @@ export interface components {
         /** @description A memory that is back: ``active``, or ``superseded`` by what still stands. */
         RestoredMemory: {
             memory_id: string;
-            status: components["schemas"]["MemoryStatus"];
+            /** @enum {string} */
+            status: "active" | "superseded" | "retracted";
             summary: string;
         };
         /** @description A memory that stays: further sources say it (``supported``), or grounds are left to it. */
@@ -3674,11 +3697,6 @@ export interface components {
             /** @default 0 */
             turns?: number;
         };
-        /**
-         * @description A status as it is shown, listed and counted; what is erased is stored as retracted.
-         * @enum {string}
-         */
-        ShownStatus: "active" | "superseded" | "retracted" | "erased";
         /** @description An Ed25519 signature over the report without this field; both in hexadecimal digits. */
         Signature: {
             /**
@@ -3912,7 +3930,8 @@ export interface components {
             reason: string | null;
             /** Format: date-time */
             since: string;
-            status: components["schemas"]["MemoryStatus"];
+            /** @enum {string} */
+            status: "active" | "superseded" | "retracted";
             until: string | null;
         };
         /**
@@ -5957,7 +5976,7 @@ export interface operations {
                 /** @description Of these kinds. */
                 kind?: components["schemas"]["MemoryKind"][];
                 /** @description Of these statuses. */
-                status?: components["schemas"]["ShownStatus"][];
+                status?: components["schemas"]["MemoryStatus"][];
                 /** @description With all these tags. */
                 tag?: string[];
                 /** @description Said in this session. */

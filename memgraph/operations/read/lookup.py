@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ShownStatus
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.values import Memory
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -47,7 +47,7 @@ def listing(
     *,
     types: Sequence[MemoryType],
     kinds: Sequence[MemoryKind],
-    statuses: Sequence[MemoryStatus | ShownStatus],
+    statuses: Sequence[MemoryStatus],
     tags: Sequence[str],
     session_id: str | None,
     before: str | None,
@@ -71,7 +71,7 @@ def listing(
         tags=tuple(tags),
         session_id=session_id,
         before=before,
-        statuses=frozenset(members(ShownStatus, statuses)),
+        statuses=frozenset(members(MemoryStatus, statuses)),
     )
     view = View(viewer, as_of, chosen.stored(as_of))
     with opened.database.read() as snapshot:
