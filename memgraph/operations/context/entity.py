@@ -22,15 +22,20 @@ from memgraph.model.entities import (
     ForgetResult,
     ListRequest,
     MemoryItemRecord,
-    MemoryScope,
-    MemorySource,
-    MemoryTier,
     RetrieveRequest,
     StoreItemInput,
     StoreRequest,
     StoreResult,
+    kinds_of,
 )
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Sensitivity
+from memgraph.model.enums import (
+    CapturedBy,
+    MemoryKind,
+    MemoryStatus,
+    MemoryType,
+    Scope,
+    Sensitivity,
+)
 from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.values import MemoryInput, Source, validated
@@ -135,7 +140,11 @@ FORGOTTEN = "forgotten"
 PURPOSE = "retrieve"
 _ITEM_DIGITS = 40
 # As ``memgraph.model.conversation`` hears them.
-_ROLES = {MemorySource.USER: "user", MemorySource.SYSTEM: "system", MemorySource.AGENT: "assistant"}
+_ROLES = {
+    CapturedBy.USER: "user",
+    CapturedBy.SYSTEM: "system",
+    CapturedBy.EXTRACTOR: "assistant",
+}
 
 
 class MemoryEntity(Handle):
@@ -189,8 +198,8 @@ class MemoryEntity(Handle):
     def retrieve(
         self,
         query: str,
-        tier: MemoryTier | str | None = None,
-        scope: MemoryScope | str | None = None,
+        tier: MemoryKind | str | None = None,
+        scope: Scope | str | None = None,
         limit: int = DEFAULT_LIMIT,
         *,
         session_id: str | None = None,
@@ -216,7 +225,7 @@ class MemoryEntity(Handle):
     def forget(
         self,
         cutoff_date: str | int | datetime | None = None,
-        scope: MemoryScope | str | None = None,
+        scope: Scope | str | None = None,
         item_ids: Sequence[str] | None = None,
         *,
         session_id: str | None = None,
@@ -243,8 +252,8 @@ class MemoryEntity(Handle):
 
     def list_items(
         self,
-        tier: MemoryTier | str | None = None,
-        scope: MemoryScope | str | None = None,
+        tier: MemoryKind | str | None = None,
+        scope: Scope | str | None = None,
         limit: int = DEFAULT_LIMIT,
         *,
         session_id: str | None = None,
@@ -342,7 +351,7 @@ class MemoryEntity(Handle):
                 self.agent_id,
                 self.viewer.clearance,
                 before=given.cutoff_date,
-                scope=None if given.scope is None else given.scope.scope,
+                scope=given.scope,
                 memory_ids=given.item_ids,
                 session_id=given.session_id,
                 project_id=self._project(opened, given.project_id),
@@ -356,20 +365,20 @@ class MemoryEntity(Handle):
         return mailboxes_of(self._service).turn((self.name, self.agent_id))
 
     def _input(self, opened: OpenOrchestrator, item: StoreItemInput) -> MemoryInput:
-        scope_id = item.session_id if item.scope is MemoryScope.SESSION else None
-        if item.scope is MemoryScope.PROJECT:
+        scope_id = item.session_id if item.scope is Scope.SESSION else None
+        if item.scope is Scope.PROJECT:
             scope_id = self._project(opened, item.project_id)
             if scope_id is None:
                 raise InvalidInput("a ProjectScope needs a projectId", field="projectId")
-        episode = item.tier is MemoryTier.EPISODIC
-        agents_own = item.source is MemorySource.AGENT
+        episode = item.tier is MemoryKind.EPISODE
+        agents_own = item.source is CapturedBy.EXTRACTOR
         return MemoryInput(
             content=item.content,
-            kind=item.tier.kinds[0],
+            kind=item.tier,
             type=MemoryType.OBSERVATION if episode else MemoryType.FACT,
             confidence=MAX_CONFIDENCE if agents_own else 1.0,
             sensitivity=item.sensitivity,
-            scope=item.scope.scope,
+            scope=item.scope,
             scope_id=scope_id,
             agent_id=self.agent_id,
             session_id=item.session_id,
@@ -377,7 +386,7 @@ class MemoryEntity(Handle):
             item_id=_item_id(item, scope_id),
             source_role=_ROLES[item.source] if episode else None,
             attributes={} if item.metadata_json is None else {METADATA: item.metadata_json},
-            source=Source(captured_by=item.source.captured_by),
+            source=Source(captured_by=item.source),
         )
 
     def _viewer_of(self, opened: OpenOrchestrator, given: ListRequest) -> Viewer:
@@ -389,7 +398,7 @@ class MemoryEntity(Handle):
             self.viewer,
             session_ids=frozenset(() if given.session_id is None else (given.session_id,)),
             project_ids=frozenset(() if project_id is None else (project_id,)),
-            scopes=self.viewer.scopes if given.scope is None else frozenset((given.scope.scope,)),
+            scopes=self.viewer.scopes if given.scope is None else frozenset((given.scope,)),
         )
 
     def _project(self, opened: OpenOrchestrator, asked: str | None) -> str | None:
@@ -400,8 +409,8 @@ class MemoryEntity(Handle):
         raise AccessDenied("the entity belongs to another project", field="projectId")
 
 
-def _kinds(tier: MemoryTier | None) -> tuple[MemoryKind, ...]:
-    return tuple(MemoryKind) if tier is None else tier.kinds
+def _kinds(tier: MemoryKind | None) -> tuple[MemoryKind, ...]:
+    return tuple(MemoryKind) if tier is None else kinds_of(tier)
 
 
 def _told(given: RetrieveRequest) -> dict[str, Any]:
