@@ -238,7 +238,7 @@ def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
     for memory_id, status_id in integrity.broken_histories().cursor(snapshot):
         message = "the periods of the memory's history do not follow one another"
         report.add(FindingCode.STATUS_HISTORY_BROKEN, message, memory_id, status_id=status_id)
-    for memory_id, status, since in integrity.untold_statuses().cursor(snapshot):
+    for memory_id, status, since in integrity.unjournalled_statuses().cursor(snapshot):
         message = f"the journal does not know how the memory became {status}"
         report.add(FindingCode.STATUS_UNJOURNALLED, message, memory_id, since=since)
     edited = {
@@ -385,7 +385,7 @@ def _moved(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     time.
     """
     result: dict[str, dict[str, Any]] = {}
-    for memory_id, action, details, _, confirmed in integrity.moved().cursor(snapshot):
+    for memory_id, action, details, _, confirmed in integrity.confidence_changes().cursor(snapshot):
         values = {"confidence": confidence_after(action, _object(details))}
         result[memory_id] = values | ({"decay_rate": 0.0} if confirmed else {})
     return result

@@ -141,7 +141,7 @@ def _statements(snapshot: Snapshot, drafts: Sequence[FactDraft]) -> list[NewStat
     "I moved to Bergen" shares no word with "I live in Oslo", only who says it.
     """
     keys = {each.author.speaker for each in drafts if each.author.speaker is not None}
-    known = entities.known_by(snapshot, keys)
+    known = entities.meant_by(snapshot, keys)
     return [
         NewStatement(
             each.given.content,

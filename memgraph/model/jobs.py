@@ -38,7 +38,7 @@ class RejectedItem(Value):
     count: Annotated[int, Field(ge=1)] = 1
 
 
-def all_of(rejected: Iterable[RejectedItem]) -> int:
+def rejected_count(rejected: Iterable[RejectedItem]) -> int:
     """Return how many items were rejected, also those that one entry tells of together."""
     return sum(item.count for item in rejected)
 
@@ -60,7 +60,7 @@ class JobReport(Value):
         """It came to its end; what was rejected is counted, and the first of it is told."""
         return cls(
             state=JobState.DONE,
-            counts={**counts, "rejected": max(counts.get("rejected", 0), all_of(rejected))},
+            counts={**counts, "rejected": max(counts.get("rejected", 0), rejected_count(rejected))},
             rejected=tuple(rejected[:MAX_REJECTED_KEPT]),
         )
 
@@ -250,7 +250,7 @@ class SessionReport(Value):
             "compared": self.compared,
             "calls": self.calls,
             "tokens": self.tokens,
-            "rejected": all_of(self.rejected),
+            "rejected": rejected_count(self.rejected),
         }
 
 

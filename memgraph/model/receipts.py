@@ -113,7 +113,7 @@ class Receipt:
 
     def __post_init__(self) -> None:
         put = object.__setattr__  # the class's own refuses: receipts are frozen
-        for name, text in said_of(self.asked).items():
+        for name, text in context_fields(self.asked).items():
             if getattr(self, name) is None:
                 put(self, name, text)
 
@@ -126,7 +126,7 @@ class Receipt:
             at=bundle.at,
             query=bundle.query,
             asked=request.model_dump(mode="json", exclude_defaults=True, exclude=_APART)
-            | did_without(bundle.degraded),
+            | degraded_field(bundle.degraded),
             items=tuple(ReceiptItem.of(item) for item in bundle.items),
             counts=request.as_of is None,
             purpose=RECALL,
@@ -138,13 +138,13 @@ class Receipt:
         )
 
 
-def did_without(degraded: Iterable[Degraded]) -> dict[str, list[str]]:
+def degraded_field(degraded: Iterable[Degraded]) -> dict[str, list[str]]:
     """Return the entry of ``Receipt.asked`` for what an answer had to do without."""
     codes = [item.code for item in degraded]
     return {"degraded": codes} if codes else {}
 
 
-def said_of(asked: Mapping[str, Any]) -> dict[str, Any]:
+def context_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return what ``Receipt.asked`` says that a field of its own says too."""
     fields = {name: asked[name] for name in ASKED_FOR if asked.get(name) is not None}
     # Of a recall it is a filter: whose memories are asked for, not who asks.

@@ -214,7 +214,7 @@ def by_first_name(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
     return {key: next(iter(pks)) for key, pks in people.items() if len(pks) == 1}
 
 
-def known_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
+def meant_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
     """Return the one entity that each key means, as a name, an alias or a first name."""
     if not keys:
         return {}
@@ -247,7 +247,7 @@ def _typed_otherwise() -> sa.Select[Any]:
     return query.where(*is_mention, e.c.type != value("type")).order_by(e.c.pk)
 
 
-def typed_worse(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[TypedEntity]:
+def less_surely_typed(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[TypedEntity]:
     """Return entities of that name that a memory names, of a type that a worse provider gave."""
     if name.type not in NAMED_TYPES:
         return []
@@ -338,7 +338,7 @@ def _sayings() -> sa.Select[Any]:
     return query.select_from(ordered(f, (m, m.c.pk == f.c.value)))
 
 
-def sayings(snapshot: Snapshot, pks: Sequence[int]) -> list[MentionContext]:
+def mention_contexts(snapshot: Snapshot, pks: Sequence[int]) -> list[MentionContext]:
     """Return what some memories say, and who says it, in the order of ``pks``."""
     contexts = []
     rows = _sayings().rows(snapshot, pks=pks)
@@ -605,7 +605,7 @@ def _seen(view: View) -> sa.Select[Any]:
     return query.select_from(naming).where(its, view.where(m))
 
 
-def seen(snapshot: Snapshot, pk: int, view: View) -> MentionCounts | None:
+def mention_counts(snapshot: Snapshot, pk: int, view: View) -> MentionCounts | None:
     """Return how often an entity is named by memories of the view; None: it is not there."""
     row = _seen(view.shape).row(snapshot, view.params, entity_pk=pk)
     return MentionCounts(*row) if row[0] else None
@@ -678,7 +678,9 @@ def _together(view: View) -> sa.Select[Any]:
     return query.order_by(shared.desc(), _row().c.pk).limit(value("limit"))
 
 
-def together(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[tuple[EntityRecord, int]]:
+def mentioned_together(
+    snapshot: Snapshot, pk: int, view: View, limit: int
+) -> list[tuple[EntityRecord, int]]:
     """Return entities named in the same memories, each with their number, most frequent first."""
     rows = _together(view.shape).rows(snapshot, view.params, entity_pk=pk, limit=limit)
     return list(zip(_rows(row[:-1] for row in rows), (row[-1] for row in rows), strict=True))
@@ -770,7 +772,7 @@ def protect(transaction: Transaction, pk: int, *, protected: bool) -> None:
     _protect().write(transaction, entity=pk, is_protected=protected)
 
 
-def make_own(transaction: Transaction, pk: int) -> None:
+def unmerge(transaction: Transaction, pk: int) -> None:
     """Make a merged name an entity of its own again."""
     _set_merged("pk").write(transaction, which=pk, into=None)
 

@@ -191,7 +191,7 @@ def _buried_among() -> sa.Select[Any]:
     return sa.select(log.c.subject).where(log.c.action == "erase", among(log.c.subject, "ids"))
 
 
-def buried_among(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
+def erased_among(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
     """Return those of the ids that an erasure took, or is about to take."""
     return set(_buried_among().column(snapshot, ids=sorted(memory_ids)))
 
@@ -202,7 +202,7 @@ def _told_of() -> sa.Select[Any]:
     return sa.select(log.c.details).where(*_told(value("erasure_id")), log.c.subject.is_(None))
 
 
-def told_of(snapshot: Snapshot, erasure_id: str) -> list[dict[str, Any]]:
+def erasure_steps(snapshot: Snapshot, erasure_id: str) -> list[dict[str, Any]]:
     """Return what the journal tells of the steps of an erasure: details of its entries about no
     memory.
     """
@@ -335,7 +335,7 @@ def _reasons_beside() -> sa.Select[Any]:
     return query.where(h.c.reason.is_not(None), h.c.memory_id.in_(neighbours))
 
 
-def citing(
+def rows_citing(
     snapshot: Snapshot, memory_ids: Collection[str], notes: Collection[str]
 ) -> Iterator[ErasedRow]:
     """Yield what was made of erased memories, whatever it says: bulletins, answers, queries, and
@@ -381,7 +381,7 @@ def _swept(table: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> sa.Se
     )
 
 
-def saying(
+def rows_saying(
     snapshot: Snapshot,
     memory_ids: Collection[str],
     entity_ids: Collection[str],
@@ -467,7 +467,7 @@ def _make(
     return sa.update(changed).where(*same).values(after)
 
 
-def make(transaction: Transaction, changes: Sequence[ErasedRow]) -> list[ErasedRow]:
+def apply(transaction: Transaction, changes: Sequence[ErasedRow]) -> list[ErasedRow]:
     """Make those whose rows are as they were read; gives them."""
     applied: list[ErasedRow] = []
     for kind, some in groupby(changes, _kind):

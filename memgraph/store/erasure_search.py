@@ -97,9 +97,9 @@ def _chosen(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
     return sa.union(*queries, from_source(s.c.conversation_id == name))
 
 
-def chosen(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> list[int]:
+def memories_named(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> list[int]:
     """Return keys of the memories that are named so, but those that are erased already."""
-    return standing_among(snapshot, _chosen(kind).column(snapshot, name=name))
+    return unerased_among(snapshot, _chosen(kind).column(snapshot, name=name))
 
 
 @prepared
@@ -108,7 +108,7 @@ def _standing_among() -> sa.Select[Any]:
     return sa.select(m.c.pk).where(among(m.c.pk, "pks"), m.c.content != "").order_by(m.c.pk)
 
 
-def standing_among(snapshot: Snapshot, pks: Sequence[int]) -> list[int]:
+def unerased_among(snapshot: Snapshot, pks: Sequence[int]) -> list[int]:
     """Return those that have a text."""
     return _standing_among().column(snapshot, pks=pks)
 
@@ -177,7 +177,7 @@ def naming(snapshot: Snapshot, forms: EntityForms) -> list[int]:
         if any(character.isalnum() for character in name):
             expression = snapshot.engine.phrases.expression(saying([name]))
             pks.update(_saying().column(snapshot, words=expression))
-    return standing_among(snapshot, sorted(pks))
+    return unerased_among(snapshot, sorted(pks))
 
 
 @prepared
@@ -271,7 +271,7 @@ def _doomed() -> sa.Select[Any]:
     return query.where(among(m.c.pk, "pks")).order_by(m.c.pk)
 
 
-def doomed(snapshot: Snapshot, pks: Sequence[int]) -> list[MemoryToErase]:
+def memories_to_erase(snapshot: Snapshot, pks: Sequence[int]) -> list[MemoryToErase]:
     """Return the memories with these keys and all that they say."""
     return _doomed().mapped(MemoryToErase._make, snapshot, pks=pks)
 
@@ -291,7 +291,7 @@ def _places(table: str, names: str) -> sa.Select[Any]:
     return sa.select(*(t.c[name] for name in names.split())).distinct()
 
 
-def standing_texts(
+def remaining_texts(
     snapshot: Snapshot, pks: Collection[int], entities: Collection[int]
 ) -> Iterator[tuple[str, str]]:
     """Yield (memory id or nothing, text) of all that stays and may say the same by right.
@@ -421,7 +421,7 @@ def _lines_kept() -> sa.Select[Any]:
     )
 
 
-def lines_kept(snapshot: Snapshot, path: str, pks: Sequence[int]) -> list[str]:
+def remaining_locators(snapshot: Snapshot, path: str, pks: Sequence[int]) -> list[str]:
     """Return where in a file the memories lie that stay: locators."""
     return _lines_kept().column(snapshot, path=path, pks=pks)
 

@@ -202,7 +202,7 @@ def _waits() -> sa.Select[Any]:
     return sa.select(s.c.session_id).where(*waits)
 
 
-def waits(snapshot: Snapshot, session_id: str) -> bool:
+def is_pending(snapshot: Snapshot, session_id: str) -> bool:
     """Return whether a session waits for its consolidation."""
     return _waits().row(snapshot, session_id=session_id) is not None
 

@@ -139,7 +139,7 @@ class EvidenceWalk(NamedTuple):
     cut: bool
 
 
-def walked(
+def walk(
     snapshot: Snapshot,
     memory_ids: Iterable[str],
     view: View,
@@ -251,7 +251,7 @@ _INDEXES: Final = {
 }
 
 
-def broken(
+def broken_evidence(
     snapshot: Snapshot, memory_ids: Iterable[str], view: View
 ) -> dict[str, tuple[Dependency, ...]]:
     """Return those of the memories that stand on a refuted ground, with the way down to it."""
@@ -403,7 +403,7 @@ class EndReason(NamedTuple):
     lost: bool
 
 
-def told_endings(
+def end_reasons(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, EndReason]:
     """Return how some visible memories came to their end; what has not is left out.

@@ -106,7 +106,7 @@ def _begun(view: View) -> sa.Select[Any]:
     )
 
 
-def begun(snapshot: Snapshot, view: View, during: Interval) -> list[StatusStart]:
+def statuses_begun(snapshot: Snapshot, view: View, during: Interval) -> list[StatusStart]:
     """Return every status but that of turns that began during an interval, the newest first."""
     return _begun(view.shape).mapped(StatusStart._make, snapshot, view.params, **during._asdict())
 
@@ -122,7 +122,7 @@ def _said(view: View) -> sa.Select[Any]:
     )
 
 
-def said(snapshot: Snapshot, view: View, during: Interval) -> int:
+def turns_stored(snapshot: Snapshot, view: View, during: Interval) -> int:
     """Return how many turns were stored during an interval."""
     return int(_said(view.shape).scalar(snapshot, view.params, **during._asdict()))
 
@@ -142,7 +142,9 @@ def _contradicted(view: View) -> sa.Select[Any]:
     return query.where(_within(e.c.created_at)).order_by(e.c.created_at.desc(), e.c.edge_id.desc())
 
 
-def contradicted(snapshot: Snapshot, view: View, during: Interval) -> list[ContradictingPair]:
+def contradictions_found(
+    snapshot: Snapshot, view: View, during: Interval
+) -> list[ContradictingPair]:
     """Return contradictions that were found during an interval, both sides seen, newest first."""
     return _contradicted(view.shape).mapped(
         ContradictingPair._make, snapshot, view.params, **during._asdict()
@@ -188,7 +190,7 @@ def _who_found() -> sa.Select[Any]:
     return sa.select(edge_id, a.c.actor, reason).select_from(ordered(f, (a, joined)))
 
 
-def who_found(
+def finders(
     snapshot: Snapshot, contradictions: Collection[ContradictingPair]
 ) -> dict[str, tuple[str, str]]:
     """Return (actor, reason) of the entry that joined the sides of contradictions, by edge id."""
@@ -228,7 +230,7 @@ def _moved(then: View, view: View) -> sa.Select[Any]:
     )
 
 
-def moved(snapshot: Snapshot, view: View, during: Interval) -> list[ConfidenceMove]:
+def confidence_moves(snapshot: Snapshot, view: View, during: Interval) -> list[ConfidenceMove]:
     """Return memories that were there before an interval with another confidence after it."""
     then = View(view.viewer, during.until)
     values = view.params | then.params | during._asdict()

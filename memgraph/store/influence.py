@@ -18,7 +18,7 @@ from memgraph.model.enums import MemoryKind
 from memgraph.model.influence import ReceiptMention, SourceTurn
 from memgraph.store import tables
 from memgraph.store.conditions import happened_at
-from memgraph.store.receipts import BULLETIN, covered, hidden_ids
+from memgraph.store.receipts import BULLETIN, hidden_ids, is_covered
 from memgraph.store.rows import built
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
@@ -105,7 +105,7 @@ def _naming() -> sa.Select[Any]:
     return heads.select_from(joined).order_by(*newest)
 
 
-def naming(
+def receipts_naming(
     snapshot: Snapshot,
     memory_ids: Collection[str],
     view: View,
@@ -132,7 +132,7 @@ def _given_to(place: Place, is_earlier: bool) -> sa.Select[Any]:
     return heads.order_by(r.c.created_at.desc(), r.c.recall_id.desc())
 
 
-def given_to(
+def receipts_for(
     snapshot: Snapshot,
     place: Place,
     name: str,
@@ -164,7 +164,7 @@ def _left_by(place: Place, view: View) -> sa.Select[Any]:
     )
 
 
-def left_by(
+def stored_by(
     snapshot: Snapshot, place: Place, since: Mapping[str, int], view: View, *, limit: int
 ) -> list[tuple[str, str]]:
     """Return what comes from runs or conversations and was stored at a time or later, oldest first.
@@ -302,7 +302,7 @@ class _Names:
     def _is_covered(self, head: _Head) -> bool:
         """Return whether the reader sees all that the asker saw."""
         if head.viewer not in self._covered:
-            self._covered[head.viewer] = covered(self._reader, head.receipt_id, head.viewer)
+            self._covered[head.viewer] = is_covered(self._reader, head.receipt_id, head.viewer)
         return self._covered[head.viewer]
 
     def _read(self, heads: Sequence[_Head]) -> None:

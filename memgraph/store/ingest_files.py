@@ -147,7 +147,7 @@ def add_keys(transaction: Transaction, memory_id: str, keys: Sequence[str]) -> N
         )
 
 
-def known_as(snapshot: Snapshot, key: str) -> list[str]:
+def memories_known_as(snapshot: Snapshot, key: str) -> list[str]:
     """Return memories that answer to a name, in the order of their ids."""
     statement = sa.select(tables.document_keys.c.memory_id).where(
         tables.document_keys.c.document_key == key
@@ -155,12 +155,12 @@ def known_as(snapshot: Snapshot, key: str) -> list[str]:
     return list(snapshot.execute(statement.order_by(tables.document_keys.c.memory_id)).scalars())
 
 
-def wait_for(transaction: Transaction, row: Mapping[str, Any]) -> None:
+def add_pending_link(transaction: Transaction, row: Mapping[str, Any]) -> None:
     """Keep a link until a file arrives that answers to its target."""
     transaction.execute(insert(tables.pending_links).on_conflict_do_nothing(), row)
 
 
-def waiting_for(
+def pending_links(
     snapshot: Snapshot, keys: Sequence[str], *, after: int, limit: int
 ) -> list[sa.Row[Any]]:
     """Return links that wait for one of these names, in the order of their ids."""
@@ -171,7 +171,7 @@ def waiting_for(
     return list(snapshot.execute(statement.order_by(columns.link_id).limit(limit)))
 
 
-def waits_no_longer(transaction: Transaction, link_ids: Sequence[int]) -> None:
+def remove_pending_links(transaction: Transaction, link_ids: Sequence[int]) -> None:
     """Remove links that waited."""
     if link_ids:
         columns = tables.pending_links.c

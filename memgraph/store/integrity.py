@@ -83,7 +83,7 @@ def redactions() -> sa.Select[Any]:
 
 
 @prepared
-def moved() -> sa.Select[Any]:
+def confidence_changes() -> sa.Select[Any]:
     """Select the last entry that tells of a confidence: memory_id, action, details, seq, and how
     often the memory was confirmed.
 
@@ -204,7 +204,7 @@ def _later(s: Table) -> Column:
 
 
 @prepared
-def untold_statuses() -> sa.Select[Any]:
+def unjournalled_statuses() -> sa.Select[Any]:
     """Select (memory id, status, since) of later periods that the journal does not tell of.
 
     Whoever lost or won a contradiction is journalled under the winner; a job for many under nobody.

@@ -229,7 +229,7 @@ def _standing_in_namespace(view: View) -> sa.Select[Any]:
     return query.order_by(m.c.pk)
 
 
-def standing_in_namespace(
+def active_in_namespace(
     snapshot: Snapshot, place: NamespacePlace, item_ids: Sequence[str]
 ) -> list[Memory]:
     """Return active items of these ids, also such as are valid no more; oldest first."""
@@ -489,7 +489,7 @@ def _some(view: View, scope: Scope, number: int) -> sa.Select[Any]:
     return query.order_by(m.c.pk).limit(number)
 
 
-def some(
+def next_items(
     snapshot: Snapshot, place: ItemPlace, *, after: int, through: int, number: int
 ) -> list[tuple[int, str]]:
     """Return keys and ids of the next memories that are items, by key, up to a last one."""
@@ -675,7 +675,7 @@ def _of() -> sa.Select[Any]:
     )
 
 
-def of(
+def promotions_of(
     snapshot: Snapshot, memory_id: str, scope: Scope, scope_id: str | None
 ) -> list[tuple[str, MemoryStatus]]:
     """Ids and statuses of what a memory was promoted to in one place, the latest first.

@@ -93,7 +93,7 @@ def _sweep() -> sa.Delete:
     return sa.delete(tables.leases).where(~_is_live())
 
 
-def sweep(transaction: Transaction, *, wall_ms: int) -> None:
+def remove_expired(transaction: Transaction, *, wall_ms: int) -> None:
     """Drop what has expired, or is from the future."""
     _sweep().write(transaction, wall_ms=wall_ms)
 
@@ -198,12 +198,12 @@ def _some_running(orphaned: bool) -> sa.Select[Any]:
     )
 
 
-def some_running(snapshot: Snapshot) -> bool:
+def is_any_running(snapshot: Snapshot) -> bool:
     """Return whether something is at work, so far as is recorded."""
     return _some_running(orphaned=False).row(snapshot) is not None
 
 
-def some_left(snapshot: Snapshot, *, wall_ms: int) -> bool:
+def has_orphaned(snapshot: Snapshot, *, wall_ms: int) -> bool:
     """Return whether there are runs that nobody works on any more."""
     return _some_running(orphaned=True).row(snapshot, wall_ms=wall_ms) is not None
 
@@ -219,7 +219,7 @@ def _abandon_left() -> sa.Update:
     return sa.update(run).where(_is_left()).values(abandoned)
 
 
-def abandon_left(transaction: Transaction, *, at: int, wall_ms: int) -> int:
+def abandon_orphaned(transaction: Transaction, *, at: int, wall_ms: int) -> int:
     """Close the runs whose holder has no lease any more; gives how many there were.
 
     Args:
@@ -307,7 +307,7 @@ def _some_ahead() -> sa.Select[Any]:
     return sa.select(run.run_id).where(run.due_at > value("now")).limit(1)
 
 
-def some_ahead(snapshot: Snapshot, now_ms: int) -> bool:
+def is_any_ahead(snapshot: Snapshot, now_ms: int) -> bool:
     """Return whether there are runs for moments that are still to come."""
     return _some_ahead().row(snapshot, now=now_ms) is not None
 

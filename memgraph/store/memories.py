@@ -249,7 +249,7 @@ def _whole_ids(view: View) -> sa.Select[Any]:
     )
 
 
-def whole_ids(snapshot: Snapshot, ids: Sequence[str], view: View) -> list[str]:
+def full_ids(snapshot: Snapshot, ids: Sequence[str], view: View) -> list[str]:
     """Return the ids that short ones stand for, in order; any other text as it is.
 
     A short id that several visible memories have, or none, stays as it is: there is no such memory.
@@ -536,7 +536,7 @@ def _keep_open() -> sa.Insert:
     return _keep_values(query)
 
 
-def fill_in(transaction: Transaction) -> None:
+def fill_revisions(transaction: Transaction) -> None:
     """Keep the confidence before a contradiction was lost, and that an end was open before it."""
     for statement in (_keep_lost(), _keep_open()):
         statement.write(transaction)

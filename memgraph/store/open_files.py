@@ -45,7 +45,7 @@ def closed(files: tuple[Identity, ...]) -> None:
 
 
 @contextmanager
-def otherwise(path: Path) -> Iterator[bool]:
+def without_sqlite(path: Path) -> Iterator[bool]:
     """Yield True when a file may be opened without SQLite; nothing connects to it meanwhile."""
     with _lock:
         yield _identity(path) not in _open

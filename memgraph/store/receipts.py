@@ -222,7 +222,7 @@ def _stored(head: Mapping[str, Any], items: Sequence[tuple[str, float, str]]) ->
     return StoredReceipt(receipt, {} if left_out is None else _lists(left_out))
 
 
-def covered(reader: Viewer, receipt_or_bulletin_id: str, viewer: str | None) -> bool:
+def is_covered(reader: Viewer, receipt_or_bulletin_id: str, viewer: str | None) -> bool:
     """Return whether a reader sees all that could be seen by whom a bulletin was made for.
 
     A bulletin tells of some of what its reader sees without citing it.
@@ -440,7 +440,7 @@ def _any_after() -> sa.Select[Any]:
     return sa.select(tables.recalls.c.recall_id).limit(1).offset(value("number"))
 
 
-def are_more_than(snapshot: Snapshot, number: int) -> bool:
+def is_count_above(snapshot: Snapshot, number: int) -> bool:
     """Return whether there are more receipts than so many."""
     return _any_after().row(snapshot, number=number) is not None
 
@@ -462,7 +462,7 @@ def _old() -> sa.Select[Any]:
     )
 
 
-def any_old(snapshot: Snapshot, *, keep: int, since: int) -> bool:
+def has_old(snapshot: Snapshot, *, keep: int, since: int) -> bool:
     """Return whether ``remove_old`` would remove any."""
     return _old().row(snapshot, keep=keep, since=since, limit=1) is not None
 
@@ -546,7 +546,7 @@ def bulletins(
     visible = (
         IssuedBulletin._make(head)
         for *head, viewer in rows
-        if covered(view.viewer, head[0], viewer)
+        if is_covered(view.viewer, head[0], viewer)
     )
     return list(islice(visible, limit))
 
@@ -577,7 +577,7 @@ def bulletin(
     if row is None:
         return None
     *head, viewer, memory_ids, body = row
-    if not covered(view.viewer, bulletin_id, viewer):
+    if not is_covered(view.viewer, bulletin_id, viewer):
         return None
     return IssuedBulletin._make(head), BulletinText(tuple(json.loads(memory_ids)), body)
 

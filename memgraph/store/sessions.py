@@ -60,7 +60,7 @@ def _known() -> sa.Select[Any]:
     return places.where(among(s.c.session_id, "ids"))
 
 
-def known(snapshot: Snapshot, session_ids: Collection[str]) -> dict[str, RegisteredSession]:
+def registered(snapshot: Snapshot, session_ids: Collection[str]) -> dict[str, RegisteredSession]:
     """Return those of the sessions that are registered, by id."""
     if not session_ids:
         return {}
@@ -102,7 +102,7 @@ def _seen() -> sa.Insert:
     )
 
 
-def seen(transaction: JournalledTransaction, rows: Sequence[StoredSession]) -> None:
+def note_turns(transaction: JournalledTransaction, rows: Sequence[StoredSession]) -> None:
     """Note that turns of these sessions were stored: what was consolidated is so no longer."""
     if rows:
         _seen().write_all(
@@ -143,7 +143,7 @@ def visible(snapshot: Snapshot, view: View, session_id: str) -> RegisteredSessio
     """Return a session of which the viewer may see a turn; None: there is none, or not for them."""
     if not _is_visible(view.shape).scalar(snapshot, view.params, session_id=session_id):
         return None
-    return known(snapshot, [session_id]).get(session_id)
+    return registered(snapshot, [session_id]).get(session_id)
 
 
 @prepared
@@ -388,7 +388,7 @@ def _move_on() -> sa.Update:
     return sa.update(s).where(s.c.session_id == value("session")).values(read)
 
 
-def move_on(
+def note_consolidated(
     transaction: Transaction, session_id: str, through: str | None, consolidated_at: int | None
 ) -> None:
     """Note that a session was read up to a turn, and whether that was the last one."""

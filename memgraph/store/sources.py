@@ -81,7 +81,7 @@ def _bound(kind: SourceName) -> sa.Select[Any]:
     return sa.select(sa.func.count()).select_from(some.subquery())
 
 
-def bound(snapshot: Snapshot, source: NamedSource, maximum: int) -> int:
+def upper_bound(snapshot: Snapshot, source: NamedSource, maximum: int) -> int:
     """Return no less than how many memories a source has, counted up to ``maximum``.
 
     It reads indexes alone.
@@ -110,7 +110,7 @@ def _given_by(view: View, kind: SourceName) -> sa.Select[Any]:
     return query.order_by(m.c.pk)
 
 
-def given_by(snapshot: Snapshot, source: NamedSource, view: View) -> list[str]:
+def memories_of(snapshot: Snapshot, source: NamedSource, view: View) -> list[str]:
     """Return the visible memories of a source that are not retracted, the oldest first."""
     statement = _given_by(view.shape, source.kind)
     return statement.column(snapshot, view.params, name=source.name)
@@ -178,7 +178,7 @@ def _said_by(view: View, kind: SourceName) -> sa.Select[Any]:
     return query.where(view.where(m)).order_by(m.c.pk, p.c.source_id)
 
 
-def said_by(snapshot: Snapshot, source: NamedSource, view: View) -> dict[str, list[str]]:
+def supported_by(snapshot: Snapshot, source: NamedSource, view: View) -> dict[str, list[str]]:
     """Return visible memories of which the source is a further one, the oldest first.
 
     Each with the ids of the source's rows.
@@ -250,7 +250,7 @@ def _is_seen(view: View, kind: SourceName) -> sa.Select[Any]:
     return sa.select(sa.exists().select_from(joined).where(view.where(m)))
 
 
-def is_seen(snapshot: Snapshot, source: NamedSource, view: View) -> bool:
+def is_visible(snapshot: Snapshot, source: NamedSource, view: View) -> bool:
     """Return whether a memory that came from a source is visible."""
     statement = _is_seen(view.shape, source.kind)
     return bool(statement.scalar(snapshot, view.params, name=source.name))
@@ -462,7 +462,7 @@ def _is_kept_retracted(m: sa.FromClause) -> tuple[Column, ...]:
     return (m.c.status == MemoryStatus.RETRACTED, m.c.content != "")
 
 
-def taken_back(snapshot: Snapshot, source: NamedSource, view: View) -> list[str]:
+def retracted_with(snapshot: Snapshot, source: NamedSource, view: View) -> list[str]:
     """Return visible memories that are retracted because this source was taken back, by key.
 
     What was retracted for another reason since is none, nor is what was erased.
@@ -488,7 +488,7 @@ def _taken_with_others() -> sa.Select[Any]:
     return query.where(a.c.action == "retract", source.is_not(None)).order_by(m.c.pk)
 
 
-def taken_with_others(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, NamedSource]:
+def retracting_sources(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, NamedSource]:
     """Return those of some memories that are retracted because a source was taken back, with that.
 
     What was retracted for another reason since is none, nor is what was erased.
@@ -521,7 +521,7 @@ def _lost_with(view: View) -> sa.Select[Any]:
     return query.where(view.where(m)).group_by(a.c.seq).order_by(a.c.seq.desc())
 
 
-def lost_with(snapshot: Snapshot, source: NamedSource, view: View) -> list[SupportLoss]:
+def support_losses(snapshot: Snapshot, source: NamedSource, view: View) -> list[SupportLoss]:
     """Return what visible memories lost with a source and have not got back, last loss first."""
     statement = _lost_with(view.shape)
     results = statement.rows(snapshot, view.params, kind=source.kind.value, name=source.name)

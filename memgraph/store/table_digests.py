@@ -95,7 +95,7 @@ class TableDigest(NamedTuple):
         return TableDigest(self.rows + rows, (self.total + total) % _MODULUS)
 
 
-def keep(transaction: Transaction) -> str | None:
+def update(transaction: Transaction) -> str | None:
     """Bring the digests up to date with what this transaction changed.
 
     Returns:
@@ -150,7 +150,7 @@ def state(snapshot: Snapshot) -> str:
     return _state(_known(snapshot))
 
 
-def watched(columns: Callable[[str], tuple[str, ...]]) -> list[DigestedColumns]:
+def digested_columns(columns: Callable[[str], tuple[str, ...]]) -> list[DigestedColumns]:
     """Return what is counted.
 
     Args:
@@ -172,7 +172,9 @@ def _rows_of(table: str, columns: tuple[str, ...]) -> sa.Select[Any]:
 
 
 def _found(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest]]:
-    for name, table, columns in watched(lambda table: snapshot.engine.columns(snapshot, table)):
+    for name, table, columns in digested_columns(
+        lambda table: snapshot.engine.columns(snapshot, table)
+    ):
         rows = _rows_of(table, columns).cursor(snapshot)
         yield name, _sum(row_digest(name, *row) for row in rows)
 

@@ -304,7 +304,7 @@ def _return() -> sa.Update:
     return sa.update(p).where(*_of_memory(p)).values(ended_at=None)
 
 
-def give_back(transaction: Transaction, memory_id: str, source_ids: Collection[str]) -> None:
+def reinstate(transaction: Transaction, memory_id: str, source_ids: Collection[str]) -> None:
     """Let sources that were taken back count again, the own one as well as further ones."""
     for statement in (_return_own(), _return()):
         statement.write(transaction, memory=memory_id, sources=source_ids)
@@ -326,9 +326,9 @@ class TrustRow(NamedTuple):
     reason: str
 
 
-def with_told(snapshot: Snapshot, defaults: TrustRules) -> TrustRules:
+def with_assigned(snapshot: Snapshot, defaults: TrustRules) -> TrustRules:
     """Return the defaults of the settings with all that operators said."""
-    words = {row.named: row.trusted for row in told(snapshot)}
+    words = {row.named: row.trusted for row in assigned(snapshot)}
     if not words:
         return defaults
     return TrustRules(defaults.captured_by, defaults.source_type, defaults.max_memories, words)
@@ -343,7 +343,7 @@ def _told() -> sa.Select[Any]:
     return sa.select(*_of(t, _TOLD)).order_by(t.c.kind, t.c.name)
 
 
-def told(snapshot: Snapshot) -> list[TrustRow]:
+def assigned(snapshot: Snapshot) -> list[TrustRow]:
     """Return what operators said, by kind and name."""
     return [
         TrustRow(
@@ -365,7 +365,7 @@ def _tell() -> sa.Insert:
     )
 
 
-def tell(transaction: Transaction, row: TrustRow) -> None:
+def assign(transaction: Transaction, row: TrustRow) -> None:
     """Note what an operator says of a source; it takes the place of what was said before."""
     source, trusted = row.named, row.trusted
     record = (row.set_at, row.actor, row.reason)
@@ -379,7 +379,7 @@ def _untell() -> sa.Delete:
     return sa.delete(t).where(t.c.kind == value("kind"), t.c.name == value("name"))
 
 
-def untell(transaction: Transaction, source: NamedSource) -> bool:
+def unassign(transaction: Transaction, source: NamedSource) -> bool:
     """Take back what was said of a source; return whether something was."""
     return _untell().write(transaction, kind=source.kind.value, name=source.name) > 0
 
@@ -391,7 +391,7 @@ def tiers(
     ids = list(dict.fromkeys(memory_ids))
     if trust.uniform:
         return dict.fromkeys(ids, next(iter(trust.captured_by.values())))
-    return floors(ids, standings(snapshot, ids), trust)
+    return floors(ids, trust_facts(snapshot, ids), trust)
 
 
 def protections(
@@ -414,8 +414,8 @@ def protections_then(
         defaults: the settings' tiers, of which nobody knows what they were.
         at: milliseconds.
     """
-    now = with_told(snapshot, defaults)
-    since = {row.named: row.set_at for row in told(snapshot)}
+    now = with_assigned(snapshot, defaults)
+    since = {row.named: row.set_at for row in assigned(snapshot)}
     facts_by_id = _read(snapshot, list(dict.fromkeys(memory_ids)), 0, at)
     return {
         memory_id: (
@@ -472,7 +472,7 @@ def _some_sessions() -> sa.Select[Any]:
     return sa.select(tables.sessions.c.session_id).limit(value("limit"))
 
 
-def has_other_talks(snapshot: Snapshot, names: Collection[NamedSource]) -> bool:
+def has_other_conversations(snapshot: Snapshot, names: Collection[NamedSource]) -> bool:
     """Return whether there is a conversation, or a session, beside those of some names.
 
     Sessions count where none of the names is a conversation: a talk has many of them.
@@ -492,7 +492,7 @@ def has_other_talks(snapshot: Snapshot, names: Collection[NamedSource]) -> bool:
     return any(session not in conversations for session in sessions)
 
 
-def standings(snapshot: Snapshot, memory_ids: Iterable[str]) -> dict[str, TrustFacts]:
+def trust_facts(snapshot: Snapshot, memory_ids: Iterable[str]) -> dict[str, TrustFacts]:
     """Return what memories stand on, and their grounds, ``MAX_LOOKED_AT`` of them at most."""
     result: dict[str, TrustFacts] = {}
     layer = list(memory_ids)

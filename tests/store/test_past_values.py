@@ -34,7 +34,7 @@ def test_an_import_keeps_what_the_migration_keeps(database: Database) -> None:
             transaction.exec_driver_sql(statement)
         migrated = kept(transaction)
         transaction.exec_driver_sql("DELETE FROM memory_revisions")
-        memories.fill_in(transaction)
+        memories.fill_revisions(transaction)
         assert kept(transaction) == migrated
     assert len(migrated) == 2
 
@@ -51,7 +51,7 @@ def test_the_confidence_before_a_loss_and_the_open_end_before_an_ending(
     for _ in range(2):
         # Twice is once.
         with database.write() as transaction:
-            memories.fill_in(transaction)
+            memories.fill_revisions(transaction)
     with database.read() as snapshot:
         found = graph.visible_memories(
             snapshot, [loser, gone, winner], View(Viewer(), as_of=NOW + 5)

@@ -28,7 +28,7 @@ from memgraph.model.context import (
     TierShares,
 )
 from memgraph.model.recall import Degraded, RecallItem, RecallRequest, RecallTrace, ReplayMoment
-from memgraph.model.receipts import Receipt, ReceiptItem, did_without
+from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.operations.read.recall import reading
 from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.scope import Viewer
@@ -186,7 +186,7 @@ def _receipt(
         query=asked.query,
         asked=request
         | {name: value for name, value in for_whom.items() if value is not None}
-        | did_without(package.degraded),
+        | degraded_field(package.degraded),
         items=tuple(_receipt_item(each, recalled) for each in context.items),
     )
 

@@ -163,7 +163,7 @@ class DatabaseBackend(Handle):
             cleared = after = 0
             while True:
                 with opened.transaction(self.actor) as transaction:
-                    some = items.some(
+                    some = items.next_items(
                         transaction,
                         self._place(opened),
                         after=after,

@@ -169,7 +169,7 @@ def _promoted(snapshot: Snapshot, memory_id: str, target: PromotionTarget) -> st
     Raises:
         Conflict: it was replaced since: promoting the old text again would contradict that.
     """
-    found = items.of(snapshot, memory_id, target.tier.scope, target.scope_id)
+    found = items.promotions_of(snapshot, memory_id, target.tier.scope, target.scope_id)
     for wanted in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
         one = next((each for each, status in found if status is wanted), None)
         if one is not None and wanted is MemoryStatus.SUPERSEDED:

@@ -210,7 +210,7 @@ def _carry_out(
 def _report(opened: OpenOrchestrator, plan: ErasurePlan, files: ErasedFiles) -> ErasureReport:
     """Return the report of what the database knows; the caller adds the scan."""
     with opened.database.read() as snapshot:
-        steps = erasure.told_of(snapshot, plan.erasure_id)
+        steps = erasure.erasure_steps(snapshot, plan.erasure_id)
         stones = erasure.tombstones(snapshot, plan.erasure_id)
     redactions = tuple(
         RedactedEntry(seq=seq, hash=sealed, details=details)

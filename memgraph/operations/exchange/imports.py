@@ -169,7 +169,7 @@ class ExportLoader:
                 f"line {told['line']}: {error.message} ({told['reason']})", **told
             ) from error
         if header["schema"] < memories.KEPT_SINCE:
-            memories.fill_in(self.transaction)
+            memories.fill_revisions(self.transaction)
         if header["schema"] < RATES_BY_ORIGIN:
             migrating.step(RATES_BY_ORIGIN).change_rates(self.transaction)
         self._finish_vectors(header)

@@ -161,7 +161,7 @@ def _part(
     aliases = [each for each in entities.aliases(transaction, group) if each[1] in keys]
     if merged and merged[0].name_key == keys[0]:
         new = merged[0]
-        entities.make_own(transaction, new.pk)
+        entities.unmerge(transaction, new.pk)
     else:
         _, key, written = min(aliases, key=lambda each: keys.index(each[1]))
         entity_id = opened.ids.new("ent_")

@@ -75,7 +75,7 @@ def write_page(
         session_id, through = page.state.session_id, page.turns[-1] if page.turns else None
         after = page.state.through_pk if through is None else through.pk
         done.last = not queries.has_turns_after(transaction, session_id, after)
-        queries.move_on(
+        queries.note_consolidated(
             transaction,
             session_id,
             page.state.through if through is None else through.memory_id,

@@ -112,7 +112,7 @@ class EntityReader:
 
     def found(self, row: EntityRecord) -> VisibleEntity | None:
         """Return the entity; None: no memory that the reader may see names it."""
-        seen = entities.seen(self._snapshot, row.pk, self.view)
+        seen = entities.mention_counts(self._snapshot, row.pk, self.view)
         names = None if seen is None else self._names(row, seen.mentions)
         return None if seen is None or names is None else VisibleEntity(row, seen, names)
 
@@ -120,7 +120,9 @@ class EntityReader:
         self, one: VisibleEntity, *, limit: int, others: Iterable[VisibleEntity]
     ) -> EntityProfile:
         related = []
-        for row, together in entities.together(self._snapshot, one.row.pk, self.view, RELATED):
+        for row, together in entities.mentioned_together(
+            self._snapshot, one.row.pk, self.view, RELATED
+        ):
             other = self.found(row)
             if other is not None:
                 related.append(RelatedEntity(**other.info.model_dump(), together=together))

@@ -50,11 +50,11 @@ def plan(snapshot: Snapshot, named: NamedSource, view: View) -> RestorationPlan:
     Raises:
         NotFound: there is no visible memory that was retracted with it and is still retracted.
     """
-    back = sources.taken_back(snapshot, named, view)
-    losses = sources.lost_with(snapshot, named, view)
+    back = sources.retracted_with(snapshot, named, view)
+    losses = sources.support_losses(snapshot, named, view)
     if not back and not losses:
         raise NotFound("nothing is retracted with this source", name=named.name[:80])
-    others = sources.taken_with_others(snapshot, {each.memory_id for each in losses})
+    others = sources.retracting_sources(snapshot, {each.memory_id for each in losses})
     others = {one: other for one, other in others.items() if one not in back}
     back += others
     replaced = edges.still_replaced(snapshot, back, restored=back)
@@ -139,7 +139,7 @@ def _count_again(
 ) -> None:
     memory_id = loss.memory_id
     [memory] = memories.get_many(transaction, [memory_id])
-    trust.give_back(transaction, memory_id, loss.source_ids)
+    trust.reinstate(transaction, memory_id, loss.source_ids)
     after = round(regained(memory.confidence, loss.before, loss.after), 6)
     if after != memory.confidence:
         memories.update(transaction, memory_id, confidence=after, updated_at=transaction.at)

@@ -64,12 +64,12 @@ def plan(snapshot: Snapshot, named: NamedSource, view: View) -> RetractionPlan:
     Raises:
         NotFound: no visible memory, active or retracted, comes from it.
     """
-    said = sources.said_by(snapshot, named, view)
-    if not said and not sources.is_seen(snapshot, named, view):
+    said = sources.supported_by(snapshot, named, view)
+    if not said and not sources.is_visible(snapshot, named, view):
         raise no_source(named)
     found = RetractionPlan()
     stands = _Stands(snapshot, named)
-    given = sources.given_by(snapshot, named, view)
+    given = sources.memories_of(snapshot, named, view)
     # Where the own source was taken back before, this one may be all that was left.
     found.said_own = known = set(given)
     given += [one for one in said if one not in known and stands.rests_on_it(one)]
@@ -228,11 +228,11 @@ def end_for(
 ) -> None:
     """Remove a source from some visible memories that stay, or are restored by another."""
     told = {"reason": reason, "source": named.kind.value, "name": named.name}
-    said = sources.said_by(transaction, named, view)
+    said = sources.supported_by(transaction, named, view)
     left = {one: tuple(rows) for one, rows in said.items() if one in memory_ids}
     for one, loss in _weakened(transaction, left).items():
         _weaken(transaction, one, loss, told)
-    for one in sources.given_by(transaction, named, view):
+    for one in sources.memories_of(transaction, named, view):
         if one in memory_ids:
             _disown(transaction, one, told)
 

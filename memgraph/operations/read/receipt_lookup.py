@@ -78,7 +78,7 @@ def receipt_list(
                 seen.append(_shown(snapshot, view, found))
             if len(seen) > limit:
                 break
-        cut = len(seen) > limit or receipts.are_more_than(snapshot, most)
+        cut = len(seen) > limit or receipts.is_count_above(snapshot, most)
     return ReceiptList(tuple(seen[:limit]), cut)
 
 

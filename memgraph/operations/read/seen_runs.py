@@ -36,7 +36,7 @@ def _may_see(snapshot: Snapshot, view: View, told: str) -> bool:
         return any(each in granted for each in _beginnings(told.removeprefix(_PROJECT)))
     if not told.startswith(_SESSION):
         return True
-    meant = sessions.known(snapshot, _beginnings(told.removeprefix(_SESSION)))
+    meant = sessions.registered(snapshot, _beginnings(told.removeprefix(_SESSION)))
     # When it may be one of several, all of them, so that no hidden one is disclosed.
     return bool(meant) and all(sessions.visible(snapshot, view, one) for one in meant)
 

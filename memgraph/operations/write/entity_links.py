@@ -389,7 +389,7 @@ class EntityLinker:
         """
         if not found:
             return 0
-        sayings = entities.sayings(transaction, [pk for pk, _ in found])
+        sayings = entities.mention_contexts(transaction, [pk for pk, _ in found])
         named = dict(found)
         told = {each.pk: [*named[each.pk], *self._told(each)] for each in sayings}
         names = dict.fromkeys(name for each in told.values() for name in each)
@@ -415,7 +415,7 @@ class EntityLinker:
             for name in names:
                 if name.provider == "spacy" and name.type is EntityType.OTHER:
                     continue
-                for one in entities.typed_worse(transaction, pk, name):
+                for one in entities.less_surely_typed(transaction, pk, name):
                     entities.retype(transaction, one, name)
                     told = {
                         "from": one.type.value,
@@ -430,7 +430,7 @@ class EntityLinker:
     def link_known(self, transaction: Transaction, found: Sequence[Named]) -> None:
         """Link stored memories to the known names in their texts, beside existing links."""
         pks = [pk for pk, _ in found]
-        sayings = entities.sayings(transaction, pks)
+        sayings = entities.mention_contexts(transaction, pks)
         told = {pk: list(names) for pk, names in found}
         pairs = dict.fromkeys(self._known_in(transaction, sayings, told))
         linked = links_of(transaction, pks)
@@ -487,7 +487,7 @@ class EntityLinker:
             wanted += [
                 (each.pk, key) for key in keys if not any(f" {key} " in name for name in names)
             ]
-        meant = entities.known_by(snapshot, {key for _, key in wanted})
+        meant = entities.meant_by(snapshot, {key for _, key in wanted})
         return [(meant[key], pk) for pk, key in wanted if key in meant]
 
     def _refresh(self, snapshot: Snapshot) -> None:

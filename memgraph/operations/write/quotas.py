@@ -21,7 +21,7 @@ class Quotas:
 
     def __init__(self, snapshot: Snapshot, trust: TrustRules) -> None:
         self._snapshot = snapshot
-        self._trust = trust_rows.with_told(snapshot, trust)
+        self._trust = trust_rows.with_assigned(snapshot, trust)
         self._before: dict[NamedSource, int] = {}
         self._exact: set[NamedSource] = set()
         self._added: Counter[NamedSource] = Counter()
@@ -43,7 +43,7 @@ class Quotas:
         limit.
         """
         if named not in self._before:
-            self._before[named] = sources.bound(self._snapshot, named, most)
+            self._before[named] = sources.upper_bound(self._snapshot, named, most)
         if self._before[named] + self._added[named] >= most and named not in self._exact:
             self._before[named] = sources.count(self._snapshot, named, most)
             self._exact.add(named)

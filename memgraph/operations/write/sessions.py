@@ -85,7 +85,7 @@ def _as_said(
         if isinstance(turn.given, EpisodeInput):
             told.append(turn_event(turn.given, turn.memory_id))
     sessions.complete(transaction, course.done - following.keys())
-    sessions.seen(
+    sessions.note_turns(
         transaction,
         [
             StoredSession(one, place, None if one in course.open else transaction.at)
@@ -107,7 +107,7 @@ def _taken_over(
     ends = {one: session.completed_at for one, session in known.items()} | dict.fromkeys(
         over, transaction.at
     )
-    sessions.seen(
+    sessions.note_turns(
         transaction, [StoredSession(one, place, ends[one]) for one, place in following.items()]
     )
     events.append(transaction, transaction.at, [SessionCompleted(session_id=one) for one in over])

@@ -343,10 +343,10 @@ class Writer:
             transaction, sorted({one for item in items for one in item.given.derived_from}), view
         )
         # Whoever had one in hand would say again what is gone.
-        grounds -= erasure.buried_among(transaction, grounds) if grounds else set()
+        grounds -= erasure.erased_among(transaction, grounds) if grounds else set()
         turns = [item.given for item in items if item.given.kind is MemoryKind.EPISODE]
         talked = {each.session_id for each in turns if each.session_id is not None}
-        talked_before = sessions.known(transaction, talked)
+        talked_before = sessions.registered(transaction, talked)
         sequences: dict[str, int] = {}
         stored: list[tuple[dict[str, Any], PreparedMemory]] = []
         derived: list[tuple[str, str]] = []

@@ -182,7 +182,7 @@ def _set_foreign_journal_aside(path: Path) -> None:
             return
     except OSError:
         return
-    with open_files.otherwise(path) as may_be_read:
+    with open_files.without_sqlite(path) as may_be_read:
         # Where this process has it open, SQLite plays nothing back.
         if may_be_read and _is_in_wal_mode(path):
             foreign.replace(foreign.with_name(f"{foreign.name}.foreign"))

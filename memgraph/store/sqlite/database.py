@@ -222,7 +222,7 @@ class SqliteDatabase:
             with self._waiting_for_disk(connection, durable), connection.begin():
                 transaction = Transaction(connection, ENGINE)
                 yield transaction
-                state = table_digests.keep(transaction)
+                state = table_digests.update(transaction)
                 if state is not None:
                     # Whoever journals a change has told the state already.
                     journal.append_seal(transaction, state, key=self.journal_key)

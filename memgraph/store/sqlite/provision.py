@@ -309,7 +309,7 @@ def _inspect(path: Path) -> None:
     size = path.stat().st_size
     if size == 0:
         raise DatabaseEmpty(f"{path} is empty; restore a backup", path=str(path))
-    with open_files.otherwise(path) as may_be_read:
+    with open_files.without_sqlite(path) as may_be_read:
         if not may_be_read:
             # This process has it open: SQLite tells by itself what is wrong with it.
             return

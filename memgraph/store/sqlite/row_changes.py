@@ -34,7 +34,7 @@ def watch(connection: Any) -> None:
     execute("PRAGMA recursive_triggers = ON")
     connection.create_function(_FUNCTION, -1, table_digests.row_digest, deterministic=True)
     execute(f"CREATE TEMP TABLE {_TABLE} (name TEXT, sign INTEGER, digest BLOB)")
-    for digested in table_digests.watched(lambda table: columns_of(connection, table)):
+    for digested in table_digests.digested_columns(lambda table: columns_of(connection, table)):
         listed = ", ".join(digested.columns)
         went, came = _noted(digested, -1, "OLD"), _noted(digested, 1, "NEW")
         for event, body in (
