@@ -194,7 +194,7 @@ def open_log(
 
 
 def error_fields(error: BaseException) -> dict[str, str]:
-    """``error``: the class's name; ``code``: its stable code, for errors of this package."""
+    """Return the class of an error as ``error``, and the code of memgraph's own as ``code``."""
     fields = {"error": type(error).__name__}
     if isinstance(error, MemgraphError):
         fields["code"] = error.code

@@ -65,7 +65,7 @@ REBUILDABLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class AuditDefect:
-    """One defect. ``subject``: the id of what is concerned."""
+    """A defect. ``subject``: the id of the object."""
 
     code: FindingCode
     message: str

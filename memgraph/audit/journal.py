@@ -1,4 +1,4 @@
-"""The journal's entries: sealed, appended, told."""
+"""Append journal entries, and compare stored values with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and who may do what; the health of a store."""
+"""Keys, permissions, and the health of a store."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Grants = Annotated[tuple[Name, ...], Field(max_length=1_000)]
 
 
 class Principal(Value):
-    """Somebody who asks, and what was granted to them; never taken from a request.
+    """A caller with the granted rights; never taken from a request.
 
     Attributes:
         key_id: of the key that they showed; None: keys are not asked for, or the call is local.
@@ -61,7 +61,7 @@ class Principal(Value):
 
 
 class Narrowing(Value):
-    """The narrowing of a request's view; it never exceeds what was granted. None: all of it."""
+    """The narrowing of a request's view, within what was granted. None: not narrowed."""
 
     project_ids: Grants | None = None
     session_ids: Grants | None = None
@@ -70,7 +70,7 @@ class Narrowing(Value):
 
 
 class ApiKey(Principal):
-    """A key as it is kept: the digest of its secret, never the secret itself."""
+    """A stored key, with the digest of its secret instead of the secret."""
 
     key_id: KeyId
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -145,7 +145,7 @@ class HealthMeasure(Value):
 
 
 class StoreHealth(Value):
-    """All rates of what one reader sees.
+    """All rates of the memories that one reader sees.
 
     Attributes:
         memories: active ones that are no raw turns; most rates are shares of them.

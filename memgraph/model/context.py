@@ -27,7 +27,7 @@ class Tier(StrEnum):
 
     @property
     def scope(self) -> Scope:
-        """The scope of its memories."""
+        """Return the scope of its memories."""
         return {"task": Scope.SESSION, "project": Scope.PROJECT, "global": Scope.GLOBAL}[self.value]
 
 
@@ -57,7 +57,7 @@ Tokens = Annotated[int, Field(ge=0, le=MAX_TOKEN_BUDGET)]
 
 
 class ContextItem(Value):
-    """One thing that a task, a project or everybody holds.
+    """An item of a task, a project or the global tier.
 
     Attributes:
         context_item_id: unique within its tier.
@@ -97,12 +97,12 @@ class TierShares(Value):
         return self
 
     def of(self, tier: Tier) -> float:
-        """The share of one tier."""
+        """Return the share of one tier."""
         return {Tier.TASK: self.task, Tier.PROJECT: self.project}.get(tier, self.everywhere)
 
 
 class Task(Value):
-    """The task at hand. ``metadata["project_id"]`` counts where ``project_id`` is None."""
+    """The current task. ``metadata["project_id"]`` is used if ``project_id`` is None."""
 
     task_id: Name
     project_id: Name | None = None
@@ -110,7 +110,7 @@ class Task(Value):
 
     @property
     def project(self) -> str | None:
-        """The project, from either place."""
+        """Return the project, from either place."""
         project_id: Any = self.metadata.get("project_id")
         return self.project_id or (
             project_id if isinstance(project_id, str) and project_id else None
@@ -228,7 +228,7 @@ class OmittedMemory(Value):
 
 
 class TierUse(Value):
-    """The use of a tier: ``share_tokens`` is its share before what others left was handed on."""
+    """The use of a tier: ``share_tokens`` is its share before unused shares were redistributed."""
 
     share_tokens: int
     spent: int
@@ -271,7 +271,7 @@ class ContextPackage(Value):
 
     @property
     def memory_ids(self) -> tuple[str, ...]:
-        """The ids of the items, in order."""
+        """Return the ids of the items, in order."""
         return tuple(item.memory_id for item in self.items)
 
 
@@ -311,7 +311,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class BulletinLine(Value):
-    """One entry: a memory's text, or what is said of two, with the ids it comes from."""
+    """One entry: the text of a memory, or a line about two, with their ids."""
 
     text: str
     memory_ids: tuple[str, ...]
@@ -339,7 +339,7 @@ class Bulletin(Value):
 
     @property
     def memory_ids(self) -> tuple[str, ...]:
-        """Every id cited, once, in the order of the text."""
+        """Return every cited id once, in the order of the text."""
         cited = (
             memory_id
             for lines in self.sections.values()
@@ -351,7 +351,7 @@ class Bulletin(Value):
 
 @dataclass(frozen=True, slots=True)
 class BuiltBulletin:
-    """A bulletin and how it came about.
+    """A bulletin with its warning and its receipt.
 
     Attributes:
         warning: None: it tells of the present. ``bulletin.stale``: the last good one, maybe older

@@ -1,4 +1,4 @@
-"""Conversations: turns as they are given, transcripts, who is speaking."""
+"""Conversations: turns, transcripts, and the roles of speakers."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class SessionPlace(Value):
 
     @property
     def cursor(self) -> str:
-        """As text; ``at`` reads it."""
+        """Return the place as text; ``at`` reads it."""
         return f"{self.last_seen_at}.{self.session_id}"
 
     @classmethod
     def at(cls, cursor: str) -> SessionPlace:
-        """The place of a ``cursor``. Raises InvalidInput: it is none."""
+        """Return the place of a ``cursor``. Raises InvalidInput: it is not a cursor."""
         time, _, session_id = cursor.partition(".")
         # So many digits are beyond any time, and within what a database takes.
         if not (time.isascii() and time.isdigit() and len(time) <= 16 and session_id):
@@ -77,7 +77,7 @@ class SessionInfo(SessionPlace):
 
 
 def turn_event(turn: EpisodeInput, memory_id: str) -> Event:
-    """Return what is told of a stored turn.
+    """Return the event of a stored turn.
 
     A ``UserTurn`` or ``AgentTurn`` says itself what it is. Of any other turn the role decides:
     ``user`` and ``human`` are persons, every other role is the name of an agent.
@@ -118,7 +118,7 @@ SILENT: Final = frozenset(("system", "tool", "function", "developer"))
 
 
 class SpeakerRole(StrEnum):
-    """A speaker, and what may be derived from what they say.
+    """The role of a speaker, which decides what may be derived from its turns.
 
     PERSON: the own words are facts, and said again they strengthen. NAMED: a name alone; the own
     words are facts, but it may be an agent's that says what it was told, so it strengthens nothing.
@@ -132,12 +132,12 @@ class SpeakerRole(StrEnum):
 
     @property
     def weight(self) -> int:
-        """2 a person, 1 a name, 0 anything else: the less never wins against the more."""
+        """Return 2 for a person, 1 for a name, else 0; the lower never wins against the higher."""
         return {SpeakerRole.PERSON: 2, SpeakerRole.NAMED: 1}.get(self, 0)
 
 
 def voice_of(role: str | None, told_as: str | None = None) -> SpeakerRole:
-    """Whose voice a turn of this role is; what it was told to be goes before the role.
+    """Return the speaker role for the role of a turn; a declared role takes precedence.
 
     ``told_as``: ``person`` or ``agent``; anything else says nothing. A tool stays silent when it
     is told to be an agent.

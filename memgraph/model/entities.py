@@ -63,7 +63,7 @@ class EntityProposal(Value):
 
 
 class EntityProfile(EntityInfo):
-    """All about one entity, from memories that the reader may see.
+    """The profile of an entity, from memories that the reader may see.
 
     Attributes:
         aliases: what else it is called, sorted: other spellings, names that were merged into it,
@@ -96,7 +96,7 @@ _EnumT = TypeVar("_EnumT", bound=StrEnum)
 
 
 def _spelled(words: Mapping[_EnumT, str]) -> tuple[Any, ...]:
-    """Return what reads and writes members of an enum by other words than their values."""
+    """Return annotations that read and write enum members by other words than their values."""
     members = {word: member for member, word in words.items()}
 
     def parse(text: Any) -> Any:
@@ -161,7 +161,7 @@ Limit = Annotated[int, Field(ge=1, le=MAX_TOP_N, strict=True)]
 
 
 class CamelCaseValue(Value):
-    """A value whose JSON is camelCase; it is read in either spelling."""
+    """A value whose JSON is in camelCase; both spellings are accepted."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -172,7 +172,7 @@ class CamelCaseValue(Value):
 
 
 class StoreItemInput(CamelCaseValue):
-    """One thing to remember.
+    """An item to remember.
 
     Attributes:
         content: 1 to 32,000 characters.
@@ -221,13 +221,13 @@ class ListRequest(CamelCaseValue):
 
 
 class RetrieveRequest(ListRequest):
-    """A question; an empty one gives the most important."""
+    """A query; an empty one returns the most important items."""
 
     query: Query
 
 
 class ForgetRequest(CamelCaseValue):
-    """A request to forget what meets every criterion of ``cutoff_date``, ``scope`` and
+    """A request to forget the items that meet every criterion of ``cutoff_date``, ``scope`` and
     ``item_ids``.
 
     Attributes:
@@ -249,7 +249,7 @@ class ForgetRequest(CamelCaseValue):
 
 
 class StoreResult(CamelCaseValue):
-    """Ids in the order of the items; of one that was there already, its own."""
+    """Ids in the order of the items; a duplicate has the id of the stored item."""
 
     stored_ids: tuple[str, ...]
 
@@ -259,7 +259,7 @@ class ForgetResult(CamelCaseValue):
 
 
 class MemoryItemRecord(CamelCaseValue):
-    """One thing that an agent remembers. Times are ISO 8601 in JSON, milliseconds in Python."""
+    """An item that an agent remembers."""
 
     memory_item_id: str
     agent_id: str
@@ -277,7 +277,7 @@ class MemoryItemRecord(CamelCaseValue):
 
     @staticmethod
     def of(memory: Memory, captured_by: CapturedBy) -> MemoryItemRecord:
-        """The record of a memory that belongs to an agent."""
+        """Return the record of a memory that belongs to an agent."""
         metadata = memory.attributes.get(METADATA)
         return MemoryItemRecord(
             memory_item_id=memory.memory_id,

@@ -15,7 +15,7 @@ class MemoryKind(StrEnum):
 
     @property
     def id_prefix(self) -> str:
-        """Return what an id of this kind begins with."""
+        """Return the prefix of ids of this kind."""
         return {"episode": "ep_", "fact": "fact_", "reflection": "ref_"}[self.value]
 
 
@@ -31,8 +31,9 @@ class MemoryType(StrEnum):
 
 
 class EdgeType(StrEnum):
-    """``from`` Updates ``to``: from is the newer. ``from`` CausedBy ``to``: to is the ground.
-    ``from`` PartOf ``to``: to is the whole. Contradicts and RelatedTo have no direction in meaning.
+    """The type of an edge. ``from`` Updates ``to``: ``from`` is the newer memory. ``from`` CausedBy
+    ``to``: ``to`` is the cause. ``from`` PartOf ``to``: ``to`` is the whole. Contradicts and
+    RelatedTo have no direction.
     """
 
     RELATED_TO = "RelatedTo"
@@ -59,7 +60,7 @@ STORED_STATUSES: Final = (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED, MemorySt
 
 
 class Sensitivity(StrEnum):
-    """Ordered from open to closed; a reader sees what is at or below its clearance."""
+    """The sensitivity of a memory, from open to closed; a reader sees up to its clearance."""
 
     PUBLIC = "Public"
     INTERNAL = "Internal"
@@ -156,7 +157,7 @@ class JobState(StrEnum):
 
 
 class SourceName(StrEnum):
-    """By what a source is named: a file or a folder, a conversation, a run, exact bytes."""
+    """The kind of a source's name: a path, a conversation, a run, or a content's digest."""
 
     PATH = "path"
     CONVERSATION = "conversation"
@@ -165,7 +166,7 @@ class SourceName(StrEnum):
 
 
 class TrustTier(StrEnum):
-    """The trust in a source. A lower one replaces nothing that a higher one said."""
+    """The trust in a source. A less trusted one does not replace statements of a more trusted one."""
 
     LOW = "low"
     STANDARD = "standard"

@@ -1,4 +1,4 @@
-"""Erasure: what is to be erased, what became of it, and the report that proves it."""
+"""Erasure: targets, requests, results, and the signed report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REHEARSED: Final = "nothing was erased; the same with dry_run=false erases it fo
 
 
 class ErasureTargetKind(StrEnum):
-    """By what memories are named that are to be erased."""
+    """The kind of name of the memories to erase."""
 
     MEMORY = "memory"
     ENTITY = "entity"
@@ -47,7 +47,7 @@ def erasure_target(
     workflow_run_id: str | None = None,
     content_sha256: str | None = None,
 ) -> ErasureTarget:
-    """The one thing that is named. Raises InvalidInput: none is, or more than one."""
+    """Return the target that is named. Raises InvalidInput: none is, or more than one."""
     values = {
         ErasureTargetKind.MEMORY: memory_id,
         ErasureTargetKind.ENTITY: entity,
@@ -91,7 +91,7 @@ class NotErasedMemory(Value):
 
 
 class Tombstone(Value):
-    """An entry of the journal that stands for an erased memory."""
+    """The journal entry of an erased memory."""
 
     memory_id: str
     seq: int
@@ -107,7 +107,7 @@ class RedactedEntry(Value):
 
 
 class CaseVariant(Value):
-    """A file that says erased phrases with letters of another case, and at how many places."""
+    """A file that contains erased phrases in another case, with the number of places."""
 
     file: str
     count: int
@@ -164,7 +164,7 @@ class ErasurePreview(Value):
 
 
 class ErasureReport(Value):
-    """The report of an erasure: ids, numbers and digests, nothing of what was erased.
+    """The report of an erasure: ids, numbers and digests, without erased texts.
 
     Attributes:
         erasure_id: under which the journal tells of it.

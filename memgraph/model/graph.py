@@ -1,4 +1,4 @@
-"""Subgraphs, the cases of contradictions, and what changed between two times."""
+"""Subgraphs, contradictions and their cases, traces, and changes between two times."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Contradiction(Value):
 
 
 class ContradictionPage(Value):
-    """One page; ``next_after`` is what to pass as ``after`` for the next, None at the end."""
+    """A page; pass ``next_after`` as ``after`` for the next one, None at the end."""
 
     items: tuple[Contradiction, ...]
     next_after: str | None
@@ -133,14 +133,14 @@ class DeliveryCount(Value):
 
 
 class MemorySupport(Value):
-    """A further source that said what a memory says, and when that was noted."""
+    """A further source of a memory, with the time it was added."""
 
     source: StoredSource
     added_at: Millis
 
 
 class Trace(Value):
-    """Everything that tells where a memory comes from and what became of it.
+    """The origin of a memory, and everything that happened to it.
 
     Attributes:
         supports: further sources, the first one first; ``independent_sources`` counts those that
@@ -201,7 +201,7 @@ EndedHow = Literal["replaced", "lost", "retracted"]
 
 
 class PremiseStep(Value):
-    """``memory_id`` stands on ``ground_id``. ``edge_type`` None: it was derived from it."""
+    """``memory_id`` depends on ``ground_id``. ``edge_type`` None: it was derived from it."""
 
     memory_id: str
     ground_id: str
@@ -210,7 +210,7 @@ class PremiseStep(Value):
 
 
 class InvalidPremise(Value):
-    """A ground that no longer holds, and the way down to it.
+    """Refuted evidence, and the path to it.
 
     Attributes:
         ground: the memory that was replaced or taken back.
@@ -230,14 +230,15 @@ class InvalidPremise(Value):
 
 
 class StaleMemory(Value):
-    """An active memory that stands on a ground that no longer holds: the one that ended last."""
+    """An active memory with refuted evidence, the one that ended last."""
 
     memory: Memory
     premise: InvalidPremise
 
 
 class StalePage(Value):
-    """By when the grounds ended, the newest first; what is back from being taken back, by that.
+    """Stale memories by the end of their evidence, newest first; restored evidence by its first
+    end.
 
     Attributes:
         next_after: what to pass as ``after`` for the next page; None at the end. A page may be
@@ -271,7 +272,7 @@ class Influence(Value):
 
 
 class CaseSide(Value):
-    """One of the two memories that contradict each other, and what speaks for it.
+    """One side of a contradiction, with its evidence.
 
     Attributes:
         supports: further sources that said the same, the first one first.
@@ -298,7 +299,7 @@ class CaseSide(Value):
 
 
 class SuggestionReason(Value):
-    """Why one side is more likely to hold.
+    """A reason why one side is more likely to be true.
 
     Attributes:
         code: ``confirmed``, ``other_ended``, ``other_stale``, ``more_sources``, ``higher_trust``,

@@ -1,4 +1,4 @@
-"""The influence of a memory, and the grounds of a memory or a run, for auditors."""
+"""The influence of a memory, and the evidence of a memory or a run, for auditors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ReceiptMention(Value):
 
 
 class ReachedRun(Value):
-    """A run or a conversation that was given one of the memories.
+    """A run or a conversation that received one of the memories.
 
     Attributes:
         name: the id of the run or the conversation.
@@ -150,7 +150,7 @@ class SourceLines(Value):
 
 
 class EvidenceReport(Value):
-    """Everything that stood behind a memory or a run, as far as the reader may see it.
+    """The evidence of a memory or a run, as far as the reader may see it.
 
     Attributes:
         memory_id, workflow_run_id: what was asked about; one of them.

@@ -1,4 +1,4 @@
-"""Jobs and what they report: runs, consolidations, reflections, what will expire."""
+"""Jobs: reports, runs, plans, consolidations, and expiring memories."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RejectedItem(Value):
 
 
 def rejected_count(rejected: Iterable[RejectedItem]) -> int:
-    """Return how many items were rejected, also those that one entry tells of together."""
+    """Return the number of rejected items, also those that one entry counts together."""
     return sum(item.count for item in rejected)
 
 
@@ -57,7 +57,9 @@ class JobReport(Value):
 
     @classmethod
     def done(cls, counts: dict[str, int], rejected: Sequence[RejectedItem] = ()) -> JobReport:
-        """It came to its end; what was rejected is counted, and the first of it is told."""
+        """Return the report of a finished job; the first rejected items are listed, all are
+        counted.
+        """
         return cls(
             state=JobState.DONE,
             counts={**counts, "rejected": max(counts.get("rejected", 0), rejected_count(rejected))},
@@ -66,7 +68,7 @@ class JobReport(Value):
 
     @classmethod
     def skipped(cls, reason: str, *, error_code: str | None = None) -> JobReport:
-        """There was nothing to do, or something is missing."""
+        """Return the report of a job that had nothing to do, or that lacks something."""
         return cls(state=JobState.SKIPPED, reason=reason, error_code=error_code)
 
     @classmethod
@@ -76,7 +78,7 @@ class JobReport(Value):
         counts: dict[str, int] | None = None,
         rejected: Sequence[RejectedItem] = (),
     ) -> JobReport:
-        """It broke off: what was done until then stays done."""
+        """Return the report of a job that failed; completed work stays done."""
         return cls(
             state=JobState.FAILED,
             counts=dict(counts or {}),
@@ -108,7 +110,7 @@ class JobRun(Value):
 
     @property
     def failed(self) -> bool:
-        """Return True when it did not come to its end."""
+        """Return whether the run did not finish."""
         return self.state in (JobState.FAILED, JobState.ABANDONED)
 
 
@@ -230,12 +232,12 @@ class SessionReport(Value):
     error_code: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the report as JSON."""
         return self.model_dump(mode="json")
 
     @property
     def counts(self) -> dict[str, int]:
-        """Return what a job adds up over its sessions."""
+        """Return the counts that a job adds up over its sessions."""
         outcomes = [fact.outcome for fact in self.facts]
         kinds = [edge.edge_type for edge in self.edges]
         return {

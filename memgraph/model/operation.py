@@ -188,12 +188,12 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """The method's name."""
+        """Return the method's name."""
         return self.function.__name__
 
     @property
     def changes(self) -> bool:
-        """True when it may change what is stored."""
+        """Return whether it may change the store."""
         return self.permission in (Permission.WRITE, Permission.ADMIN)
 
     @cached_property
@@ -204,7 +204,7 @@ class Operation:
 
     @cached_property
     def described(self) -> Mapping[str, str]:
-        """Return what the docstring says of parameters, by name."""
+        """Return the descriptions of parameters in the docstring, by name."""
         text = inspect.getdoc(self.function) or ""
         section = re.search(r"^Args:\n((?: +.*\n?|\n)+)", text, re.MULTILINE)
         parts = (
@@ -218,12 +218,12 @@ class Operation:
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """The method's signature, annotations resolved."""
+        """Return the method's signature, with resolved annotations."""
         return inspect.signature(self.function, eval_str=True)
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
-        """The parameters that are sent, by their names in the library.
+        """Return the parameters that are sent, by their names in the library.
 
         A function, such as one that is told of progress, stays with its caller. ``**fields`` are
         those of the body's model.
@@ -237,7 +237,7 @@ class Operation:
 
     @cached_property
     def rest(self) -> str | None:
-        """The name of ``**fields``, the fields of the body's model; None: there are none."""
+        """Return the name of ``**fields``, the fields of the body's model; None: there are none."""
         last = list(inspect.signature(self.function).parameters.values())[-1]
         if last.kind is not inspect.Parameter.VAR_KEYWORD:
             return None
@@ -245,19 +245,19 @@ class Operation:
 
     @cached_property
     def whole_body(self) -> str | None:
-        """The parameter that takes the whole body; None: there is none."""
+        """Return the name of the parameter for the whole body; None: there is none."""
         hints = get_type_hints(self.function)
         return next((name for name in self.parameters if self.body in get_args(hints[name])), None)
 
     @cached_property
     def result(self) -> Any:
-        """The type of the result; None: there is none."""
+        """Return the type of the result; None: there is none."""
         hint = get_type_hints(self.function).get("return")
         return None if hint in (None, type(None)) else hint
 
     @property
     def sent(self) -> Any:
-        """The type of what is sent for the result; None: nothing."""
+        """Return the type that is sent for the result; None: nothing."""
         return self.result if self.answer is None else self.answer.type
 
 
@@ -339,7 +339,7 @@ def operation(
 
 
 def operation_of(function: Callable[..., Any]) -> Operation:
-    """Return the declaration of a method. Raises InvalidInput: it is none."""
+    """Return the declaration of a method. Raises InvalidInput: it is not an operation."""
     declared = getattr(function, _ATTRIBUTE, None)
     if not isinstance(declared, Operation):
         raise InvalidInput(f"{getattr(function, '__name__', function)!r} is not an operation")

@@ -35,7 +35,7 @@ AS_STORED: Final[Accesses] = MappingProxyType({})
 
 
 class ReplayMoment(NamedTuple):
-    """A moment at which an answer was given that is to be given once more.
+    """The time of an answer that is to be replayed.
 
     Attributes:
         at: when, milliseconds.
@@ -54,7 +54,7 @@ Names = Annotated[tuple[Name, ...], Field(max_length=1_000)]
 
 
 class RecallRequest(Value):
-    """A question to the memory, and what may answer it.
+    """A recall: a query and filters.
 
     A request without a query is for filters alone: it gives what they let through, the most
     important first. Filters of one field are alternatives, except ``tags``, which must all be
@@ -171,7 +171,7 @@ class Degraded(Value):
 
 
 class RecallItem(Value):
-    """One recalled memory and why it stands where it stands.
+    """A recalled memory with its score and rank in each leg.
 
     Attributes:
         score: the fused score times every modifier; comparable within one bundle only.
@@ -241,11 +241,11 @@ class Bundle(Value):
 
     @property
     def account(self) -> RecallTrace:
-        """Return how it came about; one that came over a wire has none."""
+        """Return the account of the answer; empty if it came over a wire."""
         return self._account
 
     def with_account(self, account: RecallTrace) -> Bundle:
-        """The bundle itself, once it was made."""
+        """Set the account of the answer and return the bundle."""
         self._account = account
         return self
 
@@ -255,7 +255,7 @@ class Bundle(Value):
         return tuple(item.memory.memory_id for item in self.items)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
-        """The answer as a graph: items keyed by memory id, and the edges that join two of them.
+        """Return the answer as a graph: items by memory id, and the edges between them.
 
         A node has the fields of its memory, its ``rank`` from 1 and its ``score``; an edge is keyed
         by edge id and has the fields of the edge. Enums are their values, times milliseconds.

@@ -1,4 +1,4 @@
-"""Receipts: what was handed out, and why, of recalls, bulletins and contexts."""
+"""Receipts of recalls, bulletins and contexts, and their replays."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ ANSWERS: Final = "answers"
 
 @dataclass(frozen=True, slots=True)
 class ReceiptItem:
-    """One memory that was handed out. ``legs`` and ``modifiers`` are those of ``RecallItem``,
-    ``reasons`` those of ``PackedItem`` and ``shortened``; of a recall ``beside:<memory id>`` alone,
-    where it was brought in beside another (``RecallItem.brought_by``).
+    """A delivered memory. ``legs`` and ``modifiers`` are those of ``RecallItem``, ``reasons`` those
+    of ``PackedItem`` and ``shortened``; in a recall ``beside:<memory id>`` alone, for a memory
+    brought in beside another (``RecallItem.brought_by``).
 
     Attributes:
         access_count, last_accessed_at: how often and when last, in milliseconds, it had been asked
@@ -47,7 +47,7 @@ class ReceiptItem:
 
     @staticmethod
     def of(item: RecallItem) -> ReceiptItem:
-        """The item of a recall."""
+        """Return the item of a recall."""
         memory = item.memory
         return ReceiptItem(
             memory.memory_id,
@@ -62,7 +62,7 @@ class ReceiptItem:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A receipt of what one reader was given. None: it does not apply or is not known.
+    """A receipt of a delivery to one reader. None: it does not apply or is not known.
 
     Attributes:
         receipt_id: begins with ``rcl_``.
@@ -119,7 +119,7 @@ class Receipt:
 
     @staticmethod
     def of(request: RecallRequest, bundle: Bundle) -> Receipt:
-        """The receipt of a recall."""
+        """Return the receipt of a recall."""
         account = bundle.account
         return Receipt(
             receipt_id=bundle.receipt_id,
@@ -139,13 +139,13 @@ class Receipt:
 
 
 def degraded_field(degraded: Iterable[Degraded]) -> dict[str, list[str]]:
-    """Return the entry of ``Receipt.asked`` for what an answer had to do without."""
+    """Return the field ``degraded`` of ``Receipt.asked``."""
     codes = [item.code for item in degraded]
     return {"degraded": codes} if codes else {}
 
 
 def context_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what ``Receipt.asked`` says that a field of its own says too."""
+    """Return the fields of a receipt that ``Receipt.asked`` implies."""
     fields = {name: asked[name] for name in ASKED_FOR if asked.get(name) is not None}
     # Of a recall it is a filter: whose memories are asked for, not who asks.
     talk = asked.get("conversation_id") or asked.get("exclude_session_id")
@@ -155,8 +155,8 @@ def context_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def bundle_bytes(bundle: Bundle) -> bytes:
-    """A bundle as it is handed out, but for the receipt's id and the marks, which repeat what
-    ``contradicted_by`` says: compact JSON, UTF-8.
+    """Return a bundle as compact JSON in UTF-8, without the receipt's id and the marks, which
+    repeat ``contradicted_by``.
     """
     text = bundle.model_dump_json(exclude={"receipt_id": True, "items": {"__all__": {"mark"}}})
     return text.encode()
@@ -164,14 +164,14 @@ def bundle_bytes(bundle: Bundle) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptList:
-    """Receipts, newest first. ``cut``: there are more, or older ones that were not looked at."""
+    """Receipts, newest first. ``cut``: there are more, or older ones were not scanned."""
 
     receipts: tuple[Receipt, ...]
     cut: bool
 
 
 class BulletinEntry(Value):
-    """A bulletin that was handed out.
+    """A delivered bulletin.
 
     Attributes:
         created_at: when it was handed out first, milliseconds.
@@ -188,14 +188,14 @@ class BulletinEntry(Value):
 
 
 class BulletinHistory(Value):
-    """Bulletins, newest first. ``cut``: there are older ones, or ones that were not looked at."""
+    """Bulletins, newest first. ``cut``: there are older ones, or some were not scanned."""
 
     bulletins: tuple[BulletinEntry, ...]
     cut: bool
 
 
 class StoredBulletin(BulletinEntry):
-    """A bulletin as it was handed out. ``memory_ids``: those that it cites, in its order."""
+    """A delivered bulletin. ``memory_ids``: the cited memories, in its order."""
 
     memory_ids: tuple[str, ...]
     body: str

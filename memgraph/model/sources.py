@@ -1,4 +1,4 @@
-"""Sources: what is known of them, and documents that are ingested."""
+"""Sources: trust, retraction and restoration, and ingested documents."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class TrustedSource(Value):
 
 
 class TrustedSources(Value):
-    """All that operators said, by kind and name."""
+    """The trust assigned by operators, by kind and name."""
 
     items: tuple[TrustedSource, ...]
 
 
 class SourceInfo(Value):
-    """A source, as far as the reader sees what came from it.
+    """A source, as far as the reader sees its memories.
 
     Attributes:
         memories: how many came from it; ``active`` and ``retracted`` ones are among them.
@@ -86,7 +86,7 @@ class SourcePage(Value):
 
 
 class RetractedMemory(Value):
-    """A memory that goes: the source gave it, or it was ``derived`` from such ones alone."""
+    """A retracted memory: ``given`` by the source, or ``derived`` from such memories alone."""
 
     memory_id: str
     summary: str
@@ -94,7 +94,7 @@ class RetractedMemory(Value):
 
 
 class RetainedMemory(Value):
-    """A memory that stays: further sources say it (``supported``), or grounds are left to it."""
+    """A memory that stays, with further sources (``supported``) or other evidence (``grounds``)."""
 
     memory_id: str
     summary: str
@@ -102,7 +102,7 @@ class RetainedMemory(Value):
 
 
 class ReinstatedMemory(Value):
-    """A memory that has its place back: nothing but ``by`` had replaced it, or won.
+    """A memory that is active again: only ``by`` had replaced it, or won against it.
 
     That goes now, or is retracted already and was itself replaced by nothing but what goes.
     """
@@ -113,7 +113,7 @@ class ReinstatedMemory(Value):
 
 
 class WeakenedMemory(Value):
-    """A memory that stays, and for which the source counts no longer; what it gave it is lost.
+    """A memory that stays and loses the support of the source.
 
     Attributes:
         confidence_before, confidence_after: 0..1.
@@ -176,7 +176,7 @@ class MemorySummary(Value):
 
 
 class RestoredMemory(MemorySummary):
-    """A memory that is back: ``active``, or ``superseded`` by what still stands."""
+    """A restored memory: ``active``, or ``superseded`` by an active one."""
 
     status: StoredStatus
 

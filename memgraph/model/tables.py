@@ -129,7 +129,7 @@ class MemoryEntityRow(SQLModel, table=True):
 
 
 class RevisionRow(SQLModel, table=True):
-    """The values that a memory had until ``until``; written by a trigger when one of them changes.
+    """Former values of a memory, until ``until``; written by a trigger.
 
     At a time T they are those of the first row with ``until`` > T, else those of ``memories``.
     """
@@ -155,7 +155,7 @@ class RevisionRow(SQLModel, table=True):
 
 
 class EdgeRevisionRow(SQLModel, table=True):
-    """A former state of an edge, until ``until``: whether it was partial, and its resolution."""
+    """A former state of an edge, until ``until``."""
 
     __tablename__ = "memory_edge_revisions"
     __table_args__ = (
@@ -587,7 +587,7 @@ class ComparisonRow(SQLModel, table=True):
 
 
 class EmbeddingRow(SQLModel, table=True):
-    """The vector of a memory as integers of -127..127, a byte each; its direction is what counts.
+    """The vector of a memory as integers of -127..127, one byte each; only its direction counts.
 
     NULL until ``state`` is ready. ``visibility``: see ``storage.vectors``; -1: nobody's.
     """

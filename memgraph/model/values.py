@@ -47,7 +47,7 @@ MAX_SEQUENCE = 2**53
 
 
 def _storable(text: str) -> str:
-    """SQLite's text ends at NUL for many readers, and a lone surrogate fails at the bind."""
+    """Reject NUL, at which SQLite's text ends for many readers, and lone surrogates."""
     if "\x00" in text:
         raise ValueError("holds a NUL character")
     try:
@@ -111,7 +111,7 @@ Attributes = Annotated[dict[str, Any], AfterValidator(_storable_json)]
 
 
 class Value(BaseModel):
-    """Base of all values: immutable, and a field nobody knows is an error."""
+    """Base of all values: immutable, without unknown fields."""
 
     # Built at first use: a process needs a few of the values, and building all takes 0.1 s.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -224,7 +224,7 @@ class MemoryFields(EpisodeFields, total=False):
 
 
 class Correction(MemoryInput):
-    """A new text, and why; other fields default to the old memory's."""
+    """A new text and the reason; other fields default to the old memory's."""
 
     reason: Reason
 
@@ -235,7 +235,7 @@ class Correction(MemoryInput):
 
 
 class EpisodeInput(MemoryInput):
-    """A turn of a conversation: always in a session, always said by someone.
+    """A turn of a conversation, with a session and a speaker.
 
     Without a ``sequence`` it follows the last turn of its session.
     """
@@ -331,7 +331,7 @@ class StoredSource(Source):
 
 
 class StatusPeriod(Value):
-    """One status that a memory had: ``until`` None means that it still holds."""
+    """A period of a memory's status; ``until`` None: it lasts."""
 
     status: StoredStatus
     since: Millis

@@ -84,14 +84,14 @@ def _fill_changed() -> sa.Insert:
 
 
 def prepare(snapshot: Snapshot, as_of: int) -> None:
-    """Find once what has changed since a time; to be called before reading as of that time."""
+    """Collect the memories that changed since a time, before a read as of that time."""
     for statement in (_make_changed(), _empty_changed(), _fill_changed()):
         statement.rows(snapshot, view_as_of=as_of)
 
 
 @prepared
 def _section_then(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
-    """Return what ``_section`` does, as of an earlier time."""
+    """Return the same as ``_section``, as of an earlier time."""
     m, changed = tables.memories.alias("m"), _CHANGED.alias("changed")
     visible = (View(view.viewer).where(m), m.c.created_at <= AS_OF)
     has_changed = sa.exists().where(changed.c.memory_id == m.c.memory_id).correlate(m)
@@ -144,14 +144,14 @@ class BulletinExcerpt(NamedTuple):
 
     @property
     def at(self) -> int | None:
-        """Return when it happened, else when it was said; None: unknown, as for a file."""
+        """Return the time of the event, or else of the statement; None: unknown, as for a file."""
         if self.event_time is not None or self.path is not None:
             return self.event_time
         return self.created_at
 
 
 class OpenConflict(NamedTuple):
-    """An open contradiction; of a side from a file that does not tell its time, the time is 0."""
+    """An open contradiction. A side from a file without a date has the time 0."""
 
     since: int
     first: ConflictSide
@@ -284,7 +284,7 @@ _WALKS: Final = (
 
 
 def decisions(snapshot: Snapshot, view: View, at: int, floor: float) -> list[BulletinExcerpt]:
-    """Return the newest decisions by when they were taken; the undated come last."""
+    """Return the newest decisions by date; those without a date come last."""
     excerpts = [excerpt for walk in _WALKS for excerpt in walk.read(snapshot, view, at, floor)]
     return sorted(
         excerpts,
@@ -313,7 +313,7 @@ def _excerpts(view: View) -> sa.Select[Any]:
 def excerpts(
     snapshot: Snapshot, view: View, memory_ids: Sequence[str], at: int
 ) -> dict[str, BulletinExcerpt]:
-    """Return those of some memories that are visible, active and not expired, by id."""
+    """Return the memories that are visible, active and not expired, by id."""
     rows = _excerpts(view.shape).rows(snapshot, view.params, ids=memory_ids, at=at)
     return {row[0]: BulletinExcerpt._make(row) for row in rows}
 

@@ -62,7 +62,7 @@ class ComparedFact(NamedTuple):
 
 
 class WaitingFact(NamedTuple):
-    """A fact in the outbox, with what tells its place and author; ``active``: 1 where it is.
+    """A fact in the outbox with its place and author; ``active``: 1 if it is active.
 
     ``entities``: keys of the entities that are named in it, as a JSON array. ``roles``: who said
     the turns that it was drawn from, as a JSON array.
@@ -122,7 +122,7 @@ def _waiting() -> sa.Select[Any]:
 
 
 def enqueue(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage) -> None:
-    """Let facts wait to be compared; those that wait already stay as they are."""
+    """Queue facts for comparison; facts that are queued already stay as they are."""
     _enqueue(transaction, [(pk, stage.value) for pk in pks])
 
 
@@ -136,7 +136,7 @@ def _due() -> sa.Select[Any]:
 def due(
     snapshot: Snapshot, stages: Collection[ComparisonStage], *, at: int, limit: int
 ) -> list[WaitingFact]:
-    """Return what waits for one of some stages and is not put off, the oldest first."""
+    """Return the facts that are due for one of these stages, the oldest first."""
     return _due().mapped(WaitingFact._make, snapshot, at=at, stages=sorted(stages), limit=limit)
 
 
@@ -146,7 +146,7 @@ def _waiting_facts() -> sa.Select[Any]:
 
 
 def waiting_facts(snapshot: Snapshot, pks: Sequence[int], *, at: int) -> list[WaitingFact]:
-    """Return those of some memories that wait, the oldest first."""
+    """Return the queued facts among these memories, the oldest first."""
     return _waiting_facts().mapped(WaitingFact._make, snapshot, at=at, pks=pks)
 
 
@@ -157,7 +157,7 @@ def _still_waiting() -> sa.Select[Any]:
 
 
 def still_waiting(snapshot: Snapshot, pks: Sequence[int], stage: ComparisonStage) -> set[int]:
-    """Return those that nobody else has finished meanwhile."""
+    """Return the facts that no other worker has finished meanwhile."""
     return set(_still_waiting().column(snapshot, pks=pks, stage=stage.value))
 
 
@@ -212,7 +212,7 @@ def _joined_ids() -> sa.CompoundSelect[Any]:
 
 
 def joined_ids(snapshot: Snapshot, memory_id: str, others: Collection[str]) -> set[str]:
-    """Return those of some memories that an earlier comparison joined with a fact."""
+    """Return the memories that an earlier comparison joined with a fact."""
     return set(_joined_ids().column(snapshot, memory_id=memory_id, others=sorted(others)))
 
 
@@ -228,7 +228,7 @@ def remove(transaction: Transaction, pks: Sequence[int]) -> int:
 
 
 def waiting(snapshot: Snapshot) -> int:
-    """Return how many facts wait, those put off among them."""
+    """Return the number of queued facts, including those put off."""
     return row_count(snapshot, "memory_comparisons")
 
 
@@ -253,7 +253,7 @@ class FactLocation(NamedTuple):
 
     @property
     def shape(self) -> View | None:
-        """Return what a statement is prepared for."""
+        """Return the shape that statements are compiled for."""
         return shape_of(self.view)
 
     @property
@@ -343,7 +343,7 @@ def _facts_by_key(view: View | None) -> sa.Select[Any]:
 def facts_by_key(
     snapshot: Snapshot, pks: Sequence[int], location: FactLocation
 ) -> list[ComparedFact]:
-    """Return those of some memories that are beside, in the order of ``pks``."""
+    """Return the facts at a location among these memories, in the order of ``pks``."""
     return _facts_by_key(location.shape).mapped(
         ComparedFact._make, snapshot, location.params, pks=pks
     )

@@ -45,7 +45,7 @@ class ExpiryRule(NamedTuple):
 
 
 def _decays(m: sa.FromClause) -> Column:
-    """Return whether time may retire a memory; ``memgraph.rules.decay.rate_of`` has the rates."""
+    """Return whether decay may retire a memory; see ``memgraph.rules.decay.rate_of``."""
     n, e = tables.links.alias("n"), tables.entities.alias("e")
     protected = sa.exists().select_from(n.join(e, e.c.pk == n.c.entity_pk))
     protected = protected.where(n.c.memory_pk == m.c.pk, e.c.protected == sa.true()).correlate(m)
@@ -132,7 +132,7 @@ def _retired_since() -> sa.Select[Any]:
 
 
 def retired_since(snapshot: Snapshot, used: Mapping[str, int]) -> list[str]:
-    """Return the memories that decay retired at the time given for each, or later."""
+    """Return the memories that decay retired at their time in ``used`` or later."""
     if not used:
         return []
     return _retired_since().column(snapshot, used=used)

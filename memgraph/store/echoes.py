@@ -50,7 +50,7 @@ def _recalled(m: sa.FromClause) -> Column:
 
 
 def _stood(view: View, m: sa.FromClause) -> Column:
-    """Return whether a memory is no raw turn, may be seen, and was active in [since, at)."""
+    """Return whether a memory is not a turn, is visible, and was active in [since, at)."""
     h = tables.statuses.alias("h")
     was_active = (
         sa.exists()
@@ -64,7 +64,7 @@ def _stood(view: View, m: sa.FromClause) -> Column:
 
 
 def _holding_all() -> tuple[sa.FromClause, sa.FromClause]:
-    """Return memories whose texts match, the newest of them, and the join that finds them."""
+    """Return memories, and the join that finds the newest whose texts match."""
     matches = matching("match")
     (pk,) = matches.selected_columns
     newest = matches.with_only_columns(pk.label("pk")).order_by(pk.desc()).limit(_MOST_MATCHES)
@@ -79,7 +79,7 @@ def _match(snapshot: Snapshot, terms: Sequence[str]) -> str:
 
 
 class EarlierText(NamedTuple):
-    """A memory's text; ``stood``: it is no raw turn, and was active at or shortly before."""
+    """The text of a memory; ``stood``: it is not a turn, and was active at or shortly before."""
 
     content: str
     recalled: bool
@@ -115,7 +115,7 @@ def earlier_texts(
 
 
 class StandingText(NamedTuple):
-    """A memory that is in force; ``recalled``: 1 if it was since the given moment, else 0."""
+    """An active memory; ``recalled``: 1 if it was recalled since the given time, else 0."""
 
     memory_id: str
     content: str
@@ -145,7 +145,7 @@ def _standing_texts(view: View) -> sa.Select[Any]:
 def standing_texts(
     snapshot: Snapshot, terms: Sequence[str], *, at: int, since: int, view: View
 ) -> list[StandingText]:
-    """Return what the view sees in force at ``at``, stored before it, with all of the words.
+    """Return memories that were active at ``at``, stored before it, and contain all of the words.
 
     Args:
         terms: folded words, at least one; the index cuts them to their stems.
@@ -165,7 +165,7 @@ def _speakers() -> sa.Select[Any]:
 
 
 def speakers(snapshot: Snapshot, memory_id: str) -> list[str | None]:
-    """Return who said the turns that a memory was derived from.
+    """Return the speakers of the turns that a memory was derived from.
 
     None at all: it comes from no conversation.
     """
@@ -180,12 +180,12 @@ def _contents(short: bool) -> sa.Select[Any]:
 
 
 def contents(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, str]:
-    """Return the texts of these memories, by id; of one that is gone or erased there is none."""
+    """Return the texts of memories by id, without erased ones."""
     return dict(_contents(short=False).rows(snapshot, ids=memory_ids))
 
 
 def contents_by_short_id(snapshot: Snapshot, short_ids: Collection[str]) -> dict[str, str]:
-    """Return the texts of the memories that short ids stand for; of the erased there is none."""
+    """Return the texts of memories by short id, without erased ones."""
     if not short_ids:
         return {}
     return dict(_contents(short=True).rows(snapshot, ids=short_ids))
@@ -229,7 +229,7 @@ def _forget() -> sa.Delete:
 
 
 def forget(transaction: Transaction, before: int) -> int:
-    """Remove lines that were last handed out before a time; gives how many."""
+    """Remove lines that were last handed out before a time; return how many."""
     return _forget().write(transaction, before=before)
 
 
@@ -252,7 +252,7 @@ class HandedOutMemory(NamedTuple):
 
 
 class EchoBacklog(NamedTuple):
-    """The oldest of what waits: how much it is, and the last one's id. Texts have their times."""
+    """The oldest entries of the backlog: their number, the last id, memories, texts with times."""
 
     number: int
     through: int
@@ -314,7 +314,7 @@ def _texts_through() -> sa.Select[Any]:
 
 
 def oldest(snapshot: Snapshot, limit: int) -> EchoBacklog | None:
-    """Return at most ``limit`` recalls and texts, each memory of them once; None: nothing waits."""
+    """Return the oldest recalls and texts, at most ``limit``, each memory once; None: none."""
     through, number = _through().row(snapshot, limit=limit)
     if through is None:
         return None
@@ -333,5 +333,5 @@ def _remove() -> sa.Delete:
 
 
 def remove(transaction: Transaction, through: int) -> int:
-    """Remove what was worked off, all up to the id that ``oldest`` gave; gives how much it was."""
+    """Remove processed entries up to an id that ``oldest`` returned; return how many."""
     return _remove().write(transaction, through=through)

@@ -86,7 +86,7 @@ def get(snapshot: Snapshot, edge_id: str) -> Edge:
 
 
 def missing(edge_id: str) -> NotFound:
-    """Return the error for an edge that is not there, and for one that may not be seen."""
+    """Return the error for an edge that does not exist or is not visible."""
     return NotFound(f"no edge {edge_id[:80]!r}", edge_id=edge_id[:80])
 
 
@@ -113,13 +113,13 @@ def _replaces() -> sa.Select[Any]:
 
 
 def replaces(snapshot: Snapshot, newer_id: str, older_id: str) -> bool:
-    """Return whether whole Updates edges lead from one memory to the other, in any number."""
+    """Return whether a chain of whole Updates edges leads from one memory to the other."""
     return _replaces().row(snapshot, newer=newer_id, older=older_id) is not None
 
 
 @prepared
 def _still_replaced() -> sa.Select[Any]:
-    """From a memory to what replaced it or won, and on from there where that does not stand."""
+    """Follow replacements and winners from a memory, past those that are retracted."""
     f = listed("ids", "f")
     start = sa.select(f.c.value.label("old"), f.c.value.label("new"))
     s = start.cte("successors", recursive=True)
@@ -145,7 +145,7 @@ def _still_replaced() -> sa.Select[Any]:
 
 
 def _has_fallen(s: sa.FromClause) -> Column:
-    """Return whether a successor does not stand, or is the memory itself."""
+    """Return whether a successor is retracted, or is the memory itself."""
     m = tables.memories.alias("m")
     retracted = (
         sa.exists()
@@ -164,7 +164,7 @@ def still_replaced(
     restored: Collection[str] = (),
     ignored_edge: str | None = None,
 ) -> set[str]:
-    """Return those of some memories against which something stands: it replaced them, or won.
+    """Return the memories that are still replaced, or that lost to a memory that is not retracted.
 
     What is retracted does not stand; then what replaced that counts, over any number of steps.
 
@@ -179,7 +179,7 @@ def still_replaced(
 
 @prepared
 def _replaced_and_active(view: View | None) -> sa.Select[Any]:
-    """From what a memory replaced on to what that had replaced, where it is retracted."""
+    """Follow replaced memories, past those that are retracted."""
     f, e = listed("ids", "f"), tables.edges.alias("e")
     start = sa.select(
         e.c.to_memory_id.label("old"), f.c.value.label("new"), e.c.created_at.label("at")
@@ -236,7 +236,7 @@ def _losers() -> sa.Select[Any]:
 
 
 def losers(snapshot: Snapshot, memory_ids: Collection[str]) -> list[str]:
-    """Return those of some memories that lost a decided contradiction, in their order."""
+    """Return the memories that lost a decided contradiction, in their order."""
     return _losers().column(snapshot, ids=memory_ids)
 
 
@@ -278,7 +278,7 @@ def _set_resolution() -> sa.Update:
 def set_resolution(
     transaction: JournalledTransaction, edge_id: str, resolution: Mapping[str, Any] | None
 ) -> None:
-    """Decide a contradiction at a time, or, with None, open it again; how it was before is kept."""
+    """Set the resolution of a contradiction, or reopen it with None; the former state is kept."""
     _keep(transaction, edge_id)
     _set_resolution().write(
         transaction,
@@ -357,7 +357,7 @@ def _open_contradictions(view: View) -> sa.Select[Any]:
 def open_contradictions(
     snapshot: Snapshot, view: View, place: int, limit: int
 ) -> list[FoundContradiction]:
-    """Return contradictions after a place that nobody has decided, both sides seen, in order."""
+    """Return open contradictions after a place with both sides visible, in order."""
     rows = _open_contradictions(view.shape).rows(snapshot, view.params, place=place, limit=limit)
     return [FoundContradiction(*row) for row in rows]
 
@@ -383,7 +383,7 @@ def _last_place() -> sa.Select[Any]:
 
 
 def last_place(snapshot: Snapshot) -> int:
-    """Return the place of the edge that was stored last; 0: there is none."""
+    """Return the place of the newest edge; 0: there is none."""
     return _last_place().scalar(snapshot) or 0
 
 
@@ -527,7 +527,7 @@ def _was_confirmed() -> sa.Select[Any]:
 
 
 def was_confirmed(snapshot: Snapshot, memory_id: str, *, until: int | None) -> bool:
-    """Return whether somebody confirmed a memory, by a time in milliseconds; None: ever."""
+    """Return whether a memory was confirmed until a time in milliseconds; None: ever."""
     row = _was_confirmed().row(
         snapshot, memory_id=memory_id, until=LATEST if until is None else until
     )
@@ -603,7 +603,7 @@ def _dismissed_alike(view: View | None) -> sa.Select[Any]:
 def dismissed_alike(
     snapshot: Snapshot, one_id: str, other_id: str, view: View | None
 ) -> str | None:
-    """Return the edge of a dismissed contradiction of what two memories say, in their places.
+    """Return the edge of a dismissed contradiction between equal statements in the same places.
 
     Args:
         view: who asks; of memories that they may not see they are told nothing. None: of all.

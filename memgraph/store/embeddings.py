@@ -1,4 +1,4 @@
-"""The embedding outbox: which memories wait for a vector; ``vectors`` holds those that have one.
+"""The embedding outbox, and the vector index of a snapshot.
 
 A memory enters as ``pending`` in the transaction that stores it. A worker takes what is due,
 embeds it outside any transaction, and gives the vectors to the index; so neither a crash nor a
@@ -70,7 +70,7 @@ def quantized(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
 
 
 def damaged(blobs: Sequence[tuple[Any, Any]]) -> list[int]:
-    """Return the places of those (vector, dimensions) that cannot be what was stored."""
+    """Return the indexes of invalid pairs (vector, dimensions)."""
     return [
         place
         for place, (blob, dimensions) in enumerate(blobs)
@@ -79,7 +79,7 @@ def damaged(blobs: Sequence[tuple[Any, Any]]) -> list[int]:
 
 
 def _is_scaled(blob: bytes) -> bool:
-    """Return whether the largest number is 127 or -127, and none is below that."""
+    """Return whether the largest absolute value is 127."""
     return (b"\x7f" in blob or b"\x81" in blob) and b"\x80" not in blob
 
 
@@ -87,7 +87,7 @@ _enqueue = InsertRows("memory_embeddings", ("memory_pk", "state"), values="(?, '
 
 
 def _is_waiting(e: sa.FromClause) -> sa.ColumnElement[bool]:
-    """Return the condition on what waits, as the planner needs to see it.
+    """Return the condition on pending rows, as the planner needs it.
 
     The index of the outbox is partial: without its own condition every batch would read the whole
     table, vectors and all.
@@ -111,7 +111,7 @@ def enqueue(transaction: Transaction, pks: Sequence[int]) -> None:
 
 
 def embedded_text(source_role: str | None, content: str) -> str:
-    """Return what is embedded: a turn is found better when its vector knows who said it."""
+    """Return the text to embed: a turn with its speaker is found better."""
     return content if source_role is None else f"{source_role}: {content}"
 
 
@@ -128,7 +128,7 @@ def _due() -> sa.Select[Any]:
 
 
 def due(snapshot: Snapshot, now_ms: int, limit: int) -> list[DueEmbedding]:
-    """Return what waits to be embedded and is not put off, oldest first."""
+    """Return due embeddings, the oldest first."""
     return [
         DueEmbedding(pk, embedded_text(role, content), attempts)
         for pk, role, content, attempts in _due().rows(snapshot, now=now_ms, limit=limit)
@@ -143,7 +143,7 @@ def _still_pending() -> sa.Select[Any]:
 
 
 def still_pending(snapshot: Snapshot, pks: Sequence[int]) -> set[int]:
-    """Return those that no other worker has finished meanwhile."""
+    """Return the keys that no other worker has finished meanwhile."""
     return set(_still_pending().column(snapshot, pks=pks))
 
 
@@ -160,12 +160,12 @@ def _retry_later(failed: bool) -> sa.Update:
 
 
 def mark_failed(transaction: Transaction, pks: Sequence[int], error_code: str) -> None:
-    """Give up on these until they are asked for again; what is finished meanwhile stays so."""
+    """Mark pending embeddings as failed, until they are requested again."""
     _retry_later(True).write(transaction, pks=pks, code=error_code)
 
 
 def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_code: str) -> None:
-    """Try these again later; what is finished meanwhile stays so."""
+    """Retry pending embeddings later."""
     _retry_later(False).write(transaction, pks=pks, until=until_ms, code=error_code)
 
 
@@ -261,7 +261,7 @@ def _any_pending() -> sa.Select[Any]:
 
 
 def has_pending(snapshot: Snapshot) -> bool:
-    """Return whether any waits; reads the outbox index only."""
+    """Return whether any embedding is pending; reads the outbox index only."""
     return _any_pending().row(snapshot) is not None
 
 

@@ -30,7 +30,7 @@ class EnrichmentCandidate(NamedTuple):
 
 
 def _open(m: sa.FromClause) -> sa.Select[Any]:
-    """Return active memories that nobody has enriched, by key."""
+    """Return active memories that are not enriched, by key."""
     return (
         sa.select(*(m.c[name] for name in EnrichmentCandidate._fields))
         .where(
@@ -71,7 +71,7 @@ def _still_open() -> sa.Select[Any]:
 
 
 def still_open(snapshot: Snapshot, pks: Collection[int]) -> list[EnrichmentCandidate]:
-    """Return those of ``pks`` that are active by now and not enriched, as they are by now."""
+    """Return the memories of ``pks`` that are active and not enriched, as they are now."""
     return _read(_still_open().rows(snapshot, pks=pks))
 
 
@@ -114,7 +114,7 @@ def _readable() -> tuple[sa.FromClause, sa.FromClause, Any, Column]:
 
 
 def _read_of(e: sa.FromClause) -> tuple[Column, ...]:
-    """Return the conditions on an entity of which a model may read, and what it is called."""
+    """Return the conditions on an entity that readable memories name."""
     n, _, naming, condition = _readable()
     its = sa.exists().select_from(naming).where(n.c.entity_pk == e.c.pk, condition).correlate(e)
     return e.c.type.in_(_NAMED), e.c.merged_into.is_(None), its
@@ -122,7 +122,7 @@ def _read_of(e: sa.FromClause) -> tuple[Column, ...]:
 
 @prepared
 def _unsure() -> sa.Select[Any]:
-    """A name whose type nobody was sure of, or a single name that others have as a part."""
+    """Select names of uncertain type, and single names that others contain."""
     e = tables.entities.alias("e")
     confidence = sa.func.coalesce(e.c.type_confidence, 1.0)
     is_unsure = (confidence < value("unsure")) | (sa.func.instr(e.c.name_key, " ") == 0)
@@ -133,7 +133,7 @@ def _unsure() -> sa.Select[Any]:
 
 @prepared
 def _alike() -> sa.Select[Any]:
-    """Whose name begins alike or has a word in common."""
+    """Select entities whose name begins alike or has a word in common."""
     e, key = tables.entities.alias("e"), value("key")
 
     def holds(name: Column, words: Column) -> Column:
@@ -156,7 +156,7 @@ def _texts() -> sa.Select[Any]:
 
 
 class UncertainName(NamedTuple):
-    """A name that is not sure, texts that hold it, and what it may mean, as (id, name)."""
+    """An uncertain name, texts that contain it, and the entities it may mean as (id, name)."""
 
     entity_id: str
     name: str

@@ -49,7 +49,7 @@ _insert = InsertRows(
 
 
 def _is_meant(e: sa.FromClause) -> tuple[sa.FromClause, Column, Column]:
-    """Return what an entity was merged into, the condition on that, and the key that is meant."""
+    """Return the merge target, the condition that joins it, and the key of the meant entity."""
     m = tables.entities.alias("m")
     return m, m.c.entity_id == e.c.merged_into, sa.func.coalesce(m.c.pk, e.c.pk)
 
@@ -78,7 +78,7 @@ def _by_alias() -> sa.Select[Any]:
 
 
 def _is_full_name(e: sa.FromClause, first: Column) -> Column:
-    """Return whether the name of an entity begins with a word, and goes on."""
+    """Return whether the name of an entity begins with a word and has more words."""
     return (e.c.name_key > first.concat(" ")) & (e.c.name_key < first.concat("!"))
 
 
@@ -188,7 +188,7 @@ def find(snapshot: Snapshot, names: Sequence[EntityName]) -> NameSnapshot:
 def _of_another_type(
     name: EntityName, rows: Sequence[tuple[str, str, int, int, str, str | None]]
 ) -> tuple[str, str, int, int, str, str | None] | None:
-    """Return the entity of that name whose type is better known than that of ``name``."""
+    """Return the entity of that name with a more certain type than ``name`` has."""
     if name.confidence >= LISTED or name.type not in NAMED_TYPES:
         return None
     # Whoever gave a name alone says nothing of its type: it is the one that is known.
@@ -204,7 +204,7 @@ def _rank(provider: str | None) -> int:
 
 
 def by_first_name(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
-    """Return for first names the one person whose full name begins so; several are none."""
+    """Return the person whose full name begins with a first name, where there is only one."""
     single = [key for key in keys if " " not in key]
     if not single:
         return {}
@@ -275,7 +275,7 @@ class NameCursor(NamedTuple):
 def new_names(
     snapshot: Snapshot, cursor: NameCursor
 ) -> tuple[list[tuple[str, str, EntityType]], NameCursor, bool]:
-    """Return names and aliases that came since ``cursor``, each (key, as written, type).
+    """Return names and aliases added since ``cursor``, each as (key, as written, type).
 
     The last value says whether what was read before is void: a transaction was rolled back, or
     entities were removed, and then all names are given.
@@ -294,7 +294,7 @@ def new_names(
 
 
 class MentionContext(NamedTuple):
-    """The context of a memory that tells whom it is about, beside the names that rules find in it.
+    """The context of a memory that shows whom it is about, beside the names in its text.
 
     Attributes:
         speakers: (role, ``told_as``) of the turn, or of the turns that a fact was taken from.
@@ -339,7 +339,7 @@ def _sayings() -> sa.Select[Any]:
 
 
 def mention_contexts(snapshot: Snapshot, pks: Sequence[int]) -> list[MentionContext]:
-    """Return what some memories say, and who says it, in the order of ``pks``."""
+    """Return the contents and speakers of memories, in the order of ``pks``."""
     contexts = []
     rows = _sayings().rows(snapshot, pks=pks)
     for pk, content, kind, role, told_as, entity_names, sources in rows:
@@ -429,7 +429,7 @@ _LAST_CHARACTER = "\U0010ffff"
 
 
 class EntityRecord(NamedTuple):
-    """``mention_count`` counts all memories, whoever may see them."""
+    """An entity as stored; ``mention_count`` counts all memories, visible or not."""
 
     pk: int
     entity_id: str
@@ -461,7 +461,7 @@ def _fields(*more: Column) -> sa.Select[Any]:
 
 
 def _meant(e: sa.FromClause, joined: Any) -> sa.Select[Any]:
-    """Return the rows of found entities: of a merged one that of what it was merged into."""
+    """Return entities, each merged one replaced by its merge target."""
     own = _row().c.entity_id == sa.func.coalesce(e.c.merged_into, e.c.entity_id)
     return _fields().select_from(joined.join(_row(), own))
 
@@ -503,7 +503,7 @@ def _by_id() -> sa.Select[Any]:
 
 
 def by_id(snapshot: Snapshot, entity_id: str) -> EntityRecord | None:
-    """Return an entity, of a merged one what it was merged into; None: there is none."""
+    """Return an entity, or its merge target if it was merged; None: unknown."""
     return next(_rows(_by_id().rows(snapshot, entity_id=entity_id)), None)
 
 
@@ -550,7 +550,7 @@ def _is_protected() -> sa.Select[Any]:
 
 
 def is_protected(snapshot: Snapshot, pk: int) -> bool:
-    """Return whether time may not retire the facts about an entity."""
+    """Return whether decay may not retire the facts about an entity."""
     return bool(_is_protected().scalar(snapshot, pk=pk))
 
 
@@ -584,7 +584,7 @@ def _of_first_names() -> Any:
 
 
 def of_first_names(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
-    """Return people whose full name begins with one of these names, the most mentioned first."""
+    """Return people whose full name begins with one of these names, most mentioned first."""
     return list(_rows(_of_first_names().rows(snapshot, keys=sorted(keys))))
 
 
@@ -641,7 +641,7 @@ def _contents_saying(view: View) -> sa.Select[Any]:
 def contents_saying(
     snapshot: Snapshot, pk: int, view: View, names: Collection[str]
 ) -> Iterator[str]:
-    """Return those texts that name an entity in which the text index finds one of some names.
+    """Return texts that mention an entity and that match one of some names in the text index.
 
     As they are asked for: what it finds may be written otherwise.
     """
@@ -752,7 +752,7 @@ def _set_type() -> sa.Update:
 
 
 def retype(transaction: Transaction, entity: TypedEntity, name: EntityName) -> None:
-    """Give an entity the type that a better provider told, or join it to the one that has it."""
+    """Set the type that a better provider reports, or merge into the entity that has it."""
     existing = _of_type().row(transaction, key=name.key, type=name.type.value)
     if existing is not None:
         merge(transaction, existing, (entity.pk, entity.entity_id))
@@ -768,7 +768,7 @@ def _protect() -> sa.Update:
 
 
 def protect(transaction: Transaction, pk: int, *, protected: bool) -> None:
-    """Set whether time may retire the facts about an entity."""
+    """Set whether decay may not retire the facts about an entity."""
     _protect().write(transaction, entity=pk, is_protected=protected)
 
 
@@ -799,7 +799,7 @@ def _move_alias() -> sa.Update:
 def move_aliases(
     transaction: Transaction, aliases: Sequence[tuple[int, str]], entity_pk: int
 ) -> None:
-    """Make aliases, as (entity key, alias key), those of another entity."""
+    """Move aliases, as (entity key, alias key), to another entity."""
     rows = ({"entity": pk, "key": key, "into": entity_pk} for pk, key in aliases)
     _move_alias().write_all(transaction, rows)
 

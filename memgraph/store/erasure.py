@@ -91,7 +91,7 @@ def _blanked() -> dict[str, CompiledStatement]:
 
 
 def blank(transaction: JournalledTransaction, pks: Sequence[int]) -> dict[str, int]:
-    """Take every text from memories that are retracted already, and from what belongs to them.
+    """Remove every text from retracted memories and from the rows that belong to them.
 
     Returns:
         How many rows of each table changed.
@@ -109,7 +109,7 @@ def blank(transaction: JournalledTransaction, pks: Sequence[int]) -> dict[str, i
 
 
 def _unlink(transaction: Transaction, pks: Sequence[int]) -> int:
-    """Take memories from what they name; gives how many entities are named less often now."""
+    """Unlink memories from their entities; return how many entities lose mentions."""
     touched = text_index.unlink(transaction, pks)
     text_index.recount(transaction, touched, ())
     return len(touched)
@@ -153,13 +153,13 @@ def _removed() -> list[CompiledStatement]:
 
 
 def remove_entities(transaction: Transaction, pks: Collection[int]) -> int:
-    """Remove entities with their names; gives how many."""
+    """Remove entities with their names; return how many."""
     *_, count = [statement.write(transaction, pks=sorted(pks)) for statement in _removed()]
     return count
 
 
 def note_head(transaction: Transaction, seq: int) -> None:
-    """Keep what bulletins and other texts that wait in any process must not be older than."""
+    """Store the journal's head; texts made of an earlier one must not be used."""
     metadata.put(transaction, ERASED_KEY, str(seq))
 
 
@@ -181,7 +181,7 @@ def _tombstones() -> sa.Select[Any]:
 
 
 def tombstones(snapshot: Snapshot, erasure_id: str) -> list[tuple[str, int, str]]:
-    """Return (memory id, seq, seal) of the entries that stand for the memories of an erasure."""
+    """Return (memory id, seq, seal) of the tombstones of an erasure."""
     return _tombstones().rows(snapshot, erasure_id=erasure_id)
 
 
@@ -192,7 +192,7 @@ def _buried_among() -> sa.Select[Any]:
 
 
 def erased_among(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
-    """Return those of the ids that an erasure took, or is about to take."""
+    """Return the ids that an erasure covers, finished or not."""
     return set(_buried_among().column(snapshot, ids=sorted(memory_ids)))
 
 
@@ -203,9 +203,7 @@ def _told_of() -> sa.Select[Any]:
 
 
 def erasure_steps(snapshot: Snapshot, erasure_id: str) -> list[dict[str, Any]]:
-    """Return what the journal tells of the steps of an erasure: details of its entries about no
-    memory.
-    """
+    """Return the details of an erasure's journal entries that are about no memory."""
     return [json.loads(details) for details in _told_of().column(snapshot, erasure_id=erasure_id)]
 
 
@@ -234,7 +232,7 @@ def _empty_manifest() -> sa.Update:
 
 
 def empty_manifest(transaction: Transaction, sha256: str, at: int) -> None:
-    """Keep of a file that was removed no more than that it was there, and what came of it."""
+    """Reduce the manifest of a removed file to its items and the time."""
     _empty_manifest().write(transaction, file=sha256, at=at)
 
 
@@ -273,7 +271,7 @@ _DECISIONS: Final = frozenset({"relate", "resolve", "reopen", "dismiss"})
 
 
 class ErasedRow(NamedTuple):
-    """A row that says what was erased.
+    """A row with an erased text.
 
     Attributes:
         keys, key: the columns that name it, and their values.
@@ -310,7 +308,7 @@ def _citing_answers() -> sa.Select[Any]:
 
 
 def _lists_one(table: sa.Table) -> Column:
-    """Return whether the ``memory_ids`` of a row name one of ``ids``."""
+    """Return whether ``memory_ids`` of a row contains one of ``ids``."""
     i = each(table.c.memory_ids, "i")
     return sa.exists().select_from(i).where(among(i.c.value, "ids")).correlate(table)
 
@@ -338,8 +336,8 @@ def _reasons_beside() -> sa.Select[Any]:
 def rows_citing(
     snapshot: Snapshot, memory_ids: Collection[str], notes: Collection[str]
 ) -> Iterator[ErasedRow]:
-    """Yield what was made of erased memories, whatever it says: bulletins, answers, queries, and
-    the reasons that memories got by decisions about erased ones.
+    """Yield rows derived from erased memories, whatever their text: bulletins, answers, queries,
+    and the reasons of decisions about them.
 
     Args:
         notes: reasons that were written about the erased memories.
@@ -368,7 +366,7 @@ def rows_citing(
 
 
 def _named(table: str, *names: str) -> list[Column]:
-    """Return columns of a table by their names, which are those of the database."""
+    """Return columns of a table by their names in the database."""
     columns_of = tables.memories.metadata.tables[table]
     return [place_of(columns_of) if name == _PLACE else columns_of.c[name] for name in names]
 
@@ -388,8 +386,8 @@ def rows_saying(
     says: Callable[[bytes], bool],
     scrub: Scrub,
 ) -> Iterator[ErasedRow]:
-    """Yield every other text that says an erased string, and the journal's entries of what is
-    erased.
+    """Yield every other row that contains an erased text, and the journal entries about erased
+    memories.
 
     Args:
         says: whether any of the erased strings stands in some bytes.
@@ -468,7 +466,7 @@ def _make(
 
 
 def apply(transaction: Transaction, changes: Sequence[ErasedRow]) -> list[ErasedRow]:
-    """Make those whose rows are as they were read; gives them."""
+    """Apply the changes whose rows have not changed since they were read; return these."""
     applied: list[ErasedRow] = []
     for kind, some in groupby(changes, _kind):
         statement = _make(*kind)
@@ -495,7 +493,7 @@ def _sealed() -> sa.Select[Any]:
 
 
 def redacted(snapshot: Snapshot, changes: Sequence[ErasedRow]) -> list[RedactedJournalEntry]:
-    """Return what a tombstone says of those that are the journal's."""
+    """Return the redacted journal entries among some changes, for a tombstone."""
     details = {
         change.key[0]: change.after[0] or ""
         for change in changes

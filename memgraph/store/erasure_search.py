@@ -1,4 +1,4 @@
-"""Find what an erasure covers: the memories, what was derived from them, all their texts.
+"""Find the memories that an erasure covers, those derived from them, and all their texts.
 
 Nothing is hidden from it: whoever erases is an operator, as one who makes a copy is.
 """
@@ -20,7 +20,7 @@ from memgraph.store.text_index import matching, saying
 
 
 class EntityForms(NamedTuple):
-    """An entity with all that means it: those merged into it, and how they are written.
+    """An entity with the entities merged into it and all spellings of its name.
 
     ``dates``: those of the names that are no more than a date.
     """
@@ -98,7 +98,7 @@ def _chosen(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
 
 
 def memories_named(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> list[int]:
-    """Return keys of the memories that are named so, but those that are erased already."""
+    """Return the keys of the named memories, without erased ones."""
     return unerased_among(snapshot, _chosen(kind).column(snapshot, name=name))
 
 
@@ -109,7 +109,7 @@ def _standing_among() -> sa.Select[Any]:
 
 
 def unerased_among(snapshot: Snapshot, pks: Sequence[int]) -> list[int]:
-    """Return those that have a text."""
+    """Return the keys of memories that have a text."""
     return _standing_among().column(snapshot, pks=pks)
 
 
@@ -171,7 +171,7 @@ def _saying() -> sa.Select[Any]:
 
 
 def naming(snapshot: Snapshot, forms: EntityForms) -> list[int]:
-    """Return memories that are linked to an entity, or say one of its names."""
+    """Return memories that are linked to an entity or contain one of its names."""
     pks = set(_linked().column(snapshot, pks=forms.pks))
     for name in forms.names:
         if any(character.isalnum() for character in name):
@@ -221,13 +221,13 @@ def _grounds() -> sa.Select[Any]:
 
 
 def given_ids() -> sa.Select[Any]:
-    """Select the ids of the memories whose keys are given as ``pks``."""
+    """Select the ids of the memories whose keys are bound as ``pks``."""
     m = tables.memories.alias("x")
     return sa.select(m.c.memory_id).where(among(m.c.pk, "pks"))
 
 
 def derived_from(snapshot: Snapshot, pks: Sequence[int]) -> list[tuple[int, str, set[int]]]:
-    """Return standing memories derived from any of these: key, id, keys of grounds that stand."""
+    """Return memories derived from these: key, id, keys of their evidence that is not erased."""
     return [
         (pk, memory_id, set(_grounds().column(snapshot, memory_id=memory_id)))
         for pk, memory_id in _derived().rows(snapshot, pks=pks)
@@ -257,7 +257,7 @@ def _said_elsewhere() -> sa.Select[Any]:
 
 
 def said_elsewhere(snapshot: Snapshot, pks: Sequence[int], erased: Sequence[int]) -> set[int]:
-    """Return those of the first that a source says that has nothing to do with the erased ones."""
+    """Return the memories that also have a source unrelated to the erased ones."""
     if not pks:
         return set()
     return set(_said_elsewhere().column(snapshot, pks=pks, erased=erased))
@@ -272,7 +272,7 @@ def _doomed() -> sa.Select[Any]:
 
 
 def memories_to_erase(snapshot: Snapshot, pks: Sequence[int]) -> list[MemoryToErase]:
-    """Return the memories with these keys and all that they say."""
+    """Return the memories with these keys, with all their texts."""
     return _doomed().mapped(MemoryToErase._make, snapshot, pks=pks)
 
 
@@ -294,7 +294,7 @@ def _places(table: str, names: str) -> sa.Select[Any]:
 def remaining_texts(
     snapshot: Snapshot, pks: Collection[int], entities: Collection[int]
 ) -> Iterator[tuple[str, str]]:
-    """Yield (memory id or nothing, text) of all that stays and may say the same by right.
+    """Yield (memory id or nothing, text) of everything that stays and may contain the same.
 
     Args:
         pks, entities: keys of the memories and the entities that are to be erased.
@@ -323,14 +323,14 @@ def entity_ids(snapshot: Snapshot, pks: Sequence[int]) -> list[str]:
 
 
 def joins_given() -> Column:
-    """Return whether an edge joins one of the memories to something."""
+    """Return whether an edge joins one of the memories whose keys are bound as ``pks``."""
     e = tables.edges
     return e.c.from_memory_id.in_(given_ids()) | e.c.to_memory_id.in_(given_ids())
 
 
 @prepared
 def _written_about() -> sa.CompoundSelect[Any]:
-    """The words of whoever changed one of the memories or decided about it."""
+    """Select the reasons of changes and decisions about the memories."""
     e, r, h = tables.edges, tables.edge_revisions, tables.statuses
     edges = sa.select(e.c.edge_id).where(joins_given())
     return sa.union(
@@ -343,7 +343,7 @@ def _written_about() -> sa.CompoundSelect[Any]:
 
 @prepared
 def _written_elsewhere() -> sa.CompoundSelect[Any]:
-    """The same of what stays: who wrote the same words there did not mean what is erased."""
+    """Select the reasons of changes and decisions about other memories."""
     e, h = tables.edges, tables.statuses
     ends = (sa.select(end).where(joins_given()) for end in (e.c.from_memory_id, e.c.to_memory_id))
     return sa.union(
@@ -370,8 +370,8 @@ def _entries_about() -> sa.CompoundSelect[Any]:
 
 
 def written_about(snapshot: Snapshot, pks: Sequence[int], entities: Sequence[str]) -> list[str]:
-    """Return what was written about memories and entities: the free texts of edges, decisions,
-    statuses and entries of the journal, each once, in order.
+    """Return the free texts about memories and entities in edges, decisions, statuses and journal
+    entries, each once, in order.
 
     Left out is what stands, as a whole, beside memories that have nothing to do with them.
 
@@ -405,7 +405,7 @@ def _source_paths() -> sa.Select[Any]:
 
 
 def source_paths(snapshot: Snapshot, sha256: str) -> list[str]:
-    """Return under which paths a content lies."""
+    """Return the paths of a content."""
     return _source_paths().column(snapshot, sha256=sha256)
 
 
@@ -422,7 +422,7 @@ def _lines_kept() -> sa.Select[Any]:
 
 
 def remaining_locators(snapshot: Snapshot, path: str, pks: Sequence[int]) -> list[str]:
-    """Return where in a file the memories lie that stay: locators."""
+    """Return the locators of the memories of a file that stay."""
     return _lines_kept().column(snapshot, path=path, pks=pks)
 
 
@@ -435,7 +435,7 @@ def _erasures() -> sa.Select[Any]:
 
 
 def erased_before(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> tuple[str, ...] | None:
-    """Return the erasures that took the memories that are named so; None: there never were any."""
+    """Return the erasures of the named memories; None: there never were any such memories."""
     pks = _chosen(kind).column(snapshot, name=name)
     return tuple(_erasures().column(snapshot, pks=pks)) if pks else None
 

@@ -1,4 +1,4 @@
-"""The outbox of events, and how far each subscriber has come.
+"""The outbox of events, and the cursors of its subscribers.
 
 An event is written in the transaction of the change it tells of. Writers follow one another, so a
 number that is seen has none before it that is still to come.
@@ -59,7 +59,7 @@ class StoredEvent:
 
 
 def append(transaction: Transaction, at: int, events: Sequence[Event]) -> None:
-    """Add events at the end, inside the transaction of the change that they tell of."""
+    """Append events in the transaction of the change."""
     _append(transaction, [(at, event.topic, compact_json(event.model_dump())) for event in events])
 
 
@@ -98,7 +98,7 @@ def _cursor() -> sa.Select[Any]:
 
 
 def cursor(snapshot: Snapshot, subscriber: str) -> EventCursor | None:
-    """Return how far a subscriber has come; None: nobody of that name has subscribed."""
+    """Return the cursor of a subscriber; None: there is no such subscriber."""
     row = _cursor().row(snapshot, subscriber=subscriber)
     return None if row is None else EventCursor(*row)
 
@@ -110,7 +110,7 @@ def _register() -> sa.Insert:
 
 
 def register(transaction: Transaction, subscriber: str, *, from_start: bool) -> None:
-    """Begin a subscriber's cursor, at the first event that is kept or after the last one."""
+    """Create a subscriber's cursor, at the first kept event or after the last one."""
     begin = 0 if from_start else last_seq(transaction)
     _register().write(transaction, subscriber=subscriber, begin=begin)
 
@@ -129,7 +129,7 @@ def _claim() -> sa.Update:
 
 
 def claim(transaction: Transaction, subscriber: str, cursor: EventCursor, until: int) -> bool:
-    """Take the events after ``cursor`` for oneself until a moment; False: somebody else has."""
+    """Claim the events after ``cursor`` until a time; False: another worker has them."""
     claimed = _claim().write(
         transaction,
         name=subscriber,
@@ -179,7 +179,7 @@ def _parked() -> sa.Select[Any]:
 
 
 def parked(snapshot: Snapshot, subscriber: str, limit: int) -> list[StoredEvent]:
-    """Return what a subscriber did not take, oldest first."""
+    """Return a subscriber's parked events, oldest first."""
     rows = _parked().rows(snapshot, subscriber=subscriber, limit=limit)
     return [StoredEvent(*row) for row in rows]
 
@@ -203,7 +203,7 @@ def _waits() -> sa.Select[Any]:
 
 
 def is_pending(snapshot: Snapshot, session_id: str) -> bool:
-    """Return whether a session waits for its consolidation."""
+    """Return whether a session is pending consolidation."""
     return _waits().row(snapshot, session_id=session_id) is not None
 
 
@@ -219,7 +219,7 @@ def _drop_settled() -> sa.Delete:
 
 
 def drop_settled(transaction: Transaction, subscriber: str) -> int:
-    """Drop parked ends of sessions that wait for nothing any more; gives how many."""
+    """Remove parked ends of sessions that are consolidated; return how many."""
     return _drop_settled().write(transaction, subscriber=subscriber)
 
 
@@ -233,7 +233,7 @@ def _failures(view: View | None) -> sa.Select[Any]:
 
 
 def failures(snapshot: Snapshot, limit: int, view: View | None = None) -> list[EventFailure]:
-    """Return parked events of all subscribers, newest first, but those about what a view hides."""
+    """Return parked events, newest first, without those about hidden memories."""
     rows = _failures(shape_of(view)).rows(snapshot, params_of(view), limit=limit)
     return [
         EventFailure(subscriber=name, seq=seq, topic=topic, at=at, error_code=code)
@@ -261,7 +261,7 @@ def _failing() -> sa.Select[Any]:
 
 
 def failing(snapshot: Snapshot) -> bool:
-    """Return whether events are parked, or one was begun more than once."""
+    """Return whether events are parked or retried."""
     return bool(_failing().scalar(snapshot))
 
 
@@ -272,7 +272,7 @@ def _forget(parked: bool) -> sa.Delete:
 
 
 def forget(transaction: Transaction, subscriber: str) -> None:
-    """Remove a subscriber that will not come back: its cursor, and what it did not take."""
+    """Remove a subscriber with its cursor and its parked events."""
     for parked in (False, True):
         _forget(parked).write(transaction, subscriber=subscriber)
 
@@ -285,7 +285,7 @@ def _ends() -> sa.Select[Any]:
 
 
 def removable(snapshot: Snapshot, now_ms: int) -> int:
-    """Return the number up to which stored events may go; 0: none of them."""
+    """Return the number up to which stored events may be removed; 0: none."""
     oldest, last, slowest = _ends().row(snapshot)
     if oldest is None:
         return 0
@@ -307,7 +307,7 @@ def _remove() -> sa.Delete:
 
 
 def remove(transaction: Transaction, through: int, limit: int) -> int:
-    """Remove events up to a number, ``limit`` at most, oldest first; gives how many."""
+    """Remove events up to a number, at most ``limit``, oldest first; return how many."""
     return _remove().write(transaction, through=through, limit=limit)
 
 
@@ -319,12 +319,12 @@ def _behind() -> sa.Select[Any]:
 
 
 def behind(snapshot: Snapshot, through: int) -> dict[str, int]:
-    """Return who has not had all events up to a number, and how far each has come."""
+    """Return the subscribers behind a number, with their last delivered event."""
     return dict(_behind().rows(snapshot, through=through))
 
 
 def some_between(snapshot: Snapshot, seq: int, through: int, topics: Sequence[str]) -> bool:
-    """Return whether there are events of these topics after a number, up to another."""
+    """Return whether there are events of these topics between two numbers."""
     events = after(snapshot, seq, topics, 1)
     return bool(events) and events[0].seq <= through
 
@@ -338,7 +338,7 @@ def _prune_failures() -> sa.Delete:
 
 
 def prune_failures(transaction: Transaction, *, before: int, keep: int) -> int:
-    """Drop parked events from before a time, and the oldest over a number; gives how many."""
+    """Remove parked events before a time, and the oldest above a number; return how many."""
     return _prune_failures().write(transaction, before=before, keep=keep)
 
 
@@ -350,7 +350,7 @@ def _skip() -> sa.Update:
 
 
 def skip(transaction: Transaction, through: int) -> None:
-    """Move on those who have not had events that are to go."""
+    """Move cursors past events that are to be removed."""
     _skip().write(transaction, through=through)
 
 

@@ -1,4 +1,4 @@
-"""Walking from memories to their grounds and back, and along the newest endings.
+"""Walks from memories to their evidence and back, and along the newest endings.
 
 Every walk is bounded: in its steps, in the rows of a step, in the endings that are looked at. What
 the view does not show is passed by: neither a ground, nor a step on the way, nor a successor.
@@ -98,7 +98,7 @@ def _last_first(h: Table) -> tuple[Column, Column]:
 
 
 def _is_then(h: Table, view: View) -> Column:
-    """Return whether a period of ``memory_status`` is the one that the view is in."""
+    """Return whether a status period contains the view's time."""
     if view.as_of is None:
         return h.c.until.is_(None)
     return (h.c.since <= AS_OF) & (h.c.until.is_(None) | (h.c.until > AS_OF))
@@ -120,7 +120,7 @@ def _refutes(h: Table) -> Column:
 
 
 class EndedMemory(NamedTuple):
-    """A memory with something on it came to its end. ``since``: when, milliseconds."""
+    """A memory with dependents that ended; ``since`` in milliseconds."""
 
     since: int
     memory_id: str
@@ -131,9 +131,7 @@ _Row: TypeAlias = tuple[str, str, str | None, str]
 
 
 class EvidenceWalk(NamedTuple):
-    """The paths of a walk from memories to their grounds. ``cut``: a step had more rows than are
-    read.
-    """
+    """The paths of a walk from memories to their evidence. ``cut``: a step had too many rows."""
 
     bases: tuple[Dependency, ...]
     cut: bool
@@ -148,7 +146,7 @@ def walk(
     max_hops: int = MAX_HOPS,
     max_rows: int = MAX_ROWS,
 ) -> EvidenceWalk:
-    """Return all that the memories stand on (OUT), or all that stands on them (IN), step by step.
+    """Return the evidence of memories (OUT), or their dependents (IN), step by step.
 
     Args:
         view: who looks, and when; of any status.
@@ -254,7 +252,7 @@ _INDEXES: Final = {
 def broken_evidence(
     snapshot: Snapshot, memory_ids: Iterable[str], view: View
 ) -> dict[str, tuple[Dependency, ...]]:
-    """Return those of the memories that stand on a refuted ground, with the way down to it."""
+    """Return the memories that depend on refuted evidence, with the path to it."""
     ids = sorted(set(memory_ids))
     anyone = View(view.viewer, view.as_of)
     # Most grounds hold. So the way goes along indexes alone, and who may see what is asked where
@@ -281,7 +279,7 @@ def _ended(view: View) -> sa.Select[Any]:
 
 
 def _ended_among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> frozenset[str]:
-    """Return those of some memories, seen or not, that are not active."""
+    """Return the memories that are not active, visible or not."""
     values = {"ids": memory_ids, "view_as_of": view.as_of}
     return frozenset(_ended(view.shape).column(snapshot, values))
 
@@ -289,7 +287,7 @@ def _ended_among(snapshot: Snapshot, memory_ids: Collection[str], view: View) ->
 def refuted_among(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, RefutedEvidence]:
-    """Return the visible memories that hold no more: since when, and what took their place."""
+    """Return the visible memories that are refuted: since when, and their successors."""
     if not memory_ids:
         return {}
     ids = sorted(memory_ids)
@@ -361,7 +359,7 @@ def _newest_endings(view: View, is_next: bool) -> sa.Select[Any]:
 def newest_endings(
     snapshot: Snapshot, view: View, *, after: EndedMemory | None, looks: int
 ) -> tuple[list[EndedMemory], EndedMemory | None]:
-    """Return those of the next ``looks`` endings, newest first, that something stands on.
+    """Return the endings with dependents among the next ``looks``, newest first.
 
     One that was housekeeping is no such ending, nor is one that the view does not show.
 
@@ -381,18 +379,18 @@ def newest_endings(
 
 
 def active_among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> list[str]:
-    """Return those of some memories that are visible and active, sorted."""
+    """Return the memories that are visible and active, sorted."""
     active = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
     return sorted(_among(snapshot, memory_ids, active))
 
 
 def _among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> frozenset[str]:
-    """Return those of some memories that the view shows."""
+    """Return the memories that the view shows."""
     return frozenset(memories.existing_ids(snapshot, sorted(memory_ids), view))
 
 
 class EndReason(NamedTuple):
-    """By whom, why and when (milliseconds) a memory came to its end.
+    """The actor, reason and time (milliseconds) of a memory's end.
 
     ``lost``: a contradiction, and with it that.
     """
@@ -406,7 +404,7 @@ class EndReason(NamedTuple):
 def end_reasons(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, EndReason]:
-    """Return how some visible memories came to their end; what has not is left out.
+    """Return how visible memories ended, without those that did not.
 
     Of what was taken back and is back as what it was, this is told of what had ended it.
     """
@@ -430,7 +428,7 @@ def end_reasons(
 
 @prepared
 def _periods(view: View, *, all_before: bool = False) -> sa.Select[Any]:
-    """Return the periods that a view is in, or those that began by then, in their order."""
+    """Return the status periods at a view's time, or all that began by then, in order."""
     f, h = listed("ids", "f"), tables.statuses.alias("h")
     then = _is_then(h, view)
     if all_before:
@@ -445,7 +443,7 @@ def _periods(view: View, *, all_before: bool = False) -> sa.Select[Any]:
 def _replacements(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, EndReason]:
-    """Return of superseded memories how they came to that when they were active last.
+    """Return how superseded memories were superseded when they were active last.
 
     Those that were retracted before are left out.
     """

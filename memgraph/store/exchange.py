@@ -43,7 +43,7 @@ def rows(table: str, columns: Columns, order: tuple[str, ...], state: str | None
 
 @prepared
 def insertion(table: str, columns: Columns, extra: tuple[str, ...], state: str | None) -> sa.Insert:
-    """Insert a row, given by the names of its fields.
+    """Insert a row by the names of its fields.
 
     Args:
         extra: further columns, given by their names.

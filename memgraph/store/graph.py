@@ -145,7 +145,7 @@ def edges_among(
     edge_types: Collection[EdgeType] | None,
     limit: int,
 ) -> list[Edge]:
-    """Return edges whose ends are both in ``ids``: by weight, the newest, the higher id first."""
+    """Return edges with both ends in ``ids``: by weight, the newest, the higher id first."""
     statement = _edges_among(view.shape, _types(edge_types))
     return statement.mapped(edge_from_row, snapshot, view.params, ids=ids, limit=limit)
 
@@ -165,7 +165,7 @@ def _derivations_among(view: View) -> sa.Select[Any]:
 def derivations_among(
     snapshot: Snapshot, ids: Collection[str], view: View, limit: int
 ) -> list[tuple[str, str]]:
-    """Return (memory, what it was derived from) where both are in ``ids``: by ids."""
+    """Return (memory, evidence) pairs with both in ``ids``, by ids."""
     return _derivations_among(view.shape).rows(snapshot, view.params, ids=ids, limit=limit)
 
 
@@ -246,7 +246,7 @@ def _visible_memories(view: View) -> sa.Select[Any]:
 
 
 def visible_memories(snapshot: Snapshot, ids: Collection[str], view: View) -> dict[str, Memory]:
-    """Return those of ``ids`` that are there and visible, in the order of ``ids``."""
+    """Return the visible memories of ``ids``, in their order."""
     rows = _visible_memories(view.shape).rows(snapshot, view.params, ids=ids)
     return {row[0]: memory_from_row(row) for row in rows}
 
@@ -396,7 +396,7 @@ def _replacements(view: View) -> sa.Select[Any]:
 def replacements(
     snapshot: Snapshot, memory_ids: Collection[str], view: View, limit: int
 ) -> list[tuple[str, str]]:
-    """Return (memory, what took its place) for some memories.
+    """Return (memory, successor) pairs for some memories.
 
     What replaced one as a whole, oldest first, then what a contradiction with it was decided for.
     """

@@ -83,7 +83,7 @@ def _doubled(view: View, m: Table) -> _Sought:
 
 
 def doubled(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
-    """Find memories that say, word for word, what another one of the same place says."""
+    """Find memories with the same text as another one of the same place."""
     return _found(snapshot, view, _doubled, limit)
 
 
@@ -124,9 +124,7 @@ def _unsourced(view: View, m: Table) -> _Sought:  # noqa: ARG001
 
 
 def unsourced(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
-    """Find memories of which nobody knows where they come from: no file, conversation, run or
-    ground.
-    """
+    """Find memories without any origin: no file, conversation, run or evidence."""
     return _found(snapshot, view, _unsourced, limit)
 
 
@@ -159,7 +157,7 @@ def _unembedded(view: View, m: Table) -> _Sought:
 
 
 def unembedded(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
-    """Find active memories, raw turns too, whose vector is still to come or could not be made."""
+    """Find active memories, turns too, that have no vector yet."""
     return _found(snapshot, view, _unembedded, limit)
 
 
@@ -229,7 +227,7 @@ class LastVerification(NamedTuple):
 
 
 def last(snapshot: Snapshot) -> LastVerification:
-    """Return what the last audit by a worker came to."""
+    """Return the result of the last audit by a worker."""
     text = metadata.get(snapshot, _KEY)
     if text is None:
         return LastVerification()
@@ -238,5 +236,5 @@ def last(snapshot: Snapshot) -> LastVerification:
 
 
 def note(transaction: Transaction, at: int, totals: Mapping[str, int]) -> None:
-    """Keep what an audit came to."""
+    """Store the result of an audit."""
     metadata.put(transaction, _KEY, compact_json({"at": at, "totals": dict(totals)}))

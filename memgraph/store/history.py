@@ -38,7 +38,7 @@ class Interval(NamedTuple):
 
 
 class StatusStart(NamedTuple):
-    """A status that began. ``first``: 1 where the memory came with it."""
+    """A status that began. ``first``: 1 for the first status of a memory."""
 
     memory_id: str
     kind: str
@@ -52,7 +52,7 @@ class StatusStart(NamedTuple):
 
 
 class ContradictingPair(NamedTuple):
-    """A contradiction that is seen, with the beginnings of what its sides say."""
+    """A visible contradiction with the beginnings of both texts."""
 
     edge_id: str
     first_id: str
@@ -160,7 +160,7 @@ def _pairs_of(view: View) -> sa.Select[Any]:
 def pairs(
     snapshot: Snapshot, view: View, edge_ids: Collection[str]
 ) -> dict[str, ContradictingPair]:
-    """Return those of some contradictions of which both sides are seen, by edge id."""
+    """Return the contradictions with both sides visible, by edge id."""
     rows = _pairs_of(view.shape).rows(snapshot, view.params, ids=sorted(edge_ids))
     return {row[0]: ContradictingPair._make(row) for row in rows}
 
@@ -173,7 +173,7 @@ def _decisions() -> sa.Select[Any]:
 
 
 def decisions(snapshot: Snapshot, during: Interval) -> list[EdgeDecision]:
-    """Return what the journal tells of decided and reopened contradictions, the newest first."""
+    """Return the journal entries of decided and reopened contradictions, newest first."""
     return _decisions().mapped(EdgeDecision._make, snapshot, during._asdict())
 
 

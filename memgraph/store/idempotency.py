@@ -1,4 +1,4 @@
-"""Requests that were done, by the digest of the key that came with them."""
+"""Completed requests, by the digest of their idempotency key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memgraph.store.statements import prepared, value
 
 @dataclass(frozen=True, slots=True)
 class CompletedRequest:
-    """A request that was done. ``status`` None: what was answered is not known, or not yet."""
+    """A completed request. ``status`` None: the answer is not known, or not yet."""
 
     request_sha256: str
     created_at: int
@@ -28,7 +28,7 @@ class CompletedRequest:
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """The answer to a request, kept with it.
+    """The stored answer to a request.
 
     Attributes:
         at: when; None: the request is noted already, by the transaction that did it.
@@ -43,7 +43,7 @@ class StoredAnswer:
 
 @prepared
 def _claim() -> sa.Insert:
-    """One that is past its time makes room for another request."""
+    """A key that has expired makes room for another request."""
     done = tables.idempotency_keys
     names = {"key_sha256": "key", "request_sha256": "request"}
     names |= {"created_at": "at", "memory_ids": "ids"}
@@ -95,7 +95,7 @@ def _find() -> sa.Select[Any]:
 
 
 def find(snapshot: Snapshot, key_sha256: str, *, expired: int) -> CompletedRequest | None:
-    """Return the request that was done with a key since ``expired``; None: there is none."""
+    """Return the request completed with a key since ``expired``; None: there is none."""
     row = _find().row(snapshot, key=key_sha256, expired=expired)
     if row is None:
         return None
@@ -114,7 +114,7 @@ def _keep() -> sa.Update:
 
 
 def keep(transaction: Transaction, answers: Sequence[StoredAnswer], *, kept_ms: int) -> None:
-    """Keep what was answered, once for each request; those that are not noted yet are now."""
+    """Store answers, once for each request; requests that are not recorded yet are recorded."""
     for answer in answers:
         if answer.at is not None:
             key, request = answer.key_sha256, answer.request_sha256
@@ -138,7 +138,7 @@ def _any_of() -> sa.Select[Any]:
 
 
 def any_of(snapshot: Snapshot, expired: int) -> bool:
-    """Return whether there is a request of ``expired`` or before."""
+    """Return whether there is a request from ``expired`` or before."""
     return bool(_any_of().scalar(snapshot, expired=expired))
 
 

@@ -1,4 +1,4 @@
-"""Receipts by the memories that they name, and memories by the run or conversation they come from.
+"""Find receipts by their memories, and memories by their run or conversation.
 
 A receipt is there for whoever may see every memory that it names, and of a bulletin all that its
 asker could see; another one is neither listed nor counted. What repeats an earlier receipt has the
@@ -63,7 +63,7 @@ def _head(r: Table) -> list[Column]:
 
 @prepared
 def _naming() -> sa.Select[Any]:
-    """Every receipt with one of the memories: by its items, by what it repeats, by its bulletin.
+    """Select receipts with one of the memories: by items, by repetition, by bulletin.
 
     A bulletin's own receipt has what it cites as its items; where that one became too old while the
     receipt of a turn is kept, only the bulletin itself tells.
@@ -167,7 +167,7 @@ def _left_by(place: Place, view: View) -> sa.Select[Any]:
 def stored_by(
     snapshot: Snapshot, place: Place, since: Mapping[str, int], view: View, *, limit: int
 ) -> list[tuple[str, str]]:
-    """Return what comes from runs or conversations and was stored at a time or later, oldest first.
+    """Return memories from runs or conversations stored at a time or later, oldest first.
 
     Args:
         since: milliseconds, by the id of the run or the conversation.
@@ -200,7 +200,7 @@ def _turns_of(view: View) -> sa.Select[Any]:
 
 
 def turns_of(snapshot: Snapshot, memory_id: str, view: View, *, limit: int) -> list[SourceTurn]:
-    """Return the turns that a memory was derived from and the view shows, as they were said."""
+    """Return the visible turns that a memory was derived from, in their order."""
     rows = _turns_of(view.shape).rows(snapshot, view.params, memory_id=memory_id, limit=limit)
     return [
         SourceTurn(
@@ -228,7 +228,7 @@ def _hidden_locators(view: View) -> sa.CompoundSelect[Any]:
 
 
 def hidden_locators(snapshot: Snapshot, sha256: str, view: View) -> list[str | None]:
-    """Return where in a content memories were read, or said again, that the view does not show."""
+    """Return the locators in a content of memories that the view does not show."""
     return _hidden_locators(view.shape).column(snapshot, view.params, sha256=sha256)
 
 
@@ -250,7 +250,7 @@ class _Head(NamedTuple):
 
     @property
     def holder(self) -> str:
-        """Return the receipt that has its items: itself, or the one that it repeats."""
+        """Return the receipt that has its items: itself, or the one it repeats."""
         return self.same_as or self.receipt_id
 
 
@@ -271,7 +271,7 @@ def _cited() -> sa.Select[Any]:
 
 
 class _Names:
-    """The memories that receipts name, and whether one is hidden; each is looked up once."""
+    """The memories of receipts, and whether one is hidden; each is looked up once."""
 
     def __init__(self, snapshot: Snapshot, view: View) -> None:
         self._snapshot = snapshot
@@ -284,7 +284,7 @@ class _Names:
         self._hidden: set[str] = set()
 
     def of(self, heads: Sequence[_Head]) -> Iterator[tuple[_Head, list[str]]]:
-        """Return those that name nothing hidden, with what they name; the erased hides nothing.
+        """Yield receipts without hidden memories, with their memories; erased ones hide nothing.
 
         Those of bulletins are for readers who see as much as their askers.
         """
@@ -300,7 +300,7 @@ class _Names:
                 yield head, ids
 
     def _is_covered(self, head: _Head) -> bool:
-        """Return whether the reader sees all that the asker saw."""
+        """Return whether the reader sees everything that the asker saw."""
         if head.viewer not in self._covered:
             self._covered[head.viewer] = is_covered(self._reader, head.receipt_id, head.viewer)
         return self._covered[head.viewer]

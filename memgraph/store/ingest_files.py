@@ -47,7 +47,7 @@ class FileRow:
 
 
 def row_of(snapshot: Snapshot, sha256: str) -> FileRow | None:
-    """Return what became of one content; None: it was never dropped."""
+    """Return the record of a content; None: it was never dropped."""
     row = snapshot.execute(_files().where(tables.files.c.sha256 == sha256)).first()
     return None if row is None else _file(row)
 
@@ -75,7 +75,7 @@ def record(
     status: IngestStatus,
     manifest: str,
 ) -> None:
-    """Note what became of a content; a refused one may be taken later, never the reverse.
+    """Record the outcome of a content; a rejected one may be taken later, never the reverse.
 
     Args:
         manifest: as JSON; it may be large, and is better written before the transaction.
@@ -100,7 +100,7 @@ class StoredPart(NamedTuple):
 
 
 def last_part(snapshot: Snapshot, sha256: str) -> tuple[str, int] | None:
-    """Return plan and number of the last part that is stored of a content; None: none is."""
+    """Return plan and number of the last stored part of a content; None: none is stored."""
     columns = tables.file_parts.c
     statement = sa.select(columns.plan, columns.part).where(columns.sha256 == sha256)
     row = snapshot.execute(statement.order_by(columns.part.desc()).limit(1)).first()
@@ -122,7 +122,7 @@ def add_part(transaction: Transaction, sha256: str, part: StoredPart) -> None:
 
 
 def forget_parts(transaction: Transaction, sha256: str) -> None:
-    """Remove the parts of a content: all of it is stored, or it is given up."""
+    """Remove the parts of a content that is stored completely or given up."""
     transaction.execute(sa.delete(tables.file_parts).where(tables.file_parts.c.sha256 == sha256))
 
 
@@ -134,7 +134,7 @@ def _is_any_refused_for() -> sa.Select[Any]:
 
 
 def is_any_refused_for(snapshot: Snapshot, reason: str) -> bool:
-    """Return whether a content is refused for a reason, and was not taken since."""
+    """Return whether a content is rejected for a reason."""
     return _is_any_refused_for().row(snapshot, reason=reason) is not None
 
 

@@ -55,7 +55,7 @@ def _is_erased(memory_id: Column, outer: Table) -> Column:
 
 @prepared
 def entries() -> sa.Select[Any]:
-    """Select the entries of the journal in order: what is sealed, and the seal."""
+    """Select the journal entries in order: the sealed fields, then the seal."""
     log = tables.audit_log
     sealed = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
     return sa.select(*sealed, log.c.state, log.c.hash).order_by(log.c.seq)
@@ -63,9 +63,8 @@ def entries() -> sa.Select[Any]:
 
 @prepared
 def redactions() -> sa.Select[Any]:
-    """Select what entries say was redacted, in their order: seq, seal and digest of the redacted
-    entry, the erasure, the number of the entry that says so and of the one that ended the erasure,
-    which has the digest of the signed report.
+    """Select redaction records in order: seq, seal and digest of the redacted entry, the erasure,
+    the number of the recording entry and of the entry that ended the erasure.
     """
     log = tables.audit_log
     details = sa.case((sa.func.json_valid(log.c.details), log.c.details), else_="{}")
@@ -84,8 +83,8 @@ def redactions() -> sa.Select[Any]:
 
 @prepared
 def confidence_changes() -> sa.Select[Any]:
-    """Select the last entry that tells of a confidence: memory_id, action, details, seq, and how
-    often the memory was confirmed.
+    """Select the last entry about a confidence: memory_id, action, details, seq, and how often the
+    memory was confirmed.
 
     Entries of earlier releases that take a decision back do not name who had lost: it is the other
     side.
@@ -121,7 +120,7 @@ _MEMORY = (
 
 @prepared
 def memories() -> sa.Select[Any]:
-    """Select memories in order with the entry that tells of their storing: first what is sealed."""
+    """Select memories in order with their first journal entry, the sealed fields first."""
     m, s, a = tables.memories.alias("m"), tables.sources.alias("s"), tables.audit_log.alias("a")
     entry = (a.c.subject == m.c.memory_id) & (a.c.action == "remember")
     return (
@@ -145,7 +144,7 @@ def rates_changed() -> sa.Select[Any]:
 
 @prepared
 def lost_memories() -> sa.Select[Any]:
-    """Select (memory id, entry) of what was stored and is not there."""
+    """Select (memory id, entry) of journalled memories that are missing."""
     a, m = tables.audit_log.alias("a"), tables.memories.alias("m")
     is_there = sa.exists().where(m.c.memory_id == a.c.subject).correlate(a)
     lost = sa.select(a.c.subject, a.c.seq).where(a.c.action == "remember", ~is_there)
@@ -197,7 +196,7 @@ def broken_histories() -> sa.Select[Any]:
 
 
 def _later(s: Table) -> Column:
-    """Return whether a period has another one of its memory before it."""
+    """Return whether a period is not the first of its memory."""
     f = tables.statuses.alias("f")
     earlier = sa.exists().where(f.c.memory_id == s.c.memory_id, f.c.status_id < s.c.status_id)
     return earlier.correlate(s)
@@ -205,7 +204,7 @@ def _later(s: Table) -> Column:
 
 @prepared
 def unjournalled_statuses() -> sa.Select[Any]:
-    """Select (memory id, status, since) of later periods that the journal does not tell of.
+    """Select (memory id, status, since) of later periods without a journal entry.
 
     Whoever lost or won a contradiction is journalled under the winner; a job for many under nobody.
     """
@@ -284,8 +283,8 @@ def status_entries() -> sa.CompoundSelect[Any]:
 
 @prepared
 def edges() -> sa.Select[Any]:
-    """Select edges in the order of their ids with the first entry that tells of each, how many do,
-    and the last decision: nine columns, then subject, details, entries, action, at and details.
+    """Select edges by id: nine columns, then subject and details of the first journal entry, the
+    number of entries, and action, time and details of the last decision.
     """
     e, log = tables.edges.alias("e"), tables.audit_log
     edge_id = _told_edge(log).label("edge_id")
@@ -312,7 +311,7 @@ def edges() -> sa.Select[Any]:
 
 @prepared
 def lost_edges() -> sa.Select[Any]:
-    """Select (edge id, entry) of what was journalled and is not there."""
+    """Select (edge id, entry) of journalled edges that are missing."""
     log, e = tables.audit_log, tables.edges.alias("e")
     edge_id = _told_edge(log).label("edge_id")
     entries_of_edges = (
@@ -341,7 +340,7 @@ def without_vector() -> sa.Select[Any]:
 
 @prepared
 def miscounted_entities() -> sa.Select[Any]:
-    """Select (entity id, the mentions that it says, those that it has) where they differ."""
+    """Select (entity id, stored mentions, counted mentions) where they differ."""
     e, link = tables.entities.alias("e"), tables.links
     counted = sa.select(link.c.entity_pk, sa.func.count().label("mentions"))
     n = counted.group_by(link.c.entity_pk).subquery("l")

@@ -77,7 +77,7 @@ _FIELDS: dict[str, Callable[[sa.FromClause], Column]] = {
 def _said(
     m: sa.FromClause, name: str, types: Sequence[str], default: Column, maximum: int | None = None
 ) -> Column:
-    """Return what the attribute ``context_item`` says, if that is proper, else something.
+    """Return a member of the attribute ``context_item`` if it is valid, else a default.
 
     It is of one of the JSON types, and a text not empty, a number in 0..``maximum``; ``null`` is
     None. See ``memgraph.context.items``.
@@ -116,7 +116,7 @@ class _Asked(NamedTuple):
     hinted: bool
 
     def conditions(self, m: sa.FromClause) -> list[Column]:
-        """Return what every item meets that passes, over a row of ``memories``."""
+        """Return conditions on a row of ``memories`` that every matching item meets."""
         hint = [self._hint(m)] if self.hinted else []
         return [*hint, self._exact(m)] if self.decided else hint
 
@@ -186,7 +186,7 @@ def _binds(operand: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NamespacePlace:
-    """Whose items: those of one scope and of one agent, or none, that a reader sees.
+    """The items of one scope and one agent, or none, that a reader sees.
 
     Attributes:
         view: of active ones alone.
@@ -232,7 +232,7 @@ def _standing_in_namespace(view: View) -> sa.Select[Any]:
 def active_in_namespace(
     snapshot: Snapshot, place: NamespacePlace, item_ids: Sequence[str]
 ) -> list[Memory]:
-    """Return active items of these ids, also such as are valid no more; oldest first."""
+    """Return active items of these ids, expired ones too, oldest first."""
     return _standing_in_namespace(place.view.shape).mapped(
         memory_from_row, snapshot, place.params, ids=item_ids
     )
@@ -295,7 +295,7 @@ def _prolong() -> sa.Update:
 
 
 def prolong(transaction: Transaction, memory_ids: Sequence[str], *, at: int) -> None:
-    """Let items stay their whole time again, those of them that stand and expire still.
+    """Extend the lifetime of items that are active and expire.
 
     What was read is older than this transaction: they may have been put again meanwhile, for ever.
     """
@@ -312,7 +312,7 @@ def _first_in_range(view: View) -> sa.Select[Any]:
 def namespaces(
     snapshot: Snapshot, place: NamespacePlace, prefix: Namespace, *, at: int
 ) -> list[Namespace]:
-    """Return every namespace at or below a prefix that holds an item.
+    """Return every namespace at or below a prefix that contains an item.
 
     It costs one look at the index for each.
     """
@@ -339,7 +339,7 @@ class NamedItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ItemPlace:
-    """Whose items: one scope's that a reader sees, as they are at a time.
+    """The items of one scope that a reader sees, at a time.
 
     Attributes:
         source: what items say of where they belong, where they do not say themselves.
@@ -531,7 +531,7 @@ _OTHERS = tuple(memory_type for memory_type in MemoryType if memory_type not in 
 
 
 def _is_held(narrowed: FilterShape, m: sa.FromClause) -> Column:
-    """Return whether one task or project holds a memory."""
+    """Return whether a memory belongs to one task or project."""
     return sa.and_(
         m.c.scope == value("tier_scope"),
         m.c.scope_id == value("tier_scope_id"),
@@ -566,7 +566,7 @@ def _both_ends(narrowed: FilterShape, each_end: int) -> sa.Select[Any]:
 def first_and_last(
     snapshot: Snapshot, narrowing: RecallFilter, scope: Scope, scope_id: str, limit: int
 ) -> list[Memory]:
-    """Return what a task or project holds, in time order; of more the first and the last half.
+    """Return the memories of a task or project in time order; of many the first and last half.
 
     Args:
         limit: memories at most, >= 2.
@@ -622,7 +622,7 @@ def most_important(
     scope_id: str | None,
     limit: int,
 ) -> list[Memory]:
-    """Return what a scope holds, the most important first, then the newest."""
+    """Return the memories of a scope, the most important first, then the newest."""
     build = _most_important_of_all if scope is Scope.GLOBAL else _most_important
     values = {"tier_scope": scope.value, "tier_scope_id": scope_id}
     # The limit is written out: with one that is bound, more rows are sorted.
@@ -640,7 +640,7 @@ def _by_ids(narrowed: FilterShape) -> sa.Select[Any]:
 def by_ids(
     snapshot: Snapshot, narrowing: RecallFilter, memory_ids: Collection[str]
 ) -> list[Memory]:
-    """Return those of ``memory_ids`` that pass, in their order."""
+    """Return the memories that pass, in the order of ``memory_ids``."""
     if not memory_ids:
         return []
     return _by_ids(narrowing.shape).mapped(
@@ -652,7 +652,7 @@ def by_ids(
 
 
 def item_id_of(memory_id: str) -> str:
-    """The item id of what a memory is promoted to: there can be only one such in a place.
+    """Return the item id of the promoted copy of a memory: there is only one in a place.
 
     It is made from the memory's own id, and does not tell that to those who may not see it.
     """
@@ -678,7 +678,7 @@ def _of() -> sa.Select[Any]:
 def promotions_of(
     snapshot: Snapshot, memory_id: str, scope: Scope, scope_id: str | None
 ) -> list[tuple[str, MemoryStatus]]:
-    """Ids and statuses of what a memory was promoted to in one place, the latest first.
+    """Return ids and statuses of the promoted copies of a memory in one place, latest first.
 
     Anybody may give an item such an id, or put another item in its place: what was promoted is
     derived from the memory, too.
@@ -753,7 +753,7 @@ def _items_of_agent(names: frozenset[str]) -> sa.Select[Any]:
 
 
 def items_of_agent(snapshot: Snapshot, own: AgentMemoryFilter) -> list[str]:
-    """Return the ids of what was not taken back, oldest first."""
+    """Return the ids of the agent's memories that are not retracted, oldest first."""
     narrower = {
         "before": own.before,
         "scope": None if own.scope is None else own.scope.value,

@@ -23,7 +23,7 @@ SLACK_MS = 10_000
 
 
 def _is_live() -> Column:
-    """Return whether a lease holds; it binds ``wall_ms``."""
+    """Return whether a lease is valid; it binds ``wall_ms``."""
     # One from the future was written by a clock that was ahead: it must not hold until that date.
     lease, wall_ms = tables.leases.c, value("wall_ms")
     return (lease.expires_at > wall_ms) & (
@@ -84,7 +84,7 @@ def _release() -> sa.Delete:
 
 
 def release(transaction: Transaction, name: str, holder: str) -> None:
-    """Give a lease back; one that is another's by now is left alone."""
+    """Release a lease, unless another holder has it by now."""
     _release().write(transaction, name=name, holder=holder)
 
 
@@ -94,7 +94,7 @@ def _sweep() -> sa.Delete:
 
 
 def remove_expired(transaction: Transaction, *, wall_ms: int) -> None:
-    """Drop what has expired, or is from the future."""
+    """Remove leases that have expired or are from the future."""
     _sweep().write(transaction, wall_ms=wall_ms)
 
 
@@ -123,7 +123,7 @@ def _is_running() -> Column:
 
 
 def _is_left() -> Column:
-    """Return whether nobody works on a run that is not ended; it binds ``wall_ms``."""
+    """Return whether an unfinished run has no holder; it binds ``wall_ms``."""
     # Whoever is at work renews a lease.
     at_work = sa.select(tables.leases.c.holder).where(_is_live())
     return _is_running() & tables.job_runs.c.holder.not_in(at_work)
@@ -199,12 +199,12 @@ def _some_running(orphaned: bool) -> sa.Select[Any]:
 
 
 def is_any_running(snapshot: Snapshot) -> bool:
-    """Return whether something is at work, so far as is recorded."""
+    """Return whether a run is recorded as running."""
     return _some_running(orphaned=False).row(snapshot) is not None
 
 
 def has_orphaned(snapshot: Snapshot, *, wall_ms: int) -> bool:
-    """Return whether there are runs that nobody works on any more."""
+    """Return whether there are unfinished runs without a holder."""
     return _some_running(orphaned=True).row(snapshot, wall_ms=wall_ms) is not None
 
 
@@ -220,7 +220,7 @@ def _abandon_left() -> sa.Update:
 
 
 def abandon_orphaned(transaction: Transaction, *, at: int, wall_ms: int) -> int:
-    """Close the runs whose holder has no lease any more; gives how many there were.
+    """Mark runs without a holder as abandoned; return how many.
 
     Args:
         at: when they are said to have ended, on the orchestrator's clock.
@@ -246,7 +246,7 @@ def _latest() -> sa.Select[Any]:
 
 
 def latest(snapshot: Snapshot, limit: int) -> list[JobRun]:
-    """Return runs, the one that began last first."""
+    """Return runs, the latest first."""
     return _latest().mapped(_run, snapshot, limit=limit)
 
 
@@ -308,7 +308,7 @@ def _some_ahead() -> sa.Select[Any]:
 
 
 def is_any_ahead(snapshot: Snapshot, now_ms: int) -> bool:
-    """Return whether there are runs for moments that are still to come."""
+    """Return whether there are runs for future moments."""
     return _some_ahead().row(snapshot, now=now_ms) is not None
 
 
@@ -320,7 +320,7 @@ def _last_ended() -> sa.Select[Any]:
 
 
 def last_ended(snapshot: Snapshot, job: JobName, now_ms: int) -> JobRun | None:
-    """Return the last run that was done or failed; those from the future count as the oldest."""
+    """Return the last run that is done or failed; runs from the future count as the oldest."""
     row = _last_ended().row(snapshot, job=job.value, now=now_ms)
     return None if row is None else _run(row)
 

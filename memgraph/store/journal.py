@@ -63,7 +63,7 @@ def _last_two() -> sa.Select[Any]:
 
 
 def is_keyed(snapshot: Snapshot, key: bytes) -> bool:
-    """Return whether the last entry is sealed with a key; so is an empty journal."""
+    """Return whether the last entry is sealed with a key; True for an empty journal."""
     rows = _last_two().rows(snapshot)
     if not rows:
         return True
@@ -80,7 +80,7 @@ def _of_entry(name: str) -> sa.Select[Any]:
 def append_seal(
     transaction: Transaction, state: str, *, action: str = SEAL, key: bytes | None = None
 ) -> None:
-    """Add an entry that tells a state and nothing else, at the moment of the one before it."""
+    """Append an entry with a state alone, at the time of the entry before it."""
     seq, last = head(transaction)
     at = _of_entry("at").scalar(transaction, seq=seq) or 0
     entry = (seq + 1, at, "memgraph", action, None, "{}")
@@ -95,7 +95,7 @@ def _sealed_state() -> sa.Select[Any]:
 
 
 def sealed_state(snapshot: Snapshot) -> str | None:
-    """Return the state that the journal told last; None: it told none yet."""
+    """Return the last state in the journal; None: there is none yet."""
     state: str | None = _sealed_state().scalar(snapshot)
     return state
 
@@ -125,7 +125,7 @@ def _author_of() -> sa.Select[Any]:
 
 
 def author_of(snapshot: Snapshot, memory_id: str) -> str | None:
-    """Return who stored a memory; None: its journal does not tell."""
+    """Return the actor who stored a memory; None: the journal does not record it."""
     actor: str | None = _author_of().scalar(snapshot, id=memory_id)
     return actor
 

@@ -1,4 +1,4 @@
-"""The file that holds a server's keys: replaced whole, never half written, read by its owner alone.
+"""The file with a server's keys: replaced as a whole, readable by its owner alone.
 
 It holds digests of secrets of 256 bits: who reads it can show none of them.
 """
@@ -22,7 +22,7 @@ Stamp = tuple[int, ...]
 
 
 def stamp(path: Path) -> Stamp | None:
-    """Differs when the file was replaced or changed, its mode too; None: there is none.
+    """Return a stamp that changes when the file or its mode changes; None: no file.
 
     Raises:
         OSError: nobody can tell.
@@ -55,7 +55,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def own_bytes(path: Path) -> bytes:
-    """Return what a file holds that is its owner's alone.
+    """Return the content of a file that only its owner may read.
 
     A link is not followed, and nothing waits for a pipe's other end.
 
@@ -80,7 +80,7 @@ def own_bytes(path: Path) -> bytes:
 
 
 def make_folder(path: Path) -> None:
-    """See that the file can lie where it is meant to; before anything else is made there.
+    """Create the folder of the file, before anything else is made there.
 
     Raises:
         InvalidConfig: the folder is another user's, whose server could not read the file.

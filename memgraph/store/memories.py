@@ -1,4 +1,4 @@
-"""Rows of ``memories`` and what belongs to one: its source, status history and derivations.
+"""Rows of ``memories`` with their sources, status history and derivations.
 
 Every function works on a snapshot or transaction that the caller holds.
 """
@@ -67,7 +67,7 @@ class TurnIdentity(NamedTuple):
 
 
 class MemoryIdentity(NamedTuple):
-    """The identity of a memory with some content; enums are given by value."""
+    """The identity of a memory with some content; enums are values."""
 
     memory_id: str
     content_hash: str
@@ -97,13 +97,13 @@ def insert(transaction: Transaction, rows: Sequence[dict[str, Any]]) -> None:
 
 @lru_cache(maxsize=1024)
 def source_id(source: Source) -> str:
-    """Return the id of a source, made from what it says: equal sources are one row."""
+    """Return the id of a source, derived from its fields: equal sources are one row."""
     fields = json_text(source.model_dump(mode="json"))
     return "src_" + hashlib.sha256(fields.encode()).hexdigest()[:32]
 
 
 def insert_sources(transaction: Transaction, sources: Mapping[str, Source]) -> None:
-    """Store what is not there yet, by ``source_id``."""
+    """Store sources that are not stored yet, by ``source_id``."""
     _insert_source(
         transaction,
         [(key, *source.model_dump(mode="json").values()) for key, source in sources.items()],
@@ -151,7 +151,7 @@ def same_content(
     item_ids: Sequence[str] | None = None,
     at: int,
 ) -> list[MemoryIdentity]:
-    """Return active memories but turns whose content hash is one of ``hashes``, oldest first.
+    """Return active memories, without turns, whose content hash is one of ``hashes``, oldest first.
 
     ``view`` None: all of them. What is valid no more ``at`` that time is not among them: it says
     nothing of now.
@@ -207,7 +207,7 @@ def existing_ids(
     *,
     statuses: frozenset[MemoryStatus] = frozenset(),
 ) -> set[str]:
-    """Return those of ``ids`` that are stored and visible.
+    """Return the ids that are stored and visible.
 
     Args:
         view: None: of all memories.
@@ -220,7 +220,7 @@ def existing_ids(
 
 
 def active_ids(snapshot: Snapshot, ids: Collection[str]) -> set[str]:
-    """Return those of ``ids`` that are stored and active."""
+    """Return the ids that are stored and active."""
     return existing_ids(snapshot, ids, statuses=ACTIVE)
 
 
@@ -233,7 +233,7 @@ def require(snapshot: Snapshot, ids: Sequence[str], view: View | None = None) ->
 
 
 def is_short(text: object) -> bool:
-    """Tell whether something looks like the short id that a prompt cites a memory by."""
+    """Return whether a text looks like the short id that a prompt cites a memory by."""
     return isinstance(text, str) and _SHORT_ID.fullmatch(text) is not None
 
 
@@ -250,7 +250,7 @@ def _whole_ids(view: View) -> sa.Select[Any]:
 
 
 def full_ids(snapshot: Snapshot, ids: Sequence[str], view: View) -> list[str]:
-    """Return the ids that short ones stand for, in order; any other text as it is.
+    """Return the full ids of short ones, in order; any other text unchanged.
 
     A short id that several visible memories have, or none, stays as it is: there is no such memory.
     """
@@ -334,7 +334,7 @@ def _is_erased(m: sa.FromClause) -> Column:
 
 
 def _shown_as(statuses: frozenset[MemoryStatus], view: View, m: sa.FromClause) -> Column:
-    """Return whether a memory is shown as one of these, where one is asked for."""
+    """Return whether a memory is shown with one of these statuses; empty: any."""
     others = sorted(status.value for status in statuses - {MemoryStatus.ERASED})
     if MemoryStatus.ERASED not in statuses:
         # As of an earlier time it may have had any status.

@@ -1,4 +1,4 @@
-"""Facts about a store, by key: whose it is, the revision of its schema."""
+"""Facts about a store by key, such as its orchestrator and schema revision."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _drop() -> sa.Delete:
 
 
 def drop(transaction: Transaction, key: str) -> None:
-    """Forget a key; one that is not there is passed over."""
+    """Remove a key, if it is there."""
     _drop().write(transaction, key=key)
 
 

@@ -1,4 +1,4 @@
-"""Postings: for each word the memories that hold it and how often, for ranking by BM25.
+"""Postings: for each word the memories that contain it and how often, for BM25.
 
 They lie in segments. A segment covers a range of keys and never overlaps another one; a word has
 one row in it. What is stored after the last segment is the tail: readers take its words from the
@@ -60,7 +60,7 @@ def _fields(m: sa.FromClause) -> tuple[Column, ...]:
 
 @prepared
 def texts() -> sa.Select[Any]:
-    """Select what `document` takes of the memories with keys from ``first`` to ``last``."""
+    """Select the fields for `document` of the memories with keys from ``first`` to ``last``."""
     m = tables.memories
     between = m.c.pk.between(value("first"), value("last"))
     return sa.select(*_fields(m)).where(between).order_by(m.c.pk)
@@ -68,7 +68,7 @@ def texts() -> sa.Select[Any]:
 
 @prepared
 def changed_texts() -> sa.Select[Any]:
-    """Select the key and the number of each change, and what `document` takes; NULL: it is gone."""
+    """Select key and number of each change, and the fields for `document`; NULL: removed."""
     c, m = changes.alias("c"), tables.memories.alias("m")
     query = sa.select(c.c.pk, c.c.seq, *_fields(m))
     return query.select_from(c.outerjoin(m, m.c.pk == c.c.pk)).order_by(c.c.pk)
@@ -293,7 +293,7 @@ def _changed_since(snapshot: Snapshot, new: SegmentDraft) -> bool:
 
 
 def due(snapshot: Snapshot) -> SegmentDraft | None:
-    """Return what is to be merged next: the tail, small segments, changes; None: nothing."""
+    """Return the next segment to write: of the tail, small segments or changes; None: none."""
     existing = segments(snapshot)
     keys = _tail(snapshot, existing, TAIL) or _small(existing) or _changed(snapshot, existing)
     return None if keys is None else draft(snapshot, *keys)
@@ -394,7 +394,7 @@ def _shorten() -> sa.Update:
 
 
 def remove(transaction: Transaction, pks: Iterable[int]) -> None:
-    """Take memories out of the segments, so that no row holds a posting of theirs.
+    """Remove the postings of memories from the segments.
 
     They count as changed: what they say by now is read from them until the segment is written anew.
     """
@@ -434,7 +434,7 @@ def remove(transaction: Transaction, pks: Iterable[int]) -> None:
 
 
 def merge(database: Database, stop: Callable[[], bool] = lambda: False) -> None:
-    """Commit what is due, one draft at a time, until nothing is."""
+    """Commit due segments, one draft at a time, until none is due."""
     while not stop():
         with database.read() as snapshot:
             new = due(snapshot)
@@ -456,7 +456,7 @@ def _remove_all(table: str) -> sa.Delete:
 
 
 def rebuild(database: Database) -> None:
-    """Write every segment anew and take away what belongs to none."""
+    """Rewrite every segment and remove rows without a segment."""
     with database.write(durable=False) as transaction:
         _remove_strays().write(transaction)
         if _overlap(segments(transaction)):
@@ -534,7 +534,7 @@ class PostingsIndex:
     mark = staticmethod(mark_of)
 
     def search(self, snapshot: Snapshot, terms: Collection[str]) -> TextMatches:
-        """Return what the snapshot of a connection holds of some stems."""
+        """Return the matches of some stems in a snapshot."""
         from memgraph.store import text_search
 
         return text_search.find(snapshot, terms)

@@ -129,7 +129,7 @@ class FilterShape(NamedTuple):
 
 
 def _comes_from_elsewhere(m: Table) -> Column:
-    """Return whether a memory comes from none of the sources ``without`` which it is looked for."""
+    """Return whether a memory comes from none of the sources ``without``."""
     w = tables.sources.alias("w")
     columns = (w.c.source_path, w.c.conversation_id, w.c.workflow_run_id, w.c.content_sha256)
     theirs = sa.select(w.c.source_id).where(
@@ -150,7 +150,7 @@ class RecallFilter:
 
     @cached_property
     def shape(self) -> FilterShape:
-        """Return what statements are prepared for; its condition binds ``params``."""
+        """Return the shape that statements are compiled for; its condition binds ``params``."""
         request = self.request
         names = [name for name in _FILTERS if getattr(request, name) not in (None, ())]
         if request.source_path is not None:
@@ -189,7 +189,7 @@ class RecallFilter:
         return replace(self, view=view)
 
     def without_sources(self, names: Collection[NamedSource]) -> RecallFilter:
-        """Return the same without what comes from some sources."""
+        """Return the filter without memories from some sources."""
         return replace(self, without=frozenset(source.name for source in names))
 
 
@@ -240,7 +240,7 @@ def by_text(
     narrowing: RecallFilter,
     limit: int,
 ) -> list[RecallCandidate]:
-    """Return memories that hold any of some stems, best BM25 first."""
+    """Return memories with any of some stems, best BM25 first."""
     marks = _text_marks(snapshot.engine.texts, narrowing.view.viewer)
     results: list[RecallCandidate] = []
     looked_at, count = 0, limit
@@ -357,7 +357,7 @@ def _by_filters(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
 
 
 def by_filters(snapshot: Snapshot, narrowing: RecallFilter, limit: int) -> list[RecallCandidate]:
-    """Return what the filters let through, the most important first, then the newest."""
+    """Return the memories that pass the filters, the most important first, then the newest."""
     return _found(snapshot, _by_filters(narrowing.shape, limit), narrowing, {})
 
 
@@ -371,7 +371,7 @@ def _candidates(narrowed: FilterShape, key: str) -> sa.Select[Any]:
 def candidates(
     snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter
 ) -> list[RecallCandidate]:
-    """Return those of ``pks`` that pass, in the order of ``pks``."""
+    """Return the memories of ``pks`` that pass, in their order."""
     values = {"keys": pks}
     return _found(snapshot, _candidates(narrowing.shape, "pk"), narrowing, values)
 
@@ -379,7 +379,7 @@ def candidates(
 def candidates_by_id(
     snapshot: Snapshot, memory_ids: Collection[str], narrowing: RecallFilter
 ) -> list[RecallCandidate]:
-    """Return those of ``memory_ids`` that pass, in their order."""
+    """Return the memories of ``memory_ids`` that pass, in their order."""
     values = {"keys": memory_ids}
     return _found(snapshot, _candidates(narrowing.shape, "memory_id"), narrowing, values)
 
@@ -403,7 +403,7 @@ def _neighbours(narrowed: FilterShape) -> sa.Select[Any]:
 def neighbours(
     snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter, distance: int
 ) -> list[RecallCandidate]:
-    """Return what was said up to ``distance`` turns before and after, in the same session."""
+    """Return turns up to ``distance`` before and after, in the same session."""
     values = {"pks": pks, "distance": distance}
     return _found(snapshot, _neighbours(narrowing.shape), narrowing, values)
 
@@ -421,7 +421,7 @@ def _items(narrowed: FilterShape) -> sa.Select[Any]:
 def items(
     snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter
 ) -> dict[int, tuple[Memory, StoredSource]]:
-    """Return those of ``pks`` that pass, as whole memories with their sources, in their order.
+    """Return the memories of ``pks`` that pass with their sources, in their order.
 
     Raises:
         DatabaseCorrupt: a row is damaged, or a source is missing.

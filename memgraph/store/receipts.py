@@ -1,4 +1,4 @@
-"""Receipts of what was handed out: written after the answer was given, never while it is read."""
+"""Receipts of deliveries, written after the answer."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class ShownBulletin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewReceipt:
-    """A receipt that is to be written, and what is written beside it.
+    """A receipt to write, with its bulletin.
 
     Attributes:
         hidden: memories that the asker might not see, by reason, as far as they were looked for.
@@ -113,7 +113,7 @@ class StoredReceipt(NamedTuple):
 def write(
     transaction: Transaction, receipts: Sequence[NewReceipt], *, with_queries: bool = True
 ) -> None:
-    """Store receipts and note the uses. One that is stored already is passed over.
+    """Store receipts and count the uses, without receipts that are stored already.
 
     A memory that was erased since leaves the receipt without it.
 
@@ -187,7 +187,7 @@ def _read_items() -> sa.Select[Any]:
 
 
 def read(snapshot: Snapshot, receipt_id: str) -> StoredReceipt | None:
-    """Return a stored receipt; None: there is none. ``counts`` is not kept and is True.
+    """Return a stored receipt; None: unknown. ``counts`` is not stored and is True.
 
     Raises:
         DatabaseCorrupt: its rows are damaged.
@@ -223,7 +223,7 @@ def _stored(head: Mapping[str, Any], items: Sequence[tuple[str, float, str]]) ->
 
 
 def is_covered(reader: Viewer, receipt_or_bulletin_id: str, viewer: str | None) -> bool:
-    """Return whether a reader sees all that could be seen by whom a bulletin was made for.
+    """Return whether a reader sees everything that the first reader of a bulletin saw.
 
     A bulletin tells of some of what its reader sees without citing it.
 
@@ -247,7 +247,7 @@ def _hidden_ids(view: View) -> sa.Select[Any]:
 
 
 def hidden_ids(snapshot: Snapshot, view: View, memory_ids: Iterable[str]) -> list[str]:
-    """Return those of the memories that are stored and that the view does not show."""
+    """Return the memories that are stored and that the view does not show."""
     return _hidden_ids(view.shape).column(snapshot, view.params, ids=memory_ids)
 
 
@@ -441,7 +441,7 @@ def _any_after() -> sa.Select[Any]:
 
 
 def is_count_above(snapshot: Snapshot, number: int) -> bool:
-    """Return whether there are more receipts than so many."""
+    """Return whether there are more receipts than a number."""
     return _any_after().row(snapshot, number=number) is not None
 
 
@@ -463,7 +463,7 @@ def _old() -> sa.Select[Any]:
 
 
 def has_old(snapshot: Snapshot, *, keep: int, since: int) -> bool:
-    """Return whether ``remove_old`` would remove any."""
+    """Return whether ``remove_old`` would remove any receipt."""
     return _old().row(snapshot, keep=keep, since=since, limit=1) is not None
 
 
@@ -510,7 +510,7 @@ def _issued(b: sa.FromClause) -> list[Column]:
 
 
 def _shows(view: View, b: sa.FromClause) -> Column:
-    """Return whether a view shows all that a bulletin cites and that is still there."""
+    """Return whether a view shows every stored memory that a bulletin cites."""
     j, m = each(b.c.memory_ids, "j"), tables.memories.alias("m")
     cited = ordered(j, (m, m.c.memory_id == j.c.value))
     return ~sa.exists().select_from(cited).where(is_untrue(view.where(m)))
@@ -558,7 +558,7 @@ def _lower_bulletin() -> sa.Select[Any]:
 
 
 def are_more_bulletins(snapshot: Snapshot, before: str | None, count: int) -> bool:
-    """Return whether there are more than so many with a lower id than ``before``."""
+    """Return whether there are more bulletins than ``count`` with a lower id than ``before``."""
     return _lower_bulletin().row(snapshot, before=before, most=count) is not None
 
 
@@ -572,7 +572,7 @@ def _get_bulletin(view: View) -> sa.Select[Any]:
 def bulletin(
     snapshot: Snapshot, view: View, bulletin_id: str
 ) -> tuple[IssuedBulletin, BulletinText] | None:
-    """Return a bulletin for a reader who saw no more than the view shows; None: there is none."""
+    """Return a bulletin, if the view shows everything in it; None: there is none."""
     row = _get_bulletin(view.shape).row(snapshot, view.params, bulletin=bulletin_id)
     if row is None:
         return None
@@ -620,7 +620,7 @@ def _hidden_matches(anyones: FilterShape) -> sa.Select[Any]:
 
 
 class _Anyones(View):
-    """Whoever looks."""
+    """A view of all active memories."""
 
     def where(self, m: Table) -> Column:
         active: Column = m.c.status == MemoryStatus.ACTIVE
@@ -659,7 +659,7 @@ def _times() -> sa.Select[Any]:
 
 
 def known_until(snapshot: Snapshot, seq: int, at: int) -> int:
-    """Return as of when an answer knew what it did: the entry ``seq``, and not the next one.
+    """Return the time of an answer's knowledge: after the entry ``seq``, before the next one.
 
     A change is dated when it begins to be written and seen when it is done, so that the next one
     may bear an earlier time than the answer that did not know it. Two of the same millisecond, or

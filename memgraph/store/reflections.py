@@ -50,7 +50,7 @@ def _latest(view: View) -> sa.Select[Any]:
 
 
 def latest(snapshot: Snapshot, view: View) -> Memory | None:
-    """Return the reflection that was stored last, holds, and may be seen; None: there is none."""
+    """Return the newest active and visible reflection; None: there is none."""
     row = _latest(view.shape).row(snapshot, view.params)
     return None if row is None else memory_from_row(row)
 
@@ -64,7 +64,7 @@ def _times() -> sa.Select[Any]:
 
 
 def times(snapshot: Snapshot, scope: str, scope_id: str | None) -> list[tuple[str, int]]:
-    """Return ids and times of the reflections on one scope, but those that were taken back."""
+    """Return ids and times of the reflections on one scope that are not retracted."""
     return _times().rows(snapshot, scope=scope, scope_id=scope_id)
 
 
@@ -89,7 +89,7 @@ def projects(
     at_least: int,
     limit: int,
 ) -> list[str]:
-    """Return projects with so many new facts, those with the most first."""
+    """Return projects with at least so many new facts, those with the most first."""
     values = {"sensitivities": sensitivities, "at_least": at_least}
     scope_ids = _projects().column(snapshot, asdict(during), limit=limit, **values)
     return [str(scope_id) for scope_id in scope_ids]
@@ -157,7 +157,7 @@ def _edges_among() -> sa.Select[Any]:
 def edges_among(
     snapshot: Snapshot, memory_ids: Collection[str]
 ) -> list[tuple[str, str, EdgeType, float]]:
-    """Return (from, to, type, weight) of every edge that joins two of them."""
+    """Return (from, to, type, weight) of every edge between two of these memories."""
     rows = _edges_among().rows(snapshot, ids=memory_ids)
     return [(from_id, to_id, EdgeType(kind), weight) for from_id, to_id, kind, weight in rows]
 
@@ -171,7 +171,7 @@ def _derivations_among() -> sa.Select[Any]:
 
 
 def derivations_among(snapshot: Snapshot, memory_ids: Collection[str]) -> list[tuple[str, str]]:
-    """Return (memory, what it was derived from), both among them."""
+    """Return (memory, evidence) pairs between these memories."""
     return _derivations_among().rows(snapshot, ids=memory_ids)
 
 
@@ -220,6 +220,6 @@ def contradictions(
 def replacements(
     snapshot: Snapshot, view: View, during: ReflectionPeriod, limit: int
 ) -> list[tuple[str, str]]:
-    """Return (what holds now, what it replaced) in a period; amendments of a part too."""
+    """Return (newer, replaced) pairs of a period, including partial updates."""
     statement = _joined(view.shape, EdgeType.UPDATES)
     return statement.rows(snapshot, view.params | asdict(during), limit=limit)

@@ -31,7 +31,7 @@ _INFO_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSession:
-    """A session that is registered: the place of its next turn, and where it stands."""
+    """A registered session: the number of its next turn, and its state."""
 
     next_sequence: int
     completed_at: int | None
@@ -61,7 +61,7 @@ def _known() -> sa.Select[Any]:
 
 
 def registered(snapshot: Snapshot, session_ids: Collection[str]) -> dict[str, RegisteredSession]:
-    """Return those of the sessions that are registered, by id."""
+    """Return the registered sessions, by id."""
     if not session_ids:
         return {}
     rows = _known().rows(snapshot, ids=session_ids)
@@ -103,7 +103,7 @@ def _seen() -> sa.Insert:
 
 
 def note_turns(transaction: JournalledTransaction, rows: Sequence[StoredSession]) -> None:
-    """Note that turns of these sessions were stored: what was consolidated is so no longer."""
+    """Record that turns of these sessions were stored; consolidated sessions are open again."""
     if rows:
         _seen().write_all(
             transaction,
@@ -140,7 +140,7 @@ def _is_visible(view: View) -> sa.Select[Any]:
 
 
 def visible(snapshot: Snapshot, view: View, session_id: str) -> RegisteredSession | None:
-    """Return a session of which the viewer may see a turn; None: there is none, or not for them."""
+    """Return a session with a visible turn; None: there is none, or it is hidden."""
     if not _is_visible(view.shape).scalar(snapshot, view.params, session_id=session_id):
         return None
     return registered(snapshot, [session_id]).get(session_id)
@@ -155,7 +155,7 @@ def _last_seen_at(view: View) -> sa.Select[Any]:
 
 
 def place(snapshot: Snapshot, view: View, session_id: str) -> SessionPlace | None:
-    """Return where a session stands now, by the turns that the viewer may see; None: no turns."""
+    """Return the place of a session by its visible turns; None: no turns."""
     last_seen_at = _last_seen_at(view.shape).scalar(snapshot, view.params, session_id=session_id)
     if last_seen_at is None:
         return None
@@ -290,7 +290,7 @@ class FactRow(NamedTuple):
 
 
 class ComparisonPlace(NamedTuple):
-    """Whose memories may be compared: one scope, one agent, up to a sensitivity."""
+    """The place in which memories are compared: one scope, one agent, up to a sensitivity."""
 
     scope: str
     scope_id: str | None
@@ -391,7 +391,7 @@ def _move_on() -> sa.Update:
 def note_consolidated(
     transaction: Transaction, session_id: str, through: str | None, consolidated_at: int | None
 ) -> None:
-    """Note that a session was read up to a turn, and whether that was the last one."""
+    """Record that a session was read up to a turn, and whether that was the last one."""
     _move_on().write(transaction, session=session_id, through=through, at=consolidated_at)
 
 
@@ -431,7 +431,7 @@ def _facts_by_id() -> sa.Select[Any]:
 def facts_by_id(
     snapshot: Snapshot, ids: Sequence[str], place: ComparisonPlace, *, at: int
 ) -> dict[str, FactRow]:
-    """Return those of ``ids`` that are facts beside a place, by id."""
+    """Return the facts of ``ids`` that belong to a place, by id."""
     rows = _facts_by_id().rows(snapshot, _beside(place, at), ids=ids)
     return {row[0]: FactRow._make(row) for row in rows}
 
@@ -518,7 +518,7 @@ def _speakers() -> sa.Select[Any]:
 def speakers(
     snapshot: Snapshot, ids: Collection[str]
 ) -> dict[str, list[tuple[str | None, str | None]]]:
-    """Return by id of a memory whom the turns that it rests on name: (role, told to be what)."""
+    """Return the speakers of the turns behind each memory, as (role, declared role)."""
     result: dict[str, list[tuple[str | None, str | None]]] = {}
     for memory_id, role, told_as in _speakers().rows(snapshot, ids=sorted(ids)):
         result.setdefault(memory_id, []).append((role, told_as))

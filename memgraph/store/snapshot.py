@@ -61,13 +61,13 @@ class Transaction(Snapshot):
     __slots__ = ()
 
     def begin_nested(self) -> sa.NestedTransaction:
-        """Begin a savepoint: what is done until it ends can be undone alone."""
+        """Begin a savepoint, which can be rolled back alone."""
         return self.connection.begin_nested()
 
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """An entry of the journal to come.
+    """A journal entry to append at commit.
 
     Attributes:
         action: such as ``remember`` or ``resolve``.
@@ -80,7 +80,7 @@ class NewEntry:
 
 
 class JournalledTransaction(Transaction):
-    """A change: who makes it, when, and what the journal will tell of it.
+    """A change with its actor, its time and its journal entries.
 
     Attributes:
         at: when it began, milliseconds since 1970; the time of all that it writes.

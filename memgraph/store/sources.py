@@ -33,7 +33,7 @@ _COLUMN: Final = {
 
 
 def _is_named(s: sa.FromClause, kind: SourceName, name: Column) -> Column:
-    """Return whether a source has a name, or, for a path, lies below it."""
+    """Return whether a source has a name or, for a path, lies below it."""
     own = s.c[_COLUMN[kind]]
     if kind is not SourceName.PATH:
         return own == name
@@ -163,7 +163,7 @@ def _supported() -> sa.Select[Any]:
 
 
 def supported(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
-    """Return those of some memories that further sources say, too."""
+    """Return the memories that have further sources."""
     return set(_supported().column(snapshot, ids=memory_ids))
 
 
@@ -216,7 +216,7 @@ def _names(view: View, kind: SourceName, by_sender: bool) -> sa.Select[Any]:
 
 
 def _is_sent(m: sa.FromClause) -> Column:
-    """Return whether somebody said a memory, or stored it."""
+    """Return whether a memory was said or stored by ``sender``."""
     a, sender = tables.audit_log.alias("a"), value("sender")
     stored = sa.exists().where(
         a.c.subject == m.c.memory_id, a.c.action == "remember", a.c.actor == sender
@@ -234,7 +234,7 @@ def names(
     limit: int,
     sender: str | None = None,
 ) -> list[str]:
-    """Return names of sources of a kind of which something is visible, in order, those after one.
+    """Return names of sources with a visible memory, in order, after one.
 
     Args:
         sender: only those of which something visible was said by somebody of this name, in any
@@ -269,7 +269,7 @@ def _totals(view: View, kind: SourceName) -> sa.Select[Any]:
 
 
 def totals(snapshot: Snapshot, source: NamedSource, view: View) -> SourceTotals | None:
-    """Return what of a source is visible, in numbers; None: nothing."""
+    """Return the numbers of a source's visible memories; None: none."""
     row = _totals(view.shape, source.kind).row(snapshot, view.params, name=source.name)
     return SourceTotals(*row) if row[0] else None
 
@@ -284,7 +284,7 @@ def _captured(view: View, kind: SourceName) -> sa.Select[Any]:
 
 
 def captured(snapshot: Snapshot, source: NamedSource, view: View) -> list[CaptureFacts]:
-    """Return what tells how far visible memories of a source are trusted, each once, a few."""
+    """Return the trust facts of a source's visible memories, each once, a few."""
     return _captured(view.shape, source.kind).mapped(
         captured_from_row, snapshot, view.params, name=source.name
     )
@@ -337,7 +337,7 @@ def _replaced_by(view: View) -> sa.Select[Any]:
 def replaced_by(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> list[tuple[str, str]]:
-    """Return pairs of (what is superseded, which of these replaced it or won), if visible.
+    """Return visible (superseded, successor) pairs with a successor among these memories.
 
     As one of these counts what is retracted and was replaced, or lost, by one of them.
     """
@@ -383,7 +383,7 @@ def _decided_for() -> sa.CompoundSelect[Any]:
 def decided_for(
     snapshot: Snapshot, replaced: Mapping[str, Collection[str]]
 ) -> list[JoinedContradiction]:
-    """Return the contradictions that some memories lost to those named with each, by age."""
+    """Return the contradictions that memories lost to the ones named with each, by age."""
     pairs = [{"old": old, "new": new} for old, by in replaced.items() for new in by]
     rows = _decided_for().rows(snapshot, pairs=pairs)
     return [JoinedContradiction(*row) for _, *row in rows]
@@ -425,7 +425,7 @@ def open_since(snapshot: Snapshot, won: Collection[str], view: View) -> list[Joi
 
 
 class SupportLoss(NamedTuple):
-    """A memory, the rows of a source that count for it no longer, its confidence before and after.
+    """A memory that loses support of a source, with its confidence before and after.
 
     ``own``: it is where the memory came from.
     """
@@ -438,7 +438,7 @@ class SupportLoss(NamedTuple):
 
 
 def _is_of_act(a: sa.FromClause) -> Column:
-    """Return whether an entry of the journal is of the act that took this source back."""
+    """Return whether a journal entry belongs to the retraction of this source."""
     return (member(a.c.details, "source") == value("kind")) & (member(a.c.details, "name") == _NAME)
 
 
@@ -463,7 +463,7 @@ def _is_kept_retracted(m: sa.FromClause) -> tuple[Column, ...]:
 
 
 def retracted_with(snapshot: Snapshot, source: NamedSource, view: View) -> list[str]:
-    """Return visible memories that are retracted because this source was taken back, by key.
+    """Return visible memories that were retracted with this source, by key.
 
     What was retracted for another reason since is none, nor is what was erased.
     """
@@ -489,7 +489,7 @@ def _taken_with_others() -> sa.Select[Any]:
 
 
 def retracting_sources(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, NamedSource]:
-    """Return those of some memories that are retracted because a source was taken back, with that.
+    """Return the memories that were retracted with a source, with that source.
 
     What was retracted for another reason since is none, nor is what was erased.
     """
@@ -522,7 +522,7 @@ def _lost_with(view: View) -> sa.Select[Any]:
 
 
 def support_losses(snapshot: Snapshot, source: NamedSource, view: View) -> list[SupportLoss]:
-    """Return what visible memories lost with a source and have not got back, last loss first."""
+    """Return the support that visible memories lost with a source, latest loss first."""
     statement = _lost_with(view.shape)
     results = statement.rows(snapshot, view.params, kind=source.kind.value, name=source.name)
     losses = []
@@ -544,6 +544,6 @@ def _of_run(view: View) -> sa.Select[Any]:
 
 
 def of_run(snapshot: Snapshot, workflow_run_id: str, view: View, *, limit: int) -> list[str]:
-    """Return what a run left in the memory, the newest first, as far as the reader may see it."""
+    """Return the visible memories of a run, the newest first."""
     statement = _of_run(view.shape)
     return statement.column(snapshot, view.params, name=workflow_run_id, limit=limit)

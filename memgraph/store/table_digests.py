@@ -1,4 +1,4 @@
-"""Digests of tables: what their rows came to when a transaction of ours wrote last.
+"""Digests of tables, as of the last transaction of memgraph.
 
 The digest of a table is the sum, modulo 2^256, of BLAKE2b over each row: it does not depend on the
 order, and a transaction brings it up to date by what it changed alone (an incremental multiset
@@ -123,7 +123,7 @@ def update(transaction: Transaction) -> str | None:
 
 
 def renew(transaction: Transaction) -> str:
-    """Make all digests anew from the rows, for whoever wrote them without triggers.
+    """Recompute all digests from the rows, after writes without triggers.
 
     Returns:
         The state for the journal.
@@ -146,12 +146,12 @@ def differing(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest, TableDiges
 
 
 def state(snapshot: Snapshot) -> str:
-    """Return the state that the stored digests of the tables in ``SEALED`` come to."""
+    """Return the combined state of the stored digests of the tables in ``SEALED``."""
     return _state(_known(snapshot))
 
 
 def digested_columns(columns: Callable[[str], tuple[str, ...]]) -> list[DigestedColumns]:
-    """Return what is counted.
+    """Return the columns that are digested.
 
     Args:
         columns: a table to the names of its columns in the order in which they were made.

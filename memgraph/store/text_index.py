@@ -28,7 +28,7 @@ _CJK = re.compile(
 
 
 def cjk_bigrams(text: str) -> list[str]:
-    """Return every two neighbouring CJK characters, in order; a lone one stands for itself."""
+    """Return all pairs of neighbouring CJK characters in order; a lone one by itself."""
     grams: list[str] = []
     for run in _CJK.findall(text):
         grams.extend(run[at : at + 2] for at in range(max(len(run) - 1, 1)))
@@ -36,13 +36,13 @@ def cjk_bigrams(text: str) -> list[str]:
 
 
 def search_terms(text: str) -> str | None:
-    """Return what to store in ``memories.search_terms``; None where the tokenizer needs no help."""
+    """Return the value of ``memories.search_terms``; None: the tokenizer needs no help."""
     grams = cjk_bigrams(unicodedata.normalize("NFKC", text).casefold())
     return " ".join(grams) if grams else None
 
 
 def saying(names: Collection[str]) -> str:
-    """Return a query for the texts that say one of some names, all of its words in a row."""
+    """Return a query for texts that contain one of some names as a phrase."""
     terms = []
     for name in names:
         terms.append(f"content : {_quoted(name)}")
@@ -60,7 +60,7 @@ class PhraseMatches(GenericFunction[Any]):
 
 
 def matching(name: str, *more: str) -> sa.Select[Any]:
-    """Select the keys of memories that fulfil an expression, given as ``name``.
+    """Select the keys of memories that match an expression, bound as ``name``.
 
     Words and phrases in double quotes are joined by ``AND``, ``OR`` and parentheses; ``content :``,
     ``search_terms :`` or ``{content search_terms} :`` names the columns that what follows is in.
@@ -116,7 +116,7 @@ def _set_terms() -> sa.Update:
 
 
 def rewrite_search_terms(transaction: Transaction) -> int:
-    """Make ``search_terms`` anew where they do not fit the content; gives how many did not."""
+    """Rewrite ``search_terms`` that do not match the content; return how many."""
     after, changed = 0, 0
     while batch := _terms().rows(transaction, after=after):
         fresh = (
@@ -148,7 +148,7 @@ def _unlink() -> sa.Delete:
 
 
 def unlink(transaction: Transaction, pks: Sequence[int]) -> list[int]:
-    """Take the entity links of memories away; gives the keys of the entities they named."""
+    """Remove the entity links of memories; return the keys of the entities."""
     touched: list[int] = _named_by().column(transaction, pks=pks)
     _unlink().write(transaction, pks=pks)
     return touched
@@ -166,17 +166,17 @@ def _recount(*, some: bool) -> sa.Update:
 
 
 def recount(transaction: Transaction, entities: Sequence[int], memories: Sequence[int]) -> None:
-    """Count the mentions of these entities, and of those that these memories name."""
+    """Recount the mentions of these entities and of those that these memories name."""
     _recount(some=True).write(transaction, entities=entities, memories=memories)
 
 
 def recount_all(transaction: Transaction) -> None:
-    """Count the mentions of every entity."""
+    """Recount the mentions of every entity."""
     _recount(some=False).write(transaction)
 
 
 def _is_unnamed(e: sa.FromClause) -> Column:
-    """Return whether nothing names an entity, and nobody decided anything about it."""
+    """Return whether no memory names an entity and no decision concerns it."""
     o, a = tables.entities.alias("o"), tables.aliases.alias("a")
     means_others = sa.exists().where(o.c.merged_into == e.c.entity_id).correlate(e)
     has_names = sa.exists().where(a.c.entity_pk == e.c.pk, a.c.alias_key != e.c.name_key)
@@ -204,7 +204,7 @@ def _remove_unnamed() -> sa.Delete:
 
 
 def remove_unnamed(transaction: Transaction) -> int:
-    """Remove entities that nothing names and nobody wrote anything about; gives how many."""
+    """Remove entities without mentions and decisions; return how many."""
     # Another spelling of the own name is no more than that name.
     _remove_own_names().write(transaction)
     return _remove_unnamed().write(transaction)

@@ -75,7 +75,7 @@ def _rows_among() -> sa.Select[Any]:
 
 
 class Postings:
-    """The memories of a segment that hold a word.
+    """The memories of a segment that contain a word.
 
     Attributes:
         offsets: shape (n,), ascending.
@@ -91,7 +91,7 @@ class Postings:
         self._bound = 0.0
 
     def bound(self, lengths: NDArray[np.float32], mean: float) -> float:
-        """Return what tf / (tf + norm) is at most, for a mean length of ``mean``."""
+        """Return the maximum of tf / (tf + norm) for a mean length of ``mean``."""
         if not self._mean / _LEEWAY <= mean <= self._mean:
             top = mean * _LEEWAY
             norm = K1 * (1 - B) + (K1 * B / top) * lengths[self.offsets]
@@ -130,7 +130,7 @@ class _Part:
         return offsets + self.first if self.pks is None else self.pks[offsets]
 
     def leave_out(self, pks: NDArray[np.int64]) -> None:
-        """Count and find those with some keys no more."""
+        """Leave documents with some keys out of counts and results."""
         if self.pks is None:
             offsets = pks - self.first
             self.stale = offsets[(offsets >= 0) & (offsets < len(self.lengths))]
@@ -140,7 +140,7 @@ class _Part:
         self.tokens -= int(self.lengths[self.stale].sum(dtype=np.float64))
 
     def frequency(self, term: str) -> int:
-        """Return in how many of them a term stands."""
+        """Return the number of documents with a term."""
         offsets = self.found[term].offsets
         if not len(self.stale) or not len(offsets):
             return len(offsets)
@@ -171,7 +171,7 @@ class RowCache:
         self._bytes = 0
 
     def get(self, keys: Iterable[_Key]) -> dict[_Key, Any]:
-        """Return the rows that are kept under some keys."""
+        """Return the cached rows of some keys."""
         result = {}
         with self._lock:
             for key in keys:
@@ -245,7 +245,7 @@ class SegmentTail:
         self._postings: dict[str, tuple[array[int], array[int]]] = {}
 
     def part(self, snapshot: Snapshot, through: int, terms: Collection[str]) -> _Part:
-        """Return those up to a key, with the postings of some terms."""
+        """Return the documents up to a key, with the postings of some terms."""
         with self._lock:
             if through > self._through:
                 since = {"first": self._through + 1, "last": through}
@@ -350,7 +350,7 @@ class SnapshotMatches:
         marks: frozenset[int] | None,
         threshold: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return scores and offsets of the best of a part, ``limit`` of them and their equals.
+        """Return scores and offsets of the best documents of a part, ``limit`` and equal ones.
 
         Args:
             threshold: what scores less is not wanted.
@@ -403,7 +403,7 @@ class SnapshotMatches:
         return _top(reached, few, limit, threshold)
 
     def _bounds(self, part: _Part, lists: Sequence[tuple[Postings, float]]) -> list[float]:
-        """Return for each term what it and those after it add at most."""
+        """Return for each term the maximum that it and the following terms add."""
         bounds: list[float] = []
         total = 0.0
         for postings_of, weight in reversed(lists):
@@ -420,7 +420,7 @@ def _kinds(marks: NDArray[np.uint32]) -> tuple[tuple[int, ...], NDArray[np.uint1
 
 
 def _hidden(part: _Part, marks: frozenset[int] | None) -> NDArray[np.bool_] | None:
-    """Return which documents are not to be found; None: all may be."""
+    """Return which documents are left out; None: none."""
     hidden = None
     if marks is not None and not marks.issuperset(part.marks):
         others = np.array([mark not in marks for mark in part.marks], dtype=np.bool_)
@@ -442,7 +442,7 @@ def _top(
 
 
 def find(snapshot: Snapshot, terms: Collection[str]) -> SnapshotMatches:
-    """Return what the snapshot of a connection holds of some stems."""
+    """Return the matches of some stems in a snapshot."""
     cache = _kept(snapshot)
     [state, *segment_rows] = _state().rows(snapshot)
     _, changes, seq, newest, _, _ = state
@@ -455,7 +455,7 @@ def find(snapshot: Snapshot, terms: Collection[str]) -> SnapshotMatches:
 
 
 def _kept(snapshot: Snapshot) -> SearchCache | None:
-    """Return what is kept for the database of a connection that reads; None: it may write."""
+    """Return the search cache of a connection that reads; None: it may write."""
     shared: dict[str, Any] | None = snapshot.driver.shared
     if shared is None:
         return None
@@ -471,7 +471,7 @@ def _segments(
     terms: Collection[str],
     cache: SearchCache | None,
 ) -> list[_Part]:
-    """Return the segments with the postings of some terms: what is not kept is read."""
+    """Return the segments with the postings of some terms, read where not cached."""
     owner = None if cache is None else cache.owner
     stamps = {segment: stamp for segment, stamp, *_ in segment_rows}
     keys: dict[_Key, tuple[int, str | None]] = {

@@ -42,7 +42,7 @@ _CAPTURED: Final = (
 
 
 def _was_gone(row: sa.FromClause, since: Column) -> Column:
-    """Return whether a source that counts for a memory did not at a time, ``at``.
+    """Return whether a counting source did not count at the time ``at``.
 
     Of a source that counts again the journal alone tells that it did not for a while.
 
@@ -70,7 +70,7 @@ def _was_gone(row: sa.FromClause, since: Column) -> Column:
 
 
 def _own_gone(m: sa.FromClause) -> Column:
-    """Return whether a memory's own source does not count ``at`` a time; None: now."""
+    """Return whether a memory's own source does not count at ``at``; None: now."""
     p = tables.supports.alias("p")
     ended = sa.exists().where(
         p.c.memory_id == m.c.memory_id,
@@ -81,7 +81,7 @@ def _own_gone(m: sa.FromClause) -> Column:
 
 
 def _held(p: sa.FromClause) -> Column:
-    """Return whether a further source said so ``at`` a time; NULL where that is None."""
+    """Return whether a further source counts at ``at``; NULL where that is None."""
     counts = (p.c.added_at <= _AT) & (p.c.ended_at.is_(None) | (p.c.ended_at > _AT))
     return counts & ~_was_gone(p, p.c.added_at)
 
@@ -121,7 +121,7 @@ def _turns() -> sa.Select[Any]:
 
 
 class _Said(NamedTuple):
-    """A turn that says what a memory says; ``words``: its content's hash."""
+    """A turn behind a memory; ``words``: the hash of its content."""
 
     speaker: str
     day: int
@@ -132,7 +132,7 @@ class _Said(NamedTuple):
 def origins(
     snapshot: Snapshot, memory_id: str, *, until: int = MAX_MS
 ) -> tuple[list[Origin], list[Origin]]:
-    """Return where a memory came from, and where else it was said, in the order of that.
+    """Return the origins of a memory: its own, and further ones in order.
 
     Each with who said it there: the persons among those whose turns the memory rests on, else all.
 
@@ -184,7 +184,7 @@ def _origin(row: Sequence[str | None], turns_by_conversation: dict[str, list[_Sa
 def further(
     snapshot: Snapshot, memory_id: str, *, until: int = MAX_MS
 ) -> list[tuple[int, StoredSource]]:
-    """Return when each further source of a memory was noted, and what it is, in that order."""
+    """Return each further source of a memory with the time it was added, in order."""
     rows = _further(SOURCE_FIELDS).rows(snapshot, memory_id=memory_id, at=until)
     return [(at, source_from_row(row)) for at, *row in rows]
 
@@ -209,7 +209,7 @@ def further_of(
 
 @prepared
 def _add() -> sa.Insert:
-    """Add a source, again if it was taken back. The own source has a row only then."""
+    """Add a source, again if it was ended. The own source has a row only then."""
     m, p = tables.memories.alias("m"), tables.supports.alias("p")
     own = sa.exists().where(p.c.memory_id == m.c.memory_id, p.c.source_id == m.c.source_id)
     chosen = sa.select(m.c.memory_id, value("source"), _AT).where(
@@ -224,7 +224,7 @@ def _add() -> sa.Insert:
 
 
 def add(transaction: JournalledTransaction, memory_id: str, source_id: str) -> bool:
-    """Note a further source; return whether it is new. The memory's own one is none."""
+    """Add a further source; return whether it is new. The own source is not one."""
     return _add().write(transaction, memory=memory_id, source=source_id, at=transaction.at) > 0
 
 
@@ -265,13 +265,13 @@ def _end() -> sa.Update:
 
 
 def end(transaction: JournalledTransaction, memory_id: str, source_ids: Collection[str]) -> None:
-    """Take back further sources of a memory: from now on they count for nothing."""
+    """End further sources of a memory."""
     _end().write(transaction, memory=memory_id, sources=source_ids, at=transaction.at)
 
 
 @prepared
 def _end_own() -> sa.Insert:
-    """It counts from no time on: as a further source it is never told."""
+    """Insert the own source as ended from the start: it is never a further source."""
     m, p = tables.memories, tables.supports
     chosen = sa.select(m.c.memory_id, m.c.source_id, _AT.label("added"), _AT.label("ended"))
     new = insert(p).from_select(
@@ -286,7 +286,7 @@ def _end_own() -> sa.Insert:
 
 
 def end_own(transaction: JournalledTransaction, memory_id: str) -> bool:
-    """Take back a memory's own source, it stands on others; return whether that is new."""
+    """End a memory's own source, which has others; return whether that is new."""
     return _end_own().write(transaction, memory=memory_id, at=transaction.at) > 0
 
 
@@ -305,7 +305,7 @@ def _return() -> sa.Update:
 
 
 def reinstate(transaction: Transaction, memory_id: str, source_ids: Collection[str]) -> None:
-    """Let sources that were taken back count again, the own one as well as further ones."""
+    """Let ended sources of a memory count again, the own one too."""
     for statement in (_return_own(), _return()):
         statement.write(transaction, memory=memory_id, sources=source_ids)
 
@@ -327,7 +327,7 @@ class TrustRow(NamedTuple):
 
 
 def with_assigned(snapshot: Snapshot, defaults: TrustRules) -> TrustRules:
-    """Return the defaults of the settings with all that operators said."""
+    """Return the trust rules of the settings with the assignments of operators."""
     words = {row.named: row.trusted for row in assigned(snapshot)}
     if not words:
         return defaults
@@ -344,7 +344,7 @@ def _told() -> sa.Select[Any]:
 
 
 def assigned(snapshot: Snapshot) -> list[TrustRow]:
-    """Return what operators said, by kind and name."""
+    """Return the assignments of operators, by kind and name."""
     return [
         TrustRow(
             NamedSource(SourceName(kind), name),
@@ -366,7 +366,7 @@ def _tell() -> sa.Insert:
 
 
 def assign(transaction: Transaction, row: TrustRow) -> None:
-    """Note what an operator says of a source; it takes the place of what was said before."""
+    """Store the trust that an operator assigns to a source, replacing an earlier one."""
     source, trusted = row.named, row.trusted
     record = (row.set_at, row.actor, row.reason)
     values = (source.kind.value, source.name, trusted.tier.value, trusted.max_memories, *record)
@@ -380,7 +380,7 @@ def _untell() -> sa.Delete:
 
 
 def unassign(transaction: Transaction, source: NamedSource) -> bool:
-    """Take back what was said of a source; return whether something was."""
+    """Remove the assignment of a source; return whether there was one."""
     return _untell().write(transaction, kind=source.kind.value, name=source.name) > 0
 
 
@@ -405,7 +405,7 @@ def protections(
 def protections_then(
     snapshot: Snapshot, defaults: TrustRules, memory_ids: Collection[str], at: int
 ) -> dict[str, tuple[TrustTier, bool]]:
-    """Return the tier that protected each of some memories at a time, and whether it is known.
+    """Return the tier that protected each memory at a time, and whether it is known.
 
     It is where all that an operator says of the sources that it had then was said by then, for a
     word takes the place of an earlier one. Elsewhere it is the tier in which these are now.
@@ -440,7 +440,7 @@ def may_replace(snapshot: Snapshot, trust: TrustRules, new_id: str, old_id: str)
 def replaceable(
     snapshot: Snapshot, trust: TrustRules, source: CaptureFacts, memory_ids: Collection[str]
 ) -> set[str]:
-    """Return those of some memories that a new one of this source, without grounds, may replace."""
+    """Return the memories that a new memory of this source, without evidence, may replace."""
     if trust.uniform:
         return set(memory_ids)
     newer = trust.tier(source)
@@ -473,7 +473,7 @@ def _some_sessions() -> sa.Select[Any]:
 
 
 def has_other_conversations(snapshot: Snapshot, names: Collection[NamedSource]) -> bool:
-    """Return whether there is a conversation, or a session, beside those of some names.
+    """Return whether there is a conversation or session other than the named ones.
 
     Sessions count where none of the names is a conversation: a talk has many of them.
     """
@@ -493,7 +493,7 @@ def has_other_conversations(snapshot: Snapshot, names: Collection[NamedSource]) 
 
 
 def trust_facts(snapshot: Snapshot, memory_ids: Iterable[str]) -> dict[str, TrustFacts]:
-    """Return what memories stand on, and their grounds, ``MAX_LOOKED_AT`` of them at most."""
+    """Return the trust facts of memories and of their evidence, at most ``MAX_LOOKED_AT``."""
     result: dict[str, TrustFacts] = {}
     layer = list(memory_ids)
     while layer and len(result) < MAX_LOOKED_AT:
@@ -539,7 +539,7 @@ def _grounds() -> sa.Select[Any]:
 def _read(
     snapshot: Snapshot, memory_ids: Collection[str], most_grounds: int, at: int | None = None
 ) -> dict[str, TrustFacts]:
-    """Return what memories stand on.
+    """Return the trust facts of memories.
 
     Args:
         at: milliseconds; with the further sources of then, None: of now.
@@ -576,7 +576,7 @@ def captured_columns(s: sa.FromClause) -> list[Column]:
 
 
 def captured_from_row(row: Sequence[Any]) -> CaptureFacts:
-    """Return what tells of a source how far it is trusted.
+    """Return the facts of a source that decide its trust.
 
     Args:
         row: ``captured_columns``, and the session of the memory.

@@ -116,7 +116,7 @@ class LocalHeldVectors:
         read: Callable[[int], tuple[VectorRows, int]],
         changed: Callable[[int], Iterable[tuple[int, int, VectorRows]] | None],
     ) -> VectorState | None:
-        """Return the vectors of a snapshot, brought up to date by what changed.
+        """Return the vectors of a snapshot, updated by changes.
 
         What an interrupted call has read is kept for the next.
 
@@ -205,7 +205,7 @@ class _Arrays:
 
     @staticmethod
     def row_bytes(dimensions: int) -> int:
-        """Return what a row takes."""
+        """Return the bytes of a row."""
         return dimensions + -(-dimensions // _WORD_BITS) * 8 + 16
 
     def append(self, count: int, rows: VectorRows) -> int:
@@ -263,7 +263,7 @@ class _Order(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """For each row whether it is hidden from a reader; and the others' places, if they are few."""
+    """Which rows are hidden from a reader, and the places of visible rows if they are few."""
 
     hidden: NDArray[np.bool_]
     places: NDArray[np.intp] | None
@@ -384,7 +384,7 @@ class VectorState:
         return VectorState(self.stamp, self._arrays, marks, order)
 
     def _places(self, pks: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return the place of each key, and which of them are there."""
+        """Return the place of each key, and which keys exist."""
         keys, places = (self.keys, None) if self._order is None else self._order
         if not len(keys):
             return np.zeros(len(pks), np.intp), np.zeros(len(pks), np.bool_)
@@ -400,7 +400,7 @@ class VectorState:
         return slice(start, end) if places is None else places[start:end]
 
     def _seen(self, visibilities: Collection[int]) -> _Seen | None:
-        """Return what a reader may see; None: all rows."""
+        """Return the rows visible to a reader; None: all rows."""
         key = tuple(visibilities)
         views = self._views
         if key in views:

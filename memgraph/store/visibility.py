@@ -52,7 +52,7 @@ class View:
 
     @property
     def shape(self) -> View:
-        """The view without its ids and its time: what statements are prepared for.
+        """The view without its ids and its time, which statements are compiled for.
 
         Equal shapes are one object.
         """
@@ -72,7 +72,7 @@ class View:
         return sa.and_(*terms)
 
     def unerased(self, m: Table) -> Column:
-        """Return whether a memory says anything still: an erased one has no text at any time."""
+        """Return whether a memory has a text: an erased one has none at any time."""
         if self.as_of is None:
             return sa.true()
         # Erased ones are retracted: of most rows no text is read.
@@ -109,7 +109,7 @@ class View:
         return sa.case((m.c.updated_at <= AS_OF, m.c.status), else_=was)
 
     def value(self, column: str, m: Table) -> Column:
-        """Return what one of ``REVISED`` columns holds, or held."""
+        """Return the present or former value of one of the ``REVISED`` columns."""
         now = m.c[column]
         if self.as_of is None:
             return now
@@ -138,7 +138,7 @@ class View:
         return self.value("confidence", m)
 
     def last_accessed(self, m: Table) -> Column:
-        """Return when a memory was last used, in milliseconds, as far as receipts tell it.
+        """Return the last use of a memory in milliseconds, as far as receipts show it.
 
         Of a use after the view's time the last one before it is looked for in the newest
         receipts before that, and in what counts as one: that it was restored, or said again.
@@ -206,7 +206,7 @@ class View:
         return sa.case((now <= AS_OF, now), else_=greatest(m.c.created_at, *changes))
 
     def attributes(self, m: Table) -> Column:
-        """Return the attributes of a memory; of those that it won against, the visible ones."""
+        """Return the attributes of a memory; ``supersedes`` has visible memories alone."""
         stored = self._attributes_then(m)
         w = tables.memories.alias("w")
         s = sa.func.json_each(stored, sa.literal_column("'$.supersedes'")).table_valued(
@@ -259,7 +259,7 @@ class View:
         return [as_it_was.get(name, e.c[name]).label(name) for name in EDGE_FIELDS]
 
     def partial(self, e: Table) -> Column:
-        """Return whether an Updates edge replaces, or replaced, only a part."""
+        """Return whether an Updates edge is, or was, partial."""
         return self._edge_value("partial", e)
 
     def resolved_at(self, e: Table) -> Column:
@@ -301,7 +301,7 @@ class View:
 
 
 def shape_of(view: View | None) -> View | None:
-    """Return the shape of a view; None stands for whoever looks."""
+    """Return the shape of a view; None: everything is visible."""
     return None if view is None else view.shape
 
 
@@ -344,7 +344,7 @@ def _is_use(r: Table) -> tuple[Column, ...]:
 
 
 def _unburied(m: Table) -> Column:
-    """A memory that has its tombstone and its text still is not there until the text is gone."""
+    """Hide a memory with a tombstone until its text is removed."""
     # An erased one is retracted: of most rows neither the text nor the journal is read.
     buried = tables.audit_log.alias("buried")
     tombstone = (buried.c.subject == m.c.memory_id, buried.c.action == "erase")

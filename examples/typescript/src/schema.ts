@@ -1612,7 +1612,7 @@ export interface components {
             prompt: string;
         };
         /**
-         * @description A bulletin and how it came about.
+         * @description A bulletin with its warning and its receipt.
          *
          *     Attributes:
          *         warning: None: it tells of the present. ``bulletin.stale``: the last good one, maybe older
@@ -1651,7 +1651,7 @@ export interface components {
             view_key: string;
         };
         /**
-         * @description A bulletin that was handed out.
+         * @description A delivered bulletin.
          *
          *     Attributes:
          *         created_at: when it was handed out first, milliseconds.
@@ -1667,12 +1667,12 @@ export interface components {
             receipts: number;
             sha256: string;
         };
-        /** @description Bulletins, newest first. ``cut``: there are older ones, or ones that were not looked at. */
+        /** @description Bulletins, newest first. ``cut``: there are older ones, or some were not scanned. */
         BulletinHistory: {
             bulletins: components["schemas"]["BulletinEntry"][];
             cut: boolean;
         };
-        /** @description One entry: a memory's text, or what is said of two, with the ids it comes from. */
+        /** @description One entry: the text of a memory, or a line about two, with their ids. */
         BulletinLine: {
             memory_ids: string[];
             text: string;
@@ -1732,7 +1732,7 @@ export interface components {
             suggestion: components["schemas"]["Suggestion"] | null;
         };
         /**
-         * @description One of the two memories that contradict each other, and what speaks for it.
+         * @description One side of a contradiction, with its evidence.
          *
          *     Attributes:
          *         supports: further sources that said the same, the first one first.
@@ -1759,7 +1759,7 @@ export interface components {
             /** @default false */
             trust_is_todays?: boolean;
         };
-        /** @description A file that says erased phrases with letters of another case, and at how many places. */
+        /** @description A file that contains erased phrases in another case, with the number of places. */
         CaseVariant: {
             count: number;
             file: string;
@@ -1796,7 +1796,7 @@ export interface components {
             task?: components["schemas"]["Task"] | string | null;
         };
         /**
-         * @description One thing that a task, a project or everybody holds.
+         * @description An item of a task, a project or the global tier.
          *
          *     Attributes:
          *         context_item_id: unique within its tier.
@@ -1924,12 +1924,12 @@ export interface components {
                 components["schemas"]["StoredSource"]
             ];
         };
-        /** @description One page; ``next_after`` is what to pass as ``after`` for the next, None at the end. */
+        /** @description A page; pass ``next_after`` as ``after`` for the next one, None at the end. */
         ContradictionPage: {
             items: components["schemas"]["Contradiction"][];
             next_after: string | null;
         };
-        /** @description A new text, and why; other fields default to the old memory's. */
+        /** @description A new text and the reason; other fields default to the old memory's. */
         Correction: {
             agent_id?: string | null;
             attributes?: {
@@ -2093,8 +2093,9 @@ export interface components {
             to_id: string;
         };
         /**
-         * @description ``from`` Updates ``to``: from is the newer. ``from`` CausedBy ``to``: to is the ground.
-         *     ``from`` PartOf ``to``: to is the whole. Contradicts and RelatedTo have no direction in meaning.
+         * @description The type of an edge. ``from`` Updates ``to``: ``from`` is the newer memory. ``from`` CausedBy
+         *     ``to``: ``to`` is the cause. ``from`` PartOf ``to``: ``to`` is the whole. Contradicts and
+         *     RelatedTo have no direction.
          * @enum {string}
          */
         EdgeType: "RelatedTo" | "Updates" | "Contradicts" | "CausedBy" | "PartOf";
@@ -2118,7 +2119,7 @@ export interface components {
             items: components["schemas"]["EntityInfo"][];
         };
         /**
-         * @description All about one entity, from memories that the reader may see.
+         * @description The profile of an entity, from memories that the reader may see.
          *
          *     Attributes:
          *         aliases: what else it is called, sorted: other spellings, names that were merged into it,
@@ -2214,7 +2215,7 @@ export interface components {
             }[];
         };
         /**
-         * @description A turn of a conversation: always in a session, always said by someone.
+         * @description A turn of a conversation, with a session and a speaker.
          *
          *     Without a ``sequence`` it follows the last turn of its session.
          */
@@ -2285,7 +2286,7 @@ export interface components {
             waiting?: string[];
         };
         /**
-         * @description The report of an erasure: ids, numbers and digests, nothing of what was erased.
+         * @description The report of an erasure: ids, numbers and digests, without erased texts.
          *
          *     Attributes:
          *         erasure_id: under which the journal tells of it.
@@ -2391,12 +2392,12 @@ export interface components {
             value: string;
         };
         /**
-         * @description By what memories are named that are to be erased.
+         * @description The kind of name of the memories to erase.
          * @enum {string}
          */
         ErasureTargetKind: "memory" | "entity" | "session" | "path" | "conversation" | "run" | "content";
         /**
-         * @description Everything that stood behind a memory or a run, as far as the reader may see it.
+         * @description The evidence of a memory or a run, as far as the reader may see it.
          *
          *     Attributes:
          *         memory_id, workflow_run_id: what was asked about; one of them.
@@ -2638,7 +2639,7 @@ export interface components {
             status: "waiting" | "processed" | "rejected" | "held";
         };
         /**
-         * @description A ground that no longer holds, and the way down to it.
+         * @description Refuted evidence, and the path to it.
          *
          *     Attributes:
          *         ground: the memory that was replaced or taken back.
@@ -2680,7 +2681,7 @@ export interface components {
             schedule: string;
             timezone: string;
         };
-        /** @description The result of a run or of a rehearsal; the other is None. */
+        /** @description The result of a run or of a dry run; the other is None. */
         JobResult: {
             runs?: components["schemas"]["JobRun"][] | null;
             sessions?: components["schemas"]["SessionReport"][] | null;
@@ -2742,7 +2743,7 @@ export interface components {
             job: components["schemas"]["JobName"];
             state: components["schemas"]["JobState"];
         };
-        /** @description The reflection of a week that was saved last; None: there is none to be seen. */
+        /** @description The latest weekly reflection; None: none is visible. */
         LatestReflection: {
             memory: components["schemas"]["Memory"] | null;
         };
@@ -2879,7 +2880,7 @@ export interface components {
             text: string;
             type: components["schemas"]["MemoryType"];
         };
-        /** @description The id of what was stored, or of what was there already. */
+        /** @description The id of the stored memory, or of its duplicate. */
         MemoryId: {
             memory_id: string;
         };
@@ -2955,7 +2956,7 @@ export interface components {
             memory_id: string;
             summary: string;
         };
-        /** @description A further source that said what a memory says, and when that was noted. */
+        /** @description A further source of a memory, with the time it was added. */
         MemorySupport: {
             /** Format: date-time */
             added_at: string;
@@ -3018,7 +3019,7 @@ export interface components {
         OrchestratorList: {
             items: components["schemas"]["OrchestratorName"][];
         };
-        /** @description One of the orchestrators that the asker may ask for. */
+        /** @description An orchestrator that the caller may use. */
         OrchestratorName: {
             name: string;
         };
@@ -3048,7 +3049,7 @@ export interface components {
             status: "ready" | "degraded" | "disabled" | "unknown";
         };
         /**
-         * @description All that is stored, whoever may see it, and whether the memory works.
+         * @description The counts of the whole store, and the health of the memory.
          *
          *     ``stats``: as ``Orchestrator.stats`` counts it; None where the database cannot be read.
          */
@@ -3148,7 +3149,7 @@ export interface components {
             second_text: string;
             winner_id?: string | null;
         };
-        /** @description ``memory_id`` stands on ``ground_id``. ``edge_type`` None: it was derived from it. */
+        /** @description ``memory_id`` depends on ``ground_id``. ``edge_type`` None: it was derived from it. */
         PremiseStep: {
             edge_id: string | null;
             edge_type: components["schemas"]["EdgeType"] | null;
@@ -3203,7 +3204,7 @@ export interface components {
             reason: string;
         };
         /**
-         * @description A run or a conversation that was given one of the memories.
+         * @description A run or a conversation that received one of the memories.
          *
          *     Attributes:
          *         name: the id of the run or the conversation.
@@ -3226,7 +3227,7 @@ export interface components {
             reason: string;
         };
         /**
-         * @description One recalled memory and why it stands where it stands.
+         * @description A recalled memory with its score and rank in each leg.
          *
          *     Attributes:
          *         score: the fused score times every modifier; comparable within one bundle only.
@@ -3258,7 +3259,7 @@ export interface components {
             source: components["schemas"]["StoredSource"];
         };
         /**
-         * @description A question to the memory, and what may answer it.
+         * @description A recall: a query and filters.
          *
          *     A request without a query is for filters alone: it gives what they let through, the most
          *     important first. Filters of one field are alternatives, except ``tags``, which must all be
@@ -3320,7 +3321,7 @@ export interface components {
             valid_at?: string | number | null;
         };
         /**
-         * @description A receipt of what one reader was given. None: it does not apply or is not known.
+         * @description A receipt of a delivery to one reader. None: it does not apply or is not known.
          *
          *     Attributes:
          *         receipt_id: begins with ``rcl_``.
@@ -3378,9 +3379,9 @@ export interface components {
             workflow_run_id?: string | null;
         };
         /**
-         * @description One memory that was handed out. ``legs`` and ``modifiers`` are those of ``RecallItem``,
-         *     ``reasons`` those of ``PackedItem`` and ``shortened``; of a recall ``beside:<memory id>`` alone,
-         *     where it was brought in beside another (``RecallItem.brought_by``).
+         * @description A delivered memory. ``legs`` and ``modifiers`` are those of ``RecallItem``, ``reasons`` those
+         *     of ``PackedItem`` and ``shortened``; in a recall ``beside:<memory id>`` alone, for a memory
+         *     brought in beside another (``RecallItem.brought_by``).
          *
          *     Attributes:
          *         access_count, last_accessed_at: how often and when last, in milliseconds, it had been asked
@@ -3400,7 +3401,7 @@ export interface components {
             reasons?: string[];
             score: number;
         };
-        /** @description Receipts, newest first. ``cut``: there are more, or older ones that were not looked at. */
+        /** @description Receipts, newest first. ``cut``: there are more, or older ones were not scanned. */
         ReceiptList: {
             cut: boolean;
             receipts: components["schemas"]["Receipt"][];
@@ -3435,7 +3436,7 @@ export interface components {
             seq: number;
         };
         /**
-         * @description A memory that has its place back: nothing but ``by`` had replaced it, or won.
+         * @description A memory that is active again: only ``by`` had replaced it, or won against it.
          *
          *     That goes now, or is retracted already and was itself replaced by nothing but what goes.
          */
@@ -3477,7 +3478,7 @@ export interface components {
             reflection: components["schemas"]["Memory"] | null;
         };
         /**
-         * @description The outcome of a write, and what the memory repeats, updates or contradicts.
+         * @description The outcome of a write, and the memories that it repeats, updates or contradicts.
          *
          *     ``reasons``: by id of each memory named here the evidence, in words. The lists are None where
          *     nothing was compared, or the key may not read.
@@ -3561,21 +3562,21 @@ export interface components {
             reason: string;
             winner: string;
         };
-        /** @description A memory that is back: ``active``, or ``superseded`` by what still stands. */
+        /** @description A restored memory: ``active``, or ``superseded`` by an active one. */
         RestoredMemory: {
             memory_id: string;
             /** @enum {string} */
             status: "active" | "superseded" | "retracted";
             summary: string;
         };
-        /** @description A memory that stays: further sources say it (``supported``), or grounds are left to it. */
+        /** @description A memory that stays, with further sources (``supported``) or other evidence (``grounds``). */
         RetainedMemory: {
             /** @enum {string} */
             because: "supported" | "grounds";
             memory_id: string;
             summary: string;
         };
-        /** @description A memory that goes: the source gave it, or it was ``derived`` from such ones alone. */
+        /** @description A retracted memory: ``given`` by the source, or ``derived`` from such memories alone. */
         RetractedMemory: {
             /** @enum {string} */
             because: "given" | "derived";
@@ -3604,7 +3605,7 @@ export interface components {
         /** @enum {string} */
         Scope: "session" | "project" | "global";
         /**
-         * @description Ordered from open to closed; a reader sees what is at or below its clearance.
+         * @description The sensitivity of a memory, from open to closed; a reader sees up to its clearance.
          * @enum {string}
          */
         Sensitivity: "Public" | "Internal" | "Confidential" | "Restricted";
@@ -3622,7 +3623,7 @@ export interface components {
             /** @enum {string} */
             status: "ready" | "unusable";
         };
-        /** @description ``ended``: whether the session was open until now. */
+        /** @description The result of ending a session; ``ended``: it was open until now. */
         SessionEnded: {
             ended: boolean;
         };
@@ -3726,7 +3727,7 @@ export interface components {
             reason: string;
         };
         /**
-         * @description A source, as far as the reader sees what came from it.
+         * @description A source, as far as the reader sees its memories.
          *
          *     Attributes:
          *         memories: how many came from it; ``active`` and ``retracted`` ones are among them.
@@ -3788,7 +3789,7 @@ export interface components {
             turns: components["schemas"]["SourceTurn"][];
         };
         /**
-         * @description By what a source is named: a file or a folder, a conversation, a run, exact bytes.
+         * @description The kind of a source's name: a path, a conversation, a run, or a content's digest.
          * @enum {string}
          */
         SourceName: "path" | "conversation" | "run" | "content";
@@ -3905,13 +3906,14 @@ export interface components {
             names: string[];
             reason: string;
         };
-        /** @description An active memory that stands on a ground that no longer holds: the one that ended last. */
+        /** @description An active memory with refuted evidence, the one that ended last. */
         StaleMemory: {
             memory: components["schemas"]["Memory"];
             premise: components["schemas"]["InvalidPremise"];
         };
         /**
-         * @description By when the grounds ended, the newest first; what is back from being taken back, by that.
+         * @description Stale memories by the end of their evidence, newest first; restored evidence by its first
+         *     end.
          *
          *     Attributes:
          *         next_after: what to pass as ``after`` for the next page; None at the end. A page may be
@@ -3924,7 +3926,7 @@ export interface components {
             items: components["schemas"]["StaleMemory"][];
             next_after: string | null;
         };
-        /** @description One status that a memory had: ``until`` None means that it still holds. */
+        /** @description A period of a memory's status; ``until`` None: it lasts. */
         StatusPeriod: {
             actor: string;
             reason: string | null;
@@ -3935,7 +3937,7 @@ export interface components {
             until: string | null;
         };
         /**
-         * @description All rates of what one reader sees.
+         * @description All rates of the memories that one reader sees.
          *
          *     Attributes:
          *         memories: active ones that are no raw turns; most rates are shares of them.
@@ -3949,7 +3951,7 @@ export interface components {
             ok: boolean;
             orchestrator: string;
         };
-        /** @description A bulletin as it was handed out. ``memory_ids``: those that it cites, in its order. */
+        /** @description A delivered bulletin. ``memory_ids``: the cited memories, in its order. */
         StoredBulletin: {
             body: string;
             bulletin_id: string;
@@ -4016,7 +4018,7 @@ export interface components {
             winner_id: string | null;
         };
         /**
-         * @description Why one side is more likely to hold.
+         * @description A reason why one side is more likely to be true.
          *
          *     Attributes:
          *         code: ``confirmed``, ``other_ended``, ``other_stale``, ``more_sources``, ``higher_trust``,
@@ -4029,7 +4031,7 @@ export interface components {
             favours: string;
             weight: number;
         };
-        /** @description The task at hand. ``metadata["project_id"]`` counts where ``project_id`` is None. */
+        /** @description The current task. ``metadata["project_id"]`` is used if ``project_id`` is None. */
         Task: {
             metadata?: {
                 [key: string]: unknown;
@@ -4078,21 +4080,21 @@ export interface components {
             /** @default 0.4 */
             task?: number;
         };
-        /** @description The use of a tier: ``share_tokens`` is its share before what others left was handed on. */
+        /** @description The use of a tier: ``share_tokens`` is its share before unused shares were redistributed. */
         TierUse: {
             chosen: number;
             offered: number;
             share_tokens: number;
             spent: number;
         };
-        /** @description An entry of the journal that stands for an erased memory. */
+        /** @description The journal entry of an erased memory. */
         Tombstone: {
             hash: string;
             memory_id: string;
             seq: number;
         };
         /**
-         * @description Everything that tells where a memory comes from and what became of it.
+         * @description The origin of a memory, and everything that happened to it.
          *
          *     Attributes:
          *         supports: further sources, the first one first; ``independent_sources`` counts those that
@@ -4135,7 +4137,7 @@ export interface components {
             supports: components["schemas"]["MemorySupport"][];
         };
         /**
-         * @description The trust in a source. A lower one replaces nothing that a higher one said.
+         * @description The trust in a source. A less trusted one does not replace statements of a more trusted one.
          * @enum {string}
          */
         TrustTier: "low" | "standard" | "high";
@@ -4159,12 +4161,12 @@ export interface components {
             set_at: string;
             tier: components["schemas"]["TrustTier"];
         };
-        /** @description All that operators said, by kind and name. */
+        /** @description The trust assigned by operators, by kind and name. */
         TrustedSources: {
             items: components["schemas"]["TrustedSource"][];
         };
         /**
-         * @description A file that was taken into the drop zone, or whose content was taken before.
+         * @description An uploaded file in the drop zone, or whose content is known already.
          *
          *     Attributes:
          *         sha256: of its bytes; under it the status is found.
@@ -4188,7 +4190,7 @@ export interface components {
             valid_until: string | null;
         };
         /**
-         * @description A memory that stays, and for which the source counts no longer; what it gave it is lost.
+         * @description A memory that stays and loses the support of the source.
          *
          *     Attributes:
          *         confidence_before, confidence_after: 0..1.

@@ -67,7 +67,7 @@ _BY_TEXT: dict[str, int] = {
 
 
 def require_suitable_sqlite(version: tuple[int, ...] = sqlite.sqlite_version_info) -> None:
-    """Raises SqliteUnsuitable: the SQLite in use has the WAL-reset corruption bug."""
+    """Raise SqliteUnsuitable: the SQLite in use has the WAL-reset corruption bug."""
     if version < MINIMUM_VERSION:
         number = ".".join(map(str, version))
         raise SqliteUnsuitable(
@@ -95,9 +95,7 @@ class TrackedConnection(sqlite.Connection):  # type: ignore[misc]  # the driver 
 
 @cache
 def _vector_extension() -> str:
-    """Return where sqlite-vec's library lies. Importing the package would load numpy to tell as
-    much.
-    """
+    """Return the path of sqlite-vec's library, without an import that would load numpy."""
     spec = find_spec("sqlite_vec")
     if spec is None or spec.origin is None:
         raise SqliteUnsuitable("sqlite-vec is not installed; install memgraph anew", version="none")
@@ -112,7 +110,7 @@ def connect(
     create: bool = False,
     read_only: bool = False,
 ) -> Any:
-    """A driver connection without implicit transactions, sqlite-vec loaded.
+    """Open a driver connection without implicit transactions, with sqlite-vec loaded.
 
     Without ``create`` a missing file is an error: SQLite would otherwise make an empty database.
     A rollback journal beside a database in WAL mode is renamed to ``…-journal.foreign``, unless
@@ -198,7 +196,7 @@ def _is_in_wal_mode(path: Path) -> bool:
 
 
 def translate(error: Exception) -> Exception:
-    """Our own error for a driver's. The driver's text is not repeated: it may hold data."""
+    """Return memgraph's error for a driver's, without its text, which may contain data."""
     if isinstance(error, PoolTimeoutError):
         return DatabaseBusy("too many readers at once; try again")
     cause = error.orig if isinstance(error, DBAPIError) else error
@@ -226,7 +224,7 @@ def translate(error: Exception) -> Exception:
 
 
 def violated(error: Exception) -> Constraint | None:
-    """Return which kind of constraint a row violates; None: SQLite does not say so."""
+    """Return the kind of constraint that a row violates; None: SQLite does not say."""
     # The driver does not switch on SQLite's extended codes; the text is SQLite's own and stable.
     kind, separator, _ = str(error).partition(" constraint failed")
     return _CONSTRAINTS.get(kind) if separator else None
@@ -234,7 +232,7 @@ def violated(error: Exception) -> Constraint | None:
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """Everything the driver raises inside leaves as an error of memgraph.errors."""
+    """Raise the driver's errors inside as errors of ``memgraph.errors``."""
     try:
         yield
     # Integers beyond 64 bits and lone surrogates fail when they are bound, with Python's errors;

@@ -78,7 +78,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def move_aside(path: Path, folder: Path, others: Sequence[str] = ()) -> list[str]:
-    """Move a database with its WAL into a new folder beside it; gives the names that were moved.
+    """Move a database with its WAL into a new folder beside it; return the moved names.
 
     The database goes first: whoever stops in between leaves a database that is missing, never one
     without its WAL or with another's.
@@ -98,7 +98,7 @@ def move_aside(path: Path, folder: Path, others: Sequence[str] = ()) -> list[str
 
 
 def remove_side_files(path: Path) -> None:
-    """Remove what SQLite leaves beside a file when it fails."""
+    """Remove the side files that SQLite leaves when it fails."""
     for suffix in SIDE_FILES:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 

@@ -76,7 +76,7 @@ def _dialect(begin: str) -> _Beginning:
 
 @cache
 def _compiled() -> LRUCache[Any, Any]:
-    """Statements of all databases, compiled: their tables are the same."""
+    """Return the cache of compiled statements of all databases, whose tables are equal."""
     return LRUCache(COMPILED_STATEMENTS)
 
 
@@ -202,7 +202,7 @@ class SqliteDatabase:
         *,
         durable: bool = True,
     ) -> Iterator[Transaction]:
-        """One transaction: all of it is durable when the block ends, or none of it happened.
+        """Begin a transaction, which commits as a whole when the block ends.
 
         Args:
             after_commit: runs once it is committed, before the next writer gets its turn.
@@ -255,7 +255,7 @@ class SqliteDatabase:
 
     @contextmanager
     def exclusive(self) -> Iterator[Any]:
-        """A driver connection outside any transaction, no other writer running (for VACUUM)."""
+        """Return a driver connection outside any transaction, without another writer."""
         self._require_open()
         with (
             self._lock,
@@ -335,7 +335,7 @@ class SqliteDatabase:
         self._size = size
 
     def require_same_store(self) -> None:
-        """Raises DatabaseMissing, DatabaseReplaced: what was opened is not there any more."""
+        """Raise DatabaseMissing, DatabaseReplaced: the opened file is not there any more."""
         # A file renamed or unlinked under open connections takes commits that nobody will see.
         if file_identity(self.path) != self._identity:
             raise DatabaseReplaced(

@@ -24,7 +24,7 @@ def prepare(connection: Any) -> None:
 
 
 def damage(snapshot: Snapshot) -> list[EngineDamage]:
-    """Return what SQLite itself finds wrong with its pages; empty: nothing.
+    """Return SQLite's own findings about its pages; empty: none.
 
     It looks at the structure and not at the payload: one flipped byte of a text passes.
     """
@@ -61,7 +61,7 @@ def dangling(snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
 
 
 def begin(connection: Any, application_id: int) -> None:
-    """Mark an empty file as a program's; what is written to it may be lost until it is copied."""
+    """Mark an empty file as a program's; writes may be lost until it is copied."""
     connection.execute("PRAGMA journal_mode = OFF")
     connection.execute("PRAGMA synchronous = OFF")
     connection.execute(f"PRAGMA application_id = {application_id}")
@@ -79,7 +79,7 @@ def revision(connection: Any) -> str | None:
 
 
 def fact(connection: Any, key: str) -> str | None:
-    """Return what a database says of itself; see ``store.metadata``."""
+    """Return a fact about a database; see ``store.metadata``."""
     text = _value(connection, "SELECT value FROM memory_metadata WHERE key = ?", key)
     return None if text is None else str(text)
 
@@ -91,7 +91,7 @@ def last_entry(connection: Any, action: str | None = None) -> int:
 
 
 def _value(connection: Any, statement: str, *values: Any) -> Any:
-    """Return the first value that a statement gives; None: no row.
+    """Return the first value of a statement; None: no row.
 
     Raises:
         DatabaseCorrupt: the table is not there.

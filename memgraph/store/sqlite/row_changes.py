@@ -26,7 +26,7 @@ def columns_of(connection: Any, table: str) -> tuple[str, ...]:
 
 
 def watch(connection: Any) -> None:
-    """Begin to note the changes of a driver connection, outside of a transaction; idempotent."""
+    """Begin to record the changes of a driver connection, outside a transaction; idempotent."""
     if _is_watching(connection):
         return
     execute = connection.execute
@@ -56,7 +56,7 @@ def _noted(digested: DigestedColumns, sign: int, row: str) -> str:
 
 
 def take(connection: Any) -> list[RowChange]:
-    """Return what was noted in this transaction since it was asked last; empty: nothing watches."""
+    """Return the changes recorded in this transaction since the last call."""
     try:
         changes: list[RowChange] = connection.execute(_TAKE).fetchall()
     except driver.OperationalError:

@@ -484,7 +484,7 @@ def test_the_event_loop_goes_on(store: MemgraphStore, monkeypatch: pytest.Monkey
         assert gone_on.wait(60)
         return read(*given)
 
-    monkeypatch.setattr(items_rows, "standing_in_namespace", slow)
+    monkeypatch.setattr(items_rows, "active_in_namespace", slow)
 
     async def both() -> None:
         asked = asyncio.ensure_future(store.aget(USER, "k"))
