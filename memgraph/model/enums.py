@@ -166,7 +166,7 @@ class SourceName(StrEnum):
 
 
 class TrustTier(StrEnum):
-    """The trust in a source. A less trusted one does not replace statements of a more trusted one."""
+    """The trust in a source. Statements of a lower tier replace none of a higher tier."""
 
     LOW = "low"
     STANDARD = "standard"

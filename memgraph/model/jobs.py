@@ -145,11 +145,11 @@ class OrchestratorState(Value):
     Attributes:
         status: ``disabled``: its database cannot be used, or its memory is switched off.
             ``unknown``: it was not looked at yet.
-        codes: what disables it, or what work does not get done.
-        advice: what to do about it, in words.
+        codes: why it is disabled, or which work is not done.
+        advice: the remedy, in words.
         pending: memories that wait to be embedded.
-        oldest_pending_s: how long the first of them has waited, seconds.
-        looked_at: when this was found; its files have not changed since, or it waits for its turn.
+        oldest_pending_s: the waiting time of the oldest, seconds.
+        looked_at: the time of this state; its files have not changed since, or it is queued.
     """
 
     orchestrator: str
@@ -168,7 +168,7 @@ class ServiceReadiness(Value):
     Attributes:
         status: ``unusable``: the root is gone or cannot be written, and nothing works.
         disk_free_bytes: where the databases lie.
-        orchestrators: told to those who may know of all of them, sorted by name.
+        orchestrators: sorted by name; only for callers who may see all of them.
     """
 
     status: Literal["ready", "unusable"]
@@ -179,9 +179,8 @@ class ServiceReadiness(Value):
 class FactNote(Value):
     """One fact of a session.
 
-    ``memory_id``: of the memory that holds it; None: it would be a new one, or on a later page
-    strengthen that. ``evidence``: ids of
-    the turns that it rests on.
+    ``memory_id``: of the memory with this fact; None: it would be a new one, or strengthen a new
+    one. ``evidence``: ids of its turns.
     """
 
     outcome: Literal["stored", "strengthened"]
@@ -205,9 +204,9 @@ class SessionReport(Value):
 
     Attributes:
         state: ``consolidated``: all of its turns were read. ``unchanged``: they had been before.
-            ``pending``: some are left for a later run, and ``reason`` says why.
-        extractor: who proposed the facts.
-        echoes: sentences that the memory itself had handed out, and that were left out.
+            ``pending``: some remain for a later run, see ``reason``.
+        extractor: the proposer of the facts.
+        echoes: sentences that were left out because the memory had delivered them.
         resolved: edges of contradictions that were decided.
         compared: pairs of statements that were compared.
         calls, tokens: of a language model.

@@ -39,9 +39,9 @@ class ReplayMoment(NamedTuple):
 
     Attributes:
         at: when, milliseconds.
-        known: until when what was stored by then was known to it, milliseconds: a change that was
-            being written at the moment is dated before it, and was not.
-        accessed: what it knew of accesses.
+        known: the time in milliseconds until which stored changes were visible to it: a change
+            that was being written at the moment is dated before it, and was not visible.
+        accessed: the accesses that were visible to it.
     """
 
     at: Millis
@@ -63,24 +63,24 @@ class RecallRequest(Value):
     Attributes:
         query: words or a sentence, in any language.
         top_n: 1..1,000 memories; None: the setting.
-        kinds, tags: what may answer; without both, reflections tagged ``weekly`` do not: what they
-            repeat does.
-        scopes, project_ids, session_scope_ids, agent_id, clearance: narrow what the reader may
-            see, never widen it; None keeps all that was granted.
-        session_id, exclude_session_id: the session in which something was said.
+        kinds, tags: of the memories to return; without both, reflections tagged ``weekly`` are
+            left out in favour of their sources.
+        scopes, project_ids, session_scope_ids, agent_id, clearance: narrow the view of the
+            reader, never widen it; None keeps everything granted.
+        session_id, exclude_session_id: the session of a turn.
         source_path: a file, or with a trailing ``/`` everything below a folder.
         event_after, event_before: memories whose event (or else creation) lies in
             [after, before); milliseconds or ISO 8601.
-        as_of: the memory as it was at that time: what was known then, judged then.
-        valid_at: what was true at that time, as far as is known now, or at ``as_of``: its event (or
-            else creation) lies before, its end after it. What was replaced since is there, what
-            lost a contradiction or was taken back is not.
-        min_relevance: 0..1; what has less to do with the query is left out, see
-            ``memgraph.retrieval.context.relevance``; None: nothing is for that.
+        as_of: the memory as it was at that time.
+        valid_at: memories valid at that time, as known now or at ``as_of``: the event (or else
+            creation) is before it, the end after it. Memories replaced since are included, those
+            that lost a contradiction or were retracted are not.
+        min_relevance: 0..1; less relevant memories are left out, see
+            ``memgraph.retrieval.context.relevance``; None: no minimum.
         include_superseded: show replaced memories beside what replaced them.
         token_budget: tokens that the texts of the bundle may cost together; None: no limit.
-        for_conversation_id, for_workflow_run_id, for_step_id: for whom the answer is: kept in its
-            receipt, of no weight for what answers.
+        for_conversation_id, for_workflow_run_id, for_step_id: the receiver of the answer, stored
+            in its receipt, without influence on the answer.
     """
 
     query: Query = ""
@@ -164,7 +164,7 @@ class RecallFields(TypedDict, total=False):
 
 
 class Degraded(Value):
-    """Something that the answer had to do without. ``code`` is stable, ``text`` is for people."""
+    """A missing part of an answer. ``code`` is stable, ``text`` is for people."""
 
     code: str
     text: str
@@ -178,11 +178,10 @@ class RecallItem(Value):
         legs: the rank, from 1, in every leg that found it.
         modifiers: every factor by name, 1.0 where it changed nothing.
         effective_confidence: 0..1, the stored confidence after decay.
-        citation: where it came from, in one line.
+        citation: its source in one line.
         contradicted_by: ids of memories that contradict it, unresolved.
-        mark: what a prompt says of it: "contradicted by" or "replaced by" what, and its date.
-        brought_by: it did not earn its place: it is the other side of the open contradiction of
-            this memory, or replaced it.
+        mark: the mark for prompts: "contradicted by" or "replaced by" an id, and the date.
+        brought_by: the memory whose open contradiction or replacement brought it in.
     """
 
     memory: Memory
@@ -221,7 +220,7 @@ class Bundle(Value):
         at: the time of the recall.
         edges: both ends visible to the reader, at least one of them among ``items``.
         sources: of all items, each once, by id.
-        degraded: what the answer had to do without; empty when nothing was missing.
+        degraded: missing parts of the answer; empty: none.
         cut: whether ``top_n``, ``token_budget`` or the bound on edges left something out.
         cut_reasons: of ``top_n``, ``token_budget``, ``max_edges``, sorted.
         token_cost: of the texts of all items together, estimated.

@@ -33,8 +33,8 @@ class ReceiptItem:
     brought in beside another (``RecallItem.brought_by``).
 
     Attributes:
-        access_count, last_accessed_at: how often and when last, in milliseconds, it had been asked
-            for, as far as the answer could know; None and None: that is not kept.
+        access_count, last_accessed_at: the accesses before, with the last one in milliseconds, as
+            far as they were visible to the answer; None and None: not stored.
     """
 
     memory_id: str
@@ -67,28 +67,28 @@ class Receipt:
     Attributes:
         receipt_id: begins with ``rcl_``.
         at: milliseconds.
-        query: what was asked; empty where nothing was, or where only its digest is kept.
-        asked: the request as JSON values, for whom it was, and as ``degraded`` the codes of what
-            the answer had to do without: what a person may want to know later.
-        items: in the order in which they were handed out.
-        counts: whether the memories were asked for; who asks how it was then does not ask for
-            them. A bulletin does not count, and is a use all the same.
-        purpose: what it was for: ``recall``, ``bulletin``, ``get_context``, ``build_context``,
-            ``on_step`` and others.
-        actor: who asked.
-        conversation_id, workflow_run_id, step_id: for which of them it was.
+        query: the query; empty if there was none, or if only its digest is stored.
+        asked: the request as JSON values, its receiver, and the codes of missing parts as
+            ``degraded``.
+        items: in the order of delivery.
+        counts: whether it counts as an access; a request about the past does not. A bulletin does
+            not count, and is a use all the same.
+        purpose: ``recall``, ``bulletin``, ``get_context``, ``build_context``, ``on_step`` or
+            another.
+        actor: the caller.
+        conversation_id, workflow_run_id, step_id: the receiver.
         query_sha256: of the query, 64 hexadecimal digits.
-        change_seq: the last journal entry that the answer could know of.
-        viewer: what the asker could see: the fields of ``policy.scope.Viewer``. Ids that a reader
-            of the receipt was not granted are left out.
+        change_seq: the last journal entry that was visible to the answer.
+        viewer: the view of the caller: the fields of ``rules.scope.Viewer``, without ids that a
+            reader of the receipt was not granted.
         settings_sha256: of the settings that an answer depends on.
-        left_out: how many were met and not handed out, by reason: ``scope`` and ``clearance`` (the
-            asker might not see them; of the newest that hold the words of the query), ``status``
-            (superseded), ``budget`` (tokens) and ``top_n``. A reader is told of those that it may
-            see itself; None: not counted, or the asker saw more than the reader does.
-        sha256: of the bytes handed out: of a text as UTF-8, of a bundle as ``bundle_bytes``.
-        same_as: the receipt that has the items, where the very same was handed out before.
-        bulletin_id: the bulletin that was handed out.
+        left_out: the number of matches that were not delivered, by reason: ``scope`` and
+            ``clearance`` (hidden from the caller; of the newest with the words of the query),
+            ``status`` (superseded), ``budget`` (tokens) and ``top_n``. A reader gets the numbers
+            of memories that it may see; None: not counted, or the caller saw more than the reader.
+        sha256: of the delivered bytes: of a text as UTF-8, of a bundle as ``bundle_bytes``.
+        same_as: the receipt with the items, if the same bytes were delivered before.
+        bulletin_id: the delivered bulletin.
     """
 
     receipt_id: str
@@ -174,10 +174,10 @@ class BulletinEntry(Value):
     """A delivered bulletin.
 
     Attributes:
-        created_at: when it was handed out first, milliseconds.
-        change_seq: the last journal entry that it tells of.
+        created_at: the first delivery, milliseconds.
+        change_seq: the last journal entry that it reflects.
         sha256: of its text as UTF-8.
-        receipts: how often it was handed out, as far as receipts are kept.
+        receipts: the number of deliveries, as far as receipts are kept.
     """
 
     bulletin_id: str
@@ -244,15 +244,15 @@ WHY: Final[Mapping[str, str]] = MappingProxyType(
 
 
 class Replay(Value):
-    """A request that was asked once more, as of the moment when it was asked first.
+    """The replay of a request, as of its first time.
 
     Attributes:
         same: whether it gives the same memories in the same order.
-        same_digest: whether it gives the same bytes; None: they cannot be told.
-        differences: memories that came, went or stand elsewhere, in the order of the receipt and
-            then of the replay.
-        because: codes of what else differs, see ``WHY``.
-        cut: not all entries of the journal were looked at.
+        same_digest: whether it gives the same bytes; None: unknown.
+        differences: memories that came, went or moved, in the order of the receipt and then of
+            the replay.
+        because: codes of other differences, see ``WHY``.
+        cut: not all entries of the journal were examined.
     """
 
     receipt_id: str

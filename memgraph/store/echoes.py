@@ -58,7 +58,7 @@ def _stood(view: View, m: sa.FromClause) -> Column:
         .where(h.c.since < value("at"), h.c.until.is_(None) | (h.c.until > value("since")))
         .correlate(m)
     )
-    # Nobody's turn is not told by what one agent keeps to itself.
+    # A turn of no agent is not compared with what one agent keeps to itself.
     shared = sa.true() if view.viewer.agent_id is not None else m.c.agent_id.is_(None)
     return sa.and_(m.c.kind != MemoryKind.EPISODE, view.where(m), shared, was_active)
 
@@ -233,11 +233,11 @@ def forget(transaction: Transaction, before: int) -> int:
     return _forget().write(transaction, before=before)
 
 
-# What was handed out and waits for its lines to be hashed: off the path of whoever asks.
+# The backlog of deliveries whose lines are still to be hashed, off the path of requests.
 
 
-# Bulletins of a store where nothing consolidates: the oldest texts go. An agent that repeats what
-# still stands is found without them, and a person's words count for a day only.
+# In a store where nothing consolidates the oldest texts are removed. An agent that repeats an
+# active memory is found without them, and a person's words count for a day only.
 MAX_TEXTS = 4_096
 
 

@@ -94,7 +94,7 @@ def _columns(e: sa.FromClause) -> sa.Select[Any]:
     return sa.select(*(e.c[name] for name in EDGE_FIELDS))
 
 
-# -- what replaced what -------------------------------------------------------------------------
+# -- replacements -------------------------------------------------------------------------------
 
 
 @prepared
@@ -479,7 +479,7 @@ def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
         )
     )
     if page.by_words:
-        # The index is asked once, whoever may see what it finds; the ends are joined already.
+        # The index is searched once, regardless of the view; the ends are joined already.
         matches = matching("words")
         query = query.where(a.c.pk.in_(matches) | b.c.pk.in_(matches))
     if page.by_memory:
@@ -516,7 +516,7 @@ def contradiction_times(
     return None if row is None else (row[0], row[1])
 
 
-# -- what the journal tells of the two sides of a contradiction, and of pairs that are none -------
+# -- the journal of a contradiction, and dismissed pairs -------------------------------------------
 
 
 @prepared

@@ -90,7 +90,7 @@ def links_of(snapshot: Snapshot, pks: Collection[int]) -> set[tuple[int, int]]:
     return set(_links_of().rows(snapshot, pks=pks))
 
 
-# Names that may be other names of known entities: what a model is asked about.
+# Possible other names of known entities, for a model to decide.
 
 
 _MOST: Final = 200

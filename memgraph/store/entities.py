@@ -191,7 +191,7 @@ def _of_another_type(
     """Return the entity of that name with a more certain type than ``name`` has."""
     if name.confidence >= LISTED or name.type not in NAMED_TYPES:
         return None
-    # Whoever gave a name alone says nothing of its type: it is the one that is known.
+    # A name without a confidence says nothing about its type: any known type is better.
     rank = PROVIDERS.index(name.provider) if name.confidence else -1
     better = [
         row for row in rows if row[0] == name.key and row[1] in NAMED_TYPES and _rank(row[5]) > rank

@@ -236,14 +236,14 @@ def empty_manifest(transaction: Transaction, sha256: str, at: int) -> None:
     _empty_manifest().write(transaction, file=sha256, at=at)
 
 
-# What else says an erased text, and how it stands there without it: found by reading alone.
+# Other rows with an erased text, and how they read without it.
 
 
 JOURNAL: Final = "audit_log"
 _PLACE: Final = "place of the row"
 _PAGE: Final = 2_000
 
-# Every text that is no memory's own and may say what one says.
+# All texts outside of memories that may repeat one.
 _SWEPT: Final = (
     ("memories", ("pk",), ("tags", "attributes")),
     ("memory_revisions", ("revision_id",), ("tags", "attributes")),
@@ -265,7 +265,7 @@ _SWEPT: Final = (
     ("source_trust", (_PLACE,), ("reason",)),
     ("echo_pending", ("pending_id",), ("text",)),
 )
-# Rows that go when they say it: a link that waits for what is gone leads nowhere.
+# Rows that are removed as a whole: a pending link to an erased file leads nowhere.
 _REMOVED: Final = (("ingest_pending_links", ("link_id",), ("target",)),)
 _DECISIONS: Final = frozenset({"relate", "resolve", "reopen", "dismiss"})
 

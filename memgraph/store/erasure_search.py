@@ -48,7 +48,7 @@ class MemoryToErase(NamedTuple):
     content_sha256: str | None
 
 
-# Another source says what is erased where it shares none of these with an erased one.
+# A source is unrelated to an erased one if it shares none of these with it.
 _ORIGINS: Final = (
     ("source_id", "sources", "source_id"),
     ("source_path", "sources", "source_path"),
@@ -57,7 +57,7 @@ _ORIGINS: Final = (
     ("workflow_run_id", "sources", "workflow_run_id"),
     ("content_sha256", "sources", "content_sha256"),
 )
-# What says a text or a name by right, because it stays: table, key, id, columns of texts.
+# Texts and names that stay: table, key, id, columns of texts.
 _STANDING: Final = (
     ("memories", "pk", "memory_id", "content summary item_id"),
     ("memories", "pk", None, "source_role"),
@@ -82,7 +82,7 @@ def _chosen(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
     if kind is ErasureTargetKind.MEMORY:
         return sa.select(m.c.pk).where(m.c.memory_id == name)
     if kind is ErasureTargetKind.PATH:
-        # A folder stands for all that lies below it.
+        # A folder includes everything below it.
         below = sa.func.substr(s.c.source_path, 1, sa.func.length(name) + 1) == name.concat("/")
         return from_source((s.c.source_path == name) | below)
     if kind is ErasureTargetKind.RUN:
@@ -92,7 +92,7 @@ def _chosen(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
     # As sources are listed: a conversation may be a session in which turns were stored.
     queries = [sa.select(m.c.pk).where(m.c.session_id == name)]
     if kind is ErasureTargetKind.SESSION:
-        # What was said there, what belongs to it alone, and what was drawn from it.
+        # Its turns, its own memories, and what was derived from it.
         queries.append(sa.select(m.c.pk).where(m.c.scope == Scope.SESSION, m.c.scope_id == name))
     return sa.union(*queries, from_source(s.c.conversation_id == name))
 
@@ -319,7 +319,7 @@ def entity_ids(snapshot: Snapshot, pks: Sequence[int]) -> list[str]:
     return _entity_ids().column(snapshot, pks=pks)
 
 
-# -- what was written about memories -------------------------------------------------------------
+# -- texts about memories ------------------------------------------------------------------------
 
 
 def joins_given() -> Column:

@@ -118,7 +118,7 @@ def register(transaction: Transaction, subscriber: str, *, from_start: bool) -> 
 @prepared
 def _claim() -> sa.Update:
     c = tables.event_cursors
-    # Whoever changes the row first has the claim: the others no longer find what they have read.
+    # The first worker to change the row has the claim: for the others it no longer matches.
     is_unchanged = (
         c.c.delivered_seq == value("seen_seq"),
         c.c.attempts == value("seen_attempts"),

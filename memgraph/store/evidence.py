@@ -255,8 +255,8 @@ def broken_evidence(
     """Return the memories that depend on refuted evidence, with the path to it."""
     ids = sorted(set(memory_ids))
     anyone = View(view.viewer, view.as_of)
-    # Most grounds hold. So the way goes along indexes alone, and who may see what is asked where
-    # one does not; unless there is so much that what is hidden would take the room of the rest.
+    # Most evidence is valid, so the walk reads indexes alone, and visibility is checked only where
+    # some is not; unless there are so many rows that hidden ones would crowd out the rest.
     rows, cut = _walked(snapshot, ids, anyone, Direction.OUT, MAX_HOPS, MAX_ROWS, None)
     if cut:
         rows, _ = _walked(snapshot, ids, anyone, Direction.OUT, MAX_HOPS, MAX_ROWS, anyone)

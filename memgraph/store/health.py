@@ -213,7 +213,7 @@ def _found(
     return count, [CountedMemory._make(row) for row in rows]
 
 
-# When the database was verified last beside its work, and what was found then.
+# The last verification by a worker, and its result.
 
 
 _KEY: Final = "verified"

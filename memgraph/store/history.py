@@ -95,7 +95,7 @@ def _text(m: Table) -> Column:
 def _begun(view: View) -> sa.Select[Any]:
     h, m, b = tables.statuses.alias("h"), tables.memories.alias("m"), tables.statuses.alias("b")
     earlier = sa.tuple_(b.c.since, b.c.status_id) < sa.tuple_(h.c.since, h.c.status_id)
-    # The first status of a memory is how it came; what it had before has an end by then.
+    # The first status of a memory is the one that it was stored with.
     came = ~sa.exists().where(b.c.memory_id == h.c.memory_id, earlier).correlate(h)
     period = (h.c.status, h.c.since, h.c.actor, h.c.reason, came)
     return (

@@ -24,7 +24,7 @@ from memgraph.store.statements import (
 Table = sa.FromClause
 
 
-# -- what an audit reads, each with the journal beside it ----------------------------------------
+# -- rows for an audit, with their journal entries ------------------------------------------------
 
 
 def _told(log: Table, key: str) -> Column:

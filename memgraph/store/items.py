@@ -446,7 +446,7 @@ def select(
     condition = ItemFilter(terms)
     bound = None if condition.rest else limit
     statement = _select(place.view.shape, place.scope, condition.asked, order, bound)
-    # The keys alone: rows that nobody comes to read are never read.
+    # The keys alone: rows are read only when they are iterated over.
     keys = statement.column(snapshot, place.params | condition.params)
     return _in_order(snapshot, keys), condition.rest
 

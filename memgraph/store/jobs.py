@@ -290,7 +290,7 @@ def of_moment(snapshot: Snapshot, job: JobName, due_at: int) -> list[JobRun]:
 @prepared
 def _latest_due_at() -> sa.Select[Any]:
     run = tables.job_runs.c
-    # What a clock wrote that was ahead must not stand for the moments until then.
+    # A run recorded by a clock that was ahead must not count for earlier moments.
     due = sa.select(sa.func.max(run.due_at)).where(run.job == value("job"))
     return due.where(run.due_at <= value("now"))
 
@@ -332,7 +332,7 @@ def _prune() -> sa.Delete:
     last_due = sa.select(sa.func.max(latest.c.due_at)).where(
         latest.c.job == run.c.job, latest.c.due_at <= value("now")
     )
-    # Of the last moment of each job nothing is dropped: it says what is still owed.
+    # Runs of each job's last due moment stay: they show what is still to be caught up.
     is_last = run.c.due_at.is_not_distinct_from(last_due.correlate(run).scalar_subquery())
     return sa.delete(run).where(
         ~_is_running(),

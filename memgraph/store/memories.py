@@ -346,7 +346,7 @@ def _shown_as(statuses: frozenset[MemoryStatus], view: View, m: sa.FromClause) -
 @prepared
 def _select(view: View, statuses: frozenset[MemoryStatus], names: frozenset[str]) -> sa.Select[Any]:
     m, b = tables.memories.alias("m"), tables.memories.alias("b")
-    # One that is hidden is none, lest the page should tell of it; one of another status is.
+    # A hidden memory is no page mark, so that pages do not reveal it; one of another status is.
     before = sa.select(b.c.pk).where(b.c.memory_id == value("before"), View(view.viewer).where(b))
     terms = {
         "memory_ids": among(m.c.memory_id, "memory_ids"),
@@ -438,7 +438,7 @@ def _set_statuses(returning: bool) -> sa.Update:
         "updated_at": greatest(m.c.updated_at, value("at")),
     }
     if returning:
-        # An end that was given with a memory stays, one that a change of its status made is open.
+        # An end that was given with a memory stays; one from a status change is open again.
         ends = m.c.valid_until.in_(since.where(h.c.status != MemoryStatus.ACTIVE))
         changed["last_accessed_at"] = greatest(sa.func.coalesce(m.c.last_accessed_at, 0), begun)
         changed["valid_until"] = sa.case((ends, sa.null()), else_=m.c.valid_until)
@@ -480,7 +480,7 @@ def beginnings(snapshot: Snapshot, memory_ids: Collection[str], chars: int) -> d
     return dict(_beginnings().rows(snapshot, ids=memory_ids, chars=chars))
 
 
-# Values that were, as far as an older schema tells them: for exports that were made of one.
+# Former values for exports of an older schema, as far as it kept them.
 
 
 KEPT_SINCE: Final = "0005"

@@ -108,7 +108,7 @@ class FilterShape(NamedTuple):
         }
         yield from (term for name, term in terms.items() if name in self.given)
         if self.given.isdisjoint(("kinds", "tags")):
-            # It holds the words of a whole week and says nothing of its own: what it cites answers.
+            # It contains the words of a whole week and no statement of its own: its sources answer.
             yield (m.c.kind != MemoryKind.REFLECTION) | (sa.func.instr(tags, f'"{WEEKLY}"') == 0)
         s = tables.sources.alias("s")
         source = list(self._source_filters(s))
@@ -276,7 +276,7 @@ def by_vector(
     best = index.search(query, wide, visibilities=visibilities)
     results = _first_that_pass(snapshot, best, narrowing, limit)
     if len(results) < limit <= len(best):
-        # Too few of the nearest may be shown: search among what may be.
+        # Too few of the nearest are visible: search among the visible ones.
         best = index.search(
             query, wide, visibilities=visibilities, among=allowed(snapshot, narrowing)
         )
@@ -451,7 +451,7 @@ def allowed(snapshot: Snapshot, narrowing: RecallFilter) -> list[int]:
 
 def _visibilities(narrowing: RecallFilter) -> tuple[int, ...]:
     view = narrowing.view
-    # As-of looks at what a memory was: its present status says nothing.
+    # In the past a memory may have had another status than now.
     statuses = frozenset(STORED_STATUSES)
     if view.as_of is None and view.statuses is not None:
         statuses = view.statuses

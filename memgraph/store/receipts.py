@@ -207,7 +207,7 @@ def _stored(head: Mapping[str, Any], items: Sequence[tuple[str, float, str]]) ->
     left_out = None if head["left_out"] is None else json.loads(head["left_out"])
     viewer = None if head["viewer"] is None else json.loads(head["viewer"])
     if viewer is not None:
-        # Whoever reads it compares what it saw with what the reader sees.
+        # It is valid for a comparison with the view of the reader.
         viewer_of(viewer)
     receipt = Receipt(
         head["recall_id"],
@@ -358,7 +358,7 @@ def _lists(left_out: Mapping[str, Any]) -> dict[str, list[str]]:
     return {name: ids for name, ids in left_out.items() if isinstance(ids, list)}
 
 
-# Which receipts and bulletins there are, what became too old of them, and what no asker saw.
+# Lists of receipts and bulletins, their removal, and hidden matches.
 
 
 # Of the newest memories with the words of a query, and of those that its asker might not see.

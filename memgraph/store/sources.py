@@ -37,7 +37,7 @@ def _is_named(s: sa.FromClause, kind: SourceName, name: Column) -> Column:
     own = s.c[_COLUMN[kind]]
     if kind is not SourceName.PATH:
         return own == name
-    # "/" is followed by "0": below a folder is what must be between the two.
+    # "0" is the character after "/": paths below a folder are between the two.
     folder = sa.func.rtrim(name, "/", type_=sa.Text)
     below = (own >= folder.concat("/")) & (own < folder.concat("0"))
     return (own == name) | below

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 K1, B = 1.2, 0.75
-# What FTS5 takes where a word stands in half of all texts or more.
+# FTS5's value for a word that occurs in half of all texts or more.
 LEAST_IDF = 1e-6
-# Postings that are left from which it pays to look for what they cannot lift.
+# The number of remaining postings from which pruning pays.
 _WORTH_PRUNING = 2_000
 # A bound holds while the mean length grows by no more.
 _LEEWAY = 1.1
@@ -380,7 +380,7 @@ class SnapshotMatches:
             counts = postings_of.counts.astype(np.float32)
             scores[offsets] += weight * (counts / (counts + norm[offsets]))
             remaining -= len(offsets)
-        # numpy finds what is true ten times as fast as what is not zero.
+        # numpy finds true values ten times as fast as nonzero ones.
         selected = np.flatnonzero(scores >= threshold if threshold else scores > 0.0)
         return _top(scores[selected], selected, limit, threshold)
 
@@ -528,7 +528,7 @@ def _tail(
     tail = None if cache is None else cache.tail
     if tail is None or tail.after != covered:
         tail = SegmentTail(covered)
-        # A reader of an earlier snapshot leaves what is kept for the later ones.
+        # A reader of an earlier snapshot does not replace the cache of later ones.
         if cache is not None and (cache.tail is None or cache.tail.after < covered):
             cache.tail = tail
     return tail.part(snapshot, newest, terms)

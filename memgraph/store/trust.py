@@ -31,7 +31,7 @@ from memgraph.store.rows import SOURCE_FIELDS, source_from_row
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import Column, among, each, listed, member, ordered, prepared, value
 
-# Rows of ``memory_supports``: further sources that say what a memory says.
+# Rows of ``memory_supports``: further sources of a memory.
 
 _AT: Final = value("at")
 _ORIGIN: Final = ("conversation_id", "source_path", "content_sha256", "workflow_run_id")
@@ -148,7 +148,7 @@ def origins(
         ]
     rows = _further(_ORIGIN).rows(snapshot, memory_id=memory_id, at=until)
     further = [_origin(row, turns_by_conversation) for _, *row in rows]
-    # Its own source was taken back: the first of those that are left stands for it.
+    # Its own source was ended: the first remaining one takes its place.
     return (own, further) if own else (further[:1], further[1:])
 
 
@@ -159,7 +159,7 @@ def _said(snapshot: Snapshot, memory_id: str, until: int) -> dict[str, list[_Sai
     for session_id, role, told_as, at, words in rows:
         voice = voice_of(role, told_as)
         name = (role or "").casefold()
-        # "user" and "human" name nobody: they may be one.
+        # "user" and "human" may be the same person.
         speaker = "user" if name in PERSONS else name
         turn = _Said(speaker, at // MS_PER_DAY, words, voice is SpeakerRole.PERSON)
         result.setdefault(session_id, []).append(turn)
@@ -560,7 +560,7 @@ def _read(
         for memory_id, ground in pairs[:most_grounds]:
             grounds.setdefault(memory_id, []).append(ground)
         if len(pairs) > most_grounds:
-            # Whose grounds these are that stay unread is not known: none of them is trusted.
+            # The unread evidence may belong to any of them: none of it is trusted.
             grounds = {key: [*grounds.get(key, ()), _UNREAD] for key in own}
     return {
         key: TrustFacts(

@@ -22,7 +22,7 @@ RANKED, RANKED_SHARE = 16_000, 0.015
 _PART = 65_536
 _ROWS_AT_ONCE = 512
 _WORD_BITS = 64
-# A reader's snapshot may be older than what another reader has made the cache follow.
+# A reader's snapshot may be older than the state that another reader has loaded.
 _STATES_KEPT = 8
 _VIEWS_KEPT = 8
 # The visibility of a vector that was removed, as a place in ``_Arrays.visibilities``.
@@ -429,7 +429,7 @@ class VectorState:
         distances = self._distances(query)
         if hidden is not None:
             np.putmask(distances, hidden, np.iinfo(distances.dtype).max)
-        # Every n-th row tells nearly as well as all how many are how near.
+        # Every n-th row approximates the distribution of all distances.
         step = max(len(distances) // _PART, 1)
         counts = np.bincount(distances[::step]).cumsum()
         bound = np.searchsorted(counts, min(count / step, counts[-1]))

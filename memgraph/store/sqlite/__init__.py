@@ -214,7 +214,7 @@ def translate(error: Exception) -> Exception:
     if isinstance(cause, UnicodeDecodeError):
         return DatabaseCorrupt("the database holds bytes that are no text; restore a backup")
     if code is None:
-        # Of what fails in a backup the driver tells the text alone, which is SQLite's own.
+        # For a failed backup the driver has no code, only SQLite's own text.
         code = _BY_TEXT.get(str(cause))
     if code is not None and (rule := _BY_PRIMARY_CODE.get(code & 0xFF)):
         kind, message = rule

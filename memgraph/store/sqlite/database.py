@@ -81,7 +81,7 @@ def _compiled() -> LRUCache[Any, Any]:
 
 
 def _engine(connect: Callable[[], Any], begin: str, pool_size: int, overflow: int) -> sa.Engine:
-    # ``create_engine`` would take a millisecond for what is the same every time.
+    # ``create_engine`` would take a millisecond each time.
     dialect = _dialect(begin)
     return sa.Engine(
         QueuePool(connect, dialect=dialect, pool_size=pool_size, max_overflow=overflow, timeout=60),
@@ -102,7 +102,7 @@ def file_identity(path: Path) -> tuple[int, int]:
 
 
 def _is_damaged(raw: Any) -> bool:
-    # What the connection holds in memory says nothing of the file.
+    # Cached pages would hide damage of the file.
     raw.execute("PRAGMA shrink_memory")
     try:
         messages = raw.execute("PRAGMA quick_check(1)").fetchall()
@@ -224,7 +224,7 @@ class SqliteDatabase:
                 yield transaction
                 state = table_digests.update(transaction)
                 if state is not None:
-                    # Whoever journals a change has told the state already.
+                    # Journalled changes have sealed the state already.
                     journal.append_seal(transaction, state, key=self.journal_key)
             self.commits += 1
             if after_commit is not None:
@@ -268,7 +268,7 @@ class SqliteDatabase:
             try:
                 yield raw
             finally:
-                # Whoever changed ``temp_store`` dropped what watches it.
+                # A change of ``temp_store`` drops the triggers.
                 row_changes.watch(raw)
 
     def require_overwriting(self) -> None:
@@ -280,7 +280,7 @@ class SqliteDatabase:
         Raises:
             StorageError: the disk fails.
         """
-        # The WAL's own size tells nothing: it stays when what was in it is folded.
+        # The WAL's size is no measure: it stays when its content is folded.
         if self.commits - self._folded_at < (COMMITS_BETWEEN_FOLDS if after is None else after):
             return
         self._folded_at = self.commits
@@ -336,7 +336,7 @@ class SqliteDatabase:
 
     def require_same_store(self) -> None:
         """Raise DatabaseMissing, DatabaseReplaced: the opened file is not there any more."""
-        # A file renamed or unlinked under open connections takes commits that nobody will see.
+        # Commits to a file that was renamed or unlinked would be lost.
         if file_identity(self.path) != self._identity:
             raise DatabaseReplaced(
                 f"{self.path} is not the file that was opened; close the orchestrator and reopen it"

@@ -311,7 +311,7 @@ def _inspect(path: Path) -> None:
         raise DatabaseEmpty(f"{path} is empty; restore a backup", path=str(path))
     with open_files.without_sqlite(path) as may_be_read:
         if not may_be_read:
-            # This process has it open: SQLite tells by itself what is wrong with it.
+            # This process has it open: SQLite reports damage itself.
             return
         with path.open("rb") as file:
             header = file.read(_HEADER_BYTES)

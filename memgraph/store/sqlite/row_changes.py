@@ -30,7 +30,7 @@ def watch(connection: Any) -> None:
     if _is_watching(connection):
         return
     execute = connection.execute
-    # REPLACE tells triggers of the rows that it removes only so.
+    # Only so does REPLACE fire triggers for the rows that it removes.
     execute("PRAGMA recursive_triggers = ON")
     connection.create_function(_FUNCTION, -1, table_digests.row_digest, deterministic=True)
     execute(f"CREATE TEMP TABLE {_TABLE} (name TEXT, sign INTEGER, digest BLOB)")
