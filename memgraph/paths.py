@@ -216,7 +216,7 @@ def canonical_source(
     if real.is_relative_to(_real(own.ingest)):
         return real
     inside = any(real.is_relative_to(_real(root)) for root in allowed_roots)
-    if not inside or real.is_relative_to(_real(own.root)) or _of_an_orchestrator(real):
+    if not inside or real.is_relative_to(_real(own.root)) or _is_in_orchestrator(real):
         raise AccessDenied(
             "this source is outside the folders that may be read", field=SOURCE_FIELD
         )
@@ -296,7 +296,7 @@ def _real(path: str | os.PathLike[str]) -> Path:
         raise AccessDenied("this path cannot be resolved", field=SOURCE_FIELD) from error
 
 
-def _of_an_orchestrator(path: Path) -> bool:
+def _is_in_orchestrator(path: Path) -> bool:
     """Return True when a path without links lies in an orchestrator's folder, under any root."""
     folders = (path, *path.parents)
     return any(os.path.lexists(folder / MEMORY_NAME / DATABASE_NAME) for folder in folders)

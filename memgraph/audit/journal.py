@@ -85,22 +85,9 @@ def append(
 
 
 SEALED_FIELDS = (
-    "memory_id",
-    "kind",
-    "type",
-    "content",
-    "summary",
-    "sensitivity",
-    "scope",
-    "scope_id",
-    "agent_id",
-    "session_id",
-    "sequence",
-    "turn_id",
-    "source_role",
-    "event_time",
-    "created_at",
-    "source_id",
+    *("memory_id", "kind", "type", "content", "summary", "sensitivity", "scope", "scope_id"),
+    *("agent_id", "session_id", "sequence", "turn_id", "source_role", "event_time"),
+    *("created_at", "source_id"),
 )
 
 

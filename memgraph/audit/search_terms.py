@@ -41,7 +41,7 @@ def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-_WAYS: Final[tuple[Callable[[str], bytes], ...]] = (
+_ENCODINGS: Final[tuple[Callable[[str], bytes], ...]] = (
     _utf8,
     lambda text: _utf8(_json(text)),
     lambda text: _utf8(_ascii(text)),
@@ -68,7 +68,7 @@ class TermMatch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _EncodedTerm:
     """One encoding of one string; its first ``least`` bytes are enough to recognise it."""
 
     string: int
@@ -158,26 +158,26 @@ class SearchTerms:
         return max((term.least for term in self._written), default=1) - 1
 
     @cached_property
-    def _written(self) -> list[_Written]:
+    def _written(self) -> list[_EncodedTerm]:
         encoded = [
-            _Written(number, blob, len(blob), _utf8, "")
+            _EncodedTerm(number, blob, len(blob), _utf8, "")
             for number, blob in enumerate(self._blobs, len(self.strings))
         ]
         for number, text in enumerate(self.strings):
             min_chars = self._least.get(number, min(len(text), ENOUGH))
             bare = _BARE.fullmatch(text) is not None
             distinct = set()
-            for way in _WAYS:
+            for way in _ENCODINGS:
                 data = way(text)
                 if data not in distinct and len(data) >= min(_ANCHORS):
                     distinct.add(data)
                     head = max(len(way(text[:min_chars])), min(_ANCHORS))
-                    encoded.append(_Written(number, data, head, way, text, bare))
+                    encoded.append(_EncodedTerm(number, data, head, way, text, bare))
         return encoded
 
     @cached_property
-    def _by_anchor(self) -> dict[int, dict[bytes, list[_Written]]]:
-        result: dict[int, dict[bytes, list[_Written]]] = {size: {} for size in _ANCHORS}
+    def _by_anchor(self) -> dict[int, dict[bytes, list[_EncodedTerm]]]:
+        result: dict[int, dict[bytes, list[_EncodedTerm]]] = {size: {} for size in _ANCHORS}
         for term in self._written:
             size = next(size for size in _ANCHORS if term.least >= size)
             result[size].setdefault(term.data[:size], []).append(term)

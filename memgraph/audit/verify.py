@@ -124,10 +124,10 @@ def verify(
             if stop():
                 return report
             report_progress(stage, place, len(checks) + 1)
-            with _told_as_findings(database.engine, report, stage):
+            with _as_findings(database.engine, report, stage):
                 check(snapshot, report)
     report_progress("text index", len(checks), len(checks) + 1)
-    with _told_as_findings(database.engine, report, "text index"), database.write() as transaction:
+    with _as_findings(database.engine, report, "text index"), database.write() as transaction:
         if not transaction.engine.phrases.check(transaction):
             report.add(
                 FindingCode.TEXT_INDEX_DRIFT, "the full-text index differs from the memories"
@@ -173,7 +173,7 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check contents against their hash, and immutable fields against the journal."""
     width = len(SEALED_FIELDS)
     number, last = 0, None
-    moved = _moved(snapshot)
+    moved = _last_values(snapshot)
     rates_changed = integrity.rates_changed().scalar(snapshot)
     for row in integrity.memories().cursor(snapshot):
         memory_id, content = row[0], row[3]
@@ -201,7 +201,7 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
                 message = "the memory is not as it was journalled when it was stored"
                 report.add(FindingCode.MEMORY_EDITED, message, memory_id, seq=seq)
         changed = moved.get(memory_id, {})
-        if (seq or 0) < rates_changed and _may_last(row, source_type, captured_by, values):
+        if (seq or 0) < rates_changed and _may_not_decay(row, source_type, captured_by, values):
             changed = {"decay_rate": 0.0} | changed
         for name in _values_edited(values, remembered, changed):
             message = f"the memory's {name} is not as it was journalled last"
@@ -275,12 +275,12 @@ def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
             "reason": reason,
             "partial": bool(partial) or grown,
         }
-        if subject != from_id or _words(first_details) != stored or (grown and partial):
+        if subject != from_id or _details(first_details) != stored or (grown and partial):
             report.add(FindingCode.EDGE_EDITED, "the edge is not as it was journalled", edge_id)
         expected: dict[str, Any] = {}
         if action in ("resolve", "dismiss"):
             extra = ("edge_id", "loser_confidence")
-            expected = {key: field for key, field in _words(decided).items() if key not in extra}
+            expected = {key: field for key, field in _details(decided).items() if key not in extra}
         if _object(resolution) != expected or resolved_at != (at if expected else None):
             message = "the resolution of the contradiction is not as it was journalled"
             report.add(FindingCode.EDGE_EDITED, message, edge_id)
@@ -339,7 +339,7 @@ def check_copy(
         *CONTENT_CHECKS,
     ]
     for stage, check in checks:
-        with _told_as_findings(snapshot.engine, report, stage):
+        with _as_findings(snapshot.engine, report, stage):
             check(snapshot, report)
     return report
 
@@ -378,7 +378,7 @@ def _as_journalled(
     return (row["created_at"], memory_seal(row)) == (at, details["seal"])
 
 
-def _moved(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
+def _last_values(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """Return the last journalled values of numbers that were changed.
 
     A statement of its own and no join: SQLite joins the memories with it by reading all of it each
@@ -391,7 +391,7 @@ def _moved(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     return result
 
 
-def _may_last(
+def _may_not_decay(
     row: Sequence[Any], source_type: Any, captured_by: Any, values: Sequence[Any]
 ) -> bool:
     """Return True when a migration may have set the decay rate of a memory to its current 0.
@@ -451,13 +451,13 @@ def _object(text: Any) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _words(details: Any) -> dict[str, Any]:
+def _details(details: Any) -> dict[str, Any]:
     """Return an entry's details, without the mark of an erasure."""
     return {key: field for key, field in _object(details).items() if key != ERASED}
 
 
 @contextmanager
-def _told_as_findings(engine: Engine, report: VerifyReport, stage: str) -> Iterator[None]:
+def _as_findings(engine: Engine, report: VerifyReport, stage: str) -> Iterator[None]:
     """Turn damage that a check runs into into a finding; a busy database or a failing disk is
     raised.
     """

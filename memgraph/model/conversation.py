@@ -19,7 +19,7 @@ ENTRY_PREFIX: Final = "entry_"
 class UserTurn(EpisodeInput):
     """A person's message, whatever the person is called."""
 
-    told_as: ClassVar[ToldAs] = "person"
+    told_as: ClassVar[DeclaredRole] = "person"
 
     source_role: Name = "user"
 
@@ -27,7 +27,7 @@ class UserTurn(EpisodeInput):
 class AgentTurn(EpisodeInput):
     """An agent's answer; ``source_role`` is the agent's name."""
 
-    told_as: ClassVar[ToldAs] = "agent"
+    told_as: ClassVar[DeclaredRole] = "agent"
 
     source_role: Name = "assistant"
 
@@ -101,11 +101,11 @@ class ConversationEntry:
 
     record: Any
     text: str = ""
-    speaker: ToldAs | None = None
+    speaker: DeclaredRole | None = None
     label: str = "entry"
 
 
-ToldAs = Literal["person", "agent"]
+DeclaredRole = Literal["person", "agent"]
 """What a ``UserTurn`` or ``AgentTurn`` says of its speaker."""
 
 TOLD_AS: Final = "told_as"

@@ -247,6 +247,10 @@ __all__ = [
 ]
 
 
+# Columns at the end of an index, so that hidden rows are passed over in it.
+_VISIBILITY = ("sensitivity", "scope", "scope_id", "agent_id")
+
+
 class MemoryRow(SQLModel, table=True):
     __tablename__ = "memories"
     __table_args__ = (
@@ -273,29 +277,14 @@ class MemoryRow(SQLModel, table=True):
         ),
         sa.Index(
             "ix_memories_type_status",
-            "type",
-            "status",
-            "importance",
-            "created_at",
-            "pk",
-            "sensitivity",
-            "scope",
-            "scope_id",
-            "agent_id",
+            *("type", "status", "importance", "created_at", "pk", *_VISIBILITY),
         ),
         sa.Index("ix_memories_source_id", "source_id"),
         # What a project or a task holds, the least important and oldest first.
         sa.Index(
             "ix_memories_scope",
-            "scope",
-            "scope_id",
-            "status",
-            "importance",
-            "created_at",
-            "pk",
-            "type",
-            "sensitivity",
-            "agent_id",
+            *("scope", "scope_id", "status", "importance", "created_at", "pk"),
+            *("type", "sensitivity", "agent_id"),
             sqlite_where=sa.text("scope <> 'global' AND kind <> 'episode'"),
         ),
         sa.Index("ix_memories_item_id", "item_id", sqlite_where=sa.text("item_id IS NOT NULL")),
@@ -311,13 +300,7 @@ class MemoryRow(SQLModel, table=True):
         # are passed over in the index.
         sa.Index(
             "ix_memories_knowledge",
-            "importance",
-            "created_at",
-            "pk",
-            "sensitivity",
-            "scope",
-            "scope_id",
-            "agent_id",
+            *("importance", "created_at", "pk", *_VISIBILITY),
             sqlite_where=sa.text(
                 "status = 'active' AND kind <> 'episode'"
                 " AND type IN ('Fact', 'Identity', 'Observation', 'Event')"
@@ -325,13 +308,7 @@ class MemoryRow(SQLModel, table=True):
         ),
         sa.Index(
             "ix_memories_open_todos",
-            "importance",
-            "created_at",
-            "pk",
-            "sensitivity",
-            "scope",
-            "scope_id",
-            "agent_id",
+            *("importance", "created_at", "pk", *_VISIBILITY),
             sqlite_where=sa.text(
                 "status = 'active' AND type = 'Todo' AND instr(tags, '\"done\"') = 0"
                 " AND json_extract(attributes, '$.done') IS NOT 1"
@@ -339,24 +316,12 @@ class MemoryRow(SQLModel, table=True):
         ),
         sa.Index(
             "ix_memories_decisions",
-            "event_time",
-            "created_at",
-            "pk",
-            "sensitivity",
-            "scope",
-            "scope_id",
-            "agent_id",
+            *("event_time", "created_at", "pk", *_VISIBILITY),
             sqlite_where=sa.text("status = 'active' AND type = 'Decision'"),
         ),
         sa.Index(
             "ix_memories_uncertain",
-            "confidence",
-            "created_at",
-            "pk",
-            "sensitivity",
-            "scope",
-            "scope_id",
-            "agent_id",
+            *("confidence", "created_at", "pk", *_VISIBILITY),
             sqlite_where=sa.text("status = 'active' AND kind <> 'episode' AND confidence < 0.5"),
         ),
     )
@@ -460,11 +425,7 @@ class EdgeRow(SQLModel, table=True):
         # What a memory stands on: every recall goes down it, some steps from each candidate.
         sa.Index(
             "ix_memory_edges_grounds",
-            "from_memory_id",
-            "to_memory_id",
-            "edge_type",
-            "edge_id",
-            "created_at",
+            *("from_memory_id", "to_memory_id", "edge_type", "edge_id", "created_at"),
             sqlite_where=sa.text("edge_type IN ('CausedBy', 'PartOf')"),
         ),
     )

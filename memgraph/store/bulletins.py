@@ -40,16 +40,8 @@ from memgraph.store.visibility import AS_OF, Table, View
 
 # What the queries of a bulletin look at; the rest of a memory never changes or is not asked for.
 _KEPT: Final = (
-    "pk",
-    "memory_id",
-    "type",
-    "kind",
-    "source_id",
-    "item_id",
-    "content",
-    "summary",
-    "event_time",
-    "created_at",
+    *("pk", "memory_id", "type", "kind", "source_id"),
+    *("item_id", "content", "summary", "event_time", "created_at"),
 )
 _CHANGING: Final = ("importance", "confidence", "valid_until", "tags", "attributes")
 _CHANGED: Final = sa.Table(

@@ -44,7 +44,7 @@ class ExpiryRule(NamedTuple):
     exponent: float
 
 
-def _decays(m: sa.FromClause) -> Column:
+def _may_decay(m: sa.FromClause) -> Column:
     """Return whether decay may retire a memory; see ``memgraph.rules.decay.rate_of``."""
     n, e = tables.links.alias("n"), tables.entities.alias("e")
     protected = sa.exists().select_from(n.join(e, e.c.pk == n.c.entity_pk))
@@ -80,7 +80,7 @@ def _was_restored(m: sa.FromClause) -> Column:
 def _decaying_count() -> sa.Select[Any]:
     m = tables.memories.alias("m")
     counted: tuple[Column, ...] = (sa.func.count(), sa.func.max(m.c.pk))
-    return sa.select(*counted).select_from(m).where(_decays(m))
+    return sa.select(*counted).select_from(m).where(_may_decay(m))
 
 
 def decaying_count(snapshot: Snapshot) -> tuple[int, int]:
@@ -92,7 +92,7 @@ def decaying_count(snapshot: Snapshot) -> tuple[int, int]:
 @prepared
 def _expired_after() -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    query = sa.select(m.c.pk).where(m.c.pk > value("after"), _decays(m), _expired(m))
+    query = sa.select(m.c.pk).where(m.c.pk > value("after"), _may_decay(m), _expired(m))
     return query.order_by(m.c.pk).limit(value("limit"))
 
 
@@ -104,7 +104,7 @@ def expired_after(snapshot: Snapshot, rule: ExpiryRule, after: int, limit: int) 
 @prepared
 def _decaying_now() -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    query = sa.select(*_columns(m), _was_restored(m)).where(among(m.c.pk, "these"), _decays(m))
+    query = sa.select(*_columns(m), _was_restored(m)).where(among(m.c.pk, "these"), _may_decay(m))
     return query.order_by(m.c.pk)
 
 
@@ -156,7 +156,7 @@ def retired(snapshot: Snapshot, memory_id: str) -> tuple[DecayRow, int] | None:
 def _visible_expired(view: View) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     query = sa.select(*_columns(m), _was_restored(m))
-    return query.where(_decays(m), _expired(m), view.where(m)).order_by(m.c.pk)
+    return query.where(_may_decay(m), _expired(m), view.where(m)).order_by(m.c.pk)
 
 
 def visible_expired(snapshot: Snapshot, rule: ExpiryRule, view: View) -> Iterator[DecayRow]:

@@ -49,7 +49,7 @@ def _recalled(m: sa.FromClause) -> Column:
     return sa.func.coalesce(last.scalar_subquery() >= value("since"), sa.false())
 
 
-def _stood(view: View, m: sa.FromClause) -> Column:
+def _was_active(view: View, m: sa.FromClause) -> Column:
     """Return whether a memory is not a turn, is visible, and was active in [since, at)."""
     h = tables.statuses.alias("h")
     was_active = (
@@ -63,7 +63,7 @@ def _stood(view: View, m: sa.FromClause) -> Column:
     return sa.and_(m.c.kind != MemoryKind.EPISODE, view.where(m), shared, was_active)
 
 
-def _holding_all() -> tuple[sa.FromClause, sa.FromClause]:
+def _matching_memories() -> tuple[sa.FromClause, sa.FromClause]:
     """Return memories, and the join that finds the newest whose texts match."""
     matches = matching("match")
     (pk,) = matches.selected_columns
@@ -88,9 +88,9 @@ class EarlierText(NamedTuple):
 
 @prepared
 def _earlier_texts(view: View) -> sa.Select[Any]:
-    m, joined = _holding_all()
+    m, joined = _matching_memories()
     texts = sa.select(
-        m.c.content, _recalled(m).label("recalled"), _stood(view, m).label("stood")
+        m.c.content, _recalled(m).label("recalled"), _was_active(view, m).label("stood")
     ).select_from(joined)
     texts = texts.add_columns(m.c.pk)
     earlier = texts.where(m.c.created_at < value("at")).subquery("known")
@@ -130,7 +130,7 @@ class StandingText(NamedTuple):
 
 @prepared
 def _standing_texts(view: View) -> sa.Select[Any]:
-    m, joined = _holding_all()
+    m, joined = _matching_memories()
     texts = sa.select(*(m.c[name] for name in StandingText._fields[:-1]), _recalled(m))
     # In force: neither replaced nor taken back, and not run out.
     in_force = (

@@ -137,14 +137,14 @@ def _still_replaced() -> sa.Select[Any]:
             .where(
                 replaces_whole(e) if kind is EdgeType.UPDATES else lost,
                 e.c.edge_id.is_distinct_from(value("but")),
-                _has_fallen(s),
+                _is_retracted(s),
             )
         )
     s = s.union(*steps)
-    return sa.select(s.c.old).distinct().where(s.c.old != s.c.new, ~_has_fallen(s))
+    return sa.select(s.c.old).distinct().where(s.c.old != s.c.new, ~_is_retracted(s))
 
 
-def _has_fallen(s: sa.FromClause) -> Column:
+def _is_retracted(s: sa.FromClause) -> Column:
     """Return whether a successor is retracted, or is the memory itself."""
     m = tables.memories.alias("m")
     retracted = (
@@ -335,7 +335,7 @@ class FoundContradiction:
     created_at: int
 
 
-def _seen_contradictions(view: View, e: sa.FromClause) -> sa.Select[Any]:
+def _visible_contradictions(view: View, e: sa.FromClause) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     visible = (
         sa.exists().where(view.where(m), m.c.memory_id == e.c[end]).correlate(e)
@@ -349,7 +349,7 @@ def _seen_contradictions(view: View, e: sa.FromClause) -> sa.Select[Any]:
 @prepared
 def _open_contradictions(view: View) -> sa.Select[Any]:
     e = tables.edges.alias("e")
-    query = _seen_contradictions(view, e)
+    query = _visible_contradictions(view, e)
     query = query.where(place_of(e) > value("place"), e.c.resolved_at.is_(None))
     return query.order_by(place_of(e)).limit(value("limit"))
 
@@ -365,7 +365,7 @@ def open_contradictions(
 @prepared
 def _last_contradiction(view: View) -> sa.Select[Any]:
     e, edge_id = tables.edges.alias("e"), value("edge_id")
-    query = _seen_contradictions(view, e).where(edge_id.is_(None) | (e.c.edge_id == edge_id))
+    query = _visible_contradictions(view, e).where(edge_id.is_(None) | (e.c.edge_id == edge_id))
     return query.order_by(place_of(e).desc()).limit(1)
 
 

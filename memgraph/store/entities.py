@@ -312,7 +312,7 @@ ENTITY_NAMES: Final = "entity_names"
 
 
 @prepared
-def _sayings() -> sa.Select[Any]:
+def _mention_contexts() -> sa.Select[Any]:
     f = listed("pks", "f", numbers=True)
     m, t = tables.memories.alias("m"), tables.memories.alias("t")
     d = tables.derivations.alias("d")
@@ -341,7 +341,7 @@ def _sayings() -> sa.Select[Any]:
 def mention_contexts(snapshot: Snapshot, pks: Sequence[int]) -> list[MentionContext]:
     """Return the contents and speakers of memories, in the order of ``pks``."""
     contexts = []
-    rows = _sayings().rows(snapshot, pks=pks)
+    rows = _mention_contexts().rows(snapshot, pks=pks)
     for pk, content, kind, role, told_as, entity_names, sources in rows:
         speakers = [(role, told_as)] if role is not None and kind == "episode" else []
         if sources is not None:
@@ -460,18 +460,18 @@ def _fields(*more: Column) -> sa.Select[Any]:
     return sa.select(*(_row().c[name].label(name) for name in _FIELDS), *more)
 
 
-def _meant(e: sa.FromClause, joined: Any) -> sa.Select[Any]:
+def _merge_targets(e: sa.FromClause, joined: Any) -> sa.Select[Any]:
     """Return entities, each merged one replaced by its merge target."""
     own = _row().c.entity_id == sa.func.coalesce(e.c.merged_into, e.c.entity_id)
     return _fields().select_from(joined.join(_row(), own))
 
 
-def _first(query: sa.Select[Any] | sa.CompoundSelect[Any]) -> Any:
+def _most_mentioned_first(query: sa.Select[Any] | sa.CompoundSelect[Any]) -> Any:
     """Return entities in order: the most mentioned first, then the oldest."""
     return query.order_by(sa.desc("mention_count"), "pk")
 
 
-def _called(is_it: Callable[[Column], Column], view: View | None = None) -> Any:
+def _by_names(is_it: Callable[[Column], Column], view: View | None = None) -> Any:
     """Return the entities with a name or an alias, the most mentioned first.
 
     Args:
@@ -480,9 +480,11 @@ def _called(is_it: Callable[[Column], Column], view: View | None = None) -> Any:
     """
     e, a = tables.entities.alias("e"), tables.aliases.alias("a")
     visible = () if view is None else (_is_named(view),)
-    by_name = _meant(e, e).distinct().where(is_it(e.c.name_key), *visible)
-    by_alias = _meant(e, a.join(e, e.c.pk == a.c.entity_pk)).where(is_it(a.c.alias_key), *visible)
-    return _first(by_name.union(by_alias))
+    by_name = _merge_targets(e, e).distinct().where(is_it(e.c.name_key), *visible)
+    by_alias = _merge_targets(e, a.join(e, e.c.pk == a.c.entity_pk)).where(
+        is_it(a.c.alias_key), *visible
+    )
+    return _most_mentioned_first(by_name.union(by_alias))
 
 
 def _is_named(view: View) -> Column:
@@ -499,7 +501,7 @@ def _rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[EntityRecord]:
 @prepared
 def _by_id() -> sa.Select[Any]:
     e = tables.entities.alias("e")
-    return _meant(e, e).where(e.c.entity_id == value("entity_id"))
+    return _merge_targets(e, e).where(e.c.entity_id == value("entity_id"))
 
 
 def by_id(snapshot: Snapshot, entity_id: str) -> EntityRecord | None:
@@ -509,7 +511,7 @@ def by_id(snapshot: Snapshot, entity_id: str) -> EntityRecord | None:
 
 @prepared
 def _by_keys() -> Any:
-    return _called(lambda key: among(key, "keys"))
+    return _by_names(lambda key: among(key, "keys"))
 
 
 def by_keys(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
@@ -519,7 +521,7 @@ def by_keys(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
 
 @prepared
 def _by_prefix(view: View) -> Any:
-    return _called(lambda key: (key >= value("begin")) & (key < value("end")), view)
+    return _by_names(lambda key: (key >= value("begin")) & (key < value("end")), view)
 
 
 def by_prefix(snapshot: Snapshot, prefix: str, view: View) -> Iterator[EntityRecord]:
@@ -533,7 +535,7 @@ def by_prefix(snapshot: Snapshot, prefix: str, view: View) -> Iterator[EntityRec
 
 @prepared
 def _most_mentioned(view: View) -> Any:
-    return _first(_fields().where(_row().c.mention_count > 0, _is_named(view)))
+    return _most_mentioned_first(_fields().where(_row().c.mention_count > 0, _is_named(view)))
 
 
 def most_mentioned(snapshot: Snapshot, view: View) -> Iterator[EntityRecord]:
@@ -579,8 +581,8 @@ def aliases(snapshot: Snapshot, pks: Collection[int]) -> list[tuple[int, str, st
 @prepared
 def _of_first_names() -> Any:
     f, e = listed("keys", "f"), tables.entities.alias("e")
-    query = _meant(e, ordered(f, (e, _is_full_name(e, f.c.value)))).distinct()
-    return _first(query.where(e.c.type == EntityType.PERSON))
+    query = _merge_targets(e, ordered(f, (e, _is_full_name(e, f.c.value)))).distinct()
+    return _most_mentioned_first(query.where(e.c.type == EntityType.PERSON))
 
 
 def of_first_names(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
@@ -598,7 +600,7 @@ def _naming() -> tuple[sa.FromClause, sa.FromClause, Any, Column]:
 
 
 @prepared
-def _seen(view: View) -> sa.Select[Any]:
+def _mention_counts(view: View) -> sa.Select[Any]:
     _, m, naming, its = _naming()
     when = happened_at(m)
     query: sa.Select[Any] = sa.select(sa.func.count(), sa.func.min(when), sa.func.max(when))
@@ -607,7 +609,7 @@ def _seen(view: View) -> sa.Select[Any]:
 
 def mention_counts(snapshot: Snapshot, pk: int, view: View) -> MentionCounts | None:
     """Return how often an entity is named by memories of the view; None: it is not there."""
-    row = _seen(view.shape).row(snapshot, view.params, entity_pk=pk)
+    row = _mention_counts(view.shape).row(snapshot, view.params, entity_pk=pk)
     return MentionCounts(*row) if row[0] else None
 
 
@@ -669,7 +671,7 @@ def top_memories(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[Me
 
 
 @prepared
-def _together(view: View) -> sa.Select[Any]:
+def _mentioned_together(view: View) -> sa.Select[Any]:
     n, m, naming, its = _naming()
     o, shared = tables.links.alias("o"), sa.func.count().label("shared")
     joined = naming.join(o, o.c.memory_pk == m.c.pk).join(_row(), _row().c.pk == o.c.entity_pk)
@@ -682,7 +684,7 @@ def mentioned_together(
     snapshot: Snapshot, pk: int, view: View, limit: int
 ) -> list[tuple[EntityRecord, int]]:
     """Return entities named in the same memories, each with their number, most frequent first."""
-    rows = _together(view.shape).rows(snapshot, view.params, entity_pk=pk, limit=limit)
+    rows = _mentioned_together(view.shape).rows(snapshot, view.params, entity_pk=pk, limit=limit)
     return list(zip(_rows(row[:-1] for row in rows), (row[-1] for row in rows), strict=True))
 
 

@@ -168,7 +168,7 @@ def erased_through(snapshot: Snapshot) -> int:
     return int(metadata.get(snapshot, ERASED_KEY) or 0)
 
 
-def _told(erasure_id: Column) -> tuple[Column, ...]:
+def _is_entry_of(erasure_id: Column) -> tuple[Column, ...]:
     log = tables.audit_log
     return log.c.action == "erase", member(log.c.details, "erasure_id") == erasure_id
 
@@ -177,7 +177,7 @@ def _told(erasure_id: Column) -> tuple[Column, ...]:
 def _tombstones() -> sa.Select[Any]:
     log = tables.audit_log
     query = sa.select(log.c.subject, log.c.seq, log.c.hash)
-    return query.where(*_told(value("erasure_id")), log.c.subject.is_not(None))
+    return query.where(*_is_entry_of(value("erasure_id")), log.c.subject.is_not(None))
 
 
 def tombstones(snapshot: Snapshot, erasure_id: str) -> list[tuple[str, int, str]]:
@@ -186,25 +186,29 @@ def tombstones(snapshot: Snapshot, erasure_id: str) -> list[tuple[str, int, str]
 
 
 @prepared
-def _buried_among() -> sa.Select[Any]:
+def _erased_among() -> sa.Select[Any]:
     log = tables.audit_log
     return sa.select(log.c.subject).where(log.c.action == "erase", among(log.c.subject, "ids"))
 
 
 def erased_among(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
     """Return the ids that an erasure covers, finished or not."""
-    return set(_buried_among().column(snapshot, ids=sorted(memory_ids)))
+    return set(_erased_among().column(snapshot, ids=sorted(memory_ids)))
 
 
 @prepared
-def _told_of() -> sa.Select[Any]:
+def _erasure_steps() -> sa.Select[Any]:
     log = tables.audit_log
-    return sa.select(log.c.details).where(*_told(value("erasure_id")), log.c.subject.is_(None))
+    return sa.select(log.c.details).where(
+        *_is_entry_of(value("erasure_id")), log.c.subject.is_(None)
+    )
 
 
 def erasure_steps(snapshot: Snapshot, erasure_id: str) -> list[dict[str, Any]]:
     """Return the details of an erasure's journal entries that are about no memory."""
-    return [json.loads(details) for details in _told_of().column(snapshot, erasure_id=erasure_id)]
+    return [
+        json.loads(details) for details in _erasure_steps().column(snapshot, erasure_id=erasure_id)
+    ]
 
 
 @prepared
@@ -451,7 +455,7 @@ def _joined(texts: Iterator[str]) -> bytes:
 
 
 @prepared
-def _make(
+def _apply(
     table: str, keys: tuple[str, ...], columns: tuple[str, ...], goes: bool
 ) -> sa.Update | sa.Delete:
     changed = tables.memories.metadata.tables[table]
@@ -469,7 +473,7 @@ def apply(transaction: Transaction, changes: Sequence[ErasedRow]) -> list[Erased
     """Apply the changes whose rows have not changed since they were read; return these."""
     applied: list[ErasedRow] = []
     for kind, some in groupby(changes, _kind):
-        statement = _make(*kind)
+        statement = _apply(*kind)
         for change in some:
             was, after = (*change.key, *change.before), change.after or ()
             values = {f"was_{place}": text for place, text in enumerate(was)}

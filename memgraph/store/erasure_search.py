@@ -73,7 +73,7 @@ _PLACES: Final = (
 
 
 @prepared
-def _chosen(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
+def _memories_named(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
     m, s, name = tables.memories, tables.sources.alias("s"), value("name")
 
     def from_source(condition: Column) -> sa.Select[Any]:
@@ -99,18 +99,18 @@ def _chosen(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
 
 def memories_named(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> list[int]:
     """Return the keys of the named memories, without erased ones."""
-    return unerased_among(snapshot, _chosen(kind).column(snapshot, name=name))
+    return unerased_among(snapshot, _memories_named(kind).column(snapshot, name=name))
 
 
 @prepared
-def _standing_among() -> sa.Select[Any]:
+def _unerased_among() -> sa.Select[Any]:
     m = tables.memories
     return sa.select(m.c.pk).where(among(m.c.pk, "pks"), m.c.content != "").order_by(m.c.pk)
 
 
 def unerased_among(snapshot: Snapshot, pks: Sequence[int]) -> list[int]:
     """Return the keys of memories that have a text."""
-    return _standing_among().column(snapshot, pks=pks)
+    return _unerased_among().column(snapshot, pks=pks)
 
 
 @prepared
@@ -235,7 +235,7 @@ def derived_from(snapshot: Snapshot, pks: Sequence[int]) -> list[tuple[int, str,
 
 
 @prepared
-def _said_elsewhere() -> sa.Select[Any]:
+def _has_other_source() -> sa.Select[Any]:
     m, p, o = tables.memories.alias("m"), tables.supports.alias("p"), tables.sources.alias("o")
     g, s = tables.memories.alias("g"), tables.sources.alias("s")
 
@@ -260,11 +260,11 @@ def said_elsewhere(snapshot: Snapshot, pks: Sequence[int], erased: Sequence[int]
     """Return the memories that also have a source unrelated to the erased ones."""
     if not pks:
         return set()
-    return set(_said_elsewhere().column(snapshot, pks=pks, erased=erased))
+    return set(_has_other_source().column(snapshot, pks=pks, erased=erased))
 
 
 @prepared
-def _doomed() -> sa.Select[Any]:
+def _memories_to_erase() -> sa.Select[Any]:
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     its = (m.c[name] if name in m.c else s.c[name] for name in MemoryToErase._fields)
     query = sa.select(*its).select_from(m.join(s, s.c.source_id == m.c.source_id))
@@ -273,11 +273,11 @@ def _doomed() -> sa.Select[Any]:
 
 def memories_to_erase(snapshot: Snapshot, pks: Sequence[int]) -> list[MemoryToErase]:
     """Return the memories with these keys, with all their texts."""
-    return _doomed().mapped(MemoryToErase._make, snapshot, pks=pks)
+    return _memories_to_erase().mapped(MemoryToErase._make, snapshot, pks=pks)
 
 
 @prepared
-def _standing(table: str, key: str, its_id: str | None, texts: str) -> sa.Select[Any]:
+def _remaining(table: str, key: str, its_id: str | None, texts: str) -> sa.Select[Any]:
     t = getattr(tables, table)
     memory_id = sa.literal("") if its_id is None else t.c[its_id]
     return sa.select(memory_id, *(t.c[name] for name in texts.split())).where(
@@ -301,7 +301,7 @@ def remaining_texts(
     """
     for table, *names in _STANDING:
         erased = sorted(pks if table == "memories" else entities)
-        for memory_id, *texts in _standing(table, *names).cursor(snapshot, gone=erased):
+        for memory_id, *texts in _remaining(table, *names).cursor(snapshot, gone=erased):
             yield from ((memory_id, text) for text in texts if text)
     for place in _PLACES:
         for row in _places(*place).cursor(snapshot):
@@ -410,7 +410,7 @@ def source_paths(snapshot: Snapshot, sha256: str) -> list[str]:
 
 
 @prepared
-def _lines_kept() -> sa.Select[Any]:
+def _remaining_locators() -> sa.Select[Any]:
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     return (
         sa.select(s.c.locator)
@@ -423,7 +423,7 @@ def _lines_kept() -> sa.Select[Any]:
 
 def remaining_locators(snapshot: Snapshot, path: str, pks: Sequence[int]) -> list[str]:
     """Return the locators of the memories of a file that stay."""
-    return _lines_kept().column(snapshot, path=path, pks=pks)
+    return _remaining_locators().column(snapshot, path=path, pks=pks)
 
 
 @prepared
@@ -436,7 +436,7 @@ def _erasures() -> sa.Select[Any]:
 
 def erased_before(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> tuple[str, ...] | None:
     """Return the erasures of the named memories; None: there never were any such memories."""
-    pks = _chosen(kind).column(snapshot, name=name)
+    pks = _memories_named(kind).column(snapshot, name=name)
     return tuple(_erasures().column(snapshot, pks=pks)) if pks else None
 
 

@@ -227,7 +227,7 @@ def drop_settled(transaction: Transaction, subscriber: str) -> int:
 def _failures(view: View | None) -> sa.Select[Any]:
     f = tables.event_failures.alias("f")
     parked = sa.select(f.c.subscriber, f.c.seq, f.c.topic, f.c.at, f.c.error_code)
-    visible = () if view is None else _may_see(view, f)
+    visible = () if view is None else _shows_subject(view, f)
     newest = parked.where(*visible).order_by(f.c.seq.desc(), f.c.subscriber)
     return newest.limit(value("limit"))
 
@@ -241,7 +241,7 @@ def failures(snapshot: Snapshot, limit: int, view: View | None = None) -> list[E
     ]
 
 
-def _may_see(view: View, f: sa.FromClause) -> Iterator[Column]:
+def _shows_subject(view: View, f: sa.FromClause) -> Iterator[Column]:
     """Yield the conditions that a parked event is about nothing that is hidden."""
     m = tables.memories.alias("m")
     is_visible = sa.exists().where(view.where(m)).correlate(f)

@@ -152,11 +152,11 @@ def walk(
         view: who looks, and when; of any status.
     """
     anyone = View(view.viewer, view.as_of)
-    rows, cut = _walked(snapshot, memory_ids, anyone, direction, max_hops, max_rows, anyone)
-    return EvidenceWalk(tuple(map(_basis, rows)), cut)
+    rows, cut = _walk(snapshot, memory_ids, anyone, direction, max_hops, max_rows, anyone)
+    return EvidenceWalk(tuple(map(_dependency, rows)), cut)
 
 
-def _walked(
+def _walk(
     snapshot: Snapshot,
     memory_ids: Iterable[str],
     view: View,
@@ -189,7 +189,7 @@ def _walked(
     return walk, cut
 
 
-def _basis(row: _Row) -> Dependency:
+def _dependency(row: _Row) -> Dependency:
     dependent, ground, edge_type, edge_id = row
     return Dependency(dependent, ground, _KINDS.get(edge_type or ""), edge_id)
 
@@ -257,15 +257,15 @@ def broken_evidence(
     anyone = View(view.viewer, view.as_of)
     # Most evidence is valid, so the walk reads indexes alone, and visibility is checked only where
     # some is not; unless there are so many rows that hidden ones would crowd out the rest.
-    rows, cut = _walked(snapshot, ids, anyone, Direction.OUT, MAX_HOPS, MAX_ROWS, None)
+    rows, cut = _walk(snapshot, ids, anyone, Direction.OUT, MAX_HOPS, MAX_ROWS, None)
     if cut:
-        rows, _ = _walked(snapshot, ids, anyone, Direction.OUT, MAX_HOPS, MAX_ROWS, anyone)
+        rows, _ = _walk(snapshot, ids, anyone, Direction.OUT, MAX_HOPS, MAX_ROWS, anyone)
     ended = _ended_among(snapshot, {row[1] for row in rows}, view)
     if not ended:
         return {}
     leading = leading_to(rows, ended)
     visible = _among(snapshot, {end for row in leading for end in row[:2]}, anyone)
-    bases = [_basis(row) for row in leading if row[0] in visible and row[1] in visible]
+    bases = [_dependency(row) for row in leading if row[0] in visible and row[1] in visible]
     refuted_evidence = refuted_among(snapshot, ended & visible, view)
     paths = broken_paths(bases, refuted_evidence)
     return {memory_id: paths[memory_id] for memory_id in ids if memory_id in paths}

@@ -37,22 +37,22 @@ class MemoryOfPlace(NamedTuple):
     place: str
 
 
-class _Sought(NamedTuple):
+class _Criterion(NamedTuple):
     """The condition of a measure, and the other memory where it takes two."""
 
     condition: Column
     other: Column
 
 
-_Seek = Callable[[View, Table], _Sought]
+_Measure = Callable[[View, Table], _Criterion]
 
 
 def _is_known(m: Table) -> Column:
     return sa.and_(m.c.status == MemoryStatus.ACTIVE, m.c.kind != MemoryKind.EPISODE)
 
 
-def _known(view: View, m: Table) -> _Sought:  # noqa: ARG001
-    return _Sought(_is_known(m), sa.null())
+def _known(view: View, m: Table) -> _Criterion:  # noqa: ARG001
+    return _Criterion(_is_known(m), sa.null())
 
 
 def known_count(snapshot: Snapshot, view: View) -> int:
@@ -60,8 +60,8 @@ def known_count(snapshot: Snapshot, view: View) -> int:
     return _count(snapshot, view, _known)
 
 
-def _active(view: View, m: Table) -> _Sought:  # noqa: ARG001
-    return _Sought(m.c.status == MemoryStatus.ACTIVE, sa.null())
+def _active(view: View, m: Table) -> _Criterion:  # noqa: ARG001
+    return _Criterion(m.c.status == MemoryStatus.ACTIVE, sa.null())
 
 
 def active_count(snapshot: Snapshot, view: View) -> int:
@@ -69,12 +69,12 @@ def active_count(snapshot: Snapshot, view: View) -> int:
     return _count(snapshot, view, _active)
 
 
-def _with_other(m: Table, other: sa.Select[Any]) -> _Sought:
+def _with_other(m: Table, other: sa.Select[Any]) -> _Criterion:
     other = other.limit(1).correlate(m)
-    return _Sought(_is_known(m) & other.exists(), other.scalar_subquery())
+    return _Criterion(_is_known(m) & other.exists(), other.scalar_subquery())
 
 
-def _doubled(view: View, m: Table) -> _Sought:
+def _is_duplicate(view: View, m: Table) -> _Criterion:
     o = tables.memories.alias("o")
     same = (o.c.content_hash == m.c.content_hash, o.c.pk != m.c.pk, o.c.scope == m.c.scope)
     of_place = (o.c[name].is_not_distinct_from(m.c[name]) for name in ("scope_id", "agent_id"))
@@ -84,10 +84,10 @@ def _doubled(view: View, m: Table) -> _Sought:
 
 def doubled(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
     """Find memories with the same text as another one of the same place."""
-    return _found(snapshot, view, _doubled, limit)
+    return _examples(snapshot, view, _is_duplicate, limit)
 
 
-def _contradicted(view: View, m: Table) -> _Sought:
+def _contradicted(view: View, m: Table) -> _Criterion:
     e, o = tables.edges.alias("e"), tables.memories.alias("o")
     ends = sa.union_all(
         *(
@@ -104,10 +104,10 @@ def _contradicted(view: View, m: Table) -> _Sought:
 
 def contradicted(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
     """Find memories in an open contradiction with another active one."""
-    return _found(snapshot, view, _contradicted, limit)
+    return _examples(snapshot, view, _contradicted, limit)
 
 
-def _unsourced(view: View, m: Table) -> _Sought:  # noqa: ARG001
+def _unsourced(view: View, m: Table) -> _Criterion:  # noqa: ARG001
     s, p = tables.sources.alias("s"), tables.supports.alias("p")
     d = tables.derivations.alias("d")
     places = (s.c.source_path, s.c.conversation_id, s.c.workflow_run_id)
@@ -120,15 +120,15 @@ def _unsourced(view: View, m: Table) -> _Sought:  # noqa: ARG001
         .where(p.c.memory_id == m.c.memory_id, p.c.ended_at.is_(None), ~is_nameless)
     )
     terms = (own.correlate(m), ~ground.correlate(m), ~support.correlate(m))
-    return _Sought(sa.and_(_is_known(m), m.c.session_id.is_(None), *terms), sa.null())
+    return _Criterion(sa.and_(_is_known(m), m.c.session_id.is_(None), *terms), sa.null())
 
 
 def unsourced(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
     """Find memories without any origin: no file, conversation, run or evidence."""
-    return _found(snapshot, view, _unsourced, limit)
+    return _examples(snapshot, view, _unsourced, limit)
 
 
-def _orphans(view: View, m: Table) -> _Sought:
+def _orphans(view: View, m: Table) -> _Criterion:
     e, d = tables.edges, tables.derivations
     o, link = tables.memories.alias("o"), tables.links.alias("t")
     ties = [
@@ -142,23 +142,23 @@ def _orphans(view: View, m: Table) -> _Sought:
         )
     ]
     ties.append(sa.exists().where(link.c.memory_pk == m.c.pk))
-    return _Sought(sa.and_(_is_known(m), *(~tie.correlate(m) for tie in ties)), sa.null())
+    return _Criterion(sa.and_(_is_known(m), *(~tie.correlate(m) for tie in ties)), sa.null())
 
 
 def orphans(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
     """Find memories that nothing joins to others that are seen: no edge, derivation or entity."""
-    return _found(snapshot, view, _orphans, limit)
+    return _examples(snapshot, view, _orphans, limit)
 
 
-def _unembedded(view: View, m: Table) -> _Sought:
+def _unembedded(view: View, m: Table) -> _Criterion:
     e = tables.embeddings
     waiting = sa.select(e.c.memory_pk).where(e.c.state != EmbeddingState.READY)
-    return _Sought(_active(view, m).condition & m.c.pk.in_(waiting), sa.null())
+    return _Criterion(_active(view, m).condition & m.c.pk.in_(waiting), sa.null())
 
 
 def unembedded(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
     """Find active memories, turns too, that have no vector yet."""
-    return _found(snapshot, view, _unembedded, limit)
+    return _examples(snapshot, view, _unembedded, limit)
 
 
 @prepared
@@ -184,17 +184,17 @@ def sample(snapshot: Snapshot, view: View, most: int) -> list[MemoryOfPlace]:
 
 
 @prepared
-def _number(view: View, seek: _Seek) -> sa.Select[Any]:
+def _number(view: View, seek: _Measure) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     return sa.select(sa.func.count()).where(seek(view, m).condition, view.where(m)).select_from(m)
 
 
-def _count(snapshot: Snapshot, view: View, seek: _Seek) -> int:
+def _count(snapshot: Snapshot, view: View, seek: _Measure) -> int:
     return int(_number(view.shape, seek).scalar(snapshot, view.params))
 
 
 @prepared
-def _newest(view: View, seek: _Seek) -> sa.Select[Any]:
+def _newest(view: View, seek: _Measure) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     condition, other = seek(view, m)
     query = sa.select(m.c.memory_id, other, beginning(m, EXCERPT_CHARS)).where(
@@ -203,8 +203,8 @@ def _newest(view: View, seek: _Seek) -> sa.Select[Any]:
     return query.order_by(m.c.pk.desc()).limit(value("limit"))
 
 
-def _found(
-    snapshot: Snapshot, view: View, seek: _Seek, limit: int
+def _examples(
+    snapshot: Snapshot, view: View, seek: _Measure, limit: int
 ) -> tuple[int, list[CountedMemory]]:
     count = _count(snapshot, view, seek)
     if not count or not limit:

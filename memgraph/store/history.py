@@ -92,7 +92,7 @@ def _text(m: Table) -> Column:
 
 
 @prepared
-def _begun(view: View) -> sa.Select[Any]:
+def _statuses_begun(view: View) -> sa.Select[Any]:
     h, m, b = tables.statuses.alias("h"), tables.memories.alias("m"), tables.statuses.alias("b")
     earlier = sa.tuple_(b.c.since, b.c.status_id) < sa.tuple_(h.c.since, h.c.status_id)
     # The first status of a memory is the one that it was stored with.
@@ -108,11 +108,13 @@ def _begun(view: View) -> sa.Select[Any]:
 
 def statuses_begun(snapshot: Snapshot, view: View, during: Interval) -> list[StatusStart]:
     """Return every status but that of turns that began during an interval, the newest first."""
-    return _begun(view.shape).mapped(StatusStart._make, snapshot, view.params, **during._asdict())
+    return _statuses_begun(view.shape).mapped(
+        StatusStart._make, snapshot, view.params, **during._asdict()
+    )
 
 
 @prepared
-def _said(view: View) -> sa.Select[Any]:
+def _turns_stored(view: View) -> sa.Select[Any]:
     h, m = tables.statuses.alias("h"), tables.memories.alias("m")
     return (
         sa.select(sa.func.count())
@@ -124,7 +126,7 @@ def _said(view: View) -> sa.Select[Any]:
 
 def turns_stored(snapshot: Snapshot, view: View, during: Interval) -> int:
     """Return how many turns were stored during an interval."""
-    return int(_said(view.shape).scalar(snapshot, view.params, **during._asdict()))
+    return int(_turns_stored(view.shape).scalar(snapshot, view.params, **during._asdict()))
 
 
 def _pairs(view: View) -> tuple[sa.Select[Any], Table]:
@@ -137,7 +139,7 @@ def _pairs(view: View) -> tuple[sa.Select[Any], Table]:
 
 
 @prepared
-def _contradicted(view: View) -> sa.Select[Any]:
+def _contradictions_found(view: View) -> sa.Select[Any]:
     query, e = _pairs(view)
     return query.where(_within(e.c.created_at)).order_by(e.c.created_at.desc(), e.c.edge_id.desc())
 
@@ -146,7 +148,7 @@ def contradictions_found(
     snapshot: Snapshot, view: View, during: Interval
 ) -> list[ContradictingPair]:
     """Return contradictions that were found during an interval, both sides seen, newest first."""
-    return _contradicted(view.shape).mapped(
+    return _contradictions_found(view.shape).mapped(
         ContradictingPair._make, snapshot, view.params, **during._asdict()
     )
 
@@ -178,7 +180,7 @@ def decisions(snapshot: Snapshot, during: Interval) -> list[EdgeDecision]:
 
 
 @prepared
-def _who_found() -> sa.Select[Any]:
+def _finders() -> sa.Select[Any]:
     f, a = listed("pairs", "f"), tables.audit_log.alias("a")
     edge_id, first_id = element(f.c.value, 0), element(f.c.value, 1)
     joined = sa.and_(
@@ -194,14 +196,14 @@ def finders(
     snapshot: Snapshot, contradictions: Collection[ContradictingPair]
 ) -> dict[str, tuple[str, str]]:
     """Return (actor, reason) of the entry that joined the sides of contradictions, by edge id."""
-    rows = _who_found().rows(
+    rows = _finders().rows(
         snapshot, pairs=[(pair.edge_id, pair.first_id) for pair in contradictions]
     )
     return {edge_id: (actor, reason) for edge_id, actor, reason in rows}
 
 
 @prepared
-def _moved(then: View, view: View) -> sa.Select[Any]:
+def _confidence_moves(then: View, view: View) -> sa.Select[Any]:
     r, f, m = (
         tables.revisions.alias("r"),
         tables.revisions.alias("f"),
@@ -234,7 +236,7 @@ def confidence_moves(snapshot: Snapshot, view: View, during: Interval) -> list[C
     """Return memories that were there before an interval with another confidence after it."""
     then = View(view.viewer, during.until)
     values = view.params | then.params | during._asdict()
-    return _moved(then.shape, view.shape).mapped(ConfidenceMove._make, snapshot, values)
+    return _confidence_moves(then.shape, view.shape).mapped(ConfidenceMove._make, snapshot, values)
 
 
 @prepared

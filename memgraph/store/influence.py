@@ -45,24 +45,18 @@ _BLOCK: Final = 500
 
 def _head(r: Table) -> list[Column]:
     """Return the columns of a ``_Head``."""
-    return [
-        r.c.recall_id,
-        r.c.created_at,
-        sa.func.coalesce(r.c.purpose, member(r.c.request, "purpose")),
-        r.c.actor,
-        r.c.conversation_id,
-        r.c.workflow_run_id,
-        r.c.step_id,
-        r.c.bulletin_id,
-        r.c.same_as,
-        member(r.c.request, "as_of"),
-        member(r.c.request, "bulletin.memory_ids"),
-        r.c.viewer,
-    ]
+    columns = {
+        "receipt_id": r.c.recall_id,
+        "at": r.c.created_at,
+        "purpose": sa.func.coalesce(r.c.purpose, member(r.c.request, "purpose")),
+        "as_of": member(r.c.request, "as_of"),
+        "beside": member(r.c.request, "bulletin.memory_ids"),
+    }
+    return [columns[name] if name in columns else r.c[name] for name in _Head._fields]
 
 
 @prepared
-def _naming() -> sa.Select[Any]:
+def _receipts_naming() -> sa.Select[Any]:
     """Select receipts with one of the memories: by items, by repetition, by bulletin.
 
     A bulletin's own receipt has what it cites as its items; where that one became too old while the
@@ -118,12 +112,12 @@ def receipts_naming(
     Args:
         until: milliseconds, included; what was handed out later counts for nothing.
     """
-    rows = _naming().cursor(snapshot, ids=sorted(memory_ids), until=until)
-    return _hand_outs(_Names(snapshot, view), rows, limit, frozenset(memory_ids))
+    rows = _receipts_naming().cursor(snapshot, ids=sorted(memory_ids), until=until)
+    return _mentions(_ReceiptMemories(snapshot, view), rows, limit, frozenset(memory_ids))
 
 
 @prepared
-def _given_to(place: Place, is_earlier: bool) -> sa.Select[Any]:
+def _receipts_for(place: Place, is_earlier: bool) -> sa.Select[Any]:
     r = tables.recalls.alias("r")
     heads = sa.select(*_head(r)).with_hint(r, f"INDEXED BY ix_recalls_{place}", "sqlite")
     heads = heads.where(r.c[place] == value("name"))
@@ -146,12 +140,12 @@ def receipts_for(
     Args:
         before: milliseconds; only those of an earlier time.
     """
-    rows = _given_to(place, before is not None).cursor(snapshot, name=name, before=before)
-    return _hand_outs(_Names(snapshot, view), rows, limit, None)
+    rows = _receipts_for(place, before is not None).cursor(snapshot, name=name, before=before)
+    return _mentions(_ReceiptMemories(snapshot, view), rows, limit, None)
 
 
 @prepared
-def _left_by(place: Place, view: View) -> sa.Select[Any]:
+def _stored_by(place: Place, view: View) -> sa.Select[Any]:
     s, m = tables.sources.alias("s"), tables.memories.alias("m")
     return (
         sa.select(m.c.memory_id)
@@ -177,7 +171,7 @@ def stored_by(
         Pairs of the id of the run or the conversation, and of a memory.
     """
     # Each name by itself: of one that left ten thousand no more than the first few are read.
-    statement, values = _left_by(place, view.shape), view.params | {"limit": limit}
+    statement, values = _stored_by(place, view.shape), view.params | {"limit": limit}
     return [
         (name, memory_id)
         for name, at in since.items()
@@ -270,7 +264,7 @@ def _cited() -> sa.Select[Any]:
     return cited.select_from(ordered(f, (b, b.c.bulletin_id == f.c.value)))
 
 
-class _Names:
+class _ReceiptMemories:
     """The memories of receipts, and whether one is hidden; each is looked up once."""
 
     def __init__(self, snapshot: Snapshot, view: View) -> None:
@@ -321,8 +315,8 @@ class _Names:
         return [*items, *self._cited.get(head.bulletin_id or "", ()), *cited_beside]
 
 
-def _hand_outs(
-    names: _Names, rows: Any, limit: int, reported: frozenset[str] | None
+def _mentions(
+    names: _ReceiptMemories, rows: Any, limit: int, reported: frozenset[str] | None
 ) -> list[ReceiptMention]:
     """Return the first ``limit`` that name nothing hidden, with the ids that they name.
 
@@ -333,28 +327,21 @@ def _hand_outs(
     mentions: list[ReceiptMention] = []
     while len(mentions) < limit and (block := rows.fetchmany(min(limit, _BLOCK))):
         heads = [_Head._make(row) for row in block]
-        mentions += [_hand_out(head, _wanted(ids, reported)) for head, ids in names.of(heads)]
+        mentions += [_mention(head, _reported(ids, reported)) for head, ids in names.of(heads)]
     rows.close()
     return mentions[:limit]
 
 
-def _hand_out(head: _Head, memory_ids: tuple[str, ...]) -> ReceiptMention:
+def _mention(head: _Head, memory_ids: tuple[str, ...]) -> ReceiptMention:
     fields = {
-        "receipt_id": head.receipt_id,
-        "at": head.at,
+        **{name: getattr(head, name) for name in _Head._fields if name not in ("beside", "viewer")},
         "purpose": head.purpose or PURPOSE,
-        "actor": head.actor,
         "memory_ids": memory_ids,
-        "conversation_id": head.conversation_id,
-        "workflow_run_id": head.workflow_run_id,
-        "step_id": head.step_id,
-        "bulletin_id": head.bulletin_id,
-        "same_as": head.same_as,
         # A request is kept as JSON, where a time is ISO 8601.
         "as_of": None if head.as_of is None else parse_time(head.as_of),
     }
     return built(ReceiptMention, fields)
 
 
-def _wanted(ids: Collection[str], reported: frozenset[str] | None) -> tuple[str, ...]:
+def _reported(ids: Collection[str], reported: frozenset[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ids if reported is None else filter(reported.__contains__, ids)))

@@ -27,15 +27,15 @@ Table = sa.FromClause
 # -- rows for an audit, with their journal entries ------------------------------------------------
 
 
-def _told(log: Table, key: str) -> Column:
+def _detail(log: Table, key: str) -> Column:
     """Return a member of an entry's details; NULL where they are no JSON."""
     return sa.case((sa.func.json_valid(log.c.details), member(log.c.details, key)))
 
 
-def _told_edge(log: Table) -> Column:
+def _detail_edge_id(log: Table) -> Column:
     # A text, so that what is joined by it can be looked up: without an affinity it would be
     # scanned.
-    return sa.cast(_told(log, "edge_id"), sa.Text)
+    return sa.cast(_detail(log, "edge_id"), sa.Text)
 
 
 def _other_end(e: Table, memory_id: Column) -> Column:
@@ -90,7 +90,7 @@ def confidence_changes() -> sa.Select[Any]:
     side.
     """
     log, a, e = tables.audit_log, tables.audit_log.alias("a"), tables.edges.alias("e")
-    loser = _told(log, "loser_id")
+    loser = _detail(log, "loser_id")
     of_itself = log.c.action.in_(["confirm", "strengthen", "weaken", "regain"])
     of_loser = log.c.action.in_(["resolve", "reopen"]) & loser.is_not(None)
     nameless = sa.func.json_type(a.c.details, "$.loser_id").is_(None)
@@ -100,7 +100,7 @@ def confidence_changes() -> sa.Select[Any]:
         ),
         sa.select(loser, log.c.action, log.c.details, log.c.seq).where(of_loser),
         sa.select(_other_end(e, a.c.subject), a.c.action, a.c.details, a.c.seq)
-        .select_from(a.join(e, e.c.edge_id == _told_edge(a)))
+        .select_from(a.join(e, e.c.edge_id == _detail_edge_id(a)))
         .where(a.c.action == "reopen", sa.func.json_valid(a.c.details), nameless),
     ).subquery("told")
     confirmed = sa.func.count().filter(changes.c.action == "confirm")
@@ -195,7 +195,7 @@ def broken_histories() -> sa.Select[Any]:
     return sa.select(p.c.memory_id, p.c.status_id).where(broken)
 
 
-def _later(s: Table) -> Column:
+def _is_later(s: Table) -> Column:
     """Return whether a period is not the first of its memory."""
     f = tables.statuses.alias("f")
     earlier = sa.exists().where(f.c.memory_id == s.c.memory_id, f.c.status_id < s.c.status_id)
@@ -209,7 +209,7 @@ def unjournalled_statuses() -> sa.Select[Any]:
     Whoever lost or won a contradiction is journalled under the winner; a job for many under nobody.
     """
     h, a, e = tables.statuses.alias("s"), tables.audit_log.alias("a"), tables.edges.alias("e")
-    later = sa.select(h.c.memory_id, h.c.status, h.c.since).where(_later(h)).cte("later")
+    later = sa.select(h.c.memory_id, h.c.status, h.c.since).where(_is_later(h)).cte("later")
     s = later.prefix_with("MATERIALIZED")
     # Of one moment there may be thousands of entries: the index of subjects is the one to use.
     alone = sa.exists().where(
@@ -237,7 +237,7 @@ def edited_beginnings() -> sa.Select[Any]:
     by_erasing = (s.c.reason == "erased") & _is_erased(s.c.memory_id, s)
     edited = s.c.actor.is_distinct_from(a.c.actor) | (s.c.reason.is_not(None) & ~by_erasing)
     query = sa.select(s.c.memory_id, s.c.status_id).select_from(s.join(a, stored))
-    return query.where(~_later(s), edited)
+    return query.where(~_is_later(s), edited)
 
 
 @prepared
@@ -258,7 +258,7 @@ def status_entries() -> sa.CompoundSelect[Any]:
     h, a, e = tables.statuses.alias("h"), tables.audit_log.alias("a"), tables.edges.alias("e")
     by_erasing = h.c.reason.is_not_distinct_from("erased") & _is_erased(h.c.memory_id, h)
     period = sa.select(h.c.status_id, h.c.memory_id, h.c.since, h.c.actor, h.c.reason)
-    s = period.where(_later(h), ~by_erasing).cte("later").prefix_with("MATERIALIZED")
+    s = period.where(_is_later(h), ~by_erasing).cte("later").prefix_with("MATERIALIZED")
     # One that begins where the one before it began was made under a clock that was set back, when
     # its entry may be of an earlier time.
     p = tables.statuses.alias("p")
@@ -277,7 +277,7 @@ def status_entries() -> sa.CompoundSelect[Any]:
     )
     decided = query.select_from(
         s.join(e, _is_contradiction_of(e, s.c.memory_id)).join(a, of_other)
-    ).where(a.c.action.in_(["resolve", "reopen"]), _told_edge(a) == e.c.edge_id)
+    ).where(a.c.action.in_(["resolve", "reopen"]), _detail_edge_id(a) == e.c.edge_id)
     return sa.union_all(alone, decided).order_by("status_id")
 
 
@@ -287,7 +287,7 @@ def edges() -> sa.Select[Any]:
     number of entries, and action, time and details of the last decision.
     """
     e, log = tables.edges.alias("e"), tables.audit_log
-    edge_id = _told_edge(log).label("edge_id")
+    edge_id = _detail_edge_id(log).label("edge_id")
     first_entry = (
         of_first(column, log.c.seq).label(column.name) for column in (log.c.subject, log.c.details)
     )
@@ -313,7 +313,7 @@ def edges() -> sa.Select[Any]:
 def lost_edges() -> sa.Select[Any]:
     """Select (edge id, entry) of journalled edges that are missing."""
     log, e = tables.audit_log, tables.edges.alias("e")
-    edge_id = _told_edge(log).label("edge_id")
+    edge_id = _detail_edge_id(log).label("edge_id")
     entries_of_edges = (
         sa.select(edge_id, log.c.seq).where(log.c.action == "relate").subquery("told")
     )

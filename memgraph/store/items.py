@@ -61,20 +61,20 @@ _PLAIN: dict[str, Callable[[sa.FromClause], Column]] = {
 }
 _FIELDS: dict[str, Callable[[sa.FromClause], Column]] = {
     "context_item_id": _id,
-    "kind": lambda m: _said(m, "kind", ["text"], _PLAIN["kind"](m)),
-    "source": lambda m: _said(m, "source", ["text"], _PLAIN["source"](m)),
+    "kind": lambda m: _item_member(m, "kind", ["text"], _PLAIN["kind"](m)),
+    "source": lambda m: _item_member(m, "source", ["text"], _PLAIN["source"](m)),
     "timestamp": happened_at,
-    "importance": lambda m: _said(
+    "importance": lambda m: _item_member(
         m, "importance", ["real", "integer", "null"], m.c.importance.op("/")(sa.literal(100.0)), 1
     ),
-    "token_cost": lambda m: _said(
+    "token_cost": lambda m: _item_member(
         m, "token_cost", ["integer", "null"], m.c.token_cost, MAX_TOKEN_BUDGET
     ),
 }
 """The fields of an item that have an order, over ``memories``; they bind ``place_source``."""
 
 
-def _said(
+def _item_member(
     m: sa.FromClause, name: str, types: Sequence[str], default: Column, maximum: int | None = None
 ) -> Column:
     """Return a member of the attribute ``context_item`` if it is valid, else a default.
@@ -99,7 +99,7 @@ _COMPARISONS: dict[Operator, Callable[[Column, Column], Column]] = {
 }
 
 
-class _Asked(NamedTuple):
+class _BoundTerm(NamedTuple):
     """A term of a filter, as it is bound.
 
     Attributes:
@@ -149,7 +149,7 @@ class ItemFilter:
     """
 
     def __init__(self, terms: Iterable[FilterTerm]) -> None:
-        every = [(term, _asked(term, f"term_{number}")) for number, term in enumerate(terms)]
+        every = [(term, _bound_term(term, f"term_{number}")) for number, term in enumerate(terms)]
         self.asked = tuple(bound for _, bound in every if bound.decided or bound.hinted)
         self.rest = [term for term, bound in every if not bound.decided]
         self.params: dict[str, Any] = {}
@@ -161,7 +161,7 @@ class ItemFilter:
             self.params[bound.name] = json.dumps(term.operand) if many else term.operand
 
 
-def _asked(term: FilterTerm, name: str) -> _Asked:
+def _bound_term(term: FilterTerm, name: str) -> _BoundTerm:
     operands = term.operand if isinstance(term.operand, tuple) else (term.operand,)
     binds = all(map(_binds, operands))
     if term.field == "tags":
@@ -171,7 +171,7 @@ def _asked(term: FilterTerm, name: str) -> _Asked:
         decided = term.field in _FIELDS and not has_null
     is_text = term.operator is Operator.EQ and isinstance(term.operand, str)
     hinted = is_text and (term.field == PAYLOAD or term.field in _PLAIN)
-    return _Asked(name, term.field, term.operator, decided and binds, hinted and binds)
+    return _BoundTerm(name, term.field, term.operator, decided and binds, hinted and binds)
 
 
 def _binds(operand: Any) -> bool:
@@ -223,7 +223,7 @@ def _is_in_range(m: sa.FromClause) -> Column:
 
 
 @prepared
-def _standing_in_namespace(view: View) -> sa.Select[Any]:
+def _active_in_namespace(view: View) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     query = memory_fields(m).where(among(m.c.item_id, "ids"), _in_namespace(view, m))
     return query.order_by(m.c.pk)
@@ -233,7 +233,7 @@ def active_in_namespace(
     snapshot: Snapshot, place: NamespacePlace, item_ids: Sequence[str]
 ) -> list[Memory]:
     """Return active items of these ids, expired ones too, oldest first."""
-    return _standing_in_namespace(place.view.shape).mapped(
+    return _active_in_namespace(place.view.shape).mapped(
         memory_from_row, snapshot, place.params, ids=item_ids
     )
 
@@ -420,7 +420,7 @@ def count(snapshot: Snapshot, place: ItemPlace) -> int:
 
 @prepared
 def _select(
-    view: View, scope: Scope, terms: tuple[_Asked, ...], order: SortOrder, limit: int | None
+    view: View, scope: Scope, terms: tuple[_BoundTerm, ...], order: SortOrder, limit: int | None
 ) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     by = _FIELDS[order.field](m)
@@ -482,7 +482,7 @@ def next_to_evict(
 
 
 @prepared
-def _some(view: View, scope: Scope, number: int) -> sa.Select[Any]:
+def _next_items(view: View, scope: Scope, number: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     query = sa.select(m.c.pk, m.c.memory_id).where(_in_place(view, scope, m))
     query = query.where(m.c.pk > value("after"), m.c.pk <= value("through"))
@@ -493,7 +493,7 @@ def next_items(
     snapshot: Snapshot, place: ItemPlace, *, after: int, through: int, number: int
 ) -> list[tuple[int, str]]:
     """Return keys and ids of the next memories that are items, by key, up to a last one."""
-    statement = _some(place.view.shape, place.scope, number)
+    statement = _next_items(place.view.shape, place.scope, number)
     return statement.rows(snapshot, place.params, after=after, through=through)
 
 
@@ -530,7 +530,7 @@ _KNOWLEDGE_INDEX, _TYPE_INDEX = "ix_memories_knowledge", "ix_memories_type_statu
 _OTHERS = tuple(memory_type for memory_type in MemoryType if memory_type not in KNOWLEDGE)
 
 
-def _is_held(narrowed: FilterShape, m: sa.FromClause) -> Column:
+def _in_task_or_project(narrowed: FilterShape, m: sa.FromClause) -> Column:
     """Return whether a memory belongs to one task or project."""
     return sa.and_(
         m.c.scope == value("tier_scope"),
@@ -542,24 +542,24 @@ def _is_held(narrowed: FilterShape, m: sa.FromClause) -> Column:
     )
 
 
-def _shown(narrowed: FilterShape, m: sa.FromClause) -> sa.Select[Any]:
+def _memory_query(narrowed: FilterShape, m: sa.FromClause) -> sa.Select[Any]:
     return sa.select(*narrowed.view.memory_columns(m))
 
 
 @prepared
 def _first(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    query = _shown(narrowed, m).where(_is_held(narrowed, m))
+    query = _memory_query(narrowed, m).where(_in_task_or_project(narrowed, m))
     return query.order_by(happened_at(m), m.c.pk).limit(limit)
 
 
 @prepared
 def _both_ends(narrowed: FilterShape, each_end: int) -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
-    keys = sa.select(n.c.pk).where(_is_held(narrowed, n)).limit(each_end)
+    keys = sa.select(n.c.pk).where(_in_task_or_project(narrowed, n)).limit(each_end)
     orders = ((happened_at(n), n.c.pk), (happened_at(n).desc(), n.c.pk.desc()))
     ends = (sa.select(keys.order_by(*order).subquery().c.pk) for order in orders)
-    query = _shown(narrowed, m).where(m.c.pk.in_(sa.union(*ends)))
+    query = _memory_query(narrowed, m).where(m.c.pk.in_(sa.union(*ends)))
     return query.order_by(happened_at(m), m.c.pk)
 
 
@@ -583,7 +583,7 @@ def first_and_last(
 @prepared
 def _most_important(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    query = _shown(narrowed, m).where(_is_held(narrowed, m))
+    query = _memory_query(narrowed, m).where(_in_task_or_project(narrowed, m))
     return query.order_by(*by_importance(m)).limit(limit)
 
 
@@ -612,7 +612,7 @@ def _most_important_of_all(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     )
     leg = sa.union_all(*(sa.select(leg) for leg in legs)).subquery()
     first = sa.select(leg.c.pk).order_by(*by_importance(leg)).limit(limit)
-    return _shown(narrowed, m).where(m.c.pk.in_(first)).order_by(*by_importance(m))
+    return _memory_query(narrowed, m).where(m.c.pk.in_(first)).order_by(*by_importance(m))
 
 
 def most_important(
@@ -634,7 +634,7 @@ def most_important(
 @prepared
 def _by_ids(narrowed: FilterShape) -> sa.Select[Any]:
     m, joined = memories_listed("tier_ids")
-    return _shown(narrowed, m).select_from(joined).where(narrowed.where(m))
+    return _memory_query(narrowed, m).select_from(joined).where(narrowed.where(m))
 
 
 def by_ids(
@@ -660,7 +660,7 @@ def item_id_of(memory_id: str) -> str:
 
 
 @prepared
-def _of() -> sa.Select[Any]:
+def _promotions_of() -> sa.Select[Any]:
     m, d = tables.memories.alias("m"), tables.derivations.alias("d")
     derived = (d.c.memory_id == m.c.memory_id, d.c.derived_from_id == value("memory_id"))
     return (
@@ -683,7 +683,7 @@ def promotions_of(
     Anybody may give an item such an id, or put another item in its place: what was promoted is
     derived from the memory, too.
     """
-    rows = _of().rows(
+    rows = _promotions_of().rows(
         snapshot,
         item_id=item_id_of(memory_id),
         scope=scope.value,

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.jobs import LEASE_LOST, JobReport, JobRun, RejectedItem, Trigger
+from memgraph.model.jobs import LEASE_LOST, JobReport, JobRun, Trigger
 from memgraph.store import metadata, tables
 from memgraph.store.rows import json_text, unreadable
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -99,18 +99,8 @@ def remove_expired(transaction: Transaction, *, wall_ms: int) -> None:
 
 
 _FIELDS = (
-    "run_id",
-    "job",
-    "trigger",
-    "due_at",
-    "started_at",
-    "ended_at",
-    "state",
-    "holder",
-    "counts",
-    "rejected",
-    "error_code",
-    "reason",
+    *("run_id", "job", "trigger", "due_at", "started_at", "ended_at", "state", "holder"),
+    *("counts", "rejected", "error_code", "reason"),
 )
 
 
@@ -122,7 +112,7 @@ def _is_running() -> Column:
     return tables.job_runs.c.state == JobState.RUNNING
 
 
-def _is_left() -> Column:
+def _is_orphaned() -> Column:
     """Return whether an unfinished run has no holder; it binds ``wall_ms``."""
     # Whoever is at work renews a lease.
     at_work = sa.select(tables.leases.c.holder).where(_is_live())
@@ -190,33 +180,33 @@ def end(transaction: Transaction, run_id: str, report: JobReport, *, ended_at: i
 
 
 @prepared
-def _some_running(orphaned: bool) -> sa.Select[Any]:
+def _any_running(orphaned: bool) -> sa.Select[Any]:
     return (
         sa.select(tables.job_runs.c.run_id)
-        .where(_is_left() if orphaned else _is_running())
+        .where(_is_orphaned() if orphaned else _is_running())
         .limit(1)
     )
 
 
 def is_any_running(snapshot: Snapshot) -> bool:
     """Return whether a run is recorded as running."""
-    return _some_running(orphaned=False).row(snapshot) is not None
+    return _any_running(orphaned=False).row(snapshot) is not None
 
 
 def has_orphaned(snapshot: Snapshot, *, wall_ms: int) -> bool:
     """Return whether there are unfinished runs without a holder."""
-    return _some_running(orphaned=True).row(snapshot, wall_ms=wall_ms) is not None
+    return _any_running(orphaned=True).row(snapshot, wall_ms=wall_ms) is not None
 
 
 @prepared
-def _abandon_left() -> sa.Update:
+def _abandon_orphaned() -> sa.Update:
     run = tables.job_runs
     abandoned = {
         "ended_at": greatest(run.c.started_at, value("at")),
         "state": JobState.ABANDONED,
         "error_code": LEASE_LOST,
     }
-    return sa.update(run).where(_is_left()).values(abandoned)
+    return sa.update(run).where(_is_orphaned()).values(abandoned)
 
 
 def abandon_orphaned(transaction: Transaction, *, at: int, wall_ms: int) -> int:
@@ -226,7 +216,7 @@ def abandon_orphaned(transaction: Transaction, *, at: int, wall_ms: int) -> int:
         at: when they are said to have ended, on the orchestrator's clock.
         wall_ms: decides which leases have expired.
     """
-    return _abandon_left().write(transaction, at=at, wall_ms=wall_ms)
+    return _abandon_orphaned().write(transaction, at=at, wall_ms=wall_ms)
 
 
 @prepared
@@ -302,14 +292,14 @@ def latest_due_at(snapshot: Snapshot, job: JobName, now_ms: int) -> int | None:
 
 
 @prepared
-def _some_ahead() -> sa.Select[Any]:
+def _any_ahead() -> sa.Select[Any]:
     run = tables.job_runs.c
     return sa.select(run.run_id).where(run.due_at > value("now")).limit(1)
 
 
 def is_any_ahead(snapshot: Snapshot, now_ms: int) -> bool:
     """Return whether there are runs for future moments."""
-    return _some_ahead().row(snapshot, now=now_ms) is not None
+    return _any_ahead().row(snapshot, now=now_ms) is not None
 
 
 @prepared
@@ -356,21 +346,10 @@ def made_at(snapshot: Snapshot) -> int:
 
 
 def _run(row: Sequence[Any]) -> JobRun:
+    fields = dict(zip(_FIELDS, row, strict=True))
     try:
-        return JobRun(
-            run_id=row[0],
-            job=JobName(row[1]),
-            trigger=row[2],
-            due_at=row[3],
-            started_at=row[4],
-            ended_at=row[5],
-            state=JobState(row[6]),
-            holder=row[7],
-            counts=json.loads(row[8]),
-            rejected=tuple(RejectedItem(**item) for item in json.loads(row[9])),
-            error_code=row[10],
-            reason=row[11],
-        )
+        fields |= {name: json.loads(fields[name]) for name in ("counts", "rejected")}
+        return JobRun(**fields)
     # What pydantic finds wrong is a ValueError, too.
     except (ValueError, TypeError) as error:
         raise unreadable("job run", row[0]) from error

@@ -165,22 +165,14 @@ class RecallFilter:
         """Named values for the condition; a dozen statements of a recall share them."""
         request = self.request
         path = request.source_path or ""
+        filters = {name: getattr(request, name) for name in _FILTERS}
         return self.view.params | {
+            **{name: _encoded(items) for name, items in filters.items()},
             "at": self.at,
-            "types": json.dumps(request.types),
-            "kinds": json.dumps(request.kinds),
-            "tags": json.dumps(request.tags),
-            "source_types": json.dumps(request.source_types),
             "source_path": path,
             # "0" is the character after "/".
             "source_path_end": path[:-1] + "0" if path.endswith("/") else None,
-            "conversation_id": request.conversation_id,
-            "session_id": request.session_id,
-            "exclude_session_id": request.exclude_session_id,
-            "valid_at": request.valid_at,
-            "event_after": request.event_after,
-            "event_before": request.event_before,
-            "without": json.dumps(sorted(self.without)),
+            "without": _encoded(tuple(sorted(self.without))),
         }
 
     def with_statuses(self, statuses: frozenset[MemoryStatus] | None) -> RecallFilter:
@@ -194,17 +186,14 @@ class RecallFilter:
 
 
 _FILTERS: Final = (
-    "types",
-    "kinds",
-    "tags",
-    "session_id",
-    "exclude_session_id",
-    "event_after",
-    "event_before",
-    "valid_at",
-    "source_types",
-    "conversation_id",
+    *("types", "kinds", "tags", "session_id", "exclude_session_id", "event_after"),
+    *("event_before", "valid_at", "source_types", "conversation_id"),
 )
+
+
+def _encoded(items: Any) -> Any:
+    """Return a list as JSON, once for all statements of a recall; other values as they are."""
+    return json.dumps(items) if isinstance(items, tuple) else items
 
 
 # Text beyond this is not looked at when candidates are compared; the index holds all of it.

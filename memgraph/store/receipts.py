@@ -40,39 +40,12 @@ MAX_KEPT_QUERY_CHARS = 2_000
 BULLETIN = "bulletin"
 """What a receipt of a bulletin is for."""
 
-_NAMES = (
-    "recall_id",
-    "created_at",
-    "query",
-    "request",
-    "purpose",
-    "actor",
-    "conversation_id",
-    "workflow_run_id",
-    "step_id",
-    "query_sha256",
-    "change_seq",
-    "viewer",
-    "settings_sha256",
-    "left_out",
-    "sha256",
-    "same_as",
-    "bulletin_id",
-)
-# Those that a receipt has under the same name and as they are.
+# Columns that a receipt has under the same name and as they are.
 _PLAIN = (
-    "purpose",
-    "actor",
-    "conversation_id",
-    "workflow_run_id",
-    "step_id",
-    "query_sha256",
-    "change_seq",
-    "settings_sha256",
-    "sha256",
-    "same_as",
-    "bulletin_id",
+    *("purpose", "actor", "conversation_id", "workflow_run_id", "step_id", "query_sha256"),
+    *("change_seq", "settings_sha256", "sha256", "same_as", "bulletin_id"),
 )
+_NAMES = ("recall_id", "created_at", "query", "request", "viewer", "left_out", *_PLAIN)
 
 
 class ShownBulletin(NamedTuple):
@@ -509,14 +482,14 @@ def _issued(b: sa.FromClause) -> list[Column]:
     return [b.c.bulletin_id, b.c.created_at, b.c.change_seq, b.c.sha256, count, b.c.viewer]
 
 
-def _shows(view: View, b: sa.FromClause) -> Column:
+def _shows_cited(view: View, b: sa.FromClause) -> Column:
     """Return whether a view shows every stored memory that a bulletin cites."""
     j, m = each(b.c.memory_ids, "j"), tables.memories.alias("m")
     cited = ordered(j, (m, m.c.memory_id == j.c.value))
     return ~sa.exists().select_from(cited).where(is_untrue(view.where(m)))
 
 
-def _lower(b: sa.FromClause) -> Column:
+def _is_earlier(b: sa.FromClause) -> Column:
     before: Column = b.c.bulletin_id < sa.func.coalesce(value("before"), _NO_ID_IS_HIGHER)
     return before
 
@@ -524,11 +497,11 @@ def _lower(b: sa.FromClause) -> Column:
 @prepared
 def _bulletins(view: View) -> sa.Select[Any]:
     b = tables.bulletins
-    newest_rows = sa.select(b).where(_lower(b)).order_by(b.c.bulletin_id.desc())
+    newest_rows = sa.select(b).where(_is_earlier(b)).order_by(b.c.bulletin_id.desc())
     bulletins_read = newest_rows.limit(value("most")).subquery("b")
     return (
         sa.select(*_issued(bulletins_read))
-        .where(_shows(view, bulletins_read))
+        .where(_shows_cited(view, bulletins_read))
         .order_by(bulletins_read.c.bulletin_id.desc())
     )
 
@@ -554,7 +527,7 @@ def bulletins(
 @prepared
 def _lower_bulletin() -> sa.Select[Any]:
     b = tables.bulletins
-    return sa.select(b.c.bulletin_id).where(_lower(b)).limit(1).offset(value("most"))
+    return sa.select(b.c.bulletin_id).where(_is_earlier(b)).limit(1).offset(value("most"))
 
 
 def are_more_bulletins(snapshot: Snapshot, before: str | None, count: int) -> bool:
@@ -566,7 +539,7 @@ def are_more_bulletins(snapshot: Snapshot, before: str | None, count: int) -> bo
 def _get_bulletin(view: View) -> sa.Select[Any]:
     b = tables.bulletins.alias("b")
     columns = sa.select(*_issued(b), b.c.memory_ids, b.c.body)
-    return columns.where(b.c.bulletin_id == value("bulletin"), _shows(view, b))
+    return columns.where(b.c.bulletin_id == value("bulletin"), _shows_cited(view, b))
 
 
 def bulletin(
@@ -592,7 +565,7 @@ def hidden_matches(snapshot: Snapshot, match: str, narrowing: RecallFilter) -> d
     Returns:
         Ids by reason, ``scope`` and ``clearance``, newest first, ``MOST_HIDDEN`` together at most.
     """
-    anyones = RecallFilter(_Anyones(narrowing.view.viewer), narrowing.request, narrowing.at)
+    anyones = RecallFilter(_AllActive(narrowing.view.viewer), narrowing.request, narrowing.at)
     statement = _hidden_matches(anyones.shape)
     expression = snapshot.engine.phrases.expression(match)
     values = anyones.params | {"match": expression, "met_at": narrowing.at}
@@ -619,7 +592,7 @@ def _hidden_matches(anyones: FilterShape) -> sa.Select[Any]:
     )
 
 
-class _Anyones(View):
+class _AllActive(View):
     """A view of all active memories."""
 
     def where(self, m: Table) -> Column:

@@ -19,13 +19,8 @@ from memgraph.store.statements import Column, among, greatest, member, prepared,
 from memgraph.store.visibility import View, params_of, shape_of
 
 _INFO_FIELDS = (
-    "session_id",
-    "first_seen_at",
-    "last_seen_at",
-    "completed_at",
-    "consolidated_at",
-    "turns",
-    "pending",
+    *("session_id", "first_seen_at", "last_seen_at", "completed_at", "consolidated_at"),
+    *("turns", "pending"),
 )
 
 

@@ -54,7 +54,7 @@ def _of_session(name: Column) -> sa.Select[Any]:
     return sa.select(o.c.pk).where(o.c.session_id == name)
 
 
-def _given(
+def _memories_joined(
     kind: SourceName, name: Column = _NAME, *outer: sa.FromClause
 ) -> tuple[sa.FromClause, Any]:
     """Return the memories of a source, and the join in which they are found.
@@ -72,7 +72,7 @@ def _given(
 
 
 @prepared
-def _bound(kind: SourceName) -> sa.Select[Any]:
+def _upper_bound(kind: SourceName) -> sa.Select[Any]:
     # Some are of both: no less than there are is enough.
     ways = [_of_sources(kind, _NAME)]
     if kind is SourceName.CONVERSATION:
@@ -86,12 +86,12 @@ def upper_bound(snapshot: Snapshot, source: NamedSource, maximum: int) -> int:
 
     It reads indexes alone.
     """
-    return int(_bound(source.kind).scalar(snapshot, name=source.name, most=maximum))
+    return int(_upper_bound(source.kind).scalar(snapshot, name=source.name, most=maximum))
 
 
 @prepared
 def _count(kind: SourceName) -> sa.Select[Any]:
-    m, joined = _given(kind)
+    m, joined = _memories_joined(kind)
     some = sa.select(m.c.pk).select_from(joined).where(m.c.status != MemoryStatus.RETRACTED)
     some = some.limit(value("most"))
     return sa.select(sa.func.count()).select_from(some.subquery())
@@ -103,8 +103,8 @@ def count(snapshot: Snapshot, source: NamedSource, maximum: int) -> int:
 
 
 @prepared
-def _given_by(view: View, kind: SourceName) -> sa.Select[Any]:
-    m, joined = _given(kind)
+def _memories_of(view: View, kind: SourceName) -> sa.Select[Any]:
+    m, joined = _memories_joined(kind)
     is_kept = m.c.status != MemoryStatus.RETRACTED
     query = sa.select(m.c.memory_id).select_from(joined).where(is_kept, view.where(m))
     return query.order_by(m.c.pk)
@@ -112,7 +112,7 @@ def _given_by(view: View, kind: SourceName) -> sa.Select[Any]:
 
 def memories_of(snapshot: Snapshot, source: NamedSource, view: View) -> list[str]:
     """Return the visible memories of a source that are not retracted, the oldest first."""
-    statement = _given_by(view.shape, source.kind)
+    statement = _memories_of(view.shape, source.kind)
     return statement.column(snapshot, view.params, name=source.name)
 
 
@@ -168,7 +168,7 @@ def supported(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
 
 
 @prepared
-def _said_by(view: View, kind: SourceName) -> sa.Select[Any]:
+def _supported_by(view: View, kind: SourceName) -> sa.Select[Any]:
     s, p = tables.sources.alias("s"), tables.supports.alias("p")
     m = tables.memories.alias("m")
     counts = (p.c.source_id == s.c.source_id) & p.c.ended_at.is_(None)
@@ -184,7 +184,7 @@ def supported_by(snapshot: Snapshot, source: NamedSource, view: View) -> dict[st
     Each with the ids of the source's rows.
     """
     result: dict[str, list[str]] = {}
-    rows = _said_by(view.shape, source.kind).rows(snapshot, view.params, name=source.name)
+    rows = _supported_by(view.shape, source.kind).rows(snapshot, view.params, name=source.name)
     for memory_id, source_id in rows:
         result.setdefault(memory_id, []).append(source_id)
     return result
@@ -208,7 +208,7 @@ def _names(view: View, kind: SourceName, by_sender: bool) -> sa.Select[Any]:
         session_id = tables.sessions.c.session_id
         ways.append(sa.select(session_id).where(session_id > after))
     n = sa.union(*ways).subquery("n")
-    m, joined = _given(kind, n.c.name, n)
+    m, joined = _memories_joined(kind, n.c.name, n)
     is_visible = sa.exists().select_from(joined).where(view.where(m))
     if by_sender:
         is_visible = is_visible.where(_is_sent(m))
@@ -245,20 +245,20 @@ def names(
 
 
 @prepared
-def _is_seen(view: View, kind: SourceName) -> sa.Select[Any]:
-    m, joined = _given(kind)
+def _is_visible(view: View, kind: SourceName) -> sa.Select[Any]:
+    m, joined = _memories_joined(kind)
     return sa.select(sa.exists().select_from(joined).where(view.where(m)))
 
 
 def is_visible(snapshot: Snapshot, source: NamedSource, view: View) -> bool:
     """Return whether a memory that came from a source is visible."""
-    statement = _is_seen(view.shape, source.kind)
+    statement = _is_visible(view.shape, source.kind)
     return bool(statement.scalar(snapshot, view.params, name=source.name))
 
 
 @prepared
 def _totals(view: View, kind: SourceName) -> sa.Select[Any]:
-    m, joined = _given(kind)
+    m, joined = _memories_joined(kind)
     number, status, at = sa.func.count(), m.c.status, m.c.created_at
     of_status = (
         sa.func.sum(status == MemoryStatus.ACTIVE),
@@ -276,7 +276,7 @@ def totals(snapshot: Snapshot, source: NamedSource, view: View) -> SourceTotals 
 
 @prepared
 def _captured(view: View, kind: SourceName) -> sa.Select[Any]:
-    m, joined = _given(kind)
+    m, joined = _memories_joined(kind)
     s = tables.sources.alias("s")
     query = sa.select(*captured_columns(s), m.c.session_id).distinct()
     query = query.select_from(joined.join(s, s.c.source_id == m.c.source_id))
@@ -437,7 +437,7 @@ class SupportLoss(NamedTuple):
     own: bool
 
 
-def _is_of_act(a: sa.FromClause) -> Column:
+def _is_of_retraction(a: sa.FromClause) -> Column:
     """Return whether a journal entry belongs to the retraction of this source."""
     return (member(a.c.details, "source") == value("kind")) & (member(a.c.details, "name") == _NAME)
 
@@ -447,14 +447,14 @@ def _about(a: sa.FromClause, m: sa.FromClause) -> tuple[sa.FromClause, Column]:
 
 
 @prepared
-def _taken_back(view: View) -> sa.Select[Any]:
+def _retracted_with(view: View) -> sa.Select[Any]:
     a, b = tables.audit_log.alias("a"), tables.audit_log.alias("b")
     m = tables.memories.alias("m")
     later = sa.exists().where(
         b.c.subject == a.c.subject, b.c.seq > a.c.seq, b.c.action.in_(["retract", "restore"])
     )
     query = sa.select(m.c.memory_id, m.c.pk).distinct().select_from(ordered(a, _about(a, m)))
-    query = query.where(a.c.action == "retract", _is_of_act(a), *_is_kept_retracted(m))
+    query = query.where(a.c.action == "retract", _is_of_retraction(a), *_is_kept_retracted(m))
     return query.where(~later.correlate(a), view.where(m)).order_by(m.c.pk)
 
 
@@ -467,12 +467,12 @@ def retracted_with(snapshot: Snapshot, source: NamedSource, view: View) -> list[
 
     What was retracted for another reason since is none, nor is what was erased.
     """
-    statement = _taken_back(view.shape)
+    statement = _retracted_with(view.shape)
     return statement.column(snapshot, view.params, kind=source.kind.value, name=source.name)
 
 
 @prepared
-def _taken_with_others() -> sa.Select[Any]:
+def _retracting_sources() -> sa.Select[Any]:
     f, m = listed("ids", "f"), tables.memories.alias("m")
     a, b = tables.audit_log.alias("a"), tables.audit_log.alias("b")
     last = (
@@ -493,12 +493,12 @@ def retracting_sources(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[
 
     What was retracted for another reason since is none, nor is what was erased.
     """
-    rows = _taken_with_others().rows(snapshot, ids=memory_ids)
+    rows = _retracting_sources().rows(snapshot, ids=memory_ids)
     return {memory_id: NamedSource(SourceName(kind), name) for memory_id, kind, name in rows}
 
 
 @prepared
-def _lost_with(view: View) -> sa.Select[Any]:
+def _support_losses(view: View) -> sa.Select[Any]:
     a, b = tables.audit_log.alias("a"), tables.audit_log.alias("b")
     f, g = each(a.c.details, "f", "source_ids"), each(b.c.details, "g", "source_ids")
     m, p = tables.memories.alias("m"), tables.supports.alias("p")
@@ -517,13 +517,15 @@ def _lost_with(view: View) -> sa.Select[Any]:
         sa.func.max(p.c.source_id == m.c.source_id),
     )
     query = query.select_from(ordered(a, _about(a, m), (f, sa.true()), (p, its)))
-    query = query.where(a.c.action == "weaken", _is_of_act(a), p.c.ended_at.is_not(None), ~later)
+    query = query.where(
+        a.c.action == "weaken", _is_of_retraction(a), p.c.ended_at.is_not(None), ~later
+    )
     return query.where(view.where(m)).group_by(a.c.seq).order_by(a.c.seq.desc())
 
 
 def support_losses(snapshot: Snapshot, source: NamedSource, view: View) -> list[SupportLoss]:
     """Return the support that visible memories lost with a source, latest loss first."""
-    statement = _lost_with(view.shape)
+    statement = _support_losses(view.shape)
     results = statement.rows(snapshot, view.params, kind=source.kind.value, name=source.name)
     losses = []
     for memory_id, details, rows, own in results:

@@ -443,7 +443,7 @@ def _top(
 
 def find(snapshot: Snapshot, terms: Collection[str]) -> SnapshotMatches:
     """Return the matches of some stems in a snapshot."""
-    cache = _kept(snapshot)
+    cache = _cache_of(snapshot)
     [state, *segment_rows] = _state().rows(snapshot)
     _, changes, seq, newest, _, _ = state
     covered = max((first + span - 1 for _, _, first, span, _, _ in segment_rows), default=0)
@@ -454,7 +454,7 @@ def find(snapshot: Snapshot, terms: Collection[str]) -> SnapshotMatches:
     return SnapshotMatches(parts, terms)
 
 
-def _kept(snapshot: Snapshot) -> SearchCache | None:
+def _cache_of(snapshot: Snapshot) -> SearchCache | None:
     """Return the search cache of a connection that reads; None: it may write."""
     shared: dict[str, Any] | None = snapshot.driver.shared
     if shared is None:

@@ -41,7 +41,7 @@ _CAPTURED: Final = (
 )
 
 
-def _was_gone(row: sa.FromClause, since: Column) -> Column:
+def _was_ended(row: sa.FromClause, since: Column) -> Column:
     """Return whether a counting source did not count at the time ``at``.
 
     Of a source that counts again the journal alone tells that it did not for a while.
@@ -69,7 +69,7 @@ def _was_gone(row: sa.FromClause, since: Column) -> Column:
     return (_AT < MAX_MS) & weakened
 
 
-def _own_gone(m: sa.FromClause) -> Column:
+def _own_ended(m: sa.FromClause) -> Column:
     """Return whether a memory's own source does not count at ``at``; None: now."""
     p = tables.supports.alias("p")
     ended = sa.exists().where(
@@ -77,13 +77,13 @@ def _own_gone(m: sa.FromClause) -> Column:
         p.c.source_id == m.c.source_id,
         p.c.ended_at <= sa.func.coalesce(_AT, MAX_MS),
     )
-    return ended.correlate(m) | _was_gone(m, m.c.created_at)
+    return ended.correlate(m) | _was_ended(m, m.c.created_at)
 
 
-def _held(p: sa.FromClause) -> Column:
+def _counts_at(p: sa.FromClause) -> Column:
     """Return whether a further source counts at ``at``; NULL where that is None."""
     counts = (p.c.added_at <= _AT) & (p.c.ended_at.is_(None) | (p.c.ended_at > _AT))
-    return counts & ~_was_gone(p, p.c.added_at)
+    return counts & ~_was_ended(p, p.c.added_at)
 
 
 def _of(s: sa.FromClause, names: Sequence[str]) -> list[Column]:
@@ -95,7 +95,7 @@ def _own() -> sa.Select[Any]:
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     query = sa.select(*_of(s, _ORIGIN), m.c.session_id)
     query = query.select_from(m.join(s, s.c.source_id == m.c.source_id))
-    return query.where(m.c.memory_id == value("memory_id"), ~_own_gone(m))
+    return query.where(m.c.memory_id == value("memory_id"), ~_own_ended(m))
 
 
 @prepared
@@ -103,7 +103,7 @@ def _further(names: tuple[str, ...]) -> sa.Select[Any]:
     p, s = tables.supports.alias("p"), tables.sources.alias("s")
     query = sa.select(p.c.added_at, *_of(s, names))
     query = query.select_from(p.join(s, s.c.source_id == p.c.source_id))
-    query = query.where(p.c.memory_id == value("memory_id"), _held(p))
+    query = query.where(p.c.memory_id == value("memory_id"), _counts_at(p))
     return query.order_by(p.c.added_at, p.c.source_id)
 
 
@@ -120,7 +120,7 @@ def _turns() -> sa.Select[Any]:
     )
 
 
-class _Said(NamedTuple):
+class _TurnFacts(NamedTuple):
     """A turn behind a memory; ``words``: the hash of its content."""
 
     speaker: str
@@ -139,7 +139,7 @@ def origins(
     Args:
         until: milliseconds; what was noted later counts for nothing.
     """
-    turns_by_conversation = _said(snapshot, memory_id, until)
+    turns_by_conversation = _turns_by_conversation(snapshot, memory_id, until)
     own = []
     for *row, session_id in _own().rows(snapshot, memory_id=memory_id, at=until):
         own = [
@@ -152,21 +152,25 @@ def origins(
     return (own, further) if own else (further[:1], further[1:])
 
 
-def _said(snapshot: Snapshot, memory_id: str, until: int) -> dict[str, list[_Said]]:
+def _turns_by_conversation(
+    snapshot: Snapshot, memory_id: str, until: int
+) -> dict[str, list[_TurnFacts]]:
     """Return the turns that a memory rests on, by conversation."""
-    result: dict[str, list[_Said]] = {}
+    result: dict[str, list[_TurnFacts]] = {}
     rows = _turns().rows(snapshot, memory_id=memory_id, at=until)
     for session_id, role, told_as, at, words in rows:
         voice = voice_of(role, told_as)
         name = (role or "").casefold()
         # "user" and "human" may be the same person.
         speaker = "user" if name in PERSONS else name
-        turn = _Said(speaker, at // MS_PER_DAY, words, voice is SpeakerRole.PERSON)
+        turn = _TurnFacts(speaker, at // MS_PER_DAY, words, voice is SpeakerRole.PERSON)
         result.setdefault(session_id, []).append(turn)
     return result
 
 
-def _origin(row: Sequence[str | None], turns_by_conversation: dict[str, list[_Said]]) -> Origin:
+def _origin(
+    row: Sequence[str | None], turns_by_conversation: dict[str, list[_TurnFacts]]
+) -> Origin:
     conversation_id, source_path, content_sha256, workflow_run_id = row
     turns = turns_by_conversation.get(conversation_id or "", [])
     turns = [turn for turn in turns if turn.person] or turns
@@ -334,13 +338,13 @@ def with_assigned(snapshot: Snapshot, defaults: TrustRules) -> TrustRules:
     return TrustRules(defaults.captured_by, defaults.source_type, defaults.max_memories, words)
 
 
-_TOLD: Final = ("kind", "name", "tier", "max_memories", "set_at", "actor", "reason")
+_ASSIGNED: Final = ("kind", "name", "tier", "max_memories", "set_at", "actor", "reason")
 
 
 @prepared
-def _told() -> sa.Select[Any]:
+def _assigned() -> sa.Select[Any]:
     t = tables.source_trust
-    return sa.select(*_of(t, _TOLD)).order_by(t.c.kind, t.c.name)
+    return sa.select(*_of(t, _ASSIGNED)).order_by(t.c.kind, t.c.name)
 
 
 def assigned(snapshot: Snapshot) -> list[TrustRow]:
@@ -353,15 +357,15 @@ def assigned(snapshot: Snapshot) -> list[TrustRow]:
             actor,
             reason,
         )
-        for kind, name, tier, most, set_at, actor, reason in _told().rows(snapshot)
+        for kind, name, tier, most, set_at, actor, reason in _assigned().rows(snapshot)
     ]
 
 
 @prepared
-def _tell() -> sa.Insert:
-    new = insert(tables.source_trust).values({name: value(name) for name in _TOLD})
+def _assign() -> sa.Insert:
+    new = insert(tables.source_trust).values({name: value(name) for name in _ASSIGNED})
     return new.on_conflict_do_update(
-        index_elements=_TOLD[:2], set_={name: new.excluded[name] for name in _TOLD[2:]}
+        index_elements=_ASSIGNED[:2], set_={name: new.excluded[name] for name in _ASSIGNED[2:]}
     )
 
 
@@ -370,18 +374,18 @@ def assign(transaction: Transaction, row: TrustRow) -> None:
     source, trusted = row.named, row.trusted
     record = (row.set_at, row.actor, row.reason)
     values = (source.kind.value, source.name, trusted.tier.value, trusted.max_memories, *record)
-    _tell().write(transaction, dict(zip(_TOLD, values, strict=True)))
+    _assign().write(transaction, dict(zip(_ASSIGNED, values, strict=True)))
 
 
 @prepared
-def _untell() -> sa.Delete:
+def _unassign() -> sa.Delete:
     t = tables.source_trust
     return sa.delete(t).where(t.c.kind == value("kind"), t.c.name == value("name"))
 
 
 def unassign(transaction: Transaction, source: NamedSource) -> bool:
     """Remove the assignment of a source; return whether there was one."""
-    return _untell().write(transaction, kind=source.kind.value, name=source.name) > 0
+    return _unassign().write(transaction, kind=source.kind.value, name=source.name) > 0
 
 
 def tiers(
@@ -398,7 +402,7 @@ def protections(
     snapshot: Snapshot, trust: TrustRules, memory_ids: Collection[str]
 ) -> dict[str, TrustTier]:
     """Return the tier against which each of some memories is protected: see ``ceiling``."""
-    facts_by_id = _read(snapshot, list(dict.fromkeys(memory_ids)), 0)
+    facts_by_id = _trust_facts(snapshot, list(dict.fromkeys(memory_ids)), 0)
     return {memory_id: ceiling(facts, trust) for memory_id, facts in facts_by_id.items()}
 
 
@@ -416,7 +420,7 @@ def protections_then(
     """
     now = with_assigned(snapshot, defaults)
     since = {row.named: row.set_at for row in assigned(snapshot)}
-    facts_by_id = _read(snapshot, list(dict.fromkeys(memory_ids)), 0, at)
+    facts_by_id = _trust_facts(snapshot, list(dict.fromkeys(memory_ids)), 0, at)
     return {
         memory_id: (
             ceiling(each, now),
@@ -497,7 +501,7 @@ def trust_facts(snapshot: Snapshot, memory_ids: Iterable[str]) -> dict[str, Trus
     result: dict[str, TrustFacts] = {}
     layer = list(memory_ids)
     while layer and len(result) < MAX_LOOKED_AT:
-        fresh = _read(snapshot, layer, MAX_LOOKED_AT)
+        fresh = _trust_facts(snapshot, layer, MAX_LOOKED_AT)
         result |= fresh
         grounds = dict.fromkeys(ground for facts in fresh.values() for ground in facts.grounds)
         layer = [memory_id for memory_id in grounds if memory_id not in result][
@@ -512,14 +516,14 @@ def _sources() -> sa.Select[Any]:
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     joined = ordered(f, (m, m.c.memory_id == f.c.value)).join(s, s.c.source_id == m.c.source_id)
     row = (*captured_columns(s), m.c.session_id)
-    return sa.select(m.c.memory_id, _own_gone(m), *row).select_from(joined)
+    return sa.select(m.c.memory_id, _own_ended(m), *row).select_from(joined)
 
 
 @prepared
 def _supports() -> sa.Select[Any]:
     f = listed("ids", "f")
     p, s = tables.supports.alias("p"), tables.sources.alias("s")
-    counts = sa.func.coalesce(_held(p), p.c.ended_at.is_(None))
+    counts = sa.func.coalesce(_counts_at(p), p.c.ended_at.is_(None))
     joined = ordered(f, (p, (p.c.memory_id == f.c.value) & counts))
     query = sa.select(p.c.memory_id, *captured_columns(s), sa.null())
     query = query.select_from(joined.join(s, s.c.source_id == p.c.source_id))
@@ -536,7 +540,7 @@ def _grounds() -> sa.Select[Any]:
     )
 
 
-def _read(
+def _trust_facts(
     snapshot: Snapshot, memory_ids: Collection[str], most_grounds: int, at: int | None = None
 ) -> dict[str, TrustFacts]:
     """Return the trust facts of memories.

@@ -68,7 +68,7 @@ class View:
         elif self.as_of is not None:
             terms.append(self.status(m).is_not(None))
         if self.as_of is not None or self.statuses is None or _RETRACTED in self.statuses:
-            terms.append(_unburied(m))
+            terms.append(_is_not_buried(m))
         return sa.and_(*terms)
 
     def unerased(self, m: Table) -> Column:
@@ -343,7 +343,7 @@ def _is_use(r: Table) -> tuple[Column, ...]:
     )
 
 
-def _unburied(m: Table) -> Column:
+def _is_not_buried(m: Table) -> Column:
     """Hide a memory with a tombstone until its text is removed."""
     # An erased one is retracted: of most rows neither the text nor the journal is read.
     buried = tables.audit_log.alias("buried")
