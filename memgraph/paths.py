@@ -216,7 +216,7 @@ def canonical_source(
     if real.is_relative_to(_real(own.ingest)):
         return real
     inside = any(real.is_relative_to(_real(root)) for root in allowed_roots)
-    if not inside or real.is_relative_to(_real(own.root)) or _of_an_orchestrator(real):
+    if not inside or real.is_relative_to(_real(own.root)) or _is_in_orchestrator(real):
         raise AccessDenied(
             "this source is outside the folders that may be read", field=SOURCE_FIELD
         )
@@ -225,15 +225,15 @@ def canonical_source(
 
 def stamp_of(*files: Path) -> Stamp:
     """Return the modification time and size of each file; None for a missing one."""
-    found: list[tuple[int, int] | None] = []
-    for each in files:
+    stamps: list[tuple[int, int] | None] = []
+    for file in files:
         try:
-            status = each.stat()
+            status = file.stat()
         except FileNotFoundError:
-            found.append(None)
+            stamps.append(None)
         else:
-            found.append((status.st_mtime_ns, status.st_size))
-    return tuple(found)
+            stamps.append((status.st_mtime_ns, status.st_size))
+    return tuple(stamps)
 
 
 @contextmanager
@@ -252,9 +252,9 @@ def naming_full_disk(folder: Path) -> Iterator[None]:
             raise
         raise DatabaseFull("the disk is full; nothing was changed", path=str(folder)) from error
     except StorageError as error:
-        told = error.details
-        failed = str(told.get("sqlite", "")).startswith("SQLITE_IOERR") and _free(folder) < _ROOM
-        if isinstance(error, DatabaseFull) or not (failed or told.get("errno") in _FULL_NAMES):
+        details = error.details
+        failed = str(details.get("sqlite", "")).startswith("SQLITE_IOERR") and _free(folder) < _ROOM
+        if isinstance(error, DatabaseFull) or not (failed or details.get("errno") in _FULL_NAMES):
             raise
         raise DatabaseFull("the disk is full; nothing was written", path=str(folder)) from error
 
@@ -272,16 +272,16 @@ def take_free_name(draft: Path, target: Path) -> None:
     Raises:
         Conflict: the file exists.
     """
-    taken = Conflict(f"the file already exists: {target}", path=str(target))
+    conflict = Conflict(f"the file already exists: {target}", path=str(target))
     try:
         # A link cannot replace what another process put there meanwhile, a rename would.
         target.hardlink_to(draft)
     except FileExistsError:
-        raise taken from None
+        raise conflict from None
     except OSError:
         # A file system without links: the check and the rename are two steps there.
         if os.path.lexists(target):
-            raise taken from None
+            raise conflict from None
         draft.rename(target)
 
 
@@ -296,10 +296,10 @@ def _real(path: str | os.PathLike[str]) -> Path:
         raise AccessDenied("this path cannot be resolved", field=SOURCE_FIELD) from error
 
 
-def _of_an_orchestrator(path: Path) -> bool:
+def _is_in_orchestrator(path: Path) -> bool:
     """Return True when a path without links lies in an orchestrator's folder, under any root."""
     folders = (path, *path.parents)
-    return any(os.path.lexists(each / MEMORY_NAME / DATABASE_NAME) for each in folders)
+    return any(os.path.lexists(folder / MEMORY_NAME / DATABASE_NAME) for folder in folders)
 
 
 def _is_orchestrator(root: Path, name: str) -> bool:

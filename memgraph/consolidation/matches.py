@@ -21,7 +21,7 @@ from memgraph.model.values import EdgeInput
 from memgraph.relations.compare import compare
 from memgraph.relations.statement import RelationFinding, Statement
 from memgraph.rules.dedup import content_hash
-from memgraph.store import entities, items
+from memgraph.store import entities, memories
 from memgraph.store import sessions as queries
 from memgraph.store.comparisons import ComparedFact
 from memgraph.store.sessions import ComparisonPlace
@@ -71,7 +71,7 @@ def match(read: Read, drafts: Sequence[FactDraft], *, at: int) -> MatchedDrafts:
         if draft.number not in matched.repeats:
             new.append(draft)
     with read() as snapshot:
-        matched.since = items.last_key(snapshot)
+        matched.since = memories.last_pk(snapshot)
         hashes = {content_hash(each.given.content): each for each in new}
         same = queries.same_facts(snapshot, hashes, drafts[0].place, at=at)
         for content, memory_id in same.items():
@@ -141,7 +141,7 @@ def _statements(snapshot: Snapshot, drafts: Sequence[FactDraft]) -> list[NewStat
     "I moved to Bergen" shares no word with "I live in Oslo", only who says it.
     """
     keys = {each.author.speaker for each in drafts if each.author.speaker is not None}
-    known = entities.known_by(snapshot, keys)
+    known = entities.meant_by(snapshot, keys)
     return [
         NewStatement(
             each.given.content,

@@ -95,7 +95,7 @@ class _Reading:
         memories = graph.visible_memories(snapshot, ids, view)
         sources = graph.sources_of(snapshot, memories.values())
         by_id = {each.source_id: each for each in sources}
-        paths = evidence.broken(snapshot, ids, view)
+        paths = evidence.broken_evidence(snapshot, ids, view)
         premises = described(snapshot, paths, view)
         tiers = self._tiers(ids)
         in_order = sorted(memories.values(), key=lambda each: (each.created_at, each.memory_id))
@@ -123,7 +123,7 @@ class _Reading:
         snapshot, then = self._snapshot, self._view.as_of
         if then is not None:
             return trust_rows.protections_then(snapshot, self._trust, ids, then)
-        trust = trust_rows.with_told(snapshot, self._trust)
+        trust = trust_rows.with_assigned(snapshot, self._trust)
         found = trust_rows.protections(snapshot, trust, ids)
         return {one: (tier, True) for one, tier in found.items()}
 
@@ -173,11 +173,13 @@ class _Reading:
     def _influence(self, memory_id: str) -> Influence:
         snapshot, view = self._snapshot, self._view
         until = MAX_MS if view.as_of is None else view.as_of
-        found = influence.naming(snapshot, [memory_id], view, limit=MAX_RECEIPTS + 1, until=until)
+        found = influence.receipts_naming(
+            snapshot, [memory_id], view, limit=MAX_RECEIPTS + 1, until=until
+        )
         recalls = found[:MAX_RECEIPTS]
         runs = sorted({each.workflow_run_id for each in recalls if each.workflow_run_id})
         talks = sorted({each.conversation_id for each in recalls if each.conversation_id})
-        walk = evidence.walked(snapshot, [memory_id], view, Direction.IN)
+        walk = evidence.walk(snapshot, [memory_id], view, Direction.IN)
         listed = MAX_LISTED if self._names else 0
         longest = max(len(recalls), len(runs), len(talks)) if self._names else 0
         return Influence(

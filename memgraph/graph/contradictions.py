@@ -85,7 +85,7 @@ def list_contradictions(
             resolved=state == "resolved",
             limit=limit + 1,
             after=place,
-            sought=sought,
+            criteria=sought,
         )
         shown = edges[:limit]
         ends = {end for edge in shown for end in (edge.from_id, edge.to_id)}

@@ -122,10 +122,10 @@ class _Comparing:
 
     def made(self) -> Diff:
         snapshot, view, during = self._snapshot, self._view, self._during
-        began = _by_change(history_rows.begun(snapshot, view, during))
-        found = history_rows.contradicted(snapshot, view, during)
+        began = _by_change(history_rows.statuses_begun(snapshot, view, during))
+        found = history_rows.contradictions_found(snapshot, view, during)
         decided = self._decided()
-        moved = history_rows.moved(snapshot, view, during)
+        moved = history_rows.confidence_moves(snapshot, view, during)
         counts = {name: len(each) for name, each in (began | decided).items()}
         counts |= {"contradicted": len(found), "confidence": len(moved)}
         cut = any(count > self._limit for count in counts.values())
@@ -148,7 +148,7 @@ class _Comparing:
             reopened=reopened,
             confidence=tuple(ConfidenceChange(**each._asdict()) for each in moved[: self._limit]),
             counts=dict(sorted(counts.items()))
-            | {"said": history_rows.said(snapshot, view, during)},
+            | {"said": history_rows.turns_stored(snapshot, view, during)},
             cut=cut,
         )
 
@@ -169,7 +169,7 @@ class _Comparing:
         )
 
     def _found(self, given: Sequence[ContradictingPair]) -> tuple[PairEvent, ...]:
-        told = history_rows.who_found(self._snapshot, given)
+        told = history_rows.finders(self._snapshot, given)
         events = []
         for each in given:
             actor, reason = told.get(each.edge_id, (None, None))

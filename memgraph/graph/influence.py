@@ -74,7 +74,7 @@ def impact(
         derived = walk.from_([memory_id], Direction.IN)
         named = [memory_id, *(each.memory_id for each in derived)]
         hand_outs = walk.bounded(
-            influence.naming(
+            influence.receipts_naming(
                 snapshot,
                 named,
                 walk.view,
@@ -140,12 +140,12 @@ def grounds_of_run(
     with database.read() as snapshot:
         walk = _Walk(snapshot, View(viewer), max_nodes)
         hand_outs = walk.bounded(
-            influence.given_to(
+            influence.receipts_for(
                 snapshot, "workflow_run_id", workflow_run_id, walk.view, limit=max_nodes + 1
             )
         )
         run = NamedSource(SourceName.RUN, workflow_run_id)
-        if not hand_outs and not sources_rows.is_seen(snapshot, run, walk.view):
+        if not hand_outs and not sources_rows.is_visible(snapshot, run, walk.view):
             name = workflow_run_id[:80]
             raise NotFound(
                 f"no run {name!r}: no receipt and no memory belongs to it",
@@ -237,7 +237,7 @@ def _reached(
         walk.cut.add("max_left")
     since = {name: min(each) for name, each in last_first[:MAX_LEAVING]}
     left: dict[str, list[str]] = {}
-    for name, memory_id in influence.left_by(
+    for name, memory_id in influence.stored_by(
         walk.snapshot, place, since, walk.view, limit=MAX_LEFT + 1
     ):
         left.setdefault(name, []).append(memory_id)
@@ -265,7 +265,7 @@ def _given_before(walk: _Walk, memory: Memory) -> list[ReceiptMention]:
     )
     for place, name in places:
         if name is not None:
-            given = influence.given_to(
+            given = influence.receipts_for(
                 walk.snapshot,
                 place,
                 name,

@@ -176,7 +176,7 @@ class _Listing:
     def _on(self, grounds: Sequence[EndedMemory]) -> list[RetractedEvidence]:
         ids = [each.memory_id for each in grounds]
         gone = evidence.refuted_among(self._snapshot, ids, self._view)
-        walk = evidence.walked(
+        walk = evidence.walk(
             self._snapshot, list(gone), self._view, Direction.IN, max_rows=self._max_rows
         )
         self._cut = self._cut or walk.cut
@@ -204,7 +204,7 @@ class _Listing:
         paths: dict[str, tuple[Dependency, ...]] = {}
         for start in range(0, len(names), _NAMES_AT_ONCE):
             some = names[start : start + _NAMES_AT_ONCE]
-            paths |= evidence.broken(self._snapshot, some, self._view)
+            paths |= evidence.broken_evidence(self._snapshot, some, self._view)
         return [
             each
             for each in fallen
@@ -222,7 +222,7 @@ def described(
     ids = sorted({path[-1].ground_id for path in paths.values()})
     grounds = graph.visible_memories(snapshot, ids, anyone)
     gone = evidence.refuted_among(snapshot, ids, view)
-    told = evidence.told_endings(snapshot, ids, view)
+    told = evidence.end_reasons(snapshot, ids, view)
     reasons = without_hidden(snapshot, view, [told[one].reason for one in ids])
     reason_of = dict(zip(ids, reasons, strict=True))
     return {

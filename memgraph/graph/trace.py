@@ -199,7 +199,7 @@ class _Tracing:
 
     def _handed_out(self, memory_id: str) -> DeliveryCount:
         """Return the visible receipts in which a memory was handed out."""
-        found = influence.naming(
+        found = influence.receipts_naming(
             self._snapshot, [memory_id], self._view, limit=MAX_RECEIPTS + 1, until=self._until
         )
         if len(found) > MAX_RECEIPTS:

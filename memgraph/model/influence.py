@@ -1,4 +1,4 @@
-"""The influence of a memory, and the grounds of a memory or a run, for auditors."""
+"""The influence of a memory, and the evidence of a memory or a run, for auditors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ReceiptMention(Value):
 
 
 class ReachedRun(Value):
-    """A run or a conversation that was given one of the memories.
+    """A run or a conversation that received one of the memories.
 
     Attributes:
         name: the id of the run or the conversation.
@@ -83,12 +83,14 @@ class Impact(Value):
     @cached_property
     def own_hand_outs(self) -> tuple[ReceiptMention, ...]:
         """Return the hand-outs of the memory itself, as a case counts them."""
-        return tuple(each for each in self.hand_outs if self.memory_id in each.memory_ids)
+        return tuple(receipt for receipt in self.hand_outs if self.memory_id in receipt.memory_ids)
 
     @cached_property
     def further_hand_outs(self) -> tuple[ReceiptMention, ...]:
         """Return the hand-outs of memories derived from it, without it."""
-        return tuple(each for each in self.hand_outs if self.memory_id not in each.memory_ids)
+        return tuple(
+            receipt for receipt in self.hand_outs if self.memory_id not in receipt.memory_ids
+        )
 
 
 class FurtherSource(Value):
@@ -148,7 +150,7 @@ class SourceLines(Value):
 
 
 class EvidenceReport(Value):
-    """Everything that stood behind a memory or a run, as far as the reader may see it.
+    """The evidence of a memory or a run, as far as the reader may see it.
 
     Attributes:
         memory_id, workflow_run_id: what was asked about; one of them.

@@ -99,7 +99,7 @@ class Handle:
         if not any(memories.is_short(one) for one in given):
             return list(given)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return memories.whole_ids(snapshot, given, self._view)
+            return memories.full_ids(snapshot, given, self._view)
 
     @contextmanager
     def _write(self) -> Iterator[tuple[OpenOrchestrator, JournalledTransaction]]:

@@ -17,7 +17,7 @@ from memgraph.errors import (
 )
 from memgraph.model.access import Permission
 from memgraph.model.context import BuiltBulletin
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, ShownStatus
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.graph import ContradictionPage, Subgraph, Trace
 from memgraph.model.jobs import ExpiringReport, RelevantMemories
 from memgraph.model.operation import (
@@ -95,9 +95,9 @@ class ReadingHandle(Handle):
             Field(description="Of these kinds."),
         ] = (),
         statuses: Annotated[
-            Sequence[MemoryStatus | ShownStatus],
+            Sequence[MemoryStatus],
             # In full: a request without statuses returns active ones.
-            WireFormat(list[ShownStatus], "status", lambda given: given or tuple(ShownStatus)),
+            WireFormat(list[MemoryStatus], "status", lambda given: given or tuple(MemoryStatus)),
             Field(description="Of these statuses."),
         ] = (MemoryStatus.ACTIVE,),
         tags: Annotated[

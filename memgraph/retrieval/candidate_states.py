@@ -59,7 +59,7 @@ def standing(
     if EdgeType.CONTRADICTS in ties.edge_types:
         conflicts = Conflicts.of(graph.open_contradictions(snapshot, memory_ids, view, MAX_LINKS))
     if ties.derivations or not BASIS_EDGES.isdisjoint(ties.edge_types):
-        stale = evidence.broken(snapshot, memory_ids, view)
+        stale = evidence.broken_evidence(snapshot, memory_ids, view)
     if EdgeType.UPDATES in ties.edge_types:
         amended = _amended(snapshot, memory_ids, view)
     return CandidateStates(conflicts, frozenset(stale), amended)

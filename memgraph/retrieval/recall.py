@@ -336,7 +336,7 @@ class _Answer:
         """Return the ranked with a share of the places for each source, and each source's trust."""
         trust = TrustRules.of(self.settings.trust)
         if self.state.has_trusted:
-            trust = trust_rows.with_told(self.snapshot, trust)
+            trust = trust_rows.with_assigned(self.snapshot, trust)
         most = most_of(self.settings.retrieval.source_share, top_n)
         asked = self.request
         named = asked.conversation_id or asked.session_id or asked.source_path
@@ -408,7 +408,7 @@ class _Answer:
         origins.look_up(found)
         return flooding(
             [origins.names(each) for each in found], crowd
-        ) and trust_rows.has_other_talks(self.snapshot, crowd)
+        ) and trust_rows.has_other_conversations(self.snapshot, crowd)
 
     @property
     def request(self) -> RecallRequest:

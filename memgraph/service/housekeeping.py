@@ -117,7 +117,7 @@ class Housekeeping:
         since = max(now - int(self._receipts.keep_days * MS_PER_DAY), 0)
         while not stop():
             with self._database.read() as snapshot:
-                if not receipts_rows.any_old(snapshot, keep=keep, since=since):
+                if not receipts_rows.has_old(snapshot, keep=keep, since=since):
                     return
             with self._database.write(durable=False) as transaction:
                 receipts_rows.remove_old(

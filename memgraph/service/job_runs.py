@@ -146,7 +146,7 @@ def _run(
 def close_left(opened: OpenOrchestrator, wall: Clock = WALL) -> None:
     """Mark the runs of dead processes as abandoned."""
     with opened.database.read() as snapshot:
-        if not jobs.some_left(snapshot, wall_ms=wall.now_ms()):
+        if not jobs.has_orphaned(snapshot, wall_ms=wall.now_ms()):
             return
     with opened.database.write() as transaction:
         _sweep(transaction, opened, wall.now_ms())
@@ -187,8 +187,8 @@ def _require_wanted(snapshot: Snapshot, request: RunRequest, now_ms: int) -> Non
 
 
 def _sweep(transaction: Transaction, opened: OpenOrchestrator, wall_ms: int) -> None:
-    jobs.abandon_left(transaction, at=opened.clock.now_ms(), wall_ms=wall_ms)
-    jobs.sweep(transaction, wall_ms=wall_ms)
+    jobs.abandon_orphaned(transaction, at=opened.clock.now_ms(), wall_ms=wall_ms)
+    jobs.remove_expired(transaction, wall_ms=wall_ms)
 
 
 def _end(opened: OpenOrchestrator, run_id: str, lease: LeaseRenewal, report: JobReport) -> JobRun:
@@ -202,7 +202,7 @@ def _end(opened: OpenOrchestrator, run_id: str, lease: LeaseRenewal, report: Job
             failure = RunFailed(run_id=run_id, job=ended.job.value, error_code=ended.error_code)
             events.append(transaction, now, [failure])
         jobs.prune(transaction, opened.settings.memory.schedule.keep_runs, now, run_id)
-        ahead = jobs.some_ahead(transaction, now)
+        ahead = jobs.is_any_ahead(transaction, now)
     if ahead and ended.trigger == "schedule":
         opened.log.warning("clock.was_ahead", job=ended.job.value)
     opened.meters.job_ended(ended.job, ended.state)

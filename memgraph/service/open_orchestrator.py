@@ -272,7 +272,7 @@ class OpenOrchestrator:
             transaction = JournalledTransaction(transaction, self.clock.now_ms(), actor)
             yield transaction
             if transaction.entries:
-                state = table_digests.keep(transaction)
+                state = table_digests.update(transaction)
                 if accepting:
                     state = table_digests.renew(transaction)
                 head = journal.append(

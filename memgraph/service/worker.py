@@ -250,7 +250,7 @@ class Worker:
         """Return when there may be work though no other process has changed anything."""
         at = [now_ms + LOOK_MS, *jobs.upcoming(opened, now_ms)]
         with opened.database.read() as snapshot:
-            if jobs_rows.some_running(snapshot):
+            if jobs_rows.is_any_running(snapshot):
                 # Whoever is at work may die, and nothing changes when a lease runs out.
                 at.append(now_ms + min(lease_ms(opened), REVISIT_MS))
             if embeddings.has_pending(snapshot) or self._has_events(snapshot):
@@ -316,7 +316,7 @@ class Worker:
             return
         with self._service.opened(name) as opened:
             with opened.database.read() as snapshot:
-                if not events.waits(snapshot, event.session_id):
+                if not events.is_pending(snapshot, event.session_id):
                     return
             ended = self._run(name, opened, jobs.of_session(event.session_id, "event"))
         if ended is None:

@@ -35,7 +35,7 @@ class Constraint(StrEnum):
 
 
 class ConstraintViolated(Exception):
-    """A row that the database refuses; ``constraint`` is None where the engine does not say why."""
+    """A row that the database refuses; ``constraint`` None: the engine does not name it."""
 
     def __init__(self, constraint: Constraint | None) -> None:
         super().__init__(constraint)
@@ -43,7 +43,7 @@ class ConstraintViolated(Exception):
 
 
 class DeadlinePassed(Exception):
-    """A statement took longer than it was given; the snapshot can still be read."""
+    """A statement exceeded its deadline; the snapshot can still be read."""
 
 
 class EngineDamage(NamedTuple):
@@ -89,15 +89,15 @@ class Engine(Protocol):
     def phrases(self) -> PhraseIndex:
         """The index that finds phrases."""
 
-    def vectors(self, snapshot: Snapshot, held: HeldVectors | None = None) -> VectorIndex:
+    def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
         """Return the vector index on a snapshot.
 
         Args:
-            held: the vectors of this store that the process keeps; None: it keeps none.
+            cache: the vectors of this store that the process keeps; None: it keeps none.
         """
 
     def vector_cache(self, capacity: int) -> VectorCache:
-        """Return what keeps the vectors of many stores in memory, at most so many bytes."""
+        """Return a cache for the vectors of many stores, with a capacity in bytes."""
 
     def translated_errors(self) -> AbstractContextManager[None]:
         """Raise everything that the driver raises inside as an error of ``memgraph.errors``.
@@ -115,17 +115,17 @@ class Engine(Protocol):
     def insert_each(
         self, transaction: Transaction, statement: str, rows: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Execute a statement once for each mapping of values, all of them or none.
+        """Execute a statement for each mapping of values, all of them or none.
 
         Raises:
             ConstraintViolated: the database refuses one; the transaction goes on.
         """
 
     def thorough(self, transaction: Transaction) -> AbstractContextManager[None]:
-        """Overwrite what is deleted inside, in the indexes too, where the engine can."""
+        """Overwrite data that is deleted inside the block, in indexes too, if the engine can."""
 
     def row_changes(self, transaction: Transaction) -> list[RowChange]:
-        """Return what the transaction changed since it was asked last, row by row.
+        """Return the row changes of the transaction since the last call.
 
         Empty where nothing watches it: in a store that nobody else uses.
         """
@@ -134,7 +134,7 @@ class Engine(Protocol):
         """Return the names of a table's columns in the order in which they were made."""
 
     def damage(self, snapshot: Snapshot) -> list[EngineDamage]:
-        """Return what is wrong with the engine's own structures; empty: nothing."""
+        """Return damage of the engine's own structures; empty: none."""
 
     def dangling(self, snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
         """Yield (table, number of the row, the table it refers to) of references to nothing."""
@@ -196,20 +196,20 @@ class Database(Protocol):
         """
 
     def require_same_store(self) -> None:
-        """Raise DatabaseMissing, DatabaseReplaced: what was opened is not there any more."""
+        """Raise DatabaseMissing, DatabaseReplaced: the opened store is not there any more."""
 
     def require_overwriting(self) -> None:
-        """Raise EngineLacking: what is deleted cannot be removed from its storage."""
+        """Raise EngineLacking: deleted data cannot be removed from the storage."""
 
     def fold(self, *, after: int | None = None) -> None:
-        """Do what the engine leaves for later, beside readers and a writer.
+        """Do the engine's deferred work, beside readers and a writer.
 
         Args:
             after: only when so many transactions were written since; None: a usual number.
         """
 
     def cut(self, *, wait_ms: int) -> bool:
-        """Remove the log of what was written, with all that it holds of deleted rows.
+        """Truncate the write-ahead log, including what it contains of deleted rows.
 
         Args:
             wait_ms: for so long it waits for readers of an older state, with no writer beside it.
@@ -219,7 +219,7 @@ class Database(Protocol):
         """
 
     def rewrite(self) -> None:
-        """Write the store anew: what lies in its free space is left behind."""
+        """Rewrite the store without the data in its free space."""
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes on disk of each part of the store."""
@@ -238,10 +238,10 @@ class Store(Protocol):
         """Return the files below the orchestrator's folder that it consists of, there or not."""
 
     def stamp(self) -> Stamp | None:
-        """Return what changes with every write, without asking it; None: only it can say."""
+        """Return a stamp that changes with every write, without a query; None: not available."""
 
     def exists(self) -> bool:
-        """Return whether there is anything in its place."""
+        """Return whether something exists at its location."""
 
     def require_free(self) -> None:
         """Raise OrchestratorExists: there is something in its place, whatever it is."""
@@ -284,7 +284,7 @@ class Store(Protocol):
         """
 
     def locked(self) -> AbstractContextManager[None]:
-        """Hold the lock between all who create, upgrade, restore or write it.
+        """Hold the lock that creating, upgrading, restoring and writing share.
 
         Raises:
             DatabaseBusy: another process holds it.
@@ -298,7 +298,7 @@ class Store(Protocol):
         """
 
     def alone(self) -> AbstractContextManager[Transaction]:
-        """Open one write transaction on a draft, which nobody else uses; nothing watches it."""
+        """Open a write transaction on a draft, which nobody else uses and nothing watches."""
 
     def back_up(
         self,
@@ -339,7 +339,7 @@ class Store(Protocol):
         """
 
     def admit(self, *, of_any: bool, key: bytes | None) -> str:
-        """Bring this draft to head, after checking that it is whole; return whose backup it is.
+        """Check this draft and upgrade it to head; return the name of its orchestrator.
 
         Args:
             of_any: accept a backup of another orchestrator.

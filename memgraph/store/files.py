@@ -69,7 +69,7 @@ class FileLock:
 
 @contextmanager
 def draft_beside(target: Path) -> Iterator[Path]:
-    """An empty file of mode 600 in the folder of ``target``; what is left of it is removed.
+    """Create an empty file of mode 600 beside ``target``; remove it at the end if it is left.
 
     Raises:
         FileNotFoundError: there is no such folder.

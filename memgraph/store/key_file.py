@@ -1,4 +1,4 @@
-"""The file that holds a server's keys: replaced whole, never half written, read by its owner alone.
+"""The file with a server's keys: replaced as a whole, readable by its owner alone.
 
 It holds digests of secrets of 256 bits: who reads it can show none of them.
 """
@@ -22,16 +22,16 @@ Stamp = tuple[int, ...]
 
 
 def stamp(path: Path) -> Stamp | None:
-    """Differs when the file was replaced or changed, its mode too; None: there is none.
+    """Return a stamp that changes when the file or its mode changes; None: no file.
 
     Raises:
         OSError: nobody can tell.
     """
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -41,21 +41,21 @@ def read(path: Path) -> list[dict[str, Any]]:
         InvalidConfig: it is not a key file, or others than its owner may read or write it.
     """
     try:
-        found = json.loads(own_bytes(path))
+        content = json.loads(own_bytes(path))
     except FileNotFoundError:
         return []
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidConfig(f"{path} cannot be read as keys", path=str(path)) from error
-    if not isinstance(found, dict) or found.get("version") != VERSION:
+    if not isinstance(content, dict) or content.get("version") != VERSION:
         raise InvalidConfig(f"{path} has another version", path=str(path))
-    keys = found.get("keys")
-    if not isinstance(keys, list) or not all(isinstance(each, dict) for each in keys):
+    keys = content.get("keys")
+    if not isinstance(keys, list) or not all(isinstance(key, dict) for key in keys):
         raise InvalidConfig(f"{path} holds no keys", path=str(path))
     return keys
 
 
 def own_bytes(path: Path) -> bytes:
-    """Return what a file holds that is its owner's alone.
+    """Return the content of a file that only its owner may read.
 
     A link is not followed, and nothing waits for a pipe's other end.
 
@@ -65,14 +65,14 @@ def own_bytes(path: Path) -> bytes:
     """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     with os.fdopen(os.open(path, flags), "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
             raise InvalidConfig(f"{path} is not a key file", path=str(path))
-        if found.st_uid != os.geteuid():
+        if status.st_uid != os.geteuid():
             raise InvalidConfig(
                 f"{path} does not belong to the user of this process", path=str(path)
             )
-        if found.st_mode & OTHERS:
+        if status.st_mode & OTHERS:
             raise InvalidConfig(
                 f"{path} may be read or changed by others; run: chmod 600 {path}", path=str(path)
             )
@@ -80,7 +80,7 @@ def own_bytes(path: Path) -> bytes:
 
 
 def make_folder(path: Path) -> None:
-    """See that the file can lie where it is meant to; before anything else is made there.
+    """Create the folder of the file, before anything else is made there.
 
     Raises:
         InvalidConfig: the folder is another user's, whose server could not read the file.

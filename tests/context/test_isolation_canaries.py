@@ -31,7 +31,7 @@ from memgraph import (
 from memgraph.clock import MS_PER_DAY
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.context import BlockFormat, Task
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, SourceName
+from memgraph.model.enums import STORED_STATUSES, MemoryKind, MemoryType, SourceName
 
 READERS = {
     "default": Viewer(),
@@ -159,7 +159,7 @@ def _of_each(ask: Callable[[str], Any], orc: Orchestrator, world: World) -> Iter
 
 def lists(orc: Orchestrator, world: World) -> Iterator[Any]:
     yield orc.list_memories(statuses=(), limit=1000)
-    yield orc.list_memories(statuses=tuple(MemoryStatus), tags=["launch"], limit=1000)
+    yield orc.list_memories(statuses=STORED_STATUSES, tags=["launch"], limit=1000)
     for kind in MemoryKind:
         yield orc.list_memories(kinds=[kind], limit=1000)
     for session in world.sessions:

@@ -437,7 +437,7 @@ def test_both_count_what_changed(twins: tuple[Database, Database]) -> None:
         return {name: transaction.engine.columns(transaction, name) for name in names}
 
     def counted(transaction: Transaction) -> Any:
-        table_digests.keep(transaction)
+        table_digests.update(transaction)
         d = tables.table_digests.c
         rows = transaction.execute(sa.select(d.name, d.rows, d.digest).order_by(d.name))
         return [tuple(each) for each in rows]

@@ -55,7 +55,11 @@ QUERIES: dict[str, Callable[[Snapshot, View], Any]] = {
         c, v, resolved=True, limit=5, after=(NOW, "edge_x")
     ),
     "a memory's contradictions": lambda c, v: edges.contradictions(
-        c, v, resolved=False, limit=5, sought=ContradictionFilter(memory_id="x", oldest_first=True)
+        c,
+        v,
+        resolved=False,
+        limit=5,
+        criteria=ContradictionFilter(memory_id="x", oldest_first=True),
     ),
     "status_history": lambda c, v: graph.status_history(c, "x"),
     "journal_about": lambda c, v: graph.journal_about(c, "x", 5),

@@ -101,10 +101,10 @@ def test_a_run_without_a_lease_is_abandoned(service: MemoryService, orc: Orchest
     with service.opened(orc.name) as opened, opened.database.write() as connection:
         begin(connection, "run_1", 10, holder="a")
         take(connection, "a", 1_000)
-        assert not jobs.some_left(connection, wall_ms=1_099)
-        assert jobs.abandon_left(connection, at=20, wall_ms=1_099) == 0
-        assert jobs.some_left(connection, wall_ms=1_100)
-        assert jobs.abandon_left(connection, at=20, wall_ms=1_100) == 1
+        assert not jobs.has_orphaned(connection, wall_ms=1_099)
+        assert jobs.abandon_orphaned(connection, at=20, wall_ms=1_099) == 0
+        assert jobs.has_orphaned(connection, wall_ms=1_100)
+        assert jobs.abandon_orphaned(connection, at=20, wall_ms=1_100) == 1
         told = jobs.get(connection, "run_1")
     assert (told.state, told.error_code, told.ended_at) == (JobState.ABANDONED, LEASE_LOST, 20)
 
@@ -129,7 +129,7 @@ def test_runs_from_the_future_go_first_and_the_last_moment_until_now_stays(
         for number, due_at in enumerate([10, 900, 901]):
             begin(connection, f"run_{number}", due_at)
             jobs.end(connection, f"run_{number}", JobReport.done({}), ended_at=due_at)
-        assert jobs.some_ahead(connection, 40)
+        assert jobs.is_any_ahead(connection, 40)
         last = jobs.last_ended(connection, JobName.DECAY, 40)
         assert last is not None
         assert last.run_id == "run_0"
@@ -148,6 +148,6 @@ def test_a_lease_from_a_clock_that_was_ahead_holds_nobody_up(
         assert jobs.renew(connection, "job:decay", "a", wall_ms=1_050, lease_ms=ahead)
         assert take(connection, "b", 1_040) == "a"
         assert jobs.renew(connection, "job:decay", "a", wall_ms=ahead, lease_ms=100)
-        assert jobs.some_left(connection, wall_ms=1_060)
+        assert jobs.has_orphaned(connection, wall_ms=1_060)
         assert take(connection, "b", 1_060) is None
         assert not jobs.renew(connection, "job:decay", "a", wall_ms=1_060, lease_ms=100)

@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def may_be_read(path: Path) -> bool:
-    with open_files.otherwise(path) as found:
+    with open_files.without_sqlite(path) as found:
         return found
 
 

@@ -12,7 +12,7 @@ from filling import NOW, Filling, fresh_database
 from memgraph.rules.scope import Viewer
 from memgraph.store import graph, memories
 from memgraph.store.engine import Database
-from memgraph.store.snapshot import Snapshot, driver
+from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
 MIGRATION = Path(__file__).parents[2] / "migrations/versions/0005_what_was_and_why.py"
@@ -34,13 +34,13 @@ def test_an_import_keeps_what_the_migration_keeps(database: Database) -> None:
             transaction.exec_driver_sql(statement)
         migrated = kept(transaction)
         transaction.exec_driver_sql("DELETE FROM memory_revisions")
-        memories.fill_in(transaction)
+        memories.fill_revisions(transaction)
         assert kept(transaction) == migrated
     assert len(migrated) == 2
 
 
 def kept(snapshot: Snapshot) -> list[tuple[object, ...]]:
-    found = driver(snapshot).execute("SELECT * FROM memory_revisions ORDER BY revision_id")
+    found = snapshot.driver.execute("SELECT * FROM memory_revisions ORDER BY revision_id")
     return [tuple(row) for row in found]
 
 
@@ -51,7 +51,7 @@ def test_the_confidence_before_a_loss_and_the_open_end_before_an_ending(
     for _ in range(2):
         # Twice is once.
         with database.write() as transaction:
-            memories.fill_in(transaction)
+            memories.fill_revisions(transaction)
     with database.read() as snapshot:
         found = graph.visible_memories(
             snapshot, [loser, gone, winner], View(Viewer(), as_of=NOW + 5)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
+from memgraph.model.enums import STORED_STATUSES, MemoryStatus, Scope, Sensitivity
 from memgraph.store import embeddings, memories, metadata, vector_cache, vector_index
 from memgraph.store.engine import Database
 from memgraph.store.ports import FaultyVector, VectorFault, VectorIndex
@@ -324,7 +324,7 @@ def test_visibility_tells_scope_status_and_sensitivity_apart(scope_id: str | Non
     scope = "global" if scope_id is None else "project"
     seen = {
         embeddings.visibility(scope, scope_id, status.value, sensitivity.value)
-        for status in MemoryStatus
+        for status in STORED_STATUSES
         for sensitivity in Sensitivity
     }
     assert len(seen) == 12

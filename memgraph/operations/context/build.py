@@ -28,7 +28,7 @@ from memgraph.model.context import (
     TierShares,
 )
 from memgraph.model.recall import Degraded, RecallItem, RecallRequest, RecallTrace, ReplayMoment
-from memgraph.model.receipts import Receipt, ReceiptItem, did_without
+from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.operations.read.recall import reading
 from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.scope import Viewer
@@ -194,7 +194,7 @@ def _receipt(
         query=context_request.query,
         asked=request
         | {name: value for name, value in for_whom.items() if value is not None}
-        | did_without(package.degraded),
+        | degraded_field(package.degraded),
         items=tuple(_receipt_item(item, recalled) for item in context.items),
     )
 

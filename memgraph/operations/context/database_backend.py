@@ -159,11 +159,11 @@ class DatabaseBackend(Handle):
         because = validated(ActorReason, {"actor": self.actor, "reason": because}).reason
         with self._service.opened(self.name) as opened:
             with opened.database.read() as snapshot:
-                through = items.last_key(snapshot)
+                through = memories.last_pk(snapshot)
             cleared = after = 0
             while True:
                 with opened.transaction(self.actor) as transaction:
-                    some = items.some(
+                    some = items.next_items(
                         transaction,
                         self._place(opened),
                         after=after,

@@ -22,15 +22,20 @@ from memgraph.model.entities import (
     ForgetResult,
     ListRequest,
     MemoryItemRecord,
-    MemoryScope,
-    MemorySource,
-    MemoryTier,
     RetrieveRequest,
     StoreItemInput,
     StoreRequest,
     StoreResult,
+    kinds_of,
 )
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Sensitivity
+from memgraph.model.enums import (
+    CapturedBy,
+    MemoryKind,
+    MemoryStatus,
+    MemoryType,
+    Scope,
+    Sensitivity,
+)
 from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.values import MemoryInput, Source, validated
@@ -135,7 +140,11 @@ FORGOTTEN = "forgotten"
 PURPOSE = "retrieve"
 _ITEM_DIGITS = 40
 # As ``memgraph.model.conversation`` hears them.
-_ROLES = {MemorySource.USER: "user", MemorySource.SYSTEM: "system", MemorySource.AGENT: "assistant"}
+_ROLES = {
+    CapturedBy.USER: "user",
+    CapturedBy.SYSTEM: "system",
+    CapturedBy.EXTRACTOR: "assistant",
+}
 
 
 class MemoryEntity(Handle):
@@ -189,8 +198,8 @@ class MemoryEntity(Handle):
     def retrieve(
         self,
         query: str,
-        tier: MemoryTier | str | None = None,
-        scope: MemoryScope | str | None = None,
+        tier: MemoryKind | str | None = None,
+        scope: Scope | str | None = None,
         limit: int = DEFAULT_LIMIT,
         *,
         session_id: str | None = None,
@@ -216,7 +225,7 @@ class MemoryEntity(Handle):
     def forget(
         self,
         cutoff_date: str | int | datetime | None = None,
-        scope: MemoryScope | str | None = None,
+        scope: Scope | str | None = None,
         item_ids: Sequence[str] | None = None,
         *,
         session_id: str | None = None,
@@ -243,8 +252,8 @@ class MemoryEntity(Handle):
 
     def list_items(
         self,
-        tier: MemoryTier | str | None = None,
-        scope: MemoryScope | str | None = None,
+        tier: MemoryKind | str | None = None,
+        scope: Scope | str | None = None,
         limit: int = DEFAULT_LIMIT,
         *,
         session_id: str | None = None,
@@ -284,11 +293,11 @@ class MemoryEntity(Handle):
         result = calls[method](dict(payload or {}))
         if isinstance(result, BaseModel):
             return result.model_dump(mode="json", by_alias=camel_case)
-        return [item.model_dump(mode="json", by_alias=camel_case) for item in result]
+        return [each.model_dump(mode="json", by_alias=camel_case) for each in result]
 
     def _store(self, request: StoreRequest) -> StoreResult:
         with self._service.opened(self.name) as opened:
-            inputs = [self._input(opened, item) for item in request.items]
+            inputs = [self._input(opened, each) for each in request.items]
             with self._turn():
                 ids = self._write_items(opened, inputs)
                 self._embed_soon(opened)
@@ -297,18 +306,18 @@ class MemoryEntity(Handle):
     def _write_items(self, opened: OpenOrchestrator, inputs: Sequence[MemoryInput]) -> list[str]:
         """Return the ids of the items, in order; items that exist already are not written."""
         prepared: dict[str, PreparedMemory] = {}
-        for memory in inputs:
-            prepared.setdefault(str(memory.item_id), opened.writer.prepare(memory))
+        for each in inputs:
+            prepared.setdefault(str(each.item_id), opened.writer.prepare(each))
         with opened.transaction(self.actor) as transaction:
             ids = items_rows.items(transaction, self.agent_id, list(prepared))
-            new = {item_id: memory for item_id, memory in prepared.items() if item_id not in ids}
+            new = {one: each for one, each in prepared.items() if one not in ids}
             written = opened.writer.store(transaction, list(new.values()), [])
             if written.errors:
                 raise written.errors[0]
             transaction.tell(written.entries)
         stored = (outcome.memory_id or "" for outcome in written.memories)
         ids.update(zip(new, stored, strict=True))
-        return [ids[str(memory.item_id)] for memory in inputs]
+        return [ids[str(each.item_id)] for each in inputs]
 
     def _retrieve(self, retrieve_request: RetrieveRequest) -> tuple[MemoryItemRecord, ...]:
         with self._service.opened(self.name) as opened:
@@ -339,7 +348,7 @@ class MemoryEntity(Handle):
             with self._turn(), opened.database.read() as snapshot:
                 chosen = MemoryFilter(kinds=_kinds(request.tier))
                 rows = memories.select(snapshot, view, chosen, limit=request.limit)
-                sources = {source.source_id: source for source in sources_of(snapshot, rows)}
+                sources = {each.source_id: each for each in sources_of(snapshot, rows)}
         return tuple(
             MemoryItemRecord.of(memory, sources[memory.source_id].captured_by) for memory in rows
         )
@@ -350,7 +359,7 @@ class MemoryEntity(Handle):
                 self.agent_id,
                 self.viewer.clearance,
                 before=request.cutoff_date,
-                scope=None if request.scope is None else request.scope.scope,
+                scope=request.scope,
                 memory_ids=request.item_ids,
                 session_id=request.session_id,
                 project_id=self._project(opened, request.project_id),
@@ -364,20 +373,20 @@ class MemoryEntity(Handle):
         return mailboxes_of(self._service).turn((self.name, self.agent_id))
 
     def _input(self, opened: OpenOrchestrator, item: StoreItemInput) -> MemoryInput:
-        scope_id = item.session_id if item.scope is MemoryScope.SESSION else None
-        if item.scope is MemoryScope.PROJECT:
+        scope_id = item.session_id if item.scope is Scope.SESSION else None
+        if item.scope is Scope.PROJECT:
             scope_id = self._project(opened, item.project_id)
             if scope_id is None:
                 raise InvalidInput("a ProjectScope needs a projectId", field="projectId")
-        episode = item.tier is MemoryTier.EPISODIC
-        agents_own = item.source is MemorySource.AGENT
+        episode = item.tier is MemoryKind.EPISODE
+        agents_own = item.source is CapturedBy.EXTRACTOR
         return MemoryInput(
             content=item.content,
-            kind=item.tier.kinds[0],
+            kind=item.tier,
             type=MemoryType.OBSERVATION if episode else MemoryType.FACT,
             confidence=MAX_CONFIDENCE if agents_own else 1.0,
             sensitivity=item.sensitivity,
-            scope=item.scope.scope,
+            scope=item.scope,
             scope_id=scope_id,
             agent_id=self.agent_id,
             session_id=item.session_id,
@@ -385,7 +394,7 @@ class MemoryEntity(Handle):
             item_id=_item_id(item, scope_id),
             source_role=_ROLES[item.source] if episode else None,
             attributes={} if item.metadata_json is None else {METADATA: item.metadata_json},
-            source=Source(captured_by=item.source.captured_by),
+            source=Source(captured_by=item.source),
         )
 
     def _viewer_of(self, opened: OpenOrchestrator, request: ListRequest) -> Viewer:
@@ -397,9 +406,7 @@ class MemoryEntity(Handle):
             self.viewer,
             session_ids=frozenset(() if request.session_id is None else (request.session_id,)),
             project_ids=frozenset(() if project_id is None else (project_id,)),
-            scopes=self.viewer.scopes
-            if request.scope is None
-            else frozenset((request.scope.scope,)),
+            scopes=self.viewer.scopes if request.scope is None else frozenset((request.scope,)),
         )
 
     def _project(self, opened: OpenOrchestrator, project_id: str | None) -> str | None:
@@ -410,8 +417,8 @@ class MemoryEntity(Handle):
         raise AccessDenied("the entity belongs to another project", field="projectId")
 
 
-def _kinds(tier: MemoryTier | None) -> tuple[MemoryKind, ...]:
-    return tuple(MemoryKind) if tier is None else tier.kinds
+def _kinds(tier: MemoryKind | None) -> tuple[MemoryKind, ...]:
+    return tuple(MemoryKind) if tier is None else kinds_of(tier)
 
 
 def _told(request: RetrieveRequest) -> dict[str, Any]:

@@ -221,7 +221,7 @@ class NamespaceHandle(Handle):
 
     def _standing(self, snapshot: Snapshot, item_ids: Sequence[str], at: int) -> dict[str, Memory]:
         """Return the valid memories with these ids; of two with one id the later."""
-        rows = items_rows.standing_in_namespace(snapshot, self._place, item_ids)
+        rows = items_rows.active_in_namespace(snapshot, self._place, item_ids)
         return {row.item_id or "": row for row in rows if holds(row, at)}
 
     def _ranked(
@@ -407,7 +407,7 @@ def write_all(
     """
     at = transaction.at
     current: dict[str, list[Memory]] = {item_id: [] for item_id in drafts}
-    for row in items_rows.standing_in_namespace(transaction, place, list(drafts)):
+    for row in items_rows.active_in_namespace(transaction, place, list(drafts)):
         current[row.item_id or ""].append(row)
     items: list[PreparedMemory] = []
     links: list[EdgeInput] = []

@@ -169,7 +169,7 @@ def _promoted(snapshot: Snapshot, memory_id: str, target: PromotionTarget) -> st
     Raises:
         Conflict: it was replaced since: promoting the old text again would contradict that.
     """
-    pairs = items.of(snapshot, memory_id, target.tier.scope, target.scope_id)
+    pairs = items.promotions_of(snapshot, memory_id, target.tier.scope, target.scope_id)
     for status_wanted in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
         match = next((memory for memory, status in pairs if status is status_wanted), None)
         if match is not None and status_wanted is MemoryStatus.SUPERSEDED:

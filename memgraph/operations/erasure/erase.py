@@ -34,7 +34,7 @@ from memgraph.operations.erasure.signatures import (
 )
 from memgraph.operations.life.echoes import catch_up
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import erasure
+from memgraph.store import erasure, memories
 from memgraph.store import erasure_search as queries
 from memgraph.store.erasure import digest
 from memgraph.store.files import FileLock
@@ -53,7 +53,7 @@ _SHORTEST_WORD: Final = 3
 def preview(snapshot: Snapshot, plan: ErasurePlan) -> ErasurePreview:
     """Return what a plan would erase, in words; only reads. Files to ingest are not included."""
     kept = [each["memory_id"] for each in plan.kept[:SHOWN]]
-    begins = queries.beginnings(snapshot, [*plan.memory_ids[:SHOWN], *kept], _BEGINNING)
+    begins = memories.beginnings(snapshot, [*plan.memory_ids[:SHOWN], *kept], _BEGINNING)
     derived = set(plan.derived_pks)
     ids = zip(plan.pks, plan.memory_ids, strict=True)
     return ErasurePreview(
@@ -210,7 +210,7 @@ def _carry_out(
 def _report(opened: OpenOrchestrator, plan: ErasurePlan, files: ErasedFiles) -> ErasureReport:
     """Return the report of what the database knows; the caller adds the scan."""
     with opened.database.read() as snapshot:
-        steps = erasure.told_of(snapshot, plan.erasure_id)
+        steps = erasure.erasure_steps(snapshot, plan.erasure_id)
         stones = erasure.tombstones(snapshot, plan.erasure_id)
     redactions = tuple(
         RedactedEntry(seq=seq, hash=sealed, details=details)

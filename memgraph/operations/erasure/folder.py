@@ -50,7 +50,7 @@ def pieces(path: Path, overlap: int, *, aside: bool = False) -> Iterator[bytes]:
     Raises:
         OSError: it cannot be read.
     """
-    with open_files.otherwise(path) as may_be_read:
+    with open_files.without_sqlite(path) as may_be_read:
         free = may_be_read and not aside
     with _opened(path) if free else _aside(path) as file:
         tail = b""

@@ -328,11 +328,11 @@ class _Storing:
             return False
         limit = max(1, room // _LINK_COST)
         keys = self._document.document_keys
-        rows = ingest_files.waiting_for(transaction, keys, after=self._last_waiting, limit=limit)
+        rows = ingest_files.pending_links(transaction, keys, after=self._last_waiting, limit=limit)
         visible = _seen(transaction, sorted({row.memory_id for row in rows}), self._view)
         # The others keep waiting for a writer who sees both sides.
         visible_rows = [row for row in rows if row.memory_id in visible]
-        ingest_files.waits_no_longer(transaction, [row.link_id for row in visible_rows])
+        ingest_files.remove_pending_links(transaction, [row.link_id for row in visible_rows])
         edges = [edge for row in visible_rows for edge in _edge(row.memory_id, main, row)]
         self._join(transaction, edges, progress)
         self._last_waiting = max((row.link_id for row in rows), default=self._last_waiting)
@@ -493,7 +493,7 @@ def _find(snapshot: Snapshot, link: FileLink, view: View | None) -> str | None:
 
 
 def _known_as(snapshot: Snapshot, key: str, view: View | None) -> list[str]:
-    return _seen(snapshot, ingest_files.known_as(snapshot, key), view)
+    return _seen(snapshot, ingest_files.memories_known_as(snapshot, key), view)
 
 
 def _seen(snapshot: Snapshot, ids: list[str], view: View | None) -> list[str]:
@@ -507,7 +507,7 @@ def _seen(snapshot: Snapshot, ids: list[str], view: View | None) -> list[str]:
 def _wait(transaction: Transaction, local: str, link: FileLink) -> None:
     for target in (link.target, *link.fallbacks):
         row = link.model_dump(exclude={"local", "fallbacks"}) | {"memory_id": local}
-        ingest_files.wait_for(transaction, row | {"target": target})
+        ingest_files.add_pending_link(transaction, row | {"target": target})
 
 
 def _stored(outcomes: Sequence[Outcome]) -> int:

@@ -130,7 +130,7 @@ class _Run:
         # Model calls are slow, so each answer is written at once.
         size = min(remaining, 1 if "llm" in self.opened.naming.accurate.names else BATCH)
         with self.opened.database.read() as snapshot:
-            through = min(self.cursor + WINDOW, enrichment.last_pk(snapshot))
+            through = min(self.cursor + WINDOW, memories.last_pk(snapshot))
             through = max(through, self.cursor)
             candidates = enrichment.candidates(snapshot, self.cursor, through, self.most, size)
         return candidates, candidates[-1].pk if len(candidates) == size else through

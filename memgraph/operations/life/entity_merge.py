@@ -168,7 +168,7 @@ def _part(
     aliases = [alias for alias in entities.aliases(transaction, group) if alias[1] in keys]
     if merged and merged[0].name_key == keys[0]:
         new = merged[0]
-        entities.make_own(transaction, new.pk)
+        entities.unmerge(transaction, new.pk)
     else:
         _, key, written = min(aliases, key=lambda each: keys.index(each[1]))
         entity_id = opened.ids.new("ent_")
@@ -199,7 +199,7 @@ def _relink(
     add = [(new.pk, pk) for pk, means in meant.items() if new.pk in means]
     remove = [(old.pk, pk) for _, pk in add if old.pk not in meant[pk]]
     entities.relink(transaction, add=add, remove=remove)
-    entities.recount(transaction, [old.pk, new.pk])
+    text_index.recount(transaction, [old.pk, new.pk], ())
     return len(add)
 
 

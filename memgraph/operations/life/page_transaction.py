@@ -76,7 +76,7 @@ def write_page(
         session_id, through = page.state.session_id, page.turns[-1] if page.turns else None
         after = page.state.through_pk if through is None else through.pk
         done.last = not queries.has_turns_after(transaction, session_id, after)
-        queries.move_on(
+        queries.note_consolidated(
             transaction,
             session_id,
             page.state.through if through is None else through.memory_id,
@@ -140,14 +140,14 @@ def _require_unmoved(snapshot: Snapshot, page: PageTurns, work: PageWork) -> Non
     if state is None or state.through != page.state.through:
         raise PageChanged
     read = {turn for group in work.groups for turn in group.turns}
-    if queries.active_ids(snapshot, read) != read:
+    if memories.active_ids(snapshot, read) != read:
         raise PageChanged
 
 
 def _require_unchanged_store(snapshot: Snapshot, group: GroupWork, at: int) -> None:
     matched, place = group.matched, group.place
     targets = {target for target in matched.repeats.values() if not target.startswith("#")}
-    if queries.active_ids(snapshot, targets) != targets:
+    if memories.active_ids(snapshot, targets) != targets:
         raise StoreChanged
     contents = [draft.given.content for draft in matched.fresh]
     if not contents:
@@ -224,7 +224,7 @@ def _join(
 ) -> dict[str, Event]:
     """Write edges between active memories; return an event for each open contradiction by edge."""
     stored = {end for link in links for end in (link.from_id, link.to_id) if end[0] != "#"}
-    active = queries.active_ids(transaction, stored)
+    active = memories.active_ids(transaction, stored)
     rows = queries.facts_by_id(transaction, sorted(active), group.place, at=transaction.at)
     # A memory that a person stated or confirmed may be contradicted; only a person replaces it.
     protected = {memory_id for memory_id, row in rows.items() if is_protected(row)}

@@ -116,7 +116,7 @@ class EntityReader:
 
     def found(self, row: EntityRecord) -> VisibleEntity | None:
         """Return the entity; None: no memory that the reader may see names it."""
-        counts = entities.seen(self._snapshot, row.pk, self.view)
+        counts = entities.mention_counts(self._snapshot, row.pk, self.view)
         names = None if counts is None else self._names(row, counts.mentions)
         return None if counts is None or names is None else VisibleEntity(row, counts, names)
 
@@ -124,7 +124,9 @@ class EntityReader:
         self, entity: VisibleEntity, *, limit: int, others: Iterable[VisibleEntity]
     ) -> EntityProfile:
         related = []
-        for row, together in entities.together(self._snapshot, entity.row.pk, self.view, RELATED):
+        for row, together in entities.mentioned_together(
+            self._snapshot, entity.row.pk, self.view, RELATED
+        ):
             other = self.found(row)
             if other is not None:
                 related.append(RelatedEntity(**other.info.model_dump(), together=together))
@@ -138,7 +140,7 @@ class EntityReader:
                 entities.top_memories(self._snapshot, entity.row.pk, self.active, limit)
             ),
             related=tuple(related),
-            candidates=tuple(other.info for other in others),
+            candidates=tuple(each.info for each in others),
         )
 
     def top(self, rows: Iterator[EntityRecord], limit: int, prefix: str) -> list[VisibleEntity]:
@@ -160,8 +162,8 @@ class EntityReader:
         """Return the names that the reader may know; None: there is none."""
         merged = entities.merged_names(self._snapshot, row.entity_id)
         written = [(row.name_key, row.canonical_name)]
-        written += [(row_.name_key, row_.canonical_name) for row_ in merged]
-        pks = [row.pk, *(row_.pk for row_ in merged)]
+        written += [(each.name_key, each.canonical_name) for each in merged]
+        pks = [row.pk, *(each.pk for each in merged)]
         aliases = entities.aliases(self._snapshot, pks)
         written += [(key, alias) for _, key, alias in aliases]
         nicknames = self._naming.nicknames.pairs_of([key for key, _ in written])
@@ -171,8 +173,8 @@ class EntityReader:
         if len(written) == 1:
             used = set(written)
         else:
-            used = self._said(row, [pair for pair in written if pair not in nicknames], mentions)
-        pairs = [*(pair for pair in written if pair in used or pair in nicknames), *nicknames]
+            used = self._said(row, [each for each in written if each not in nicknames], mentions)
+        pairs = [*(each for each in written if each in used or each in nicknames), *nicknames]
         if not pairs:
             return None
         shown_name = pairs[0][1]
@@ -187,14 +189,14 @@ class EntityReader:
         texts = entities.contents(self._snapshot, row.pk, self.view)
         for text in islice(texts, MAX_READ):
             folded = canonical(text)
-            for pair in list(open_ones):
-                if _says(text, folded, pair, row):
-                    used.add(pair)
-                    del open_ones[pair]
+            for each in list(open_ones):
+                if _says(text, folded, each, row):
+                    used.add(each)
+                    del open_ones[each]
             if not open_ones:
                 return used
         if mentions > MAX_READ:
-            used.update(pair for pair in open_ones if self._is_said(row, pair))
+            used.update(each for each in open_ones if self._is_said(row, each))
         return used
 
     def _is_said(self, row: EntityRecord, name: tuple[str, str]) -> bool:
@@ -256,4 +258,4 @@ def listing(
             if begin
             else entities.most_mentioned(snapshot, reader.view)
         )
-        return [entity.info for entity in reader.top(rows, limit, begin)]
+        return [each.info for each in reader.top(rows, limit, begin)]

@@ -36,7 +36,7 @@ from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import events, memories
 from memgraph.store import reflections as queries
 from memgraph.store.snapshot import JournalledTransaction, Snapshot
-from memgraph.store.visibility import View
+from memgraph.store.visibility import STANDING, View
 
 if TYPE_CHECKING:
     from memgraph.providers.completion import CompletionProvider
@@ -221,7 +221,7 @@ def _reflect_on(run: _Run, place: ReflectionScope) -> str:
         # Another process may have been faster, and cited memories may have been retracted.
         if _is_too_soon(run, transaction, place):
             return TOO_SOON
-        there = queries.still_there(transaction, place.view, digest_.cited)
+        there = memories.existing_ids(transaction, digest_.cited, place.view, statuses=STANDING)
         digest_ = digest_.without(set(digest_.cited) - there)
         if not digest_.cited:
             return TOO_FEW_FACTS

@@ -50,14 +50,14 @@ def plan(snapshot: Snapshot, source: NamedSource, view: View) -> RestorationPlan
     Raises:
         NotFound: there is no visible memory that was retracted with it and is still retracted.
     """
-    back = sources.taken_back(snapshot, source, view)
-    losses = sources.lost_with(snapshot, source, view)
+    back = sources.retracted_with(snapshot, source, view)
+    losses = sources.support_losses(snapshot, source, view)
     if not back and not losses:
         raise NotFound("nothing is retracted with this source", name=source.name[:80])
-    others = sources.taken_with_others(snapshot, {loss.memory_id for loss in losses})
+    others = sources.retracting_sources(snapshot, {loss.memory_id for loss in losses})
     others = {memory_id: other for memory_id, other in others.items() if memory_id not in back}
     back += others
-    replaced = edges.still_replaced(snapshot, back, back=back)
+    replaced = edges.still_replaced(snapshot, back, restored=back)
     status = {
         memory_id: MemoryStatus.SUPERSEDED if memory_id in replaced else MemoryStatus.ACTIVE
         for memory_id in back
@@ -143,7 +143,7 @@ def _count_again(
 ) -> None:
     memory_id = loss.memory_id
     [memory] = memories.get_many(transaction, [memory_id])
-    trust.give_back(transaction, memory_id, loss.source_ids)
+    trust.reinstate(transaction, memory_id, loss.source_ids)
     after = round(regained(memory.confidence, loss.before, loss.after), 6)
     if after != memory.confidence:
         memories.update(transaction, memory_id, confidence=after, updated_at=transaction.at)

@@ -64,12 +64,12 @@ def plan(snapshot: Snapshot, source: NamedSource, view: View) -> RetractionPlan:
     Raises:
         NotFound: no visible memory, active or retracted, comes from it.
     """
-    supported = sources.said_by(snapshot, source, view)
-    if not supported and not sources.is_seen(snapshot, source, view):
+    supported = sources.supported_by(snapshot, source, view)
+    if not supported and not sources.is_visible(snapshot, source, view):
         raise no_source(source)
     plan = RetractionPlan()
     stands = _Stands(snapshot, source)
-    given_ids = sources.given_by(snapshot, source, view)
+    given_ids = sources.memories_of(snapshot, source, view)
     # Where the own source was taken back before, this one may be all that was left.
     plan.said_own = known_ids = set(given_ids)
     given_ids += [
@@ -242,11 +242,11 @@ def end_for(
 ) -> None:
     """Remove a source from some visible memories that stay, or are restored by another."""
     details = {"reason": reason, "source": source.kind.value, "name": source.name}
-    text = sources.said_by(transaction, source, view)
+    text = sources.supported_by(transaction, source, view)
     left = {memory_id: tuple(rows) for memory_id, rows in text.items() if memory_id in memory_ids}
     for memory_id, loss in _weakened(transaction, left).items():
         _weaken(transaction, memory_id, loss, details)
-    for memory_id in sources.given_by(transaction, source, view):
+    for memory_id in sources.memories_of(transaction, source, view):
         if memory_id in memory_ids:
             _disown(transaction, memory_id, details)
 
@@ -339,7 +339,7 @@ def _reinstated(
         for old, new in sources.replaced_by(snapshot, batch, view):
             if old not in retracted:
                 by.setdefault(old, {})[new] = None
-    replacers = edges.still_replaced(snapshot, list(by), gone=ids)
+    replacers = edges.still_replaced(snapshot, list(by), retracted=ids)
     return {old: tuple(new) for old, new in by.items() if old not in replacers}
 
 

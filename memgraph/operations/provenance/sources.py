@@ -135,7 +135,7 @@ def trusted_from_row(row: TrustRow) -> TrustedSource:
 
 def trusted(snapshot: Snapshot) -> list[TrustedSource]:
     """Return all operators' trust assignments, by kind and name."""
-    return [trusted_from_row(row) for row in trust_rows.told(snapshot)]
+    return [trusted_from_row(row) for row in trust_rows.assigned(snapshot)]
 
 
 def told_of(snapshot: Snapshot, source: NamedSource) -> TrustedSource | None:

@@ -7,13 +7,14 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ShownStatus
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.values import Memory
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import edges, embeddings, entities, ingest_files, journal, memories, metadata
+from memgraph.store import edges, embeddings, ingest_files, journal, memories, metadata
 from memgraph.store.memories import MemoryFilter
 from memgraph.store.snapshot import Snapshot
+from memgraph.store.statements import row_count
 from memgraph.store.visibility import View
 
 MAX_PAGE = 1_000
@@ -46,7 +47,7 @@ def listing(
     *,
     types: Sequence[MemoryType],
     kinds: Sequence[MemoryKind],
-    statuses: Sequence[MemoryStatus | ShownStatus],
+    statuses: Sequence[MemoryStatus],
     tags: Sequence[str],
     session_id: str | None,
     before: str | None,
@@ -70,7 +71,7 @@ def listing(
         tags=tuple(tags),
         session_id=session_id,
         before=before,
-        statuses=frozenset(members(ShownStatus, statuses)),
+        statuses=frozenset(members(MemoryStatus, statuses)),
     )
     view = View(viewer, as_of, chosen.stored(as_of))
     with opened.database.read() as snapshot:
@@ -104,7 +105,7 @@ def stats(opened: OpenOrchestrator) -> dict[str, Any]:
             "orchestrator": opened.database.orchestrator_id,
             "memories": memories.counts(snapshot),
             "edges": edges.counts(snapshot),
-            "entities": entities.count(snapshot),
+            "entities": row_count(snapshot, "entities"),
             "embeddings": embeddings.state_counts(snapshot),
             "ingest": ingest_files.counts(snapshot),
             "journal_entries": seq,

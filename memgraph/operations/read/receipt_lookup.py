@@ -18,7 +18,7 @@ from memgraph.model.receipts import (
 from memgraph.operations.read.lookup import MAX_PAGE
 from memgraph.rules.scope import Viewer, asked_of, asks_within, covers, granted, viewer_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import receipts
+from memgraph.store import memories, receipts
 from memgraph.store.items import is_id
 from memgraph.store.receipts import IssuedBulletin, StoredReceipt
 from memgraph.store.snapshot import Snapshot
@@ -58,13 +58,13 @@ def stored(opened: OpenOrchestrator, view: View, receipt_id: str) -> StoredRecei
 def receipt_list(
     opened: OpenOrchestrator,
     view: View,
-    filters: Mapping[str, str | None],
+    asked: Mapping[str, str | None],
     *,
     limit: int,
     before: str | None = None,
 ) -> ReceiptList:
     """Return the newest receipts that ``receipt`` would return; see ``ReceiptsHandle.receipts``."""
-    wanted = {name: value for name, value in filters.items() if value is not None}
+    wanted = {name: value for name, value in asked.items() if value is not None}
     for name, value in wanted.items():
         _check_id(value, name)
     _check_page(limit, before, "rcl_")
@@ -72,13 +72,13 @@ def receipt_list(
     visible: list[Receipt] = []
     most = MAX_RECEIPTS_LOOKED_AT
     with opened.database.read() as snapshot:
-        for receipt_id in receipts.newest(snapshot, wanted, most=most, before=before):
+        for receipt_id in receipts.newest(snapshot, wanted, limit=most, before=before):
             result = receipts.read(snapshot, receipt_id)
             if result is not None and _listed(snapshot, view, result.receipt):
                 visible.append(_shown(snapshot, view, result))
             if len(visible) > limit:
                 break
-        cut = len(visible) > limit or receipts.are_more_than(snapshot, most)
+        cut = len(visible) > limit or receipts.is_count_above(snapshot, most)
     return ReceiptList(tuple(visible[:limit]), cut)
 
 
@@ -90,7 +90,7 @@ def bulletin_history(
     opened.receipts.flush()
     with opened.database.read() as snapshot:
         bulletins = receipts.bulletins(
-            snapshot, view, limit=limit + 1, before=before, most=MAX_BULLETINS_LOOKED_AT
+            snapshot, view, limit=limit + 1, before=before, scanned=MAX_BULLETINS_LOOKED_AT
         )
         unread = receipts.are_more_bulletins(snapshot, before, MAX_BULLETINS_LOOKED_AT)
     entries = tuple(_entry(BulletinEntry, item) for item in bulletins[:limit])
@@ -138,7 +138,7 @@ def _shown(snapshot: Snapshot, view: View, stored_receipt: StoredReceipt) -> Rec
     # Numbers of what the asker saw would tell a reader who sees less what it does not see.
     if receipt.left_out is not None and _is_covered(reader, receipt):
         hidden = {
-            reason: len(receipts.visible_ids(snapshot, view, ids))
+            reason: len(memories.existing_ids(snapshot, ids, view))
             for reason, ids in stored_receipt.hidden.items()
         }
         left_out = {**receipt.left_out, **hidden}
@@ -152,7 +152,7 @@ def _listed(snapshot: Snapshot, view: View, receipt: Receipt) -> bool:
     if not names:
         # Nothing in it says who may see it; but its query is of the place that it was asked for.
         return _is_of(view.viewer, receipt)
-    return receipts.all_visible(snapshot, view, names)
+    return not receipts.hidden_ids(snapshot, view, names)
 
 
 def _is_covered(reader: Viewer, receipt: Receipt) -> bool:

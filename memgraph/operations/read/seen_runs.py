@@ -40,7 +40,7 @@ def _may_see(snapshot: Snapshot, view: View, place: str) -> bool:
         return any(prefix in granted for prefix in _beginnings(place.removeprefix(_PROJECT)))
     if not place.startswith(_SESSION):
         return True
-    meant = sessions.known(snapshot, _beginnings(place.removeprefix(_SESSION)))
+    meant = sessions.registered(snapshot, _beginnings(place.removeprefix(_SESSION)))
     # When it may be one of several, all of them, so that no hidden one is disclosed.
     return bool(meant) and all(sessions.visible(snapshot, view, session_id) for session_id in meant)
 

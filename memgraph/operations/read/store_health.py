@@ -16,7 +16,7 @@ from memgraph.rules.dedup import near_duplicates
 from memgraph.rules.echo import line_hashes
 from memgraph.rules.schedule import fails, limits_of, rate_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import echoes, health
+from memgraph.store import echoes, health, memories
 from memgraph.store.health import EXCERPT_CHARS, CountedMemory, MemoryOfPlace
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
@@ -111,9 +111,8 @@ class _Measuring:
         """Measure all stale memories, up to the bound."""
         page = find_stale(self._snapshot, self._view, limit=MAX_STALE, max_looks=MAX_ENDINGS)
         fallen = [stale for stale in page.items if not stale.memory_id.startswith(_TURN)]
-        texts = health.beginnings(
-            self._snapshot, [stale.memory_id for stale in fallen[: self._examples]]
-        )
+        ids = [each.memory_id for each in fallen[: self._examples]]
+        texts = memories.beginnings(self._snapshot, ids, EXCERPT_CHARS)
         examples = [
             CountedMemory(stale.memory_id, stale.ground_id, texts[stale.memory_id])
             for stale in fallen[: self._examples]
@@ -127,10 +126,10 @@ class _Measuring:
 
     def near_duplicates(self) -> _Rate:
         """Measure near duplicates within each place: other projects and agents do not count."""
-        sample = {item.pk: item for item in self._sample}
+        sample = {each.pk: each for each in self._sample}
         places: dict[str, dict[int, str]] = {}
-        for item in self._sample:
-            places.setdefault(item.place, {})[item.pk] = item.content
+        for each in self._sample:
+            places.setdefault(each.place, {})[each.pk] = each.content
         pairs = {
             pk: other for texts in places.values() for pk, other in near_duplicates(texts).items()
         }
@@ -141,15 +140,15 @@ class _Measuring:
     def _echoes(self) -> _Rate:
         """Measure memories of which every line had been handed out before they were stored."""
         sample = self._sample
-        lines = {item.pk: line_hashes(item.content) for item in sample}
-        handed = self._handed_out({line for line_set in lines.values() for line in line_set})
+        lines = {each.pk: line_hashes(each.content) for each in sample}
+        handed = self._handed_out({one for item in lines.values() for one in item})
         echoes = [
             item
             for item in sample
             if lines[item.pk]
             and all(handed.get(line, item.created_at) < item.created_at for line in lines[item.pk])
         ]
-        examples = [_found(item, None) for item in echoes[::-1][: self._examples]]
+        examples = [_found(each, None) for each in echoes[::-1][: self._examples]]
         return self._of_sample(len(echoes), examples)
 
     def _handed_out(self, hashes: set[int]) -> dict[int, int]:
@@ -158,7 +157,7 @@ class _Measuring:
         results: dict[int, int] = {}
         for start in range(0, len(ordered), _HASHES_AT_ONCE):
             part = echoes.find(self._snapshot, ordered[start : start + _HASHES_AT_ONCE])
-            results |= {line: first for line, (first, _) in part.items()}
+            results |= {one: first for one, (first, _) in part.items()}
         return results
 
     def _of_sample(self, count: int, examples: Sequence[CountedMemory]) -> _Rate:

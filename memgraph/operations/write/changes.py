@@ -243,7 +243,9 @@ def reopen(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> li
         record,
         winner=_state_or_none(transaction, record.winner_id),
         loser=_state_or_none(transaction, record.loser_id),
-        replaced=bool(edges.still_replaced(transaction, [record.loser_id], but=edge.edge_id)),
+        replaced=bool(
+            edges.still_replaced(transaction, [record.loser_id], ignored_edge=edge.edge_id)
+        ),
     )
     for change in plan.changes:
         apply(transaction, change, reason=f"contradiction reopened: {reason}")

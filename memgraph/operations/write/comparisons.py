@@ -41,7 +41,7 @@ from memgraph.operations.write.embedding import MAX_REFUSALS, pause_ms
 from memgraph.relations.statement import Statement
 from memgraph.rules.namespaces import is_item
 from memgraph.rules.trust import KEPT_APART
-from memgraph.store import comparisons, embeddings, events, sessions
+from memgraph.store import comparisons, embeddings, events, memories
 from memgraph.store.comparisons import ComparedFact, WaitingFact
 from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -439,7 +439,7 @@ class ComparisonWorker:
     ) -> None:
         """Write the edges of one fact to memories that are still active, if it is too."""
         ids = {fact.memory_id, *(match.memory_id for match in matches)}
-        active = sessions.active_ids(transaction, ids)
+        active = memories.active_ids(transaction, ids)
         if fact.memory_id in active:
             write_edges(
                 transaction,

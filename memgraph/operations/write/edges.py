@@ -185,7 +185,7 @@ class EdgeWriter:
 
     def kept_apart(self, snapshot: Snapshot, new_id: str, old_id: str, actor: str) -> str | None:
         """Return the code of why one memory does not replace another; None: it does."""
-        trust = trust_rows.with_told(snapshot, self.trust)
+        trust = trust_rows.with_assigned(snapshot, self.trust)
         if not trust_rows.may_replace(snapshot, trust, new_id, old_id):
             return LESS_TRUSTED
         writer = None if self.view is None else self.view.viewer
@@ -209,19 +209,19 @@ class EdgeWriter:
 
     def may_replace(self, snapshot: Snapshot, new_id: str, old_id: str) -> bool:
         """Return True when one memory is trusted enough to replace another."""
-        trust = trust_rows.with_told(snapshot, self.trust)
+        trust = trust_rows.with_assigned(snapshot, self.trust)
         return trust_rows.may_replace(snapshot, trust, new_id, old_id)
 
     def replaceable(
         self, snapshot: Snapshot, memory: MemoryInput, memory_ids: Sequence[str]
     ) -> set[str]:
         """Return the memories that a memory yet to be stored may replace."""
-        trust = trust_rows.with_told(snapshot, self.trust)
+        trust = trust_rows.with_assigned(snapshot, self.trust)
         return trust_rows.replaceable(snapshot, trust, captured(memory), memory_ids)
 
     def most_trusted(self, snapshot: Snapshot, memory_ids: Sequence[str]) -> set[str]:
         """Return the memories that the best of their sources protect."""
-        trust = trust_rows.with_told(snapshot, self.trust)
+        trust = trust_rows.with_assigned(snapshot, self.trust)
         if trust.uniform:
             return set(memory_ids)
         tiers = trust_rows.protections(snapshot, trust, memory_ids)

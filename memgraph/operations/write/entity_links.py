@@ -391,7 +391,7 @@ class EntityLinker:
         """
         if not names_by_pk:
             return 0
-        sayings = entities.sayings(transaction, [pk for pk, _ in names_by_pk])
+        sayings = entities.mention_contexts(transaction, [pk for pk, _ in names_by_pk])
         by_pk = dict(names_by_pk)
         names_told = {saying.pk: [*by_pk[saying.pk], *self._told(saying)] for saying in sayings}
         names = dict.fromkeys(name for group in names_told.values() for name in group)
@@ -417,7 +417,7 @@ class EntityLinker:
             for name in names:
                 if name.provider == "spacy" and name.type is EntityType.OTHER:
                     continue
-                for entity in entities.typed_worse(transaction, pk, name):
+                for entity in entities.less_surely_typed(transaction, pk, name):
                     entities.retype(transaction, entity, name)
                     details = {
                         "from": entity.type.value,
@@ -432,7 +432,7 @@ class EntityLinker:
     def link_known(self, transaction: Transaction, names_by_pk: Sequence[Named]) -> None:
         """Link stored memories to the known names in their texts, beside existing links."""
         pks = [pk for pk, _ in names_by_pk]
-        sayings = entities.sayings(transaction, pks)
+        sayings = entities.mention_contexts(transaction, pks)
         told = {pk: list(names) for pk, names in names_by_pk}
         pairs = dict.fromkeys(self._known_in(transaction, sayings, told))
         linked = links_of(transaction, pks)
@@ -489,7 +489,7 @@ class EntityLinker:
             pairs += [
                 (saying.pk, key) for key in keys if not any(f" {key} " in name for name in names)
             ]
-        meant = entities.known_by(snapshot, {key for _, key in pairs})
+        meant = entities.meant_by(snapshot, {key for _, key in pairs})
         return [(meant[key], pk) for pk, key in pairs if key in meant]
 
     def _refresh(self, snapshot: Snapshot) -> None:

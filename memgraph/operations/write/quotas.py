@@ -21,7 +21,7 @@ class Quotas:
 
     def __init__(self, snapshot: Snapshot, trust: TrustRules) -> None:
         self._snapshot = snapshot
-        self._trust = trust_rows.with_told(snapshot, trust)
+        self._trust = trust_rows.with_assigned(snapshot, trust)
         self._before: dict[NamedSource, int] = {}
         self._exact: set[NamedSource] = set()
         self._added: Counter[NamedSource] = Counter()
@@ -43,7 +43,7 @@ class Quotas:
         limit.
         """
         if source not in self._before:
-            self._before[source] = sources.bound(self._snapshot, source, limit)
+            self._before[source] = sources.upper_bound(self._snapshot, source, limit)
         if self._before[source] + self._added[source] >= limit and source not in self._exact:
             self._before[source] = sources.count(self._snapshot, source, limit)
             self._exact.add(source)

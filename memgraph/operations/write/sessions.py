@@ -85,7 +85,7 @@ def _as_said(
         if isinstance(turn.given, EpisodeInput):
             events_.append(turn_event(turn.given, turn.memory_id))
     sessions.complete(transaction, course.done - following.keys())
-    sessions.seen(
+    sessions.note_turns(
         transaction,
         [
             StoredSession(session_id, place, None if session_id in course.open else transaction.at)
@@ -108,7 +108,7 @@ def _taken_over(
     ends = {
         session_id: session.completed_at for session_id, session in sessions_by_id.items()
     } | dict.fromkeys(over, transaction.at)
-    sessions.seen(
+    sessions.note_turns(
         transaction,
         [
             StoredSession(session_id, place, ends[session_id])

@@ -351,14 +351,14 @@ class Writer:
             view,
         )
         # Whoever had one in hand would say again what is gone.
-        grounds -= erasure.buried_among(transaction, grounds) if grounds else set()
+        grounds -= erasure.erased_among(transaction, grounds) if grounds else set()
         turns = [item.given for item in items if item.given.kind is MemoryKind.EPISODE]
         talked = {turn.session_id for turn in turns if turn.session_id is not None}
-        talked_before = sessions.known(transaction, talked)
+        talked_before = sessions.registered(transaction, talked)
         sequences: dict[str, int] = {}
         stored: list[tuple[dict[str, Any], PreparedMemory]] = []
         derived: list[tuple[str, str]] = []
-        pk = memories.next_pk(transaction)
+        pk = memories.last_pk(transaction) + 1
         names: list[tuple[int, tuple[EntityName, ...]]] = []
         confines = WriteBounds.of(transaction, view, talked_before)
         quotas = Quotas(transaction, self.trust)

@@ -335,7 +335,7 @@ class WriteBackHooks(HookHost):
         """Return the id in the project: of an earlier promotion, its own, or the new one."""
         viewer = self._of_agent(place.viewer(self.clearance))
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            before = items.of(snapshot, memory_id, Scope.PROJECT, place.project_id)
+            before = items.promotions_of(snapshot, memory_id, Scope.PROJECT, place.project_id)
         if before:
             return before[0][0]
         handle = self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)

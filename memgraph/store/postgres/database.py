@@ -243,7 +243,7 @@ class PostgresDatabase:
                 transaction = Transaction(connection, ENGINE)
                 yield transaction
                 phrases.follow(transaction)
-                state = table_digests.keep(transaction)
+                state = table_digests.update(transaction)
                 if state is not None:
                     journal.append_seal(transaction, state, key=self.journal_key)
             self.commits += 1

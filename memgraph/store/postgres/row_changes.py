@@ -46,7 +46,7 @@ def columns_of(table: str) -> tuple[str, ...]:
 @cache
 def watched() -> tuple[DigestedColumns, ...]:
     """Return what is counted, by the columns of the models."""
-    return tuple(table_digests.watched(columns_of))
+    return tuple(table_digests.digested_columns(columns_of))
 
 
 def triggers() -> dict[str, str]:

@@ -39,11 +39,11 @@ class SqliteEngine:
     dangling = staticmethod(inspection.dangling)
     schema = staticmethod(inspection.schema)
 
-    def vectors(self, snapshot: Snapshot, held: HeldVectors | None = None) -> VectorIndex:
+    def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
         # With it comes numpy, which most commands do without.
         from memgraph.store.sqlite.vector_index import SqliteVectorIndex
 
-        return SqliteVectorIndex(snapshot, cast("LocalHeldVectors | None", held))
+        return SqliteVectorIndex(snapshot, cast("LocalHeldVectors | None", cache))
 
     def vector_cache(self, capacity: int) -> VectorCache:
         from memgraph.store.vector_cache import LocalVectorCache

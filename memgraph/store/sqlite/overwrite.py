@@ -15,7 +15,7 @@ from memgraph.store.sqlite import full_text
 
 @contextmanager
 def thorough(transaction: Transaction) -> Iterator[None]:
-    """Overwrite what is deleted inside everywhere, the words of the text index too."""
+    """Overwrite data deleted inside the block, including words of the text index."""
     execute = transaction.driver.execute
     execute("PRAGMA secure_delete = ON")
     full_text.remove_words(transaction, at_once=True)
@@ -46,7 +46,7 @@ def fold(driver_connection: Any, *, wait_ms: int) -> bool:
 
 
 def vacuum(driver_connection: Any) -> None:
-    """Write the database anew: what lies in the free space of its pages is left behind.
+    """Rewrite the database without the data in its free pages.
 
     Rows keep their numbers: every table whose numbers are given out has an index or such a key.
     """

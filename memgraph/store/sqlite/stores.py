@@ -39,8 +39,10 @@ class SqliteStore:
         self.orchestrator_id = orchestrator_id
 
     def files(self) -> tuple[Path, ...]:
-        beside = (self.path.with_name(f"{self.path.name}{suffix}") for suffix in ("-wal", "-shm"))
-        return self.path, *beside
+        side_files = (
+            self.path.with_name(f"{self.path.name}{suffix}") for suffix in ("-wal", "-shm")
+        )
+        return self.path, *side_files
 
     def stamp(self) -> Stamp | None:
         return stamp_of(self.path, self.path.with_name(f"{self.path.name}-wal"))
@@ -108,8 +110,8 @@ class SqliteStore:
     @contextmanager
     def draft(self, folder: Path) -> Iterator[Store]:
         # A name that begins with a dot is no orchestrator's.
-        with TemporaryDirectory(prefix=".draft-", dir=folder) as made:
-            yield SqliteStore(Path(made) / self.path.name, self.orchestrator_id)
+        with TemporaryDirectory(prefix=".draft-", dir=folder) as directory:
+            yield SqliteStore(Path(directory) / self.path.name, self.orchestrator_id)
 
     def take(self, file: Path) -> str:
         if file.with_name(file.name + "-wal").exists():

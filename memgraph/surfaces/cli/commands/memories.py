@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.errors import AccessDenied
-from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.formats import MEMORY_COLUMNS, as_json, memory_rows, show_memory
 from memgraph.surfaces.cli.invocation import CommandResult, invocation
@@ -28,8 +28,8 @@ def list_memories(
         list[MemoryKind] | None, choice(MemoryKind, "--kind", text="Repeatable.")
     ] = None,
     statuses: Annotated[
-        list[ShownStatus] | None,
-        choice(ShownStatus, "--status", text="Repeatable. [active]"),
+        list[MemoryStatus] | None,
+        choice(MemoryStatus, "--status", text="Repeatable. [active]"),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Of every status.")] = False,
     tags: Annotated[
@@ -44,7 +44,7 @@ def list_memories(
     as_of: Annotated[str | None, value("TIME", "As they were then, ISO 8601.")] = None,
 ) -> CommandResult:
     """List memories, newest first, by page."""
-    wanted = [] if everything else statuses or [ShownStatus.ACTIVE]
+    wanted = [] if everything else statuses or [MemoryStatus.ACTIVE]
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.list_memories(
             types=types or (),

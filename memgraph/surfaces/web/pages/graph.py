@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
-from memgraph.model.enums import MemoryType, ShownStatus
+from memgraph.model.enums import MemoryStatus, MemoryType
 from memgraph.model.graph import StaleMemory
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.web.graphs import EDGES, drawing, staleness
@@ -36,7 +36,7 @@ def explorer(visit: Visit) -> Response:
     return visit.show(
         "graph.html",
         types=[each.value for each in MemoryType],
-        statuses=[each.value for each in ShownStatus],
+        statuses=[each.value for each in MemoryStatus],
         edges=EDGES,
         marks_stale=visit.may(Permission.AUDIT),
         now_ms=visit.console.now_ms(),

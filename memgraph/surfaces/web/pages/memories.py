@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
-from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.surfaces.web.graphs import lines_of, ribbon, step_chart
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
@@ -23,11 +23,11 @@ def listing(visit: Visit) -> Response:
     """Show one page of memories, newest first, filtered."""
     orc = visit.enter()
     # Without a status, the page shows active memories.
-    status = visit.query("status", ShownStatus.ACTIVE.value)
+    status = visit.query("status", MemoryStatus.ACTIVE.value)
     found = orc.list_memories(
         types=_chosen(MemoryType, visit.query("type")),
         kinds=_chosen(MemoryKind, visit.query("kind")),
-        statuses=_chosen(ShownStatus, status),
+        statuses=_chosen(MemoryStatus, status),
         tags=[visit.query("tag")] if visit.query("tag") else [],
         session_id=visit.query("session") or None,
         before=visit.query("before") or None,
@@ -64,7 +64,7 @@ def _list_page(
         filtered=any(visit.query(name) for name in FILTERS),
         types=[each.value for each in MemoryType],
         kinds=[each.value for each in MemoryKind],
-        statuses=[each.value for each in ShownStatus],
+        statuses=[each.value for each in MemoryStatus],
     )
 
 
