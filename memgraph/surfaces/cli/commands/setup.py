@@ -50,9 +50,8 @@ def init(
         screen.line(f"memory     {paths.memory}")
         screen.line(f"drop zone  {paths.ingest}")
         if created:
-            screen.line(
-                f"next: memgraph ingest {orchestrator} FOLDER, or memgraph remember {orchestrator} TEXT"
-            )
+            screen.line(f"next: memgraph remember {orchestrator} TEXT")
+            screen.line(f"      memgraph ingest {orchestrator} FOLDER")
 
     return CommandResult(data, show)
 
