@@ -127,7 +127,8 @@ HOLDER = """
 import sys
 from pathlib import Path
 from memgraph.errors import DatabaseReplaced
-from memgraph.store.sqlite import proprovisionth = Path(sys.argv[1])
+from memgraph.store.sqlite import provision
+path = Path(sys.argv[1])
 database = provision.open_database(path, "orc-1", synchronous="NORMAL", busy_timeout_ms=5000)
 def write(key):
     with database.write() as connection:
