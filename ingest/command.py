@@ -89,7 +89,8 @@ MAX_ROWS = 40
 Row = tuple[str, ...]
 _File = TypeVar("_File", "FileResult", "FilePreview")
 PREVIEW_COLUMNS = ("file", "outcome", "recognised as", "memories", "reason")
-COLUMNS = ("file", "outcome", "memories", "edges", "reason")
+COUNTED = ("memories", "edges")
+COLUMNS = ("file", "outcome", *COUNTED, "reason")
 
 
 class Terminal(Protocol):
@@ -189,6 +190,9 @@ def command(
         for each in passed_over:
             screen.line(f"not copied ({each['reason']}): {each['path']}", style="yellow")
         told = ", ".join(f"{count} {outcome}" for outcome, count in totals.items())
+        memories, edges = (sum(_stored(each, name) for each in found) for name in COUNTED)
+        if memories or edges:
+            told = f"{told}: {memories:,} memories and {edges:,} edges stored"
         screen.line(told or f"the drop zone is empty: name files, or put them into {zone}")
 
     # One that was followed was told of its files as they came.
@@ -285,8 +289,8 @@ def _show(screen: Terminal, results: Sequence[FileResult]) -> None:
 
 
 def _row(file: FileResult) -> tuple[str, ...]:
-    memories, edges = (_count(file.counts.get(name)) for name in ("memories", "edges"))
-    return (_shortened(file.path), file.outcome, memories, edges, _why(file))
+    counts = (str(_stored(file, name)) if name in file.counts else "" for name in COUNTED)
+    return (_shortened(file.path), file.outcome, *counts, _why(file))
 
 
 def _table(
@@ -297,7 +301,8 @@ def _table(
     if shown:
         screen.table(columns, [row(each) for each in shown[:MAX_ROWS]])
     if left := len(files) - len(shown[:MAX_ROWS]):
-        screen.line(f"and {left:,} more files; --json lists all")
+        more = "more " if shown else ""
+        screen.line(f"{left:,} {more}files need no attention; --json lists all")
 
 
 def _why(file: FileResult | FilePreview) -> str:
@@ -309,11 +314,12 @@ def _shortened(path: str) -> str:
     return path if len(path) <= MAX_SHOWN else f"{path[: MAX_SHOWN // 2]}…{path[-MAX_SHOWN // 2 :]}"
 
 
-def _count(value: Any) -> str:
+def _stored(file: FileResult, name: str) -> int:
     """Return the number of new ones; memories are counted by outcome, edges as a whole."""
-    if isinstance(value, dict):
-        value = value.get("stored", 0)
-    return "" if value is None else str(value)
+    value = file.counts.get(name, 0)
+    if name == "edges":
+        return int(value) + int(file.counts.get("links_made", 0))
+    return int(value.get("stored", 0) if isinstance(value, dict) else value)
 
 
 def _refusal(results: Sequence[FileResult] | Sequence[FilePreview]) -> IngestRejected | None:

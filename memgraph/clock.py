@@ -64,7 +64,9 @@ def parse_time(text: str | int | datetime) -> int:
         try:
             moment = text if isinstance(text, datetime) else datetime.fromisoformat(text)
         except ValueError as error:
-            raise InvalidInput("not an ISO 8601 time, e.g. 2026-01-31T08:30:00Z") from error
+            raise InvalidInput(
+                "not an ISO 8601 time, e.g. 2026-01-31 or 2026-01-31T08:30:00Z"
+            ) from error
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         delta = moment - datetime(1970, 1, 1, tzinfo=UTC)

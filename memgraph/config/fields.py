@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -147,9 +150,32 @@ class ModelGroup(SettingsGroup):
     api_key_env: VariableName = Field(
         default="", description="Variable that holds the key; empty: the provider's usual one."
     )
+    api_key_file: str = Field(
+        default="",
+        max_length=4_096,
+        description="File that holds the key, read at every call; it wins over the variable.",
+    )
     timeout_s: float = Field(
         default=60.0, gt=0.0, le=3_600.0, description="Limit of one call, seconds."
     )
     retries: int = Field(
         default=2, ge=0, le=20, description="Further attempts after one that failed."
     )
+
+
+class HasModelKey(Protocol):
+    """The settings of a model that needs a key."""
+
+    @property
+    def api_key_env(self) -> str: ...
+
+    @property
+    def api_key_file(self) -> str: ...
+
+
+def model_key(chosen: HasModelKey, environ: Mapping[str, str] | None = None) -> str | Path | None:
+    """Return the key of a model, or the file that holds it; None: the provider finds its own."""
+    if chosen.api_key_file:
+        return Path(chosen.api_key_file).expanduser()
+    variables = os.environ if environ is None else environ
+    return variables.get(chosen.api_key_env) if chosen.api_key_env else None

@@ -158,6 +158,11 @@ class EmbeddingSettings(SettingsGroup):
     api_key_env: VariableName = Field(
         default="", description="Variable that holds the key; empty: the provider's usual one."
     )
+    api_key_file: str = Field(
+        default="",
+        max_length=4_096,
+        description="File that holds the key, read at every call; it wins over the variable.",
+    )
     timeout_s: float = Field(
         default=20.0, gt=0.0, le=600.0, description="Limit of one call, seconds."
     )
@@ -188,6 +193,11 @@ class RerankerSettings(SettingsGroup):
     )
     api_key_env: VariableName = Field(
         default="", description="Variable that holds the key; empty: the provider's usual one."
+    )
+    api_key_file: str = Field(
+        default="",
+        max_length=4_096,
+        description="File that holds the key, read at every call; it wins over the variable.",
     )
     timeout_s: float = Field(
         default=5.0,

@@ -339,7 +339,7 @@ class InfluenceHandle(Handle):
                 )
             else:
                 raise InvalidInput("name either a memory or a run", field="memory_id")
-            return with_lines(opened, self._view, found, most=lines)
+            return with_lines(opened, self._view, found, limit=lines)
 
     @operation(Permission.AUDIT, "GET", "/memories/{memory_id}/lines", tag="auditing")
     def source_lines(self, memory_id: MemoryId) -> SourceLines:

@@ -122,7 +122,7 @@ class Handle:
         if self._teller is not None:
             self._teller([RefusalNote(error, Denial(field, asked))])
         else:
-            tell_denial(opened, actor=self.actor, field=field, asked=asked)
+            tell_denial(opened, actor=self.actor, field=field, requested=asked)
         return error
 
     def _tell_rejected(self, errors: Sequence[MemgraphError]) -> None:
@@ -137,7 +137,9 @@ class Handle:
             for each in refused:
                 if isinstance(each, AccessDenied):
                     denial = RefusalNote.of(each).denial
-                    tell_denial(opened, actor=self.actor, field=denial.field, asked=denial.asked)
+                    tell_denial(
+                        opened, actor=self.actor, field=denial.field, requested=denial.asked
+                    )
 
     def _canonical(self, opened: OpenOrchestrator, given: MemoryInput) -> MemoryInput:
         """Return the memory with the source that it may name. Raises AccessDenied: journalled."""

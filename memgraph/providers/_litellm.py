@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import tenacity
@@ -95,7 +96,8 @@ class ModelConnection:
         timeout_s: seconds for one request, > 0.
         retries: further attempts after one that failed for a passing reason, >= 0.
         api_base: the provider's address where it is not litellm's own.
-        api_key: the key; None leaves it to litellm, which reads the provider's variable.
+        api_key: the key, or the file that holds it, read at every call; None leaves it to litellm,
+            which reads the provider's variable.
         first_wait_s: pause before the first retry, >= 0; doubles each time, with jitter.
         give_up_after_s: seconds after which nothing is tried again; None: no such limit.
         cut_off_late: nobody waits for a request longer than ``timeout_s``, be its answer on its
@@ -109,7 +111,7 @@ class ModelConnection:
     timeout_s: float
     retries: int
     api_base: str | None = None
-    api_key: str | None = field(default=None, repr=False)
+    api_key: str | Path | None = field(default=None, repr=False)
     first_wait_s: float = 0.5
     give_up_after_s: float | None = None
     cut_off_late: bool = False
@@ -179,13 +181,14 @@ def _call_once(connection: ModelConnection, operation: str, request: dict[str, A
     openai, httpx = _module("openai"), _module("httpx")
     function = getattr(_litellm(), operation)
     expected = (openai.OpenAIError, httpx.HTTPError, OSError, RuntimeError, *_PARSING_ERRORS)
+    key = _key(connection.api_key)
     _calling.now = True
     try:
         return function(
             model=connection.model,
             timeout=connection.timeout_s,
             api_base=connection.api_base,
-            api_key=connection.api_key,
+            api_key=key,
             max_retries=0,
             drop_params=True,
             **request,
@@ -196,6 +199,17 @@ def _call_once(connection: ModelConnection, operation: str, request: dict[str, A
         _calling.now = False
     # Outside the except block, so that neither __context__ nor the traceback keeps the original.
     raise translated
+
+
+def _key(api_key: str | Path | None) -> str | None:
+    if not isinstance(api_key, Path):
+        return api_key
+    try:
+        return api_key.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProviderRejected(
+            f"The provider's key cannot be read from {api_key}: {type(error).__name__}."
+        ) from None
 
 
 def load(*, chat: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, runtime_checkable
 
 from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
@@ -50,7 +51,7 @@ def completion_provider(
     retries: int = DEFAULT_RETRIES,
     max_tokens: int = DEFAULT_MAX_TOKENS,
     api_base: str | None = None,
-    api_key: str | None = None,
+    api_key: str | Path | None = None,
 ) -> CompletionProvider:
     """The provider with this configured name, ``litellm/<model>``. Opens no connection.
 

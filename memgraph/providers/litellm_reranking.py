@@ -6,6 +6,7 @@ import json
 import math
 import secrets
 import unicodedata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
@@ -88,7 +89,8 @@ class LitellmReranking:
             in a process, is not counted.
         retries: further attempts after one that failed for a passing reason, >= 0.
         api_base: the provider's address where it is not litellm's own.
-        api_key: the key; None leaves it to litellm, which reads the provider's variable.
+        api_key: the key, or the file that holds it, read at every call; None leaves it to litellm,
+            which reads the provider's variable.
         first_wait_s: pause in seconds before the first retry, 0 to 30; doubles each time.
 
     Raises:
@@ -102,7 +104,7 @@ class LitellmReranking:
         timeout_s: float = DEFAULT_TIMEOUT_S,
         retries: int = DEFAULT_RETRIES,
         api_base: str | None = None,
-        api_key: str | None = None,
+        api_key: str | Path | None = None,
         first_wait_s: float = 0.5,
     ) -> None:
         self.name = LITELLM_PREFIX + model
@@ -143,7 +145,7 @@ class LitellmChatReranking:
         timeout_s: float = DEFAULT_TIMEOUT_S,
         retries: int = DEFAULT_RETRIES,
         api_base: str | None = None,
-        api_key: str | None = None,
+        api_key: str | Path | None = None,
         first_wait_s: float = 0.5,
     ) -> None:
         if not timeout_s > 0.0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
@@ -29,7 +30,8 @@ class LitellmToolCalling:
         retries: further attempts after one that failed for a passing reason, >= 0.
         max_tokens: longest answer, >= 1; an answer cut off there is invalid.
         api_base: the provider's address where it is not litellm's own.
-        api_key: the key; None leaves it to litellm, which reads the provider's variable.
+        api_key: the key, or the file that holds it, read at every call; None leaves it to litellm,
+            which reads the provider's variable.
         first_wait_s: pause in seconds before the first retry, 0 to 30; doubles each time.
 
     Raises:
@@ -44,7 +46,7 @@ class LitellmToolCalling:
         retries: int = DEFAULT_RETRIES,
         max_tokens: int = DEFAULT_MAX_TOKENS,
         api_base: str | None = None,
-        api_key: str | None = None,
+        api_key: str | Path | None = None,
         first_wait_s: float = 0.5,
     ) -> None:
         if max_tokens < 1:

@@ -6,6 +6,7 @@ Messages and tools have the shape of OpenAI's chat interface, which litellm tran
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from memgraph.errors import InvalidConfig
@@ -93,7 +94,7 @@ def tool_calling_provider(
     retries: int = DEFAULT_RETRIES,
     max_tokens: int = DEFAULT_MAX_TOKENS,
     api_base: str | None = None,
-    api_key: str | None = None,
+    api_key: str | Path | None = None,
 ) -> ToolCallingProvider:
     """The provider with this configured name, ``litellm/<model>``. Opens no connection.
 

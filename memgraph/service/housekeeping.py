@@ -128,8 +128,8 @@ class Housekeeping:
 
     def _topics(self, name: str) -> Sequence[str]:
         """Return the topics of a subscriber; all topics when it is not in this process."""
-        known = self._subscribers.find(name)
-        return tuple(EVENTS) if known is None else known.topics
+        subscriber = self._subscribers.find(name)
+        return tuple(EVENTS) if subscriber is None else subscriber.topics
 
     def _remove_failures(self, now: int) -> None:
         with self._database.read() as snapshot:

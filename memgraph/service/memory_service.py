@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from memgraph.clock import Clock, FixedClock, SystemClock
 from memgraph.config import Settings, load_settings
+from memgraph.config.fields import model_key
 from memgraph.config.schema import EmbeddingSettings, RerankerSettings
 from memgraph.context.token_counters import TokenCounters
 from memgraph.errors import (
@@ -109,10 +110,10 @@ class CopyLimiter:
             raise StorageError(f"a copy cannot be made: {error.strerror}") from error
 
     def _sweep(self) -> None:
-        for each in self._folder.glob(f"{_PREFIX}*"):
+        for path in self._folder.glob(f"{_PREFIX}*"):
             # Another process may be faster.
-            if time.time() - _modified(each) > STALE_S:
-                rmtree(each, ignore_errors=True)
+            if time.time() - _modified(path) > STALE_S:
+                rmtree(path, ignore_errors=True)
 
 
 def _modified(path: Path) -> float:
@@ -482,9 +483,9 @@ class MemoryService:
             InvalidInput: an invalid name; InvalidConfig: its settings cannot be read.
         """
         chosen = self.settings(name).memory
-        given = self._embedding is not None or self._reranker is not None
+        has_providers = self._embedding is not None or self._reranker is not None
         local = chosen.embedding.provider in ("none", "local", "fake")
-        return given or not local or chosen.reranker.provider != "none"
+        return has_providers or not local or chosen.reranker.provider != "none"
 
     def _provider(self, settings: Settings) -> EmbeddingProvider | None:
         if self._embedding is not None:
@@ -496,7 +497,6 @@ class MemoryService:
         if chosen.provider == "none":
             return None
         if chosen not in self._providers:
-            environ = os.environ if self.environ is None else self.environ
             self._providers[chosen] = embedding_provider(
                 chosen.provider,
                 dimensions=chosen.dimensions,
@@ -504,7 +504,7 @@ class MemoryService:
                 retries=chosen.retries,
                 batch_size=chosen.batch_size,
                 api_base=chosen.api_base or None,
-                api_key=environ.get(chosen.api_key_env) if chosen.api_key_env else None,
+                api_key=model_key(chosen, self.environ),
                 model_folder=chosen.model_folder,
                 model=chosen.model,
             )
@@ -519,4 +519,4 @@ def _never_made(paths: OrchestratorPaths) -> bool:
     if os.path.lexists(paths.database):
         return False
     begun = (paths.config_file.name, "memory.lock", f"{paths.database.name}.new")
-    return all(each.is_dir() or each.name.startswith(begun) for each in paths.memory.rglob("*"))
+    return all(path.is_dir() or path.name.startswith(begun) for path in paths.memory.rglob("*"))

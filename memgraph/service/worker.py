@@ -116,10 +116,10 @@ class Worker:
         """Visit every orchestrator once, and do what is due."""
         names = self._present() if self._names is None else self._names
         self._crowd = len(names)
-        for gone in set(self._seen) - set(names):
-            del self._seen[gone]
-            self._subscribed.discard(gone)
-            self._service.forget(gone)
+        for removed in set(self._seen) - set(names):
+            del self._seen[removed]
+            self._subscribed.discard(removed)
+            self._service.forget(removed)
         for name in names:
             if self._stopping:
                 return
@@ -164,48 +164,48 @@ class Worker:
             self._thread.join()
 
     def _sleep(self) -> None:
-        again = min((each.again_ms for each in self._seen.values()), default=None)
+        next_ms = min((state.again_ms for state in self._seen.values()), default=None)
         pause_s = self._poll_s
-        if again is not None:
-            pause_s = min(pause_s, max((again - self._service.clock.now_ms()) / 1000, 0.01))
+        if next_ms is not None:
+            pause_s = min(pause_s, max((next_ms - self._service.clock.now_ms()) / 1000, 0.01))
         try:
             self._wake.get(timeout=pause_s)
         except queue.Empty:
             return
 
     def _look_at(self, name: str) -> None:
-        seen = self._seen.setdefault(name, _Seen())
+        state = self._seen.setdefault(name, _Seen())
         try:
             settings, stamp = self._stamps(name)
-            if seen.settings != settings:
+            if state.settings != settings:
                 # An open orchestrator keeps the settings that it was opened with.
                 self._service.forget(name)
                 self._subscribed.discard(name)
-            changed = (seen.settings, seen.stamp) != (settings, stamp)
+            changed = (state.settings, state.stamp) != (settings, stamp)
             # A clock that was set back has not come to the next visit for too long.
-            if changed or not seen.visited_ms <= self._service.clock.now_ms() < seen.again_ms:
+            if changed or not state.visited_ms <= self._service.clock.now_ms() < state.again_ms:
                 # As they were before the look: what changes meanwhile is looked at again.
-                seen.settings, seen.stamp = settings, stamp
-                self._visit(name, seen)
-                seen.error = None
+                state.settings, state.stamp = settings, stamp
+                self._visit(name, state)
+                state.error = None
         # A bug that the data of one orchestrator brings out is that one's failure alone: it is
         # told and logged, and the others get their turn.
         except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-            self._tell(name, seen, error)
+            self._tell(name, state, error)
 
-    def _tell(self, name: str, seen: _Seen, error: Exception) -> None:
+    def _tell(self, name: str, state: _Seen, error: Exception) -> None:
         if isinstance(error, MemgraphError):
-            told = error
+            reported = error
         elif isinstance(error, OSError):
-            told = StorageError(f"{name} cannot be worked on: {error.strerror}")
+            reported = StorageError(f"{name} cannot be worked on: {error.strerror}")
         else:
-            told = JobFailed(f"{name} cannot be worked on: {type(error).__name__}")
-        seen.again_ms = self._service.clock.now_ms() + REVISIT_MS
-        if seen.error != told.code:
-            seen.error = told.code
-            self._failed(name, told)
+            reported = JobFailed(f"{name} cannot be worked on: {type(error).__name__}")
+        state.again_ms = self._service.clock.now_ms() + REVISIT_MS
+        if state.error != reported.code:
+            state.error = reported.code
+            self._failed(name, reported)
 
-    def _visit(self, name: str, seen: _Seen) -> None:
+    def _visit(self, name: str, state: _Seen) -> None:
         from memgraph.operations.life.echoes import catch_up
 
         if name not in self._subscribed:
@@ -222,8 +222,8 @@ class Worker:
             more = self._compare(opened) or more
             opened.receipts.flush_in_steps(self._is_stopping)
             catch_up(opened, self._is_stopping)
-            seen.visited_ms = opened.clock.now_ms()
-            seen.again_ms = seen.visited_ms if more else self._again(opened, seen.visited_ms)
+            state.visited_ms = opened.clock.now_ms()
+            state.again_ms = state.visited_ms if more else self._again(opened, state.visited_ms)
             crowded = self._crowd > opened.settings.memory.storage.max_open_orchestrators
         if crowded:
             # It would be closed for another soon, and closing changes its files.
@@ -231,20 +231,20 @@ class Worker:
 
     def _consolidate(self, opened: OpenOrchestrator) -> bool:
         """Consolidate ended sessions; return True when there are more."""
-        told = opened.events.deliver(self._is_stopping, only=SUBSCRIBER, most=SESSIONS_AT_ONCE)
+        delivery = opened.events.deliver(self._is_stopping, only=SUBSCRIBER, limit=SESSIONS_AT_ONCE)
         with opened.database.read() as snapshot:
             parked = events.parked(snapshot, SUBSCRIBER, 1)
         if parked:
             with opened.database.write() as transaction:
                 events.drop_settled(transaction, SUBSCRIBER)
-        return told.passed >= SESSIONS_AT_ONCE
+        return delivery.passed >= SESSIONS_AT_ONCE
 
     def _post(self, opened: OpenOrchestrator) -> None:
         """Post waiting events to the webhook, or wake the thread that does."""
         if self._service.embeds_in_background:
             opened.courier.wake()
         else:
-            opened.events.deliver(self._is_stopping, only=webhook.SUBSCRIBER, most=POSTED_AT_ONCE)
+            opened.events.deliver(self._is_stopping, only=webhook.SUBSCRIBER, limit=POSTED_AT_ONCE)
 
     def _again(self, opened: OpenOrchestrator, now_ms: int) -> int:
         """Return when there may be work though no other process has changed anything."""
@@ -276,11 +276,11 @@ class Worker:
         waiting = events.after(snapshot, cursor.delivered_seq, posting.topics, 1)
         return cursor.next_attempt_at if waiting else None
 
-    def _run(self, name: str, opened: OpenOrchestrator, asked: RunRequest) -> JobRun | None:
+    def _run(self, name: str, opened: OpenOrchestrator, request: RunRequest) -> JobRun | None:
         """Run a job; None: another worker runs it, or did."""
         try:
             reins = RunCallbacks(stop=self._is_stopping, wall=self._wall, outlives=True)
-            ended = jobs.run(opened, asked, reins)
+            ended = jobs.run(opened, request, reins)
         except Conflict:
             return None
         self._ran(name, ended)
@@ -292,7 +292,7 @@ class Worker:
         """Subscribe to the ends of sessions; the bus knows this worker's position."""
         handle = self._service.orchestrator(name)
         self._subscribed.add(name)
-        given = Subscriber(
+        subscriber = Subscriber(
             SUBSCRIBER,
             lambda delivered: self._session_ended(name, delivered.event),
             (SessionCompleted.topic,),
@@ -301,7 +301,7 @@ class Worker:
         )
         with suppress(Conflict):
             # Another worker of this process may listen already.
-            handle.subscribe_as(given, from_start=True)
+            handle.subscribe_as(subscriber, from_start=True)
             self._listening.add(name)
         # The settings may name another receiver than before.
         handle.unsubscribe(webhook.SUBSCRIBER)

@@ -37,6 +37,7 @@ OPERATORS = {
     "mcp": "its tools, resources and prompts are walked by themselves",
     "worker": "works on everything",
     "webhook failures": "tells of events of everything",
+    "webhook test": "posts to the receiver in the settings",
     "webhook retry": "delivers events of everything",
     "embeddings status": "tells numbers of everything",
     "embeddings drain": "works on everything",

@@ -74,6 +74,9 @@ def test_a_backup_is_one_private_file_that_restores_everything(
 ) -> None:
     service, opened, _ = alive
     file = tmp_path / "copies" / "orc.db"
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        maintenance.backup(opened, file)
+    file.parent.mkdir()
     report = maintenance.backup(opened, file)
     assert report.as_dict() == {
         "orchestrator": NAME,

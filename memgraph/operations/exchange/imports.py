@@ -192,7 +192,7 @@ class ExportLoader:
     def _require_empty(self) -> None:
         for table in ("memories", "audit_log", "ingest_files"):
             if row_count(self.transaction, table):
-                raise Conflict("an import needs an empty orchestrator")
+                raise Conflict("an import needs a new or empty orchestrator; choose another name")
 
     def _read(self, source: BinaryIO) -> tuple[dict[str, Any], str]:
         lines = self._lines(source)

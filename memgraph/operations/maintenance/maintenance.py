@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -204,7 +204,9 @@ def upgrade(
     kept: list[Path] = []
 
     def keep() -> None:
-        target = free_name(paths.memory / "backups", "before-upgrade", clock.now_ms(), ".db")
+        folder = paths.memory / "backups"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        target = free_name(folder, "before-upgrade", clock.now_ms(), ".db")
         store.back_up(target)
         kept.append(target)
 
@@ -281,10 +283,8 @@ def restore(
         JournalBroken: why the backup is refused; nothing was changed.
     """
     file = file.expanduser().absolute()
-    with naming_full_disk(paths.root):
-        paths.make_folders()
     store = store_of(paths, url)
-    with naming_full_disk(paths.memory), store.draft(paths.memory) as draft:
+    with _made_folders(paths), naming_full_disk(paths.memory), store.draft(paths.memory) as draft:
         digest = draft.take(file)
         with _refusing(file):
             found = draft.admit(of_any=True, key=key)
@@ -323,6 +323,23 @@ def restore(
 
 
 @contextmanager
+def _made_folders(paths: OrchestratorPaths) -> Iterator[None]:
+    """Make the orchestrator's folders; those of a new one are removed when the block fails."""
+    is_new = not paths.memory.exists()
+    with naming_full_disk(paths.root):
+        paths.make_folders()
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            # Only empty ones go.
+            with suppress(OSError):
+                for folder in (*reversed(paths.folders), paths.memory.parent):
+                    folder.rmdir()
+        raise
+
+
+@contextmanager
 def _refusing(file: Path) -> Iterator[None]:
     """Raise errors about the copy as errors of the backup it was made from."""
     try:
@@ -331,7 +348,14 @@ def _refusing(file: Path) -> Iterator[None]:
         details = error.details | {"path": str(file)}
         reasons = ", ".join([error.code, *details.get("findings", ())])
         told = f"{file} is refused as a backup ({reasons})"
+        if isinstance(error, DatabaseCorrupt) and _is_export(file):
+            told = f"{file} is an export, not a backup; run: memgraph import ORC FILE"
         raise type(error)(told, **details) from error
+
+
+def _is_export(file: Path) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(len(_EXPORT_BEGINS)) == _EXPORT_BEGINS
 
 
 def _stamp(snapshot: Snapshot) -> dict[str, Any] | None:
@@ -359,7 +383,8 @@ def _swap(
     """Journal the restore in the draft and move it into place, while nobody writes."""
     if "from_orchestrator" in told and store.exists():
         raise Conflict(
-            "a backup of another orchestrator can only become a new one; this one has a database",
+            f"a backup of another orchestrator becomes a new one, and {paths.name} has a database;"
+            " choose another name",
             orchestrator=paths.name,
         )
     with draft.alone() as transaction:
@@ -376,6 +401,7 @@ def _swap(
 
 
 BACKUP_KEY = "backup"
+_EXPORT_BEGINS = b'{"record":"header"'
 # Findings that are never accepted.
 UNUSABLE = frozenset({FindingCode.DATABASE_DAMAGED, FindingCode.SCHEMA_CHANGED})
 # What is compared with the journal. Where that is broken, it says nothing of the memories.

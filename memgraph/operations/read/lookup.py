@@ -35,10 +35,10 @@ def get(
 
 
 def _one(snapshot: Snapshot, view: View, memory_id: str) -> Memory:
-    found = memories.select(snapshot, view, MemoryFilter(memory_ids=(memory_id,)), limit=1)
-    if not found:
+    result = memories.select(snapshot, view, MemoryFilter(memory_ids=(memory_id,)), limit=1)
+    if not result:
         raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
-    return found[0]
+    return result[0]
 
 
 def listing(
@@ -75,11 +75,11 @@ def listing(
     )
     view = View(viewer, as_of, chosen.stored(as_of))
     with opened.database.read() as snapshot:
-        found = memories.select(snapshot, view, chosen, limit=limit)
-        if before is not None and not found:
+        memories_ = memories.select(snapshot, view, chosen, limit=limit)
+        if before is not None and not memories_:
             # Else the page would be empty, as if it were the last.
             _one(snapshot, View(viewer), before)
-        return found
+        return memories_
 
 
 def members(enum: type[EnumT], values: Iterable[EnumT | str]) -> tuple[EnumT, ...]:
@@ -89,17 +89,19 @@ def members(enum: type[EnumT], values: Iterable[EnumT | str]) -> tuple[EnumT, ..
         InvalidInput: there is no such member.
     """
     try:
-        return tuple(enum(each) for each in values)
+        return tuple(enum(value) for value in values)
     except ValueError:
-        known = [each.value for each in enum]
-        raise InvalidInput(f"{enum.__name__} is one of: {', '.join(known)}", known=known) from None
+        allowed = [member.value for member in enum]
+        raise InvalidInput(
+            f"{enum.__name__} is one of: {', '.join(allowed)}", known=allowed
+        ) from None
 
 
 def stats(opened: OpenOrchestrator) -> dict[str, Any]:
     """Return counts over everything stored, and the sizes on disk in bytes."""
     with opened.database.read() as snapshot:
         seq, _ = journal.head(snapshot)
-        found = {
+        counts = {
             "orchestrator": opened.database.orchestrator_id,
             "memories": memories.counts(snapshot),
             "edges": edges.counts(snapshot),
@@ -110,4 +112,4 @@ def stats(opened: OpenOrchestrator) -> dict[str, Any]:
             "schema": metadata.revision(snapshot),
         }
     sizes = opened.database.sizes()
-    return {**found, "bytes": sizes, "embedding_model_changed": opened.other_model is not None}
+    return {**counts, "bytes": sizes, "embedding_model_changed": opened.other_model is not None}

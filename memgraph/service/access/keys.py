@@ -48,11 +48,11 @@ class KeyStore:
             InvalidInput: naming each field that is wrong, see ``policy.access.check_grants``.
             InvalidConfig: the existing keys cannot be read.
         """
-        made = _made(fields, self._clock.now_ms())
-        check_grants(made.key, now_ms=made.key.created_at)
+        new_key = _made(fields, self._clock.now_ms())
+        check_grants(new_key.key, now_ms=new_key.key.created_at)
         with self._changing() as keys:
-            keys.append(made.key)
-        return made
+            keys.append(new_key.key)
+        return new_key
 
     def listed(self) -> Sequence[ApiKey]:
         """Return all keys, including revoked and expired ones, oldest first.
@@ -61,9 +61,9 @@ class KeyStore:
             InvalidConfig: the keys cannot be read.
         """
         # Errors of the file as a whole are raised as they are.
-        found = key_file.read(self.path)
+        entries = key_file.read(self.path)
         try:
-            return [validated(ApiKey, each) for each in found]
+            return [validated(ApiKey, entry) for entry in entries]
         except InvalidInput as error:
             # The original message would quote the file.
             raise InvalidConfig(
@@ -105,11 +105,11 @@ class KeyStore:
             fields = old.principal.model_dump(exclude={"key_id"})
             if expires_at is not None:
                 fields["expires_at"] = expires_at
-            made = _made(fields, now)
-            check_grants(made.key, now_ms=now)
+            new_key = _made(fields, now)
+            check_grants(new_key.key, now_ms=now)
             keys[place] = _ending(old, now, overlap_ms)
-            keys.append(made.key)
-        return made
+            keys.append(new_key.key)
+        return new_key
 
     def forget(self, key_id: str) -> ApiKey:
         """Remove a key that is no longer valid; journal entries keep its id.
@@ -162,15 +162,15 @@ class KeyStore:
             InvalidConfig: the keys cannot be read; the message names the file and a remedy.
         """
         now = self._clock.now_ms()
-        return any(each.state(now) == "valid" for each in self.listed())
+        return any(key.state(now) == "valid" for key in self.listed())
 
     def _current(self) -> dict[str, tuple[ApiKey, Principal]]:
         with self._lock:
             try:
-                found = key_file.stamp(self.path)
-                if found != self._stamp:
-                    self._known = {each.key_id: (each, each.principal) for each in self.listed()}
-                    self._stamp = found
+                stamp = key_file.stamp(self.path)
+                if stamp != self._stamp:
+                    self._known = {key.key_id: (key, key.principal) for key in self.listed()}
+                    self._stamp = stamp
             except (OSError, InvalidConfig) as error:
                 # Those that counted until now may be the very ones that were to be revoked. Where
                 # the file lies is nothing for who asks.
@@ -191,14 +191,14 @@ class KeyStore:
         ):
             keys = list(self.listed())
             yield keys
-            key_file.write(self.path, [each.model_dump(mode="json") for each in keys])
+            key_file.write(self.path, [key.model_dump(mode="json") for key in keys])
 
 
 def _made(fields: dict[str, Any], now: int) -> NewKey:
     key_id = "".join(secrets.choice(_ID_ALPHABET) for _ in range(_ID_CHARS))
     secret = f"{PREFIX}_{key_id}_{secrets.token_urlsafe(SECRET_BYTES)}"
-    kept = {"key_id": key_id, "sha256": _digest(secret), "created_at": now}
-    return NewKey(key=validated(ApiKey, {**fields, **kept}), secret=secret)
+    stored_fields = {"key_id": key_id, "sha256": _digest(secret), "created_at": now}
+    return NewKey(key=validated(ApiKey, {**fields, **stored_fields}), secret=secret)
 
 
 def _ending(key: ApiKey, now: int, overlap_ms: int) -> ApiKey:
@@ -212,8 +212,8 @@ def _ending(key: ApiKey, now: int, overlap_ms: int) -> ApiKey:
 
 
 def _place(keys: Sequence[ApiKey], key_id: str) -> int:
-    for place, each in enumerate(keys):
-        if each.key_id == key_id:
+    for place, key in enumerate(keys):
+        if key.key_id == key_id:
             return place
     raise NotFound(f"no key {key_id[:40]!r}; memgraph key list shows them", key_id=key_id[:40])
 

@@ -94,7 +94,7 @@ _GROUPS: dict[str, dict[str, CommandEntry]] = {
             f"{_HERE}.keys", "Create, list, revoke, rotate and forget the keys of a server."
         ),
         "webhook": CommandEntry(
-            f"{_HERE}.webhooks", "List and resend what a webhook did not take."
+            f"{_HERE}.webhooks", "Test the webhook; list and resend what it did not take."
         ),
         "tools": CommandEntry(f"{_HERE}.agents", "Print the tools of a language model."),
         "call": CommandEntry(f"{_HERE}.agents", "Run one tool call as a language model would."),

@@ -21,6 +21,12 @@ from memgraph.surfaces.cli.text import counted
 if TYPE_CHECKING:
     from memgraph.model.erasure import ErasureReport
 
+WHY_KEPT = {
+    "other_grounds": "has other evidence",
+    "other_sources": "has other sources",
+    "says_it": "says the same",
+}
+
 
 def erase(
     context: typer.Context,
@@ -144,7 +150,7 @@ def _show_preview(screen: Screen, found: ErasureReport) -> None:
     """Show what would be erased, by the beginnings of its texts; a dry run has no erasure id."""
     told = found.preview or ErasurePreview()
     if told.begins:
-        screen.heading("goes")
+        screen.heading("would be erased")
         rows = [
             (each, "derived" if each in told.derived_ids else "", short(told.begins[each]))
             for each in found.memory_ids
@@ -163,24 +169,24 @@ def _show_preview(screen: Screen, found: ErasureReport) -> None:
     ]
     screen.fields([each for each in fields if each[1]])
     _show_rest(screen, found)
-    screen.line("nothing was written: --yes does it")
+    screen.line("nothing was written; to erase, give the same command with --yes")
 
 
 def _show_rest(screen: Screen, found: ErasureReport) -> None:
     if found.residue.other_case:
-        screen.heading("said in another case of the letters, and not touched")
+        screen.heading("written with other capitals, and not touched")
         for each in found.residue.other_case:
             screen.line(f"{each.file}: {counted(each.count, 'place')}")
     if found.kept:
-        screen.heading("stays")
+        screen.heading("would stay" if found.dry_run else "stayed")
         begins = {} if found.preview is None else found.preview.begins
         rows = [
-            (one.memory_id, one.why.replace("_", " "), short(begins.get(one.memory_id, "")))
+            (one.memory_id, WHY_KEPT[one.why], short(begins.get(one.memory_id, "")))
             for one in found.kept
         ]
         screen.table(("memory", "why", "text"), rows)
     if found.outside:
-        screen.heading("sources that lie elsewhere are not touched")
+        screen.heading("source files outside of the root, not touched")
         for path in found.outside:
             screen.line(path)
 

@@ -68,7 +68,7 @@ def verify(
 
     def show(screen: Screen) -> None:
         checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
-        screen.line(f"checked {checked}")
+        screen.block(f"checked {checked.replace('_', ' ')}")
         rows = [(each.code.value, each.subject or "", each.message) for each in found.findings]
         if rows:
             screen.table(("finding", "subject", "what"), rows)
@@ -192,7 +192,7 @@ def restore(
         many = counted(done.memories, "memory", "memories")
         screen.line(f"restored {many} of {done.orchestrator} from {done.backup}")
         if done.replaced is not None:
-            screen.line(f"what was there: {done.replaced}")
+            screen.line(f"the files before: {done.replaced}")
 
     return CommandResult(done.as_dict(), show)
 

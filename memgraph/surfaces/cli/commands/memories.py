@@ -59,7 +59,11 @@ def list_memories(
     following = found[-1].memory_id if len(found) == limit else None
 
     def show(screen: Screen) -> None:
-        screen.table(MEMORY_COLUMNS, memory_rows(found))
+        if found:
+            screen.table(MEMORY_COLUMNS, memory_rows(found))
+        else:
+            screen.line("no memory matches")
+            screen.line(f'to store one: memgraph remember {orchestrator} "what to remember"')
         if following is not None:
             screen.line(f"more: --before {following}")
 

@@ -1,7 +1,8 @@
-"""What a webhook did not take: webhook failures, retry."""
+"""The webhook: webhook test, and what it did not take: failures, retry."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +18,27 @@ if TYPE_CHECKING:
     from memgraph.surfaces.cli.screen import Screen
 
 MOST = 1_000
+
+
+def test(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
+    """Post a signed test event now. Ends with 1 when the receiver does not take it."""
+    from memgraph.service.webhook import TEST, send_test
+
+    with invocation(context).service() as service:
+        chosen = service.orchestrator(orchestrator).settings.memory.webhook
+        if not chosen.url:
+            raise InvalidContent(_missing(orchestrator))
+        before = time.monotonic()
+        send_test(chosen, orchestrator, service.clock)
+        took_ms = round((time.monotonic() - before) * 1_000)
+    topics = ", ".join(sorted(chosen.topics))
+
+    def show(screen: Screen) -> None:
+        screen.line(f"{chosen.url} took {TEST} in {took_ms} ms")
+        screen.line(f"it is sent: {topics}")
+
+    data = {"url": chosen.url, "type": TEST, "took_ms": took_ms, "topics": sorted(chosen.topics)}
+    return CommandResult(data, show)
 
 
 def failures(
@@ -47,7 +69,7 @@ def retry(context: typer.Context, orchestrator: OrchestratorName) -> CommandResu
     with invocation(context).service() as service:
         handle = service.orchestrator(orchestrator)
         if _failures(handle, 1) and not handle.settings.memory.webhook.url:
-            raise InvalidContent(f"{orchestrator} has no webhook: set memory.webhook.url")
+            raise InvalidContent(_missing(orchestrator))
         working = Worker(service, names=[orchestrator])
         try:
             taken = working.retry(orchestrator, SUBSCRIBER)
@@ -57,6 +79,10 @@ def retry(context: typer.Context, orchestrator: OrchestratorName) -> CommandResu
     told = f"{taken} taken, {left} still put aside"
     error = WebhookFailed(f"{left} events were not taken; the log says why") if left else None
     return CommandResult({"retried": taken, "left": left}, lambda screen: screen.line(told), error)
+
+
+def _missing(orchestrator: str) -> str:
+    return f"{orchestrator} has no webhook: set memory.webhook.url and memory.webhook.secret_file"
 
 
 def _failures(handle: Orchestrator, limit: int) -> list[EventFailure]:
@@ -69,7 +95,7 @@ def _failures(handle: Orchestrator, limit: int) -> list[EventFailure]:
 COMMANDS: dict[str, Any] = {
     "webhook": make_group(
         "webhook",
-        "List and resend what a webhook did not take.",
-        {"failures": failures, "retry": retry},
+        "Test the webhook; list and resend what it did not take.",
+        {"test": test, "failures": failures, "retry": retry},
     ),
 }
