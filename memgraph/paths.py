@@ -84,7 +84,7 @@ def runtime_root(
         return user_data_path("memgraph", appauthor=False)
     text = os.fspath(chosen)
     if not text or "\0" in text:
-        raise InvalidInput("the runtime root must be a path, not an empty text")
+        raise InvalidInput("the runtime root must not be empty")
     try:
         return Path(text).expanduser().absolute()
     except RuntimeError as error:
@@ -288,7 +288,7 @@ def take_free_name(draft: Path, target: Path) -> None:
 def _real(path: str | os.PathLike[str]) -> Path:
     text = os.fspath(path)
     if not Path(text).is_absolute():
-        raise AccessDenied("name a source by its absolute path", field=SOURCE_FIELD)
+        raise AccessDenied("the path of a source must be absolute", field=SOURCE_FIELD)
     try:
         # strict=False: a missing file gets the same answer as an existing one outside.
         return Path(os.path.realpath(text))

@@ -93,7 +93,7 @@ class TierShares(Value):
     @model_validator(mode="after")
     def _something(self) -> TierShares:
         if self.task + self.project + self.everywhere <= 0:
-            raise ValueError("one of the shares is above 0")
+            raise ValueError("at least one share must be above 0")
         return self
 
     def of(self, tier: Tier) -> float:

@@ -52,7 +52,9 @@ class SessionPlace(Value):
         time, _, session_id = cursor.partition(".")
         # So many digits are beyond any time, and within what a database takes.
         if not (time.isascii() and time.isdigit() and len(time) <= 16 and session_id):
-            raise InvalidInput("this is not the next_cursor of a page", field="cursor")
+            raise InvalidInput(
+                "not a cursor; use the next_cursor of the page before", field="cursor"
+            )
         return cls.model_construct(session_id=session_id, last_seen_at=int(time))
 
 

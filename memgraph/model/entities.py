@@ -244,7 +244,7 @@ class ForgetRequest(CamelCaseValue):
     @model_validator(mode="after")
     def _says_what(self) -> ForgetRequest:
         if self.cutoff_date is None and self.scope is None and self.item_ids is None:
-            raise ValueError("one of cutoffDate, scope and itemIds says what is to be forgotten")
+            raise ValueError("give at least one of cutoffDate, scope and itemIds")
         return self
 
 

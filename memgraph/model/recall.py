@@ -112,7 +112,7 @@ class RecallRequest(Value):
     @model_validator(mode="after")
     def _asks_for_something(self) -> RecallRequest:
         if not self.query.strip() and not self.has_filters:
-            raise ValueError("query: is empty, and no filter says what to recall instead")
+            raise ValueError("query: is empty; give a query or a filter")
         return self
 
     @property

@@ -182,7 +182,9 @@ class MemoryInput(Value):
         if (self.scope is Scope.GLOBAL) != (self.scope_id is None):
             raise ValueError("scope_id: a session or project scope needs one, global has none")
         if "supersedes" in self.attributes:
-            raise ValueError("attributes: supersedes is kept by resolving a contradiction")
+            raise ValueError(
+                "attributes: supersedes is set by resolving a contradiction and cannot be given"
+            )
         return self
 
 

@@ -47,10 +47,12 @@ def read(path: Path) -> list[dict[str, Any]]:
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidConfig(f"{path} cannot be read as keys", path=str(path)) from error
     if not isinstance(content, dict) or content.get("version") != VERSION:
-        raise InvalidConfig(f"{path} has another version", path=str(path))
+        raise InvalidConfig(f"{path} is a key file of another version of memgraph", path=str(path))
     keys = content.get("keys")
     if not isinstance(keys, list) or not all(isinstance(key, dict) for key in keys):
-        raise InvalidConfig(f"{path} holds no keys", path=str(path))
+        raise InvalidConfig(
+            f"{path} has no list of keys; restore it or create new keys", path=str(path)
+        )
     return keys
 
 

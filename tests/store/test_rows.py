@@ -80,11 +80,11 @@ def test_a_memory_comes_back_as_it_was_validated(memory: Memory) -> None:
         "tags": json.dumps(memory.tags),
         "attributes": json.dumps(memory.attributes),
     }
-    found = rows.memory_from_row([_plain(stored[name]) for name in rows.MEMORY_FIELDS])
-    assert found == memory
-    assert found.model_dump_json() == memory.model_dump_json()
-    assert found.model_fields_set == memory.model_fields_set
-    assert repr(found) == repr(memory)
+    result = rows.memory_from_row([_plain(stored[name]) for name in rows.MEMORY_FIELDS])
+    assert result == memory
+    assert result.model_dump_json() == memory.model_dump_json()
+    assert result.model_fields_set == memory.model_fields_set
+    assert repr(result) == repr(memory)
 
 
 @given(edges)

@@ -115,7 +115,7 @@ def _cursor(place: Place) -> str:
 def _place(cursor: str) -> Place:
     match = _CURSOR.fullmatch(cursor)
     if match is None:
-        raise InvalidInput("this is not the next_cursor of a page", field="cursor")
+        raise InvalidInput("not a cursor; use the next_cursor of the page before", field="cursor")
     return int(match[1]), match[2]
 
 

@@ -33,7 +33,7 @@ from memgraph.paths import naming_full_disk
 from memgraph.store import journal, sqlite, table_digests
 from memgraph.store.files import FileLock
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.sqlite import overwrite, row_changes
+from memgraph.store.sqlite import row_changes
 from memgraph.store.sqlite.engine import ENGINE
 
 if TYPE_CHECKING:
@@ -186,11 +186,7 @@ class SqliteDatabase:
 
     @contextmanager
     def read(self) -> Iterator[Snapshot]:
-        """Open a read-only snapshot. Keep it short, and never hold it across a model call.
-
-        Raises:
-            StorageError: or the subclass that says what is wrong.
-        """
+        """Open a read-only snapshot; see ``engine.Database``."""
         self._require_open()
         with sqlite.translated_errors(), self._reader.connect() as connection, connection.begin():
             yield Snapshot(connection, ENGINE)
@@ -202,13 +198,7 @@ class SqliteDatabase:
         *,
         durable: bool = True,
     ) -> Iterator[Transaction]:
-        """Begin a transaction, which commits as a whole when the block ends.
-
-        Args:
-            after_commit: runs once it is committed, before the next writer gets its turn.
-            durable: False for what can be made again: the next writer does not wait for the disk;
-                a power failure may undo the transaction as a whole, a crash of a process may not.
-        """
+        """Begin a transaction; see ``engine.Database``."""
         self._require_open()
         with (
             self._noting_full(),
@@ -292,12 +282,24 @@ class SqliteDatabase:
     def cut(self, *, wait_ms: int) -> bool:
         """Fold the WAL into the file and cut it to nothing; see ``engine.Database``."""
         with self.exclusive() as raw:
-            return overwrite.fold(raw, wait_ms=wait_ms)
+            [(usual_ms,)] = raw.execute("PRAGMA busy_timeout").fetchall()
+            raw.execute(f"PRAGMA busy_timeout = {wait_ms}")
+            try:
+                busy, _, _ = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                raw.execute(f"PRAGMA busy_timeout = {usual_ms}")
+            return not busy
 
     def rewrite(self) -> None:
         """Write the file anew; see ``engine.Database``."""
         with self.exclusive() as raw:
-            overwrite.vacuum(raw)
+            # Rows keep their numbers: every table whose numbers are given out has an index or such
+            # a key.
+            try:
+                raw.execute("PRAGMA temp_store = FILE")
+                raw.execute("VACUUM")
+            finally:
+                raw.execute("PRAGMA temp_store = MEMORY")
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of the file and of its WAL, by their names."""

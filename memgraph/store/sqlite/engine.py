@@ -15,7 +15,7 @@ from memgraph.store.engine import ConstraintViolated, DeadlinePassed, Engine, Ro
 from memgraph.store.ports import HeldVectors, VectorCache, VectorIndex
 from memgraph.store.postings import PostingsIndex
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.sqlite import inspection, overwrite, row_changes
+from memgraph.store.sqlite import full_text, inspection, row_changes
 from memgraph.store.sqlite.dialect import DIALECT
 from memgraph.store.sqlite.full_text import SqlitePhraseIndex
 
@@ -34,7 +34,6 @@ class SqliteEngine:
     texts = PostingsIndex()
     phrases = SqlitePhraseIndex()
     translated_errors = staticmethod(sqlite.translated_errors)
-    thorough = staticmethod(overwrite.thorough)
     damage = staticmethod(inspection.damage)
     dangling = staticmethod(inspection.dangling)
     schema = staticmethod(inspection.schema)
@@ -49,6 +48,17 @@ class SqliteEngine:
         from memgraph.store.vector_cache import LocalVectorCache
 
         return LocalVectorCache(capacity)
+
+    @contextmanager
+    def thorough(self, transaction: Transaction) -> Iterator[None]:
+        # By itself SQLite marks deleted data as free, and leaves the bytes where they are.
+        transaction.driver.execute("PRAGMA secure_delete = ON")
+        full_text.remove_words(transaction, at_once=True)
+        try:
+            yield
+        finally:
+            transaction.driver.execute("PRAGMA secure_delete = FAST")
+        full_text.remove_words(transaction, at_once=False)
 
     @contextmanager
     def deadline(self, snapshot: Snapshot, ms: int) -> Iterator[None]:

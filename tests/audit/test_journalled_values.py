@@ -30,10 +30,10 @@ def _repeat(service: MemoryService, memory_id: str, source: dict[str, Any]) -> N
 
 
 def _contradiction(orc: Orchestrator, text: str, clock: FixedClock) -> tuple[str, str, str]:
-    one = put(orc, f"{text} is open.", confidence=0.7)
+    item = put(orc, f"{text} is open.", confidence=0.7)
     other = put(orc, f"{text} is shut.", confidence=0.8)
     clock.advance(ms=1_000)
-    return one, other, orc.relate(one, "Contradicts", other, reason="both")
+    return item, other, orc.relate(item, "Contradicts", other, reason="both")
 
 
 def live(service: MemoryService, clock: FixedClock) -> dict[str, str]:
@@ -41,8 +41,8 @@ def live(service: MemoryService, clock: FixedClock) -> dict[str, str]:
     ids = fill(service.orchestrator(NAME, create=True))
     orc = service.orchestrator(NAME, viewer=SEES_ALL, actor="auditor")
     ids["stored"] = orc.remember("The bell rings.", confidence=0.4, importance=30, decay_rate=0.05)
-    said = {"shared": MANUAL, "gone": FORUM, "returned": FORUM}
-    for name, source in said.items():
+    text = {"shared": MANUAL, "gone": FORUM, "returned": FORUM}
+    for name, source in text.items():
         ids[name] = put(orc, f"It says {name} there.", source=source, confidence=0.6)
     for name, source in (("shared", FORUM), ("strengthened", MANUAL)):
         ids.setdefault(name, orc.remember("The roof leaks.", confidence=0.5, source=FORUM))
@@ -52,7 +52,7 @@ def live(service: MemoryService, clock: FixedClock) -> dict[str, str]:
         clock.advance(ms=1_000)
         act(conversation_id="forum", reason=f"it is {name}", dry_run=False)
     for name in ("lost", "reopened", "dismissed", "lost quietly", "returned quietly"):
-        one, other, edge = _contradiction(orc, f"The {name} gate", clock)
+        item, other, edge = _contradiction(orc, f"The {name} gate", clock)
         ids[name] = other
         if name == "dismissed":
             orc.dismiss(edge, reason="no matter")
@@ -60,7 +60,7 @@ def live(service: MemoryService, clock: FixedClock) -> dict[str, str]:
             if "quietly" in name:
                 orc.retract(other, reason="evicted")
             clock.advance(ms=1_000)
-            orc.resolve(edge, winner=one, reason="seen")
+            orc.resolve(edge, winner=item, reason="seen")
         clock.advance(ms=1_000)
         if name in ("reopened", "dismissed", "returned quietly"):
             orc.reopen(edge, reason="seen wrong")
@@ -91,8 +91,8 @@ def service(tmp_path: Path, clock: FixedClock) -> Iterator[MemoryService]:
 def _codes(service: MemoryService) -> dict[str, int]:
     """What is compared with entries: digests of the tables know of every edit."""
     with service.opened(NAME) as opened:
-        found = verify(opened.database, opened.anchor_file).totals
-    return {code: count for code, count in found.items() if code != "table.edited"}
+        result = verify(opened.database, opened.anchor_file).totals
+    return {code: count for code, count in result.items() if code != "table.edited"}
 
 
 def _change(service: MemoryService, statement: str, *values: Any) -> None:
@@ -111,9 +111,9 @@ def test_every_value_and_reason_of_a_life_is_checked(
         rows = connection.exec_driver_sql(
             "SELECT s.status_id, s.memory_id, s.reason, s.actor FROM memory_status s"
         ).fetchall()
-        told = connection.exec_driver_sql("SELECT memory_id FROM memories").scalars().all()
+        details = connection.exec_driver_sql("SELECT memory_id FROM memories").scalars().all()
     for field in ("confidence", "decay_rate", "importance"):
-        for memory_id in told:
+        for memory_id in details:
             before = getattr(orc.get(memory_id), field)
             statement = f"UPDATE memories SET {field} = ? WHERE memory_id = ?"
             _change(service, statement, 0 if before else 1, memory_id)
@@ -155,9 +155,9 @@ def test_a_decision_of_an_earlier_release_leaves_the_losers_confidence_open(
     service: MemoryService, clock: FixedClock
 ) -> None:
     orc = service.orchestrator(NAME, create=True)
-    one, _, edge = _contradiction(orc, "The inn", clock)
+    item, _, edge = _contradiction(orc, "The inn", clock)
     _, untouched, _ = _contradiction(orc, "The well", clock)
-    orc.resolve(edge, winner=one, reason="seen")
+    orc.resolve(edge, winner=item, reason="seen")
     orc.reopen(edge, reason="not seen")
     with service.opened(NAME) as opened, tampering(opened.paths.database) as connection:
         connection.execute(
@@ -168,12 +168,12 @@ def test_a_decision_of_an_earlier_release_leaves_the_losers_confidence_open(
             "UPDATE audit_log SET details = json_remove(details, '$.loser_id')"
             " WHERE action = 'reopen'"
         )
-    found = _codes(service)
-    assert set(found) == {"journal.entry_changed"}
+    result = _codes(service)
+    assert set(result) == {"journal.entry_changed"}
     _change(service, "UPDATE memories SET confidence = 0.1 WHERE content = 'The inn is shut.'")
-    assert _codes(service) == found
+    assert _codes(service) == result
     _change(service, "UPDATE memories SET confidence = 0.1 WHERE memory_id = ?", untouched)
-    assert _codes(service) == {**found, "memory.edited": 1}
+    assert _codes(service) == {**result, "memory.edited": 1}
 
 
 def test_a_clock_that_is_set_back_forges_no_reason(
@@ -192,7 +192,7 @@ def test_a_clock_that_is_set_back_forges_no_reason(
 
 
 @pytest.mark.parametrize(
-    ("action", "told", "expected"),
+    ("action", "details", "expected"),
     [
         ("retract", {"reason": "old"}, {"old"}),
         ("retract", {"reason": "old", "source": "path"}, {"its source was taken back: old"}),
@@ -209,9 +209,9 @@ def test_a_clock_that_is_set_back_forges_no_reason(
     ],
 )
 def test_an_entry_says_how_a_period_began_or_leaves_it_open(
-    action: str, told: dict[str, Any], expected: set[str] | None
+    action: str, details: dict[str, Any], expected: set[str] | None
 ) -> None:
-    assert reasons(action, "fact_a", told) == expected
+    assert reasons(action, "fact_a", details) == expected
 
 
 def test_a_number_that_is_told_as_anything_else_differs() -> None:

@@ -30,18 +30,18 @@ def test_a_string_is_found_in_every_spelling(
 
 @given(TEXTS, st.binary(max_size=40))
 def test_a_json_text_inside_of_another_is_found(text: str, before: bytes) -> None:
-    told = json.dumps({"answer": json.dumps({"content": text})}).encode()
-    assert SearchTerms([text]).found_in(before + told) == {0}
+    details = json.dumps({"answer": json.dumps({"content": text})}).encode()
+    assert SearchTerms([text]).found_in(before + details) == {0}
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=5), TEXTS)
 def test_a_scrubbed_text_says_none_of_the_strings(strings: list[str], around: str) -> None:
     needles = SearchTerms(strings)
-    said = around.join(strings)
-    left = needles.scrub(said)
-    assert left != said
-    assert MARK in left
-    assert all(each not in left for each in strings if MARK not in each)
+    text = around.join(strings)
+    remainder = needles.scrub(text)
+    assert remainder != text
+    assert MARK in remainder
+    assert all(string not in remainder for string in strings if MARK not in string)
 
 
 @given(TEXTS, TEXTS)
@@ -50,12 +50,12 @@ def test_a_scrubbed_text_says_none_of_the_strings(strings: list[str], around: st
 @example("\\" * 13, '"')
 @example("e9 is how it begins", "\u00e9")
 def test_a_scrubbed_json_text_is_one_still(text: str, other: str) -> None:
-    told = json.dumps({"a": [f"{other}{text}{other}"], "b": 1})
-    assert json.loads(SearchTerms([text]).scrub(told))["b"] == 1
+    details = json.dumps({"a": [f"{other}{text}{other}"], "b": 1})
+    assert json.loads(SearchTerms([text]).scrub(details))["b"] == 1
 
 
 @pytest.mark.parametrize(
-    ("text", "said", "left"),
+    ("text", "said", "remainder"),
     [
         ("name of the vault", r"C:\name of the vault", "C:" + MARK),
         ("name of the vault", r"C:\\name of the vault", r"C:\\" + MARK),
@@ -66,8 +66,8 @@ def test_a_scrubbed_json_text_is_one_still(text: str, other: str) -> None:
         ("of the vault", r"\xof the vault\q", r"\x" + MARK + r"\q"),
     ],
 )
-def test_an_escape_goes_whole_or_stays(text: str, said: str, left: str) -> None:
-    assert SearchTerms([text]).scrub(said) == left
+def test_an_escape_goes_whole_or_stays(text: str, said: str, remainder: str) -> None:
+    assert SearchTerms([text]).scrub(said) == remainder
 
 
 @given(st.text('abc äß\n"\\', min_size=60, max_size=90), st.integers(ENOUGH, 59))
