@@ -101,12 +101,12 @@ class FileClaim:
         if decided and is_reachable(self.zone, str(self.target)):
             return
         with zone_lock(self.zone):
-            taken = {state.get("target") for state in _states(self.zone, self.claim_id)}
+            reserved = {state.get("target") for state in _states(self.zone, self.claim_id)}
             for number in range(1, 1_000_000):
                 target = f"{folder}/{_fitting(self.path, number, self.zone / folder)}"
                 place = self.zone / target
                 manifest = place.with_name(place.name + MANIFEST_ENDING)
-                if target not in taken and not _exists(place) and not _exists(manifest):
+                if target not in reserved and not _exists(place) and not _exists(manifest):
                     self.target = target
                     break
             self.save()
@@ -193,19 +193,19 @@ def claim(zone: Path, path: str, *, at: int) -> FileClaim | None:
     # Locked before it has its name, so that nobody takes it for an abandoned one.
     fcntl.flock(lock, fcntl.LOCK_EX)
     fresh.rename(claims / claim_id)
-    made = FileClaim(claim_id, zone, path, lock, started_at=at)
-    made.save()
+    new_claim = FileClaim(claim_id, zone, path, lock, started_at=at)
+    new_claim.save()
     try:
         with open_parent(zone, path) as (folder, name):
-            os.rename(name, made.file, src_dir_fd=folder)
+            os.rename(name, new_claim.file, src_dir_fd=folder)
     except (FileNotFoundError, FileVanished):
-        made.drop()
+        new_claim.drop()
         return None
     except BaseException:
-        made.drop()
+        new_claim.drop()
         raise
-    sync_folder(made.directory)
-    return made
+    sync_folder(new_claim.directory)
+    return new_claim
 
 
 def claim_names(zone: Path) -> list[str]:
@@ -225,9 +225,9 @@ def adopt(zone: Path, names: Iterable[str] | None = None) -> Iterator[FileClaim]
         names: of those that may be adopted, in order; None: all.
     """
     for name in claim_names(zone) if names is None else names:
-        found = _adopt_one(zone, name)
-        if found is not None:
-            yield found
+        adopted = _adopt_one(zone, name)
+        if adopted is not None:
+            yield adopted
 
 
 @contextmanager
@@ -403,10 +403,10 @@ def _fitting(path: str, number: int, folder: Path) -> str:
     """
     pure = PurePosixPath(path)
     name = numbered(pure.name, number, MAX_NAME_BYTES - len(MANIFEST_ENDING))
-    whole = str(pure.with_name(name))
+    renamed = str(pure.with_name(name))
     # A deep path may be legal where it was walked folder by folder, and too long as a whole.
-    fits = len(os.fsencode(folder / whole)) < _MAX_PATH_BYTES and is_reachable(folder, whole)
-    return whole if fits else name
+    fits = len(os.fsencode(folder / renamed)) < _MAX_PATH_BYTES and is_reachable(folder, renamed)
+    return renamed if fits else name
 
 
 def is_reachable(folder: Path, path: str) -> bool:

@@ -21,17 +21,17 @@ def to_memories(
     Every candidate must have a type by now (see ``extract``). ``source_path`` is the absolute path
     of the stored file.
     """
-    made: list[MemoryInput] = []
+    memories: list[MemoryInput] = []
     findings: list[ParseFinding] = []
-    for each in parsed.candidates:
+    for candidate in parsed.candidates:
         try:
-            made.append(_memory(each, sha256=sha256, source_path=shortened(source_path)))
+            memories.append(_memory(candidate, sha256=sha256, source_path=shortened(source_path)))
         except InvalidInput as error:
             problems = error.details.get("problems", [])
             findings.append(
-                ParseFinding(SkippedPart.VALUE_INVALID, each.locator, {"problems": problems})
+                ParseFinding(SkippedPart.VALUE_INVALID, candidate.locator, {"problems": problems})
             )
-    return tuple(made), tuple(findings)
+    return tuple(memories), tuple(findings)
 
 
 def to_document(
@@ -48,24 +48,24 @@ def to_document(
     ``path`` is where the file was dropped, relative to the drop zone, in printable form. An edge
     whose memory did not pass is left out.
     """
-    keys = {each.key for each in memories}
+    keys = {memory.key for memory in memories}
     return Document(
         sha256=sha256,
         path=shortened(path),
         memories=memories,
         edges=tuple(
             EdgeInput(
-                from_id=f"#{each.from_key}",
-                to_id=f"#{each.to_key}",
-                edge_type=each.edge_type,
-                weight=each.weight,
-                reason=each.reason,
-                partial=each.partial,
+                from_id=f"#{edge.from_key}",
+                to_id=f"#{edge.to_key}",
+                edge_type=edge.edge_type,
+                weight=edge.weight,
+                reason=edge.reason,
+                partial=edge.partial,
             )
-            for each in parsed.edges
-            if each.from_key in keys and each.to_key in keys
+            for edge in parsed.edges
+            if edge.from_key in keys and edge.to_key in keys
         ),
-        links=tuple(_link(each) for each in parsed.links if len(each.target) <= MAX_NAME_CHARS),
+        links=tuple(_link(link) for link in parsed.links if len(link.target) <= MAX_NAME_CHARS),
         main=f"#{parsed.main_key}" if parsed.main_key in keys else None,
         document_keys=_short_enough(parsed.document_keys),
         relate=parsed.format != "decision_record",
@@ -78,13 +78,13 @@ def shortened(path: str) -> str:
     """Return a path as a name of at most 512 characters, keeping its end."""
     if len(path) <= MAX_NAME_CHARS:
         return path
-    kept = MAX_NAME_CHARS - 101
-    return f"{path[:100]}…{path[-kept:]}"
+    tail = MAX_NAME_CHARS - 101
+    return f"{path[:100]}…{path[-tail:]}"
 
 
 def _memory(candidate: IngestCandidate, *, sha256: str, source_path: str) -> MemoryInput:
     turn = candidate.kind is MemoryKind.EPISODE and candidate.source_role is not None
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "key": candidate.key,
         "content": candidate.content,
         "summary": candidate.summary,
@@ -113,7 +113,7 @@ def _memory(candidate: IngestCandidate, *, sha256: str, source_path: str) -> Mem
             content_sha256=sha256,
         ),
     }
-    return validated(MemoryInput, given)
+    return validated(MemoryInput, fields)
 
 
 def _link(link: DocumentLink) -> FileLink:

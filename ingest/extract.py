@@ -57,7 +57,7 @@ def extract(document: ParsedDocument) -> ParsedDocument:
     text cannot make itself an Identity: that becomes a Fact. What was dropped or lowered is counted
     in the findings.
     """
-    kept: list[IngestCandidate] = []
+    typed_candidates: list[IngestCandidate] = []
     edges: list[CandidateEdge] = []
     lowered = dropped = 0
     for candidate in document.candidates:
@@ -68,11 +68,11 @@ def extract(document: ParsedDocument) -> ParsedDocument:
         if typed.type is MemoryType.IDENTITY:
             lowered += 1
             typed = replace(typed, type=MemoryType.FACT)
-        kept.append(_bounded(typed))
+        typed_candidates.append(_bounded(typed))
         ground = ground_of(typed.content) if typed.type is MemoryType.DECISION else None
         if ground is not None and document.format != "decision_record" and candidate.type is None:
             key = f"{typed.key}.ground"
-            kept.append(_bounded(replace(candidate, key=key, content=ground, type=_GROUND)))
+            typed_candidates.append(_bounded(replace(candidate, key=key, content=ground, type=_GROUND)))
             edges.append(CandidateEdge(typed.key, key, EdgeType.CAUSED_BY, 1.0, "because"))
     document = replace(document, edges=(*document.edges, *edges))
     findings = list(document.findings)
@@ -80,7 +80,7 @@ def extract(document: ParsedDocument) -> ParsedDocument:
         findings.append(ParseFinding(SkippedPart.NOT_TYPED, count=dropped))
     if lowered:
         findings.append(ParseFinding(SkippedPart.IDENTITY_LOWERED, count=lowered))
-    return _without_dropped(replace(document, findings=tuple(findings)), kept)
+    return _without_dropped(replace(document, findings=tuple(findings)), typed_candidates)
 
 
 def _typed(candidate: IngestCandidate, title: str | None) -> IngestCandidate | None:
@@ -103,8 +103,8 @@ def _typed(candidate: IngestCandidate, title: str | None) -> IngestCandidate | N
 def _with_subject(text: str, title: str) -> str:
     """Return the sentence with its document's title, when it lacks a subject."""
     words = set(re.findall(r"[^\W_]+", text.casefold()))
-    known = set(re.findall(r"[^\W_]{4,}", title.casefold()))
-    if not known or known & words or _NO_SUBJECT.search(title) or len(title) > 80:
+    subject = set(re.findall(r"[^\W_]{4,}", title.casefold()))
+    if not subject or subject & words or _NO_SUBJECT.search(title) or len(title) > 80:
         return text
     return f"{title}: {text}" if _GENERIC.match(text) else text
 
@@ -120,20 +120,20 @@ def _bounded(candidate: IngestCandidate) -> IngestCandidate:
     )
 
 
-def _without_dropped(document: ParsedDocument, kept: Sequence[IngestCandidate]) -> ParsedDocument:
-    """Return the document with ``kept`` alone; its main memory is the first kept one if its own
+def _without_dropped(document: ParsedDocument, candidates: Sequence[IngestCandidate]) -> ParsedDocument:
+    """Return the document with ``candidates`` alone; its main memory is the first kept one if its own
     went.
     """
-    keys = {each.key for each in kept}
+    keys = {candidate.key for candidate in candidates}
     main = document.main_key if document.main_key in keys else None
-    if main is None and kept:
-        main = kept[0].key
+    if main is None and candidates:
+        main = candidates[0].key
     findings = document.findings
-    if not kept and not any(each.code is SkippedPart.NOTHING_EXTRACTED for each in findings):
+    if not candidates and not any(finding.code is SkippedPart.NOTHING_EXTRACTED for finding in findings):
         findings = (*findings, ParseFinding(SkippedPart.NOTHING_EXTRACTED))
     return replace(
         document,
-        candidates=tuple(kept),
+        candidates=tuple(candidates),
         edges=tuple(e for e in document.edges if e.from_key in keys and e.to_key in keys),
         links=_rehung(document, keys, main),
         findings=findings,

@@ -48,11 +48,11 @@ def choose(paths: Iterable[Path]) -> Iterator[FileToCopy]:
     for path in paths:
         if path.is_dir():
             closed: list[Path] = []
-            for each in _walk(path, closed):
-                yield FileToCopy(each, each.relative_to(path), _unfit(each))
+            for file in _walk(path, closed):
+                yield FileToCopy(file, file.relative_to(path), _unfit(file))
             yield from (
-                FileToCopy(each, each.relative_to(path), RejectionReason.UNREADABLE)
-                for each in closed
+                FileToCopy(file, file.relative_to(path), RejectionReason.UNREADABLE)
+                for file in closed
             )
         else:
             yield FileToCopy(path, Path(path.name))
@@ -71,10 +71,10 @@ def stage(paths: Iterable[Path], zone: Path) -> list[StagedFile]:
         IngestRejected: a folder of the drop zone is replaced by a link meanwhile.
     """
     return [
-        _copy(each.source, each.relative, zone)
-        if each.reason is None
-        else StagedFile(each.source, reason=each.reason)
-        for each in choose(paths)
+        _copy(file.source, file.relative, zone)
+        if file.reason is None
+        else StagedFile(file.source, reason=file.reason)
+        for file in choose(paths)
     ]
 
 

@@ -33,7 +33,7 @@ def remove_emptied(zone: Path, folders: Iterable[str]) -> None:
         return
     # Who copies files in makes a folder and fills it under the same lock.
     with zone_lock(zone):
-        for folder in sorted(chosen, key=lambda each: each.count("/"), reverse=True):
+        for folder in sorted(chosen, key=lambda path: path.count("/"), reverse=True):
             with suppress(FileVanished, IngestRejected), open_parent(zone, folder) as (above, name):
                 _remove_if_empty(name, above)
 

@@ -67,14 +67,14 @@ class IngestReport:
     @property
     def totals(self) -> dict[str, int]:
         """Return the number of files by outcome."""
-        found: dict[str, int] = {}
-        for each in self.results:
-            found[each.outcome] = found.get(each.outcome, 0) + 1
-        return dict(sorted(found.items()))
+        counts: dict[str, int] = {}
+        for result in self.results:
+            counts[result.outcome] = counts.get(result.outcome, 0) + 1
+        return dict(sorted(counts.items()))
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON for a surface."""
-        return {"files": [each.as_dict() for each in self.results], "totals": self.totals}
+        return {"files": [result.as_dict() for result in self.results], "totals": self.totals}
 
 
 def head(
@@ -104,12 +104,12 @@ def told(findings: Sequence[ParseFinding]) -> dict[str, Any]:
     """
     counts: dict[str, int] = {}
     refused = {"memories": 0, "edges": 0}
-    for each in findings:
-        counts[each.code.value] = counts.get(each.code.value, 0) + each.count
-        if each.code in ITEM_REFUSED:
-            refused["edges" if (each.locator or "").startswith("/edges/") else "memories"] += 1
+    for finding in findings:
+        counts[finding.code.value] = counts.get(finding.code.value, 0) + finding.count
+        if finding.code in ITEM_REFUSED:
+            refused["edges" if (finding.locator or "").startswith("/edges/") else "memories"] += 1
     return {
-        "findings": [each.as_dict() for each in findings[:MAX_FINDINGS]],
+        "findings": [finding.as_dict() for finding in findings[:MAX_FINDINGS]],
         "finding_counts": dict(sorted(counts.items())),
         "rejected_items": refused,
     }

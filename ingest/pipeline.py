@@ -142,27 +142,27 @@ def is_large(zone: Path, entry: DropEntry) -> bool:
 def read_above(zone: Path, path: str, name: str) -> bytes | None:
     """Return a file in the parent folder of the one dropped as ``path``, dropped or finished."""
     folders = path.split("/")[:-2]
-    for each in ("/".join((*folders, name)), "/".join(("processed", *folders, name))):
+    for candidate in ("/".join((*folders, name)), "/".join(("processed", *folders, name))):
         with (
             suppress(FileVanished, StillBeingWritten, IngestRejected),
-            open_parent(zone, each) as (parent, bare),
+            open_parent(zone, candidate) as (parent, bare),
         ):
             return read_safely(bare, parent, max_bytes=MEGABYTE * 10).data
     return None
 
 
-def check_count(read: ParsedDocument, most: int) -> None:
+def check_count(read: ParsedDocument, limit: int) -> None:
     """Check ``memory.ingest.max_memories_per_file``.
 
     Raises:
         IngestRejected: too_many_items.
     """
-    if len(read.candidates) > most:
+    if len(read.candidates) > limit:
         raise refuse(
             RejectionReason.TOO_MANY_ITEMS,
             f"the file holds {len(read.candidates)} memories,"
-            f" more than memory.ingest.max_memories_per_file = {most}: split it",
-            limit=most,
+            f" more than memory.ingest.max_memories_per_file = {limit}: split it",
+            limit=limit,
         )
 
 
@@ -180,7 +180,7 @@ def valid_memories(
         raise refuse(
             RejectionReason.NO_VALID_ITEMS,
             "nothing that the file holds keeps the rules of a memory",
-            findings=[each.as_dict() for each in findings[:100]],
+            findings=[finding.as_dict() for finding in findings[:100]],
         )
     return memories, findings
 
@@ -256,9 +256,9 @@ class IngestPipeline:
                 self._results.append(result)
                 self._tell(entry.shown, result)
         if not self._stop():
-            for left in self._until_stopped(adopt(self.zone, interrupted)):
-                self._tell(display_path(left.path))
-                self._results.append(self._finish_claim(left))
+            for claim_ in self._until_stopped(adopt(self.zone, interrupted)):
+                self._tell(display_path(claim_.path))
+                self._results.append(self._finish_claim(claim_))
                 self._tell(self._results[-1].path, self._results[-1])
         # A file held again waits for the next request.
         self._retry = False
@@ -275,12 +275,12 @@ class IngestPipeline:
                 with open_parent(self.zone, entry.path) as (folder, name):
                     text = read_head(name, folder, _HEAD_BYTES).decode("utf-8", "replace")
                 heads.setdefault(entry.path.rpartition("/")[0], []).append(text)
-        found = {folder: date_order(texts) for folder, texts in heads.items()}
-        return {folder: order for folder, order in found.items() if order is not None}
+        orders = {folder: date_order(texts) for folder, texts in heads.items()}
+        return {folder: order for folder, order in orders.items() if order is not None}
 
-    def _until_stopped(self, given: Iterable[_T]) -> Iterator[_T]:
-        for each in given:
-            yield each
+    def _until_stopped(self, items: Iterable[_T]) -> Iterator[_T]:
+        for item in items:
+            yield item
             if self._stop():
                 return
 
@@ -300,7 +300,7 @@ class IngestPipeline:
                 # Looked at before it is moved: a file that is being written stays where it is.
                 with open_parent(self.zone, entry.path) as (folder, name):
                     check_safely(name, folder, settle_seconds=self._settle_seconds)
-            taken = claim(self.zone, entry.path, at=self._now_ms())
+            claimed = claim(self.zone, entry.path, at=self._now_ms())
         except StillBeingWritten:
             return FileResult(entry.shown, "skipped", RejectionReason.STILL_BEING_WRITTEN)
         except FileVanished:
@@ -310,44 +310,44 @@ class IngestPipeline:
         except IngestRejected as error:
             # A folder on the way became a link: nothing in it is touched.
             return FileResult(entry.shown, "skipped", str(error.details["reason"]), error.message)
-        return None if taken is None else self._finish_claim(taken)
+        return None if claimed is None else self._finish_claim(claimed)
 
-    def _finish_claim(self, taken: FileClaim) -> FileResult:
-        shown = display_path(taken.path)
+    def _finish_claim(self, file_claim: FileClaim) -> FileResult:
+        path = display_path(file_claim.path)
         if self._retry:
-            taken.take_up()
-        elif taken.held is not None and not self._is_stored(taken.held):
-            taken.release()
-            return FileResult(shown, "skipped", RejectionReason.HELD, HELD, taken.held)
-        self._emptied.add(taken.path.rpartition("/")[0])
+            file_claim.take_up()
+        elif file_claim.held is not None and not self._is_stored(file_claim.held):
+            file_claim.release()
+            return FileResult(path, "skipped", RejectionReason.HELD, HELD, file_claim.held)
+        self._emptied.add(file_claim.path.rpartition("/")[0])
 
         def progress(done: int, total: int) -> None:
-            if taken.attempts:
-                taken.has_progressed()
-            self._tell(shown, at=(done, total))
+            if file_claim.attempts:
+                file_claim.has_progressed()
+            self._tell(path, at=(done, total))
 
-        order = self._orders.get(taken.path.rpartition("/")[0])
+        order = self._orders.get(file_claim.path.rpartition("/")[0])
         work = _Work(
-            self._store, self._extractor, taken, shown, self._now_ms, progress, self._stop, order
+            self._store, self._extractor, file_claim, path, self._now_ms, progress, self._stop, order
         )
         try:
             result = work.finish(self._settle_seconds)
         except StillBeingWritten:
-            taken.give_back()
-            return FileResult(shown, "skipped", RejectionReason.STILL_BEING_WRITTEN)
+            file_claim.give_back()
+            return FileResult(path, "skipped", RejectionReason.STILL_BEING_WRITTEN)
         except _Left as left:
-            taken.give_back()
-            return FileResult(shown, "skipped", left.reason)
+            file_claim.give_back()
+            return FileResult(path, "skipped", left.reason)
         except DatabaseBusy as error:
-            taken.give_back()
-            return FileResult(shown, "failed", error.code, error.message)
+            file_claim.give_back()
+            return FileResult(path, "failed", error.code, error.message)
         except MemgraphError:
             # The database, not the file: every other file would fail the same way.
-            taken.give_back()
+            file_claim.give_back()
             raise
         except BaseException:
             # The attempt stays on record, and the next run adopts the claim.
-            taken.release()
+            file_claim.release()
             raise
         self._store.log_event(
             f"ingest.{result.outcome}",
@@ -452,7 +452,7 @@ class _Work:
         self.claim.reserve("processed")
         stored_as = display_path(os.path.realpath(self.claim.stored_file))
         memories, findings = valid_memories(parsed, content.sha256, stored_as)
-        known = {
+        manifest = {
             **self._head(content),
             "format": parsed.format,
             "title": parsed.title,
@@ -464,24 +464,24 @@ class _Work:
             sha256=content.sha256,
             path=self.shown,
             plan=f"{self.claim.claim_id}:{secrets.token_hex(4)}",
-            manifest=known,
+            manifest=manifest,
         )
         steps = len(memories) + len(document.edges) + len(document.links)
-        if steps > _SMALL or sum(len(each.content) for each in memories) > _SMALL_CHARS:
+        if steps > _SMALL or sum(len(memory.content) for memory in memories) > _SMALL_CHARS:
             write_text(self.claim.plan_file, document.model_dump_json())
         return document
 
     def _processed(
         self, content: FileContent, recorded: Mapping[str, Any], *, resumed: bool = False
     ) -> FileResult:
-        known = with_partial(recorded)
-        if not known["partial"]:
-            return self._close("processed", content, known, resumed=resumed)
-        count = sum(known["rejected_items"].values())
+        manifest = with_partial(recorded)
+        if not manifest["partial"]:
+            return self._close("processed", content, manifest, resumed=resumed)
+        count = sum(manifest["rejected_items"].values())
         return self._close(
             "processed",
             content,
-            known,
+            manifest,
             reason=RejectionReason.PARTIAL,
             message=f"{count} items of the file broke a rule and were left out",
             resumed=resumed,
@@ -517,7 +517,7 @@ class _Work:
     def _reject(self, error: IngestRejected, content: FileContent | None) -> FileResult:
         reason = str(error.details["reason"])
         self.claim.reserve("rejected")
-        known = {
+        manifest = {
             **self._head(content),
             "reason": reason,
             "message": error.message,
@@ -528,8 +528,8 @@ class _Work:
         if sha256 is not None:
             self._within_bounds(sha256)
             self.store.ingest_given_up(sha256)
-            self.store.ingest_rejected(sha256, path=shortened(self.shown), manifest=known)
-        closed = self._close("rejected", content, known, reason=reason, message=error.message)
+            self.store.ingest_rejected(sha256, path=shortened(self.shown), manifest=manifest)
+        closed = self._close("rejected", content, manifest, reason=reason, message=error.message)
         if sha256 is not None:
             done_with(self.claim.zone, sha256)
         return closed
@@ -538,14 +538,14 @@ class _Work:
         self,
         outcome: Outcome,
         content: FileContent | None,
-        known: Mapping[str, Any],
+        facts: Mapping[str, Any],
         *,
         reason: str | None = None,
         message: str | None = None,
         resumed: bool = False,
     ) -> FileResult:
         """Write the manifest first, then move the file, so that a final file always has one."""
-        manifest = {**known, "outcome": outcome, "resumed": resumed, **ended(self.now_ms())}
+        manifest = {**facts, "outcome": outcome, "resumed": resumed, **ended(self.now_ms())}
         self.claim.write_manifest(manifest)
         result = FileResult(
             self.shown,
@@ -555,10 +555,10 @@ class _Work:
             None if content is None else content.sha256,
             stored_as=display_path(str(self.claim.target)),
             manifest=display_path(str(self.claim.manifest_file.relative_to(self.claim.zone))),
-            counts={name: known[name] for name in _COUNTS if name in known},
-            findings=known.get("finding_counts", {}),
+            counts={name: facts[name] for name in _COUNTS if name in facts},
+            findings=facts.get("finding_counts", {}),
             resumed=resumed,
-            partial=known.get("partial", False),
+            partial=facts.get("partial", False),
         )
         self.claim.finish()
         if content is not None:

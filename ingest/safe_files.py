@@ -109,9 +109,9 @@ def check_safely(name: str | bytes, dir_fd: int, *, settle_seconds: float = 1.0)
     try:
         descriptor = os.open(name, _FILE_FLAGS, dir_fd=dir_fd)
     except OSError as error:
-        told = _told(error)
-        if isinstance(told, FileVanished):
-            raise told from error
+        failure = _told(error)
+        if isinstance(failure, FileVanished):
+            raise failure from error
         return
     try:
         status = os.fstat(descriptor)
@@ -180,13 +180,13 @@ def _check_shape(status: os.stat_result, max_bytes: int) -> None:
 
 def _read_capped(descriptor: int, max_bytes: int) -> bytes:
     parts: list[bytes] = []
-    left = max_bytes + 1
-    while left > 0:
-        part = os.read(descriptor, min(_CHUNK, left))
+    remaining = max_bytes + 1
+    while remaining > 0:
+        part = os.read(descriptor, min(_CHUNK, remaining))
         if not part:
             break
         parts.append(part)
-        left -= len(part)
+        remaining -= len(part)
     return b"".join(parts)
 
 

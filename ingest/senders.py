@@ -43,14 +43,14 @@ def waiting(zone: Path, sha256: str, *, held: bool = True) -> Mapping[str, Any] 
     if note is None:
         return None
     # A sender who was killed in between left a note without its file.
-    there = os.path.lexists(zone / note["path"]) or note["path"] in claimed_paths(zone, held=held)
+    exists = os.path.lexists(zone / note["path"]) or note["path"] in claimed_paths(zone, held=held)
     sender: Mapping[str, Any] = note["sender"]
-    return sender if there else None
+    return sender if exists else None
 
 
 def some_wait(zone: Path) -> bool:
     """Return True when a sent file waits for a run."""
-    return any(waiting(zone, each.stem, held=False) is not None for each in _notes(zone))
+    return any(waiting(zone, note.stem, held=False) is not None for note in _notes(zone))
 
 
 def done_with(zone: Path, sha256: str) -> None:
@@ -67,10 +67,10 @@ def done_with(zone: Path, sha256: str) -> None:
 
 def sent_as(zone: Path, path: str) -> str | None:
     """Return the digest of what was sent as ``path``; None: nothing was."""
-    for each in _notes(zone):
-        note = _read(each)
+    for path_of_note in _notes(zone):
+        note = _read(path_of_note)
         if note is not None and note["path"] == path:
-            return each.stem
+            return path_of_note.stem
     return None
 
 

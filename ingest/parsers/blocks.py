@@ -130,23 +130,23 @@ def read_blocks(text: str) -> tuple[str, tuple[Block, ...]]:
 
 def sections(blocks: Sequence[Block]) -> list[HeadedSection]:
     """Return blocks under their headings. Blocks above the first heading have level 0."""
-    made = [HeadedSection("", 0, 1)]
+    headed = [HeadedSection("", 0, 1)]
     pending: list[Block] = []
     above: list[tuple[int, str]] = []
     for block in blocks:
         if block.kind != "heading":
             pending.append(block)
             continue
-        made[-1] = replace(made[-1], blocks=tuple(pending))
+        headed[-1] = replace(headed[-1], blocks=tuple(pending))
         pending = []
         above = [(level, title) for level, title in above if level < block.level]
         path = tuple(title for _, title in above)
-        made.append(
+        headed.append(
             HeadedSection(block.text, block.level, block.first, path=path, links=block.links)
         )
         above.append((block.level, block.text))
-    made[-1] = replace(made[-1], blocks=tuple(pending))
-    return made if made[0].blocks else made[1:]
+    headed[-1] = replace(headed[-1], blocks=tuple(pending))
+    return headed if headed[0].blocks else headed[1:]
 
 
 def _walk(tokens: Sequence[Token]) -> Iterator[Block]:
@@ -232,22 +232,22 @@ def _row(tokens: Sequence[Token], index: int, head: list[str]) -> Generator[Bloc
         token = tokens[index]
         is_head = is_head or token.type == "th_open"
         if token.type == "inline":
-            text, found = _inline(token)
+            text, cell_links = _inline(token)
             cells.append(joined(text))
-            links.extend(found)
+            links.extend(cell_links)
         index += 1
     if is_head:
         head.extend(cells)
         return index
     if len(cells) == 2 and all(cells) and not any(head):
         cells = [": ".join(cells)]
-    named = [
+    labelled = [
         f"{head[place]}: {cell}" if place < len(head) and head[place] else cell
         for place, cell in enumerate(cells)
         if cell
     ]
-    if named:
-        yield Block("row", "; ".join(named), first, last, links=tuple(links))
+    if labelled:
+        yield Block("row", "; ".join(labelled), first, last, links=tuple(links))
     return index
 
 
@@ -296,11 +296,11 @@ def _inline_html(content: str) -> str:
 
 
 def _strip_html(content: str) -> str:
-    kept: list[str] = []
+    parts: list[str] = []
     start = 0
     while (begin := content.find("<!--", start)) >= 0:
-        kept.append(content[start:begin])
+        parts.append(content[start:begin])
         end = content.find("-->", begin + 4)
         start = len(content) if end < 0 else end + 3
-    kept.append(content[start:])
-    return " ".join(_TAG.sub(" ", "".join(kept)).split())
+    parts.append(content[start:])
+    return " ".join(_TAG.sub(" ", "".join(parts)).split())

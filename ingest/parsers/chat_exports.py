@@ -37,7 +37,7 @@ class _Node:
 
 def is_chatgpt(value: Any) -> bool:
     """Return True for ChatGPT's ``conversations.json``, or one conversation of it."""
-    return any(_is_tree(each.get("mapping")) for each in _conversations(value))
+    return any(_is_tree(conversation.get("mapping")) for conversation in _conversations(value))
 
 
 def _is_tree(mapping: Any) -> bool:
@@ -50,7 +50,7 @@ def _is_tree(mapping: Any) -> bool:
 
 def is_claude(value: Any) -> bool:
     """Return True for Claude's ``conversations.json``, or one conversation of it."""
-    return any(isinstance(each.get("chat_messages"), list) for each in _conversations(value))
+    return any(isinstance(conversation.get("chat_messages"), list) for conversation in _conversations(value))
 
 
 def parse_chatgpt(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
@@ -58,10 +58,10 @@ def parse_chatgpt(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()
     turns = ParsedConversation(path, list(findings))
     for where, conversation, session in _sessions(value, turns, "mapping", dict):
         nodes = _chatgpt_nodes(conversation["mapping"], f"{where}/mapping", turns)
-        shown = _shown(nodes, conversation.get("current_node"), where, turns)
-        _tell_left_out(nodes, shown, where, turns, lambda node: bool(_chatgpt_words(node)[0]))
+        branch = _shown(nodes, conversation.get("current_node"), where, turns)
+        _tell_left_out(nodes, branch, where, turns, lambda node: bool(_chatgpt_words(node)[0]))
         started = read_json_time(conversation.get("create_time"))
-        for name in shown:
+        for name in branch:
             node = nodes[name]
             words, skipped = _chatgpt_words(node)
             if skipped:
@@ -80,10 +80,10 @@ def parse_claude(value: Any, path: str, findings: tuple[ParseFinding, ...] = ())
         nodes = _claude_nodes(conversation["chat_messages"], f"{where}/chat_messages", turns)
         tree = any(node.parent in nodes for node in nodes.values())
         tip = conversation.get("current_leaf_message_uuid")
-        shown = _shown(nodes, tip, where, turns) if tree else list(nodes)
-        _tell_left_out(nodes, shown, where, turns, lambda node: bool(_claude_words(node)[0]))
+        branch = _shown(nodes, tip, where, turns) if tree else list(nodes)
+        _tell_left_out(nodes, branch, where, turns, lambda node: bool(_claude_words(node)[0]))
         started = read_json_time(conversation.get("created_at"))
-        for name in shown:
+        for name in branch:
             node = nodes[name]
             words, skipped = _claude_words(node)
             if skipped:
@@ -96,27 +96,27 @@ def parse_claude(value: Any, path: str, findings: tuple[ParseFinding, ...] = ())
 
 
 def _conversations(value: Any) -> list[Json]:
-    given = value if isinstance(value, list) else [value]
-    return [each for each in given if isinstance(each, dict)]
+    items = value if isinstance(value, list) else [value]
+    return [item for item in items if isinstance(item, dict)]
 
 
 def _sessions(
     value: Any, turns: ParsedConversation, member: str, kind: type
 ) -> Iterator[tuple[str, Json, str]]:
     """Yield each conversation with its pointer and its session."""
-    given = value if isinstance(value, list) else [value]
-    seen: set[str] = set()
-    for place, each in enumerate(given):
+    items = value if isinstance(value, list) else [value]
+    sessions: set[str] = set()
+    for place, item in enumerate(items):
         where = f"/{place}" if isinstance(value, list) else ""
-        if not isinstance(each, dict) or not isinstance(each.get(member), kind):
+        if not isinstance(item, dict) or not isinstance(item.get(member), kind):
             turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where or "#"))
             continue
-        names = (each.get(name) for name in ("conversation_id", "id", "uuid"))
+        names = (item.get(name) for name in ("conversation_id", "id", "uuid"))
         session = next((name for name in map(_name, names) if name), None)
-        if session is None or session in seen:
+        if session is None or session in sessions:
             session = f"{session or session_name(turns.path)}#{place + 1}"
-        seen.add(session)
-        yield where, each, session
+        sessions.add(session)
+        yield where, item, session
 
 
 def _shown(
@@ -128,10 +128,10 @@ def _shown(
     if not isinstance(tip, str) or tip not in nodes:
         parents = {node.parent for node in nodes.values()}
         leaves = [name for name in nodes if name not in parents] or list(nodes)
-        said = [name for name in leaves if nodes[name].message is not None] or leaves
+        candidates = [name for name in leaves if nodes[name].message is not None] or leaves
         # Of one moment the last one of the file.
         order = {name: place for place, name in enumerate(nodes)}
-        tip = max(said, key=lambda name: (nodes[name].time or 0, order[name]), default=None)
+        tip = max(candidates, key=lambda name: (nodes[name].time or 0, order[name]), default=None)
     branch: dict[str, None] = {}
     while tip is not None:
         if tip in branch or tip not in nodes:
@@ -144,13 +144,13 @@ def _shown(
 
 def _tell_left_out(
     nodes: Mapping[str, _Node],
-    shown: Sequence[str],
+    branch: Sequence[str],
     where: str,
     turns: ParsedConversation,
     speaks: Callable[[_Node], bool],
 ) -> None:
-    kept = set(shown)
-    count = sum(name not in kept and speaks(node) for name, node in nodes.items())
+    on_branch = set(branch)
+    count = sum(name not in on_branch and speaks(node) for name, node in nodes.items())
     if count:
         turns.findings.append(ParseFinding(SkippedPart.BRANCH_LEFT_OUT, where or "#", count=count))
 
@@ -168,7 +168,7 @@ def _say(
     message = node.message or {}
     author = message.get("author")
     speaker = author["role"] if isinstance(author, dict) else message["sender"]
-    told = _name(conversation.get(title))
+    label = _name(conversation.get(title))
     turns.say(
         words,
         node.where,
@@ -177,20 +177,20 @@ def _say(
         conversation=session,
         event_time=started if node.time is None else node.time,
         turn_id=name[:MAX_NAME_CHARS],
-        attributes={"title": told[:200]} if told else None,
+        attributes={"title": label[:200]} if label else None,
     )
 
 
 def _chatgpt_nodes(mapping: Json, pointer: str, turns: ParsedConversation) -> dict[str, _Node]:
     nodes: dict[str, _Node] = {}
-    for name, given in mapping.items():
+    for name, item in mapping.items():
         where = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')[:200]}"
-        if not isinstance(given, dict):
+        if not isinstance(item, dict):
             turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
             continue
-        message = given.get("message")
+        message = item.get("message")
         message = message if isinstance(message, dict) else None
-        parent = given.get("parent")
+        parent = item.get("parent")
         parent = parent if isinstance(parent, str) else None
         time = read_json_time((message or {}).get("create_time"))
         nodes[name] = _Node(where, message, parent, time)
@@ -213,27 +213,27 @@ def _chatgpt_words(node: _Node) -> tuple[str, int]:
     parts = content.get("parts")
     parts = parts if isinstance(parts, list) else []
     # A spoken part has its transcript in another member.
-    texts = [each.get("text") if isinstance(each, dict) else each for each in parts]
-    said = [text for text in texts if isinstance(text, str)]
-    return "\n".join(said).strip(), len(texts) - len(said)
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    strings = [text for text in texts if isinstance(text, str)]
+    return "\n".join(strings).strip(), len(texts) - len(strings)
 
 
 def _claude_nodes(
     messages: Sequence[Any], pointer: str, turns: ParsedConversation
 ) -> dict[str, _Node]:
     nodes: dict[str, _Node] = {}
-    for place, given in enumerate(messages):
+    for place, message in enumerate(messages):
         where = f"{pointer}/{place}"
-        if not isinstance(given, dict) or given.get("sender") not in _CLAUDE_ROLES:
+        if not isinstance(message, dict) or message.get("sender") not in _CLAUDE_ROLES:
             turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
             continue
-        name = _name(given.get("uuid")) or f"{place}"
+        name = _name(message.get("uuid")) or f"{place}"
         if name in nodes:
             turns.findings.append(ParseFinding(SkippedPart.MESSAGE_REPEATED, where))
             continue
-        parent = given.get("parent_message_uuid")
+        parent = message.get("parent_message_uuid")
         parent = parent if isinstance(parent, str) and parent != _CLAUDE_ROOT else None
-        nodes[name] = _Node(where, given, parent, read_json_time(given.get("created_at")))
+        nodes[name] = _Node(where, message, parent, read_json_time(message.get("created_at")))
     return nodes
 
 
@@ -241,23 +241,23 @@ def _claude_words(node: _Node) -> tuple[str, int]:
     """Return the text and the attachments of a message, and how many of its blocks are no text."""
     message = node.message or {}
     blocks = _objects(message.get("content"))
-    texts = [each.get("text") for each in blocks if each.get("type") == "text"]
-    said = [text for text in texts if isinstance(text, str) and text.strip()]
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    strings = [text for text in texts if isinstance(text, str) and text.strip()]
     # The text repeats the blocks, with placeholders for what is no text.
-    if not said and isinstance(message.get("text"), str):
-        said = [message["text"]]
-    for each in _objects(message.get("attachments")):
-        if isinstance(pasted := each.get("extracted_content"), str) and pasted.strip():
-            label = _name(each.get("file_name")) or "pasted text"
-            said.append(f"[{label[:200]}]\n{pasted}")
-    for each in _objects(message.get("files")):
-        if attached := _name(each.get("file_name")):
-            said.append(f"[file: {attached[:200]}]")
-    return "\n".join(said).strip(), sum(each.get("type") != "text" for each in blocks)
+    if not strings and isinstance(message.get("text"), str):
+        strings = [message["text"]]
+    for attachment in _objects(message.get("attachments")):
+        if isinstance(pasted := attachment.get("extracted_content"), str) and pasted.strip():
+            label = _name(attachment.get("file_name")) or "pasted text"
+            strings.append(f"[{label[:200]}]\n{pasted}")
+    for file in _objects(message.get("files")):
+        if attached := _name(file.get("file_name")):
+            strings.append(f"[file: {attached[:200]}]")
+    return "\n".join(strings).strip(), sum(block.get("type") != "text" for block in blocks)
 
 
 def _objects(value: Any) -> list[Json]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _name(value: Any) -> str | None:

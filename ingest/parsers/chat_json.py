@@ -37,9 +37,9 @@ def find_chats(value: Any) -> list[_Chat]:
             return [_Chat(value, "", {})]
         chats = [
             chat
-            for place, each in enumerate(value)
-            if isinstance(each, dict)
-            for chat in _chat_of(each, f"/{place}")
+            for place, item in enumerate(value)
+            if isinstance(item, dict)
+            for chat in _chat_of(item, f"/{place}")
         ]
         return chats if chats and len(chats) == len(value) else []
     if not isinstance(value, dict):
@@ -69,7 +69,7 @@ def parse_chats(
 def _chat_of(value: Mapping[str, Any], pointer: str) -> Iterator[_Chat]:
     choices = value.get("choices")
     if isinstance(choices, list) and choices:
-        answers = [each.get("message") for each in choices if isinstance(each, dict)]
+        answers = [choice.get("message") for choice in choices if isinstance(choice, dict)]
         if _are_messages(answers):
             yield _Chat(answers, f"{pointer}/choices", value)
             return
@@ -85,7 +85,7 @@ def _chat_of(value: Mapping[str, Any], pointer: str) -> Iterator[_Chat]:
 
 def _are_messages(values: Sequence[Any]) -> bool:
     """Return True when at least half are messages: a broken one does not exclude the others."""
-    good = sum(1 for each in values if _is_message(each))
+    good = sum(1 for item in values if _is_message(item))
     return good > 0 and good * 2 >= len(values)
 
 
@@ -97,11 +97,11 @@ def _is_message(value: Any) -> bool:
 
 def _speaker(message: Mapping[str, Any]) -> str | None:
     for name in _WHO:
-        given = message.get(name)
-        if isinstance(given, dict):
-            given = given.get("name") or given.get("role")
-        if isinstance(given, str) and given.strip():
-            return " ".join(given.split())[:MAX_NAME_CHARS]
+        who = message.get(name)
+        if isinstance(who, dict):
+            who = who.get("name") or who.get("role")
+        if isinstance(who, str) and who.strip():
+            return " ".join(who.split())[:MAX_NAME_CHARS]
     return None
 
 
@@ -123,7 +123,7 @@ def _read_chat(turns: ParsedConversation, chat: _Chat, place: int | None) -> Non
         own = _time(message, turns, where)
         speaker = _speaker(message) or "unknown"
         role = message.get("role")
-        named = isinstance(role, str) and role.strip() and role != speaker
+        has_own_role = isinstance(role, str) and role.strip() and role != speaker
         turns.say(
             text,
             where,
@@ -132,27 +132,27 @@ def _read_chat(turns: ParsedConversation, chat: _Chat, place: int | None) -> Non
             conversation=conversation,
             event_time=started if own is None else own,
             turn_id=label_of(message, _ID),
-            attributes={"role": str(role)[:100]} if named else None,
+            attributes={"role": str(role)[:100]} if has_own_role else None,
         )
 
 
 def label_of(values: Mapping[str, Any], names: Sequence[str]) -> str | None:
     """Return the first of some names that has a word or a number."""
     for name in names:
-        given = values.get(name)
-        if isinstance(given, str) and given.strip():
-            return " ".join(given.split())[:MAX_NAME_CHARS]
-        if isinstance(given, int) and not isinstance(given, bool):
-            return str(given)
+        value = values.get(name)
+        if isinstance(value, str) and value.strip():
+            return " ".join(value.split())[:MAX_NAME_CHARS]
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
     return None
 
 
 def _time(values: Mapping[str, Any], turns: ParsedConversation, where: str) -> int | None:
     for name in _WHEN:
-        given = values.get(name)
-        if given is None:
+        value = values.get(name)
+        if value is None:
             continue
-        moment = read_json_time(given)
+        moment = read_json_time(value)
         if moment is not None:
             return moment
         turns.findings.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, f"{where}/{name}"))
@@ -171,8 +171,8 @@ def _words(message: Mapping[str, Any], where: str, turns: ParsedConversation) ->
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict) and isinstance(function.get("name"), str):
             arguments = function.get("arguments")
-            given = arguments if isinstance(arguments, str) else json.dumps(arguments)
-            parts.append(f"[calls {function['name'][:200]}({given[:_MAX_TOOL_CHARS]})]")
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            parts.append(f"[calls {function['name'][:200]}({text[:_MAX_TOOL_CHARS]})]")
     return "\n".join(part.strip() for part in parts if part.strip())
 
 

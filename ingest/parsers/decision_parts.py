@@ -145,17 +145,17 @@ def is_decision_record(parts: Sequence[HeadedSection], path: str) -> bool:
     names = [_bare(part.title) for part in parts]
     roles = {_named_role(name) for name in names}
     frame = roles & {"status", "context", "consequences", "drivers", "options"}
-    named = record_number(path) is not None or any(
+    named_as_record = record_number(path) is not None or any(
         folder.casefold() in ("adr", "adrs", "decisions", "decision-records")
         for folder in path.split("/")[:-1]
     )
     numbered = any(part.level == 1 and _TITLE_NUMBER.match(f"{part.title} ") for part in parts)
-    known = named or numbered or date_in_name(path) is not None
+    recognised = named_as_record or numbered or date_in_name(path) is not None
     if "decision" in roles:
-        return bool(frame) or known
+        return bool(frame) or recognised
     if any(_WEAK_DECISION.fullmatch(name) for name in names):
-        return len(frame) >= 2 or (known and bool(frame))
-    return "status" in roles and (len(frame) >= 2 or known)
+        return len(frame) >= 2 or (recognised and bool(frame))
+    return "status" in roles and (len(frame) >= 2 or recognised)
 
 
 def dissect(
@@ -259,10 +259,10 @@ def _field_of(line: str) -> tuple[str, str] | None:
 def _read_fields(anatomy: RecordSections, blocks: Sequence[Block]) -> None:
     for block in blocks:
         for line in _lines(block):
-            found = _field_of(line)
-            if found is None:
+            name_and_value = _field_of(line)
+            if name_and_value is None:
                 continue
-            name, value = found
+            name, value = name_and_value
             links = tuple(link for link in block.links if link.label and link.label in line)
             if name in ("status", "state"):
                 anatomy.statuses.append(StatusLine(value, links, block.first))
@@ -279,11 +279,11 @@ def _read_status(anatomy: RecordSections, blocks: Sequence[Block]) -> None:
         if block.kind == "code":
             continue
         for line in _lines(block):
-            found = _field_of(line)
-            if found is not None and found[0] in _DATE_FIELDS and read_date(found[1]) is not None:
-                anatomy.dates.setdefault(found[0], found[1])
+            name_and_value = _field_of(line)
+            if name_and_value is not None and name_and_value[0] in _DATE_FIELDS and read_date(name_and_value[1]) is not None:
+                anatomy.dates.setdefault(name_and_value[0], name_and_value[1])
                 continue
-            text = found[1] if found is not None and found[0] == "status" else line
+            text = name_and_value[1] if name_and_value is not None and name_and_value[0] == "status" else line
             links = tuple(link for link in block.links if link.label and link.label in line)
             if len(text) <= _MAX_STATUS_CHARS:
                 anatomy.statuses.append(StatusLine(text, links, block.first))
@@ -304,8 +304,8 @@ def _read_front(anatomy: RecordSections, front: FrontMatter) -> None:
         for value in front.values.get(name.replace(" ", "-"), ()) if " " not in name else ():
             anatomy.relations.append(StatusLine(f"{name.replace('-', ' ')} {value}"))
     for name in _PEOPLE_FIELDS:
-        if given := front.values.get(name):
-            anatomy.fields[name] = ", ".join(given)[:200]
+        if people := front.values.get(name):
+            anatomy.fields[name] = ", ".join(people)[:200]
     for name in _DATE_FIELDS:
         if date := front.first(name.replace(" ", "-")):
             anatomy.dates[name] = date

@@ -87,14 +87,14 @@ def status_word(statuses: Sequence[StatusLine]) -> str | None:
 
     Being superseded counts before earlier statuses. A template's list of choices is no status.
     """
-    told = [line.text for line in statuses if " | " not in line.text]
-    for text in told:
+    texts = [line.text for line in statuses if " | " not in line.text]
+    for text in texts:
         if is_wholly_superseded(text):
             return "Superseded"
-    for text in told:
+    for text in texts:
         if match := _WORDS.search(text):
             return " ".join(match.group().split()).capitalize()
-    first = " ".join(told[0].split())[:40] if told else ""
+    first = " ".join(texts[0].split())[:40] if texts else ""
     return first or None
 
 
@@ -138,21 +138,21 @@ def body_relations(text: str, links: Sequence[TextLink], path: str) -> Iterator[
             continue
         for match, outgoing in _phrases(sentence):
             before = sentence[: match.start()]
-            follows = [each for each in references if each.start >= match.end()]
-            third_party = any(each.start < match.start() for each in references)
+            follows = [reference for reference in references if reference.start >= match.end()]
+            third_party = any(reference.start < match.start() for reference in references)
             if not follows or third_party or _DOUBT.search(before):
                 continue
             effect = _effect(match)
-            whole = outgoing and _SELF.search(before) is not None
-            if effect == "supersedes" and not whole:
+            about_record = outgoing and _SELF.search(before) is not None
+            if effect == "supersedes" and not about_record:
                 effect = "supersedes_partly"
             yield RecordRelation(follows[0].targets, effect, outgoing, _reason(match, follows[0]))
 
 
 def _phrases(text: str) -> list[tuple[re.Match[str], bool]]:
-    found = [(match, False) for match in _BY.finditer(text)]
-    found += [(match, True) for match in _OF.finditer(text)]
-    return sorted(found, key=lambda each: each[0].start())
+    phrases = [(match, False) for match in _BY.finditer(text)]
+    phrases += [(match, True) for match in _OF.finditer(text)]
+    return sorted(phrases, key=lambda phrase: phrase[0].start())
 
 
 def _effect(match: re.Match[str]) -> Effect:
@@ -177,8 +177,8 @@ def _references(text: str, links: Sequence[TextLink], path: str) -> list[_Refere
     """Return links and record numbers in ``text`` by place; a number in a link's label is the
     link's.
     """
-    found: list[_Reference] = []
-    taken: list[tuple[int, int]] = []
+    references: list[_Reference] = []
+    spans: list[tuple[int, int]] = []
     cursor = 0
     for link in links:
         keys = link_keys(link.href, path)
@@ -186,18 +186,18 @@ def _references(text: str, links: Sequence[TextLink], path: str) -> list[_Refere
         if at < 0:
             continue
         cursor = at + len(link.label)
-        taken.append((at, cursor))
+        spans.append((at, cursor))
         if keys:
-            found.append(_Reference(at, keys, link.label))
+            references.append(_Reference(at, keys, link.label))
     for match in _FILE.finditer(text):
-        if not _inside(match.start(), taken) and (keys := link_keys(match.group(), path)):
-            taken.append(match.span())
-            found.append(_Reference(match.start(), keys, match.group()))
+        if not _inside(match.start(), spans) and (keys := link_keys(match.group(), path)):
+            spans.append(match.span())
+            references.append(_Reference(match.start(), keys, match.group()))
     for match in _RECORD.finditer(text):
-        if not _inside(match.start(), taken):
+        if not _inside(match.start(), spans):
             number = int(match[1])
-            found.append(_Reference(match.start(), number_keys(number, path), match.group()))
-    return sorted(found, key=lambda each: each.start)
+            references.append(_Reference(match.start(), number_keys(number, path), match.group()))
+    return sorted(references, key=lambda reference: reference.start)
 
 
 def _inside(position: int, spans: Sequence[tuple[int, int]]) -> bool:

@@ -28,8 +28,8 @@ class FrontMatter:
     def first(self, *names: str) -> str | None:
         """Return the first string under the first existing one of ``names``."""
         for name in names:
-            if found := self.values.get(name):
-                return found[0]
+            if strings := self.values.get(name):
+                return strings[0]
         return None
 
     def with_tags(self, tags: tuple[str, ...]) -> FrontMatter:
@@ -44,14 +44,14 @@ class FrontMatter:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        given = (*self.values.get("tags", ()), *self.values.get("keywords", ()))
-        return clean_tags(part.strip().lstrip("#") for tag in given for part in tag.split(","))
+        strings = (*self.values.get("tags", ()), *self.values.get("keywords", ()))
+        return clean_tags(part.strip().lstrip("#") for tag in strings for part in tag.split(","))
 
     @property
     def aliases(self) -> tuple[str, ...]:
         """Return other names of the document, by which notes link to it."""
-        given = (*self.values.get("aliases", ()), *self.values.get("alias", ()))
-        names = (part.strip()[:MAX_NAME_CHARS] for each in given for part in each.split(","))
+        strings = (*self.values.get("aliases", ()), *self.values.get("alias", ()))
+        names = (part.strip()[:MAX_NAME_CHARS] for string in strings for part in string.split(","))
         return tuple(dict.fromkeys(name for name in names if name))[:MAX_TAGS]
 
     @property
@@ -79,11 +79,11 @@ def read_front_matter(text: str) -> FrontMatter:
     for name, value in loaded.items():
         if not isinstance(name, str):
             continue
-        given = value if isinstance(value, list) else [value]
+        items = value if isinstance(value, list) else [value]
         strings = tuple(
-            each.strip()
-            for each in given
-            if isinstance(each, str) and each.strip() and not _UNSTORABLE.search(each)
+            item.strip()
+            for item in items
+            if isinstance(item, str) and item.strip() and not _UNSTORABLE.search(item)
         )
         values["-".join(name.casefold().replace("_", " ").replace("-", " ").split())] = strings
     return FrontMatter(values)

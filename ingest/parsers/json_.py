@@ -82,11 +82,11 @@ def _are_records(value: Any) -> bool:
     if not isinstance(value, list) or len(value) < 2:
         return False
     return all(
-        isinstance(each, dict)
-        and each.keys() == value[0].keys()
-        and not any(isinstance(field, dict | list) for field in each.values())
-        and any(isinstance(field, str) and field.strip() for field in each.values())
-        for each in value
+        isinstance(record, dict)
+        and record.keys() == value[0].keys()
+        and not any(isinstance(field, dict | list) for field in record.values())
+        and any(isinstance(field, str) and field.strip() for field in record.values())
+        for record in value
     )
 
 
@@ -118,14 +118,14 @@ def _text(field: Any) -> str:
 
 
 def _document(
-    made: tuple[IngestCandidate, ...], path: str, findings: tuple[ParseFinding, ...]
+    candidates: tuple[IngestCandidate, ...], path: str, findings: tuple[ParseFinding, ...]
 ) -> ParsedDocument:
     return ParsedDocument(
         "observations",
-        made,
+        candidates,
         findings=findings,
         title=title_of(path),
-        main_key=made[0].key if made else None,
+        main_key=candidates[0].key if candidates else None,
         document_keys=document_keys(path),
     )
 
@@ -135,6 +135,6 @@ def _described(value: Any) -> str:
         names = ", ".join(name[:40] for name in list(value)[:10])
         return f"an object with the fields {names}"
     if isinstance(value, list):
-        kinds = sorted({type(each).__name__ for each in value[:1000]})
+        kinds = sorted({type(item).__name__ for item in value[:1000]})
         return f"a list of {len(value)} items: {', '.join(kinds)}"
     return "a single value"

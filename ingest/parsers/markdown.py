@@ -122,13 +122,13 @@ def _add_section(draft: _Draft, part: HeadedSection, title: str | None) -> None:
 
 
 def _links(draft: _Draft, main: str) -> Iterator[DocumentLink]:
-    taken = set(document_keys(draft.path)[:1])
+    linked = set(document_keys(draft.path)[:1])
     for link in draft.links:
         targets = link_keys(link.href, draft.path)
         # A page of the web is no file that could be dropped here.
-        if len(targets) < 2 or targets[0] in taken:
+        if len(targets) < 2 or targets[0] in linked:
             continue
-        taken.add(targets[0])
+        linked.add(targets[0])
         yield DocumentLink(
             main,
             targets[0],

@@ -68,27 +68,27 @@ def parse_memories(
         )
     if len(edges) > 10 * MAX_CANDIDATES:
         raise refuse(RejectionReason.TOO_MANY_ITEMS, "the document holds too many edges: split it")
-    told = list(findings)
+    all_findings = list(findings)
     keys = KeySource()
-    made: list[IngestCandidate] = []
-    named: dict[str, str] = {}
+    candidates: list[IngestCandidate] = []
+    keys_by_name: dict[str, str] = {}
     for place, raw in enumerate(memories):
-        candidate = _memory(raw, f"/memories/{place}", keys, named, told)
+        candidate = _memory(raw, f"/memories/{place}", keys, keys_by_name, all_findings)
         if candidate is not None:
-            made.append(candidate)
-    if memories and not made:
+            candidates.append(candidate)
+    if memories and not candidates:
         raise refuse(
             RejectionReason.NO_VALID_ITEMS,
             "no memory of the document keeps the rules",
-            findings=[finding.as_dict() for finding in told[:100]],
+            findings=[finding.as_dict() for finding in all_findings[:100]],
         )
     return ParsedDocument(
         "memories",
-        tuple(made),
-        tuple(_edges(edges, named, told)),
-        findings=tuple(told),
+        tuple(candidates),
+        tuple(_edges(edges, keys_by_name, all_findings)),
+        findings=tuple(all_findings),
         title=title_of(path),
-        main_key=made[0].key if made else None,
+        main_key=candidates[0].key if candidates else None,
         document_keys=document_keys(path),
     )
 
@@ -96,43 +96,43 @@ def parse_memories(
 def is_mem0(value: Any) -> bool:
     """Return True for an export of mem0: items that have a text as ``memory``."""
     items = _mem0_items(value)[1]
-    good = sum(isinstance(each, dict) and isinstance(each.get("memory"), str) for each in items)
+    good = sum(isinstance(item, dict) and isinstance(item.get("memory"), str) for item in items)
     return good > 0 and good * 2 >= len(items)
 
 
 def parse_mem0(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
     """Return each memory as a fact about its user, dated by its last change."""
-    told = list(findings)
+    all_findings = list(findings)
     keys = KeySource()
-    made: list[IngestCandidate] = []
-    seen: set[str] = set()
+    candidates: list[IngestCandidate] = []
+    ids: set[str] = set()
     pointer, items = _mem0_items(value)
     for place, raw in enumerate(items):
         where = f"{pointer}/{place}"
         text = raw.get("memory") if isinstance(raw, dict) else None
         if not isinstance(text, str) or not text.strip() or len(text) > MAX_CONTENT_CHARS:
-            told.append(
+            all_findings.append(
                 ParseFinding(SkippedPart.VALUE_INVALID, where, {"problems": ["memory: not a text"]})
             )
             continue
         name = raw["id"] if isinstance(raw.get("id"), str) else None
-        if raw.get("event") in ("DELETE", "NONE") or (name is not None and name in seen):
-            told.append(
+        if raw.get("event") in ("DELETE", "NONE") or (name is not None and name in ids):
+            all_findings.append(
                 ParseFinding(
-                    SkippedPart.KEY_REPEATED if name in seen else SkippedPart.MESSAGE_HIDDEN, where
+                    SkippedPart.KEY_REPEATED if name in ids else SkippedPart.MESSAGE_HIDDEN, where
                 )
             )
             continue
-        seen |= {name} if name is not None else set()
-        made.append(_mem0_memory(raw, text.strip(), keys.new(), where, told))
+        ids |= {name} if name is not None else set()
+        candidates.append(_mem0_memory(raw, text.strip(), keys.new(), where, all_findings))
     if isinstance(value, dict) and value.get("relations"):
-        told.append(ParseFinding(SkippedPart.UNKNOWN_FIELD, "/relations"))
+        all_findings.append(ParseFinding(SkippedPart.UNKNOWN_FIELD, "/relations"))
     return ParsedDocument(
         "memories",
-        tuple(made),
-        findings=tuple(told),
+        tuple(candidates),
+        findings=tuple(all_findings),
         title=title_of(path),
-        main_key=made[0].key if made else None,
+        main_key=candidates[0].key if candidates else None,
         document_keys=document_keys(path),
     )
 
@@ -147,7 +147,7 @@ def _mem0_items(value: Any) -> tuple[str, Sequence[Any]]:
 
 
 def _mem0_memory(
-    raw: Mapping[str, Any], text: str, key: str, where: str, told: list[ParseFinding]
+    raw: Mapping[str, Any], text: str, key: str, where: str, findings: list[ParseFinding]
 ) -> IngestCandidate:
     about = raw.get("metadata")
     about = about if isinstance(about, dict) else {}
@@ -158,7 +158,7 @@ def _mem0_memory(
     said_at = next((each for each in given if each is not None), None)
     at, until = read_json_time(said_at), read_json_time(raw.get("expiration_date"))
     if said_at is not None and at is None:
-        told.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, where))
+        findings.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, where))
     user = raw.get("user_id")
     user = " ".join(user.split())[:MAX_NAME_CHARS] if isinstance(user, str) else ""
     # "Lives in Braga" has no subject.
@@ -179,16 +179,16 @@ def _mem0_memory(
 
 
 def _memory(
-    raw: Any, where: str, keys: KeySource, named: dict[str, str], told: list[ParseFinding]
+    raw: Any, where: str, keys: KeySource, keys_by_name: dict[str, str], findings: list[ParseFinding]
 ) -> IngestCandidate | None:
     refusal = _claim(raw, where)
     if refusal is not None:
-        told.append(refusal)
+        findings.append(refusal)
         return None
     try:
         item = MemoryItem.model_validate(raw)
     except ValidationError as error:
-        told.append(_broken(error, where))
+        findings.append(_broken(error, where))
         return None
     problem = _inconsistency(item)
     event_time, valid_until = _moment(item.event_time), _moment(item.valid_until)
@@ -197,14 +197,14 @@ def _memory(
     if problem is None and item.valid_until is not None and valid_until is None:
         problem = "valid_until: not an ISO 8601 time"
     if problem is not None:
-        told.append(ParseFinding(SkippedPart.VALUE_INVALID, where, {"problems": [problem]}))
+        findings.append(ParseFinding(SkippedPart.VALUE_INVALID, where, {"problems": [problem]}))
         return None
-    if item.key is not None and item.key in named:
-        told.append(ParseFinding(SkippedPart.KEY_REPEATED, where, {"key": item.key}))
+    if item.key is not None and item.key in keys_by_name:
+        findings.append(ParseFinding(SkippedPart.KEY_REPEATED, where, {"key": item.key}))
         return None
     key = keys.new()
     if item.key is not None:
-        named[item.key] = key
+        keys_by_name[item.key] = key
     return IngestCandidate(
         key,
         item.content.strip(),
@@ -212,8 +212,8 @@ def _memory(
         type=MemoryType(item.type),
         kind=item.kind,
         summary=item.summary,
-        importance=_capped_importance(item, where, told),
-        confidence=_capped_confidence(item, where, told),
+        importance=_capped_importance(item, where, findings),
+        confidence=_capped_confidence(item, where, findings),
         status=MemoryStatus(item.status),
         event_time=event_time,
         valid_until=valid_until,
@@ -261,18 +261,18 @@ def _moment(text: str | None) -> int | None:
         return None
 
 
-def _capped_importance(item: MemoryItem, where: str, told: list[ParseFinding]) -> int | None:
+def _capped_importance(item: MemoryItem, where: str, findings: list[ParseFinding]) -> int | None:
     if item.importance is not None and item.importance > MAX_IMPORTANCE:
-        told.append(ParseFinding(SkippedPart.IMPORTANCE_CAPPED, where, {"given": item.importance}))
+        findings.append(ParseFinding(SkippedPart.IMPORTANCE_CAPPED, where, {"given": item.importance}))
         return MAX_IMPORTANCE
     return item.importance
 
 
-def _capped_confidence(item: MemoryItem, where: str, told: list[ParseFinding]) -> float:
+def _capped_confidence(item: MemoryItem, where: str, findings: list[ParseFinding]) -> float:
     if item.confidence is None:
         return _DEFAULT_CONFIDENCE
     if item.confidence > MAX_CONFIDENCE:
-        told.append(ParseFinding(SkippedPart.CONFIDENCE_CAPPED, where, {"given": item.confidence}))
+        findings.append(ParseFinding(SkippedPart.CONFIDENCE_CAPPED, where, {"given": item.confidence}))
         return MAX_CONFIDENCE
     return item.confidence
 
@@ -280,11 +280,11 @@ def _capped_confidence(item: MemoryItem, where: str, told: list[ParseFinding]) -
 def _broken(error: ValidationError, where: str) -> ParseFinding:
     """Return the problems; the first one gives the code. The offending text is not repeated."""
     problems = error.errors(include_url=False, include_input=False, include_context=False)
-    told = [
-        f"{'.'.join(str(part)[:80] for part in each['loc']) or '(all)'}: {each['msg']}"
-        for each in problems[:5]
+    messages = [
+        f"{'.'.join(str(part)[:80] for part in problem['loc']) or '(all)'}: {problem['msg']}"
+        for problem in problems[:5]
     ]
-    return ParseFinding(_code(problems[0]["type"]), where, {"problems": told})
+    return ParseFinding(_code(problems[0]["type"]), where, {"problems": messages})
 
 
 def _code(kind: str) -> SkippedPart:
@@ -300,28 +300,28 @@ def _code(kind: str) -> SkippedPart:
 
 
 def _edges(
-    raw_edges: Sequence[Any], named: Mapping[str, str], told: list[ParseFinding]
+    raw_edges: Sequence[Any], keys_by_name: Mapping[str, str], findings: list[ParseFinding]
 ) -> list[CandidateEdge]:
-    made: dict[tuple[str, str, str], CandidateEdge] = {}
+    edges: dict[tuple[str, str, str], CandidateEdge] = {}
     for place, raw in enumerate(raw_edges):
         where = f"/edges/{place}"
         try:
             item = EdgeItem.model_validate(raw)
         except ValidationError as error:
-            told.append(_broken(error, where))
+            findings.append(_broken(error, where))
             continue
-        missing = [key for key in (item.from_key, item.to_key) if key not in named]
+        missing = [key for key in (item.from_key, item.to_key) if key not in keys_by_name]
         if missing:
-            told.append(ParseFinding(SkippedPart.EDGE_ENDPOINT_MISSING, where, {"keys": missing}))
+            findings.append(ParseFinding(SkippedPart.EDGE_ENDPOINT_MISSING, where, {"keys": missing}))
             continue
         if item.from_key == item.to_key:
-            told.append(ParseFinding(SkippedPart.SELF_EDGE, where))
+            findings.append(ParseFinding(SkippedPart.SELF_EDGE, where))
             continue
-        ends = (named[item.from_key], named[item.to_key], item.type.value)
-        if ends in made:
-            told.append(ParseFinding(SkippedPart.EDGE_REPEATED, where))
+        ends = (keys_by_name[item.from_key], keys_by_name[item.to_key], item.type.value)
+        if ends in edges:
+            findings.append(ParseFinding(SkippedPart.EDGE_REPEATED, where))
             continue
-        made[ends] = CandidateEdge(
+        edges[ends] = CandidateEdge(
             ends[0], ends[1], item.type, item.weight, item.reason, item.partial
         )
-    return list(made.values())
+    return list(edges.values())

@@ -48,7 +48,7 @@ def is_slack_day(value: Any) -> bool:
     """Return True for a day of a channel: most of its items have Slack's time stamps."""
     if not isinstance(value, list):
         return False
-    good = sum(isinstance(each, dict) and _ts(each) is not None for each in value)
+    good = sum(isinstance(item, dict) and _ts(item) is not None for item in value)
     return good > 0 and good * 2 >= len(value)
 
 
@@ -57,13 +57,13 @@ def is_slack_list(value: Any) -> bool:
     if not isinstance(value, list) or not value:
         return False
     return all(
-        isinstance(each, dict)
-        and isinstance(each.get("id"), str)
+        isinstance(item, dict)
+        and isinstance(item.get("id"), str)
         and (
-            isinstance(each.get("profile"), dict)
-            or ("creator" in each and isinstance(each.get("members"), list))
+            isinstance(item.get("profile"), dict)
+            or ("creator" in item and isinstance(item.get("members"), list))
         )
-        for each in value
+        for item in value
     )
 
 
@@ -77,10 +77,10 @@ def _names_in(users: bytes) -> Mapping[str, str]:
         value = load_json(decode(users)[0])
     except IngestRejected:
         return names
-    for each in _objects(value):
-        name = _shown(each.get("profile")) or _label(each, "real_name", "name")
-        if name and isinstance(each.get("id"), str):
-            names.setdefault(each["id"], name)
+    for user in _objects(value):
+        name = _shown(user.get("profile")) or _label(user, "real_name", "name")
+        if name and isinstance(user.get("id"), str):
+            names.setdefault(user["id"], name)
     return names
 
 
@@ -105,18 +105,18 @@ def parse_slack_day(
     folder, file_name = posixpath.split(path)
     channel = posixpath.basename(folder) or "slack"
     day = title_of(path) if not _DAY.match(file_name) else file_name[:10]
-    seen: set[str] = set()
+    stamps: set[str] = set()
     for place, message in enumerate(value):
         where = f"/{place}"
         stamp = _ts(message) if isinstance(message, dict) else None
         if stamp is None:
             turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
-        elif stamp in seen:
+        elif stamp in stamps:
             turns.findings.append(ParseFinding(SkippedPart.MESSAGE_REPEATED, where))
         elif message.get("subtype") not in _SPOKEN or message.get("hidden") is True:
             turns.findings.append(ParseFinding(SkippedPart.MESSAGE_HIDDEN, where))
         else:
-            seen.add(stamp)
+            stamps.add(stamp)
             thread = message.get("thread_ts")
             threaded = isinstance(thread, str) and _TS.fullmatch(thread) is not None
             turns.say(
@@ -152,11 +152,11 @@ def _words(message: Mapping[str, Any], people: Mapping[str, str]) -> str:
     text = message.get("text")
     parts = [_plain(text, people)] if isinstance(text, str) else []
     if not any(part.strip() for part in parts):
-        for each in _objects(message.get("attachments")):
-            words = each.get("text") or each.get("fallback") or each.get("title")
+        for attachment in _objects(message.get("attachments")):
+            words = attachment.get("text") or attachment.get("fallback") or attachment.get("title")
             parts += [_plain(words, people)] if isinstance(words, str) else []
-    for each in _objects(message.get("files")):
-        if label := _label(each, "title", "name"):
+    for file in _objects(message.get("files")):
+        if label := _label(file, "title", "name"):
             parts.append(f"[file: {label}]")
     return "\n".join(part.strip() for part in parts if part.strip())
 
@@ -184,11 +184,11 @@ def _shown(profile: Any) -> str | None:
 
 def _label(values: Mapping[str, Any], *names: str) -> str | None:
     for name in names:
-        given = values.get(name)
-        if isinstance(given, str) and given.strip():
-            return " ".join(given.split())[:MAX_NAME_CHARS]
+        value = values.get(name)
+        if isinstance(value, str) and value.strip():
+            return " ".join(value.split())[:MAX_NAME_CHARS]
     return None
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

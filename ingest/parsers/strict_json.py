@@ -101,14 +101,14 @@ def _check_text(value: Any) -> None:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        seen: set[str] = set()
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        names: set[str] = set()
         for name, _ in pairs:
-            if name in seen:
+            if name in names:
                 raise _DuplicateKey(name[:80].encode("utf-8", "replace").decode())
-            seen.add(name)
-    return made
+            names.add(name)
+    return fields
 
 
 def _no_constant(_: str) -> NoReturn:
@@ -137,5 +137,5 @@ def _syntax(text: str, error: json.JSONDecodeError) -> Exception:
     half_word = any(word.startswith(rest) for word in ("true", "false", "null", "-"))
     cut = error.msg.startswith("Unterminated string") or (len(rest) < 5 and half_word)
     reason = RejectionReason.JSON_TRUNCATED if cut else RejectionReason.JSON_INVALID
-    told = "the JSON ends before it is complete" if cut else "the file is not JSON"
-    return refuse(reason, told, line=error.lineno, column=error.colno, problem=error.msg)
+    message = "the JSON ends before it is complete" if cut else "the file is not JSON"
+    return refuse(reason, message, line=error.lineno, column=error.colno, problem=error.msg)

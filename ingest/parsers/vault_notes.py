@@ -51,22 +51,22 @@ def as_markdown(text: str) -> str:
 
 def tags_in(text: str) -> tuple[str, ...]:
     """Return the ``#tags`` of a text, outside of code."""
-    found: dict[str, None] = {}
+    tags: dict[str, None] = {}
     for line, code in _lines(text):
-        if not code and "#" in line and len(found) < _MAX_TAGS:
-            _outside_code(line, lambda part: found.update(dict.fromkeys(_TAG.findall(part))) or "")
-    return tuple(found)
+        if not code and "#" in line and len(tags) < _MAX_TAGS:
+            _outside_code(line, lambda part: tags.update(dict.fromkeys(_TAG.findall(part))) or "")
+    return tuple(tags)
 
 
 def with_properties(parsed: ParsedDocument, front: FrontMatter, path: str) -> ParsedDocument:
     """Return a note with its aliases as names, joined with the notes that its properties name."""
     aliases = [f"name:{alias.casefold()}.md" for alias in front.aliases]
     links = tuple(_property_links(parsed, front, path))
-    known = {link.target for link in parsed.links}
+    targets = {link.target for link in parsed.links}
     return replace(
         parsed,
         document_keys=tuple(dict.fromkeys((*parsed.document_keys, *aliases))),
-        links=(*parsed.links, *(link for link in links if link.target not in known)),
+        links=(*parsed.links, *(link for link in links if link.target not in targets)),
     )
 
 
@@ -77,7 +77,7 @@ def _property_links(
         return
     for name, values in front.values.items():
         for match in (match for value in values for match in _WIKI.finditer(value)):
-            target, shown = _target(match[2])
+            target, label = _target(match[2])
             targets = link_keys(quote(target), path) if target else ()
             if len(targets) > 1 and targets[0] not in parsed.document_keys:
                 yield DocumentLink(
@@ -85,7 +85,7 @@ def _property_links(
                     targets[0],
                     EdgeType.RELATED_TO,
                     weight=LINK_WEIGHT,
-                    reason=f"{name}: {shown}"[:200],
+                    reason=f"{name}: {label}"[:200],
                     fallbacks=targets[1:],
                 )
 
@@ -122,19 +122,19 @@ def _outside_code(line: str, change: Callable[[str], str]) -> str:
 
 
 def _as_link(match: re.Match[str]) -> str:
-    target, shown = _target(match[2])
+    target, label = _target(match[2])
     if target is None:
-        return "" if match[1] else shown
-    return f"[{shown}]({quote(target)})"
+        return "" if match[1] else label
+    return f"[{label}]({quote(target)})"
 
 
 def _target(inner: str) -> tuple[str | None, str]:
     """Return the file of a link, None: no note; and its text."""
-    place, _, shown = inner.partition("|")
+    place, _, label = inner.partition("|")
     # In a table the mark between them is escaped.
     name, _, heading = place.rstrip("\\").partition("#")
-    name, shown = name.strip(), shown.strip()
-    shown = shown or posixpath.basename(name) or heading.strip("#^ ")
+    name, label = name.strip(), label.strip()
+    label = label or posixpath.basename(name) or heading.strip("#^ ")
     if not name or _ATTACHMENT.search(name):
-        return None, shown
-    return name if name.casefold().endswith(".md") else f"{name}.md", shown
+        return None, label
+    return name if name.casefold().endswith(".md") else f"{name}.md", label
