@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 import typer
 
 from ingest.claims import CLAIMS
-from ingest.discover import OWN_FOLDERS
+from ingest.drop_zone import OWN_FOLDERS
 from ingest.manifest import IngestReport
 from ingest.pipeline import IngestPipeline
 from ingest.reasons import RejectionReason
 from memgraph.errors import IngestRejected, MemgraphError
 
 if TYPE_CHECKING:
-    from ingest.file_copies import StagedFile
+    from ingest.drop_zone import FileToCopy
     from ingest.manifest import FileResult
     from ingest.pipeline import IngestPipeline, Progress
     from ingest.preview import FilePreview
@@ -199,7 +199,7 @@ def _previewed(handle: Orchestrator, paths: Sequence[Path], *, retry: bool) -> C
     from ingest.preview import preview
 
     previews, not_copied = preview(handle, paths, retry=retry)
-    totals = dict(sorted(Counter(each.outcome for each in previews).items()))
+    totals = dict(sorted(Counter(preview.outcome for preview in previews).items()))
     data = {
         "files": [preview_.as_dict() for preview_ in previews],
         "totals": totals,
@@ -213,7 +213,7 @@ def _previewed(handle: Orchestrator, paths: Sequence[Path], *, retry: bool) -> C
         for file in not_copied:
             screen.line(f"not copied ({file.reason}): {file.source}", style="yellow")
         counts = ", ".join(f"{count} {outcome}" for outcome, count in totals.items())
-        kinds = Counter(each.recognised for each in previews if each.recognised)
+        kinds = Counter(file.recognised for file in previews if file.recognised)
         if len(previews) > MAX_ROWS:
             screen.fields([(str(count), kind) for kind, count in kinds.most_common()])
         screen.line(f"nothing was written; a run would give: {counts or 'nothing'}")
@@ -226,10 +226,10 @@ def _preview_row(file: FilePreview) -> tuple[str, ...]:
     return (_shortened(file.path), file.outcome, file.recognised or "", types, _why(file))
 
 
-def _stage(paths: Sequence[Path], handle: Orchestrator) -> list[StagedFile]:
+def _stage(paths: Sequence[Path], handle: Orchestrator) -> list[FileToCopy]:
     if not paths:
         return []
-    from ingest.file_copies import stage
+    from ingest.drop_zone import stage
 
     return stage(paths, handle.paths.ingest)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from ingest.candidates import Format, ParsedDocument
-from ingest.claims import CLAIMS, claim_states, open_parent
-from ingest.discover import DropEntry, discover, display_path
+from ingest.claims import CLAIMS, claim_states
+from ingest.drop_zone import DropEntry, FileToCopy, choose, discover, display_path
 from ingest.extract import extract
-from ingest.file_copies import FileToCopy, choose
-from ingest.manifest import Outcome, told
-from ingest.parse import parse_document
-from ingest.parsers.slack import Above
+from ingest.manifest import Outcome, summary_of
+from ingest.parse import Above, parse_document
 from ingest.pipeline import (
     HELD,
     MAX_ATTEMPTS,
@@ -30,7 +28,13 @@ from ingest.pipeline import (
     valid_memories,
 )
 from ingest.reasons import RejectionReason
-from ingest.safe_files import FileVanished, StillBeingWritten, check_safely, read_safely
+from ingest.safe_files import (
+    FileVanished,
+    StillBeingWritten,
+    check_safely,
+    open_parent,
+    read_safely,
+)
 from memgraph.errors import IngestRejected, MemoryDisabled
 from memgraph.model.enums import IngestStatus
 
@@ -156,16 +160,16 @@ class _Preview:
 
     def _entry(self, entry: DropEntry) -> FilePreview:
         if entry.verdict == "skip":
-            return FilePreview(entry.shown, "skipped", reason=entry.reason)
+            return FilePreview(entry.display, "skipped", reason=entry.reason)
         if entry.verdict == "take":
             try:
                 with open_parent(self._zone, entry.path) as (folder, name):
                     check_safely(name, folder)
             except StillBeingWritten:
                 return FilePreview(
-                    entry.shown, "skipped", reason=RejectionReason.STILL_BEING_WRITTEN
+                    entry.display, "skipped", reason=RejectionReason.STILL_BEING_WRITTEN
                 )
-        return self._file(entry.path, entry.shown, partial(read_above, self._zone, entry.path))
+        return self._file(entry.path, entry.display, partial(read_above, self._zone, entry.path))
 
     def _file(self, path: str, display: str, above: Above) -> FilePreview:
         try:
@@ -177,9 +181,7 @@ class _Preview:
             return _rejected(display, error)
         return self._content(display, data, above)
 
-    def _content(
-        self, display: str, data: bytes, above: Callable[[str], bytes | None]
-    ) -> FilePreview:
+    def _content(self, display: str, data: bytes, above: Above) -> FilePreview:
         sha256 = hashlib.sha256(data).hexdigest()
         before = self._store.ingested(sha256)
         stored = before is not None and before[0] is IngestStatus.PROCESSED
@@ -195,7 +197,7 @@ class _Preview:
         self._seen.add(sha256)
         keys = {memory.key for memory in memories}
         edges = sum(edge.from_key in keys and edge.to_key in keys for edge in parsed.edges)
-        reported = told(findings)
+        reported = summary_of(findings)
         left_out = sum(reported["rejected_items"].values())
         return FilePreview(
             display,

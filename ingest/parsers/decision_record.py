@@ -23,29 +23,26 @@ from ingest.candidates import (
     summarize,
 )
 from ingest.dates import DateOrder
-from ingest.parsers.blocks import HeadedSection
+from ingest.parsers.blocks import FrontMatter, HeadedSection
 from ingest.parsers.decision_parts import (
-    RecordSections,
-    Role,
-    dissect,
-    is_decision_heading,
-    is_decision_record,
-    is_field,
-    option_name,
-)
-from ingest.parsers.decision_relations import (
     ACCEPTED,
     DROPPED,
     OPEN,
     Effect,
     RecordRelation,
+    RecordSections,
+    Role,
     body_relations,
+    dissect,
     head_relations,
+    is_decision_heading,
+    is_decision_record,
+    is_field,
     is_wholly_superseded,
+    option_name,
     status_word,
 )
 from ingest.parsers.file_names import document_keys, link_keys
-from ingest.parsers.front_matter import FrontMatter
 from ingest.parsers.passages import MAX_JOINED_CHARS, Passage, statements
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
@@ -163,7 +160,7 @@ def _add_decision(draft: _Draft) -> None:
         if place and usable and not usable[0].lead and not is_decision_heading(section.title):
             usable[0] = replace(usable[0], lead=f"{section.title}:")
         passages.extend(usable)
-    decided = [each for each in passages if not _META.search(each.said)]
+    decided = [passage for passage in passages if not _META.search(passage.said)]
     while decided and _WITHOUT_BEGINNING.match(decided[0].text):
         del decided[0]
     passages = decided or passages
@@ -189,7 +186,7 @@ def _add_decision(draft: _Draft) -> None:
         IngestCandidate(
             draft.main_key,
             content,
-            lines(passages[first].first, max(each.last for each in passages[first:last])),
+            lines(passages[first].first, max(passage.last for passage in passages[first:last])),
             type=MemoryType.DECISION,
             summary=summarize(content),
             importance=importance,
@@ -202,7 +199,7 @@ def _add_decision(draft: _Draft) -> None:
     )
     if draft.is_dropped:
         return
-    rest = [each for each in (*passages[:first], *passages[last:]) if _stands(each)]
+    rest = [detail for detail in (*passages[:first], *passages[last:]) if _stands(detail)]
     for passage in rest[:_MAX_DETAILS]:
         label = "proposed detail" if draft.is_open else "detail"
         _add(draft, passage.text, passage.locator, "decision_detail", label)
@@ -212,7 +209,11 @@ def _core(passages: Sequence[Passage]) -> tuple[int, int]:
     """Return the statements that are the decision: all, or those from the one that decides on."""
     if len(_joined(passages)) <= MAX_DECISION_CHARS:
         return 0, len(passages)
-    decided = (at for at, passage in enumerate(passages) if _decides(passage.said) or _decides(passage.lead))
+    decided = (
+        at
+        for at, passage in enumerate(passages)
+        if _decides(passage.said) or _decides(passage.lead)
+    )
     first = next(decided, 0)
     while first and passages[first].hangs and not passages[first].listed:
         first -= 1
@@ -270,7 +271,9 @@ def _title(draft: _Draft) -> str:
 def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:
     blocks = [block for block in section.blocks if role != "preamble" or not is_field(block)]
     if role in ("context", "preamble"):
-        passages = [passage for passage in _usable(draft, section, statements(blocks)) if _grounds(passage)]
+        passages = [
+            passage for passage in _usable(draft, section, statements(blocks)) if _grounds(passage)
+        ]
         for passage in passages[: _MOST["context"]]:
             _add(draft, passage.text, passage.locator, "context", "context")
     elif role == "drivers":
@@ -278,13 +281,17 @@ def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:
         for text, where in _packed(passages, _MOST["drivers"]):
             _add(draft, text, where, "context", section.title.casefold())
     elif role == "consequences" and not draft.is_dropped:
-        passages = [passage for passage in _usable(draft, section, statements(blocks)) if _follows(passage)]
+        passages = [
+            passage for passage in _usable(draft, section, statements(blocks)) if _follows(passage)
+        ]
         for passage in passages[: _MOST["consequences"]]:
             _add(draft, passage.text, passage.locator, "consequence", _kind(draft, section))
     elif role == "actions":
         _add_actions(draft, statements(blocks))
     elif role == "other" and not draft.is_dropped:
-        passages = [passage for passage in _usable(draft, section, statements(blocks)) if _stands(passage)]
+        passages = [
+            passage for passage in _usable(draft, section, statements(blocks)) if _stands(passage)
+        ]
         for passage in passages[: _MOST["other"]]:
             _add(draft, passage.text, passage.locator, "decision_detail", section.title)
 
@@ -292,8 +299,19 @@ def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:
 def _add_actions(draft: _Draft, passages: Iterable[Passage]) -> None:
     """Keep the open boxes of a list of actions as Todos; what is ticked is over."""
     for passage in passages:
-        if passage.checked is False and len(passage.said.split()) > 2 and not is_placeholder(passage.said):
-            _add(draft, passage.said, passage.locator, "decision_detail", "open action", MemoryType.TODO)
+        if (
+            passage.checked is False
+            and len(passage.said.split()) > 2
+            and not is_placeholder(passage.said)
+        ):
+            _add(
+                draft,
+                passage.said,
+                passage.locator,
+                "decision_detail",
+                "open action",
+                MemoryType.TODO,
+            )
 
 
 def _add_options(draft: _Draft) -> None:
@@ -315,7 +333,9 @@ def _add_options(draft: _Draft) -> None:
         kind = "option considered"
         if chosen:
             kind = "chosen option" if _same(name, chosen) else "option not chosen"
-        for text, where in _packed([passage for _, passage in arguments], 1, [mark for mark, _ in arguments]):
+        for text, where in _packed(
+            [passage for _, passage in arguments], 1, [mark for mark, _ in arguments]
+        ):
             _add(draft, text, where, "decision_detail", f"{kind}: {name}")
     if listed and not about:
         for text, where in _packed(listed, 1):

@@ -68,7 +68,7 @@ class ParsedConversation:
     keys: KeySource = field(default_factory=KeySource)
     _next: Counter[str] = field(default_factory=Counter)
 
-    def say(
+    def add(
         self,
         text: str,
         where: str,
@@ -185,7 +185,7 @@ def parse_transcript(
     }
     conversation = ParsedConversation(path, list(findings))
     for turn in turns:
-        conversation.say(
+        conversation.add(
             "\n".join(turn.texts).strip(),
             lines(turn.first, turn.last),
             speaker=turn.name,

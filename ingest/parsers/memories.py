@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from ingest.candidates import (
     MAX_CANDIDATES,
@@ -23,10 +23,9 @@ from ingest.candidates import (
     clean_tags,
 )
 from ingest.dates import read_json_time, to_ms
-from ingest.document import MAX_CONTENT_CHARS, EdgeItem, MemoryItem
 from ingest.parsers.file_names import document_keys, title_of
 from ingest.reasons import RejectionReason, SkippedPart, refuse
-from memgraph.model.enums import MemoryStatus, MemoryType, Scope
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 
 _FIELDS = frozenset(("memories", "edges"))
 # Distinguished from other unknown fields: they would claim another's authority.
@@ -152,12 +151,12 @@ def _mem0_memory(
     about = raw.get("metadata")
     about = about if isinstance(about, dict) else {}
     categories = raw.get("categories")
-    named = [*(categories if isinstance(categories, list) else ()), about.get("category")]
-    tags = clean_tags(each for each in named if isinstance(each, str))
-    given = (raw.get(name) for name in ("updated_at", "created_at"))
-    said_at = next((each for each in given if each is not None), None)
-    at, until = read_json_time(said_at), read_json_time(raw.get("expiration_date"))
-    if said_at is not None and at is None:
+    labels = [*(categories if isinstance(categories, list) else ()), about.get("category")]
+    tags = clean_tags(label for label in labels if isinstance(label, str))
+    times = (raw.get(name) for name in ("updated_at", "created_at"))
+    time = next((label for label in times if label is not None), None)
+    at, until = read_json_time(time), read_json_time(raw.get("expiration_date"))
+    if time is not None and at is None:
         findings.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, where))
     user = raw.get("user_id")
     user = " ".join(user.split())[:MAX_NAME_CHARS] if isinstance(user, str) else ""
@@ -174,12 +173,16 @@ def _mem0_memory(
         event_time=at,
         valid_until=until,
         tags=tags,
-        attributes={name: each[:MAX_NAME_CHARS] for name, each in ids.items()},
+        attributes={name: label[:MAX_NAME_CHARS] for name, label in ids.items()},
     )
 
 
 def _memory(
-    raw: Any, where: str, keys: KeySource, keys_by_name: dict[str, str], findings: list[ParseFinding]
+    raw: Any,
+    where: str,
+    keys: KeySource,
+    keys_by_name: dict[str, str],
+    findings: list[ParseFinding],
 ) -> IngestCandidate | None:
     refusal = _claim(raw, where)
     if refusal is not None:
@@ -263,7 +266,9 @@ def _moment(text: str | None) -> int | None:
 
 def _capped_importance(item: MemoryItem, where: str, findings: list[ParseFinding]) -> int | None:
     if item.importance is not None and item.importance > MAX_IMPORTANCE:
-        findings.append(ParseFinding(SkippedPart.IMPORTANCE_CAPPED, where, {"given": item.importance}))
+        findings.append(
+            ParseFinding(SkippedPart.IMPORTANCE_CAPPED, where, {"given": item.importance})
+        )
         return MAX_IMPORTANCE
     return item.importance
 
@@ -272,7 +277,9 @@ def _capped_confidence(item: MemoryItem, where: str, findings: list[ParseFinding
     if item.confidence is None:
         return _DEFAULT_CONFIDENCE
     if item.confidence > MAX_CONFIDENCE:
-        findings.append(ParseFinding(SkippedPart.CONFIDENCE_CAPPED, where, {"given": item.confidence}))
+        findings.append(
+            ParseFinding(SkippedPart.CONFIDENCE_CAPPED, where, {"given": item.confidence})
+        )
         return MAX_CONFIDENCE
     return item.confidence
 
@@ -312,7 +319,9 @@ def _edges(
             continue
         missing = [key for key in (item.from_key, item.to_key) if key not in keys_by_name]
         if missing:
-            findings.append(ParseFinding(SkippedPart.EDGE_ENDPOINT_MISSING, where, {"keys": missing}))
+            findings.append(
+                ParseFinding(SkippedPart.EDGE_ENDPOINT_MISSING, where, {"keys": missing})
+            )
             continue
         if item.from_key == item.to_key:
             findings.append(ParseFinding(SkippedPart.SELF_EDGE, where))
@@ -325,3 +334,94 @@ def _edges(
             ends[0], ends[1], item.type, item.weight, item.reason, item.partial
         )
     return list(edges.values())
+
+
+MAX_CONTENT_CHARS = 32_000
+
+Key = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=512)]
+# Identity is missing on purpose: a dropped file cannot define who somebody is.
+TypeName = Literal["Fact", "Preference", "Decision", "Event", "Observation", "Goal", "Todo"]
+Moment = Annotated[
+    str,
+    Field(
+        description="ISO 8601; without a zone it is UTC.",
+        max_length=40,
+        json_schema_extra={"format": "date-time"},
+    ),
+]
+
+
+class _Item(BaseModel):
+    # Strict, so that "80" is no number and true is no 1; enums are given as their text.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class MemoryItem(_Item):
+    """A memory. It cannot set its provenance or who captured it."""
+
+    content: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS)]
+    type: TypeName
+    key: Key | None = Field(default=None, description="What edges of this document call it by.")
+    kind: Annotated[MemoryKind, Field(strict=False)] = MemoryKind.FACT
+    summary: Annotated[str, StringConstraints(max_length=400)] | None = None
+    importance: Annotated[int, Field(ge=0, le=100)] | None = Field(
+        default=None, description="0 to 100; stored as 90 at most."
+    )
+    confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = Field(
+        default=None, description="0 to 1; stored as 0.9 at most."
+    )
+    status: Literal["active", "superseded"] = MemoryStatus.ACTIVE.value
+    sensitivity: Annotated[Sensitivity, Field(strict=False)] = Sensitivity.INTERNAL
+    scope: Annotated[Scope, Field(strict=False)] = Scope.GLOBAL
+    scope_id: Name | None = Field(default=None, description="Needed unless the scope is global.")
+    session_id: Name | None = None
+    turn_id: Name | None = None
+    conversation_id: Name | None = None
+    source_role: Name | None = None
+    sequence: Annotated[int, Field(ge=0, le=2**53)] | None = None
+    event_time: Moment | None = None
+    valid_until: Moment | None = None
+    tags: Annotated[
+        list[Annotated[str, StringConstraints(min_length=1, max_length=64)]], Field(max_length=32)
+    ] = Field(default_factory=list)
+    attributes: dict[str, Any] = Field(
+        default_factory=dict, description="Plain JSON, at most 16,000 characters."
+    )
+
+
+class EdgeItem(_Item):
+    """An edge between two memories of this document, named by their keys."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+
+    from_key: Key = Field(alias="from")
+    to_key: Key = Field(alias="to")
+    type: Annotated[EdgeType, Field(strict=False)]
+    weight: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 1.0
+    reason: Annotated[str, StringConstraints(max_length=2000)] | None = None
+    partial: bool = Field(
+        default=False, description="Of Updates: the older memory stays active, amended in part."
+    )
+
+
+class IngestDocument(_Item):
+    """A document of memories and the edges between them."""
+
+    memories: list[MemoryItem]
+    edges: list[EdgeItem] = Field(default_factory=list)
+
+
+def document_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of the document, as published in docs/schema."""
+    schema = IngestDocument.model_json_schema(by_alias=True)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Memories to be ingested",
+        **{name: value for name, value in schema.items() if name != "title"},
+    }
+
+
+def schema_text() -> str:
+    """Return the text of the published file."""
+    return json.dumps(document_schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
