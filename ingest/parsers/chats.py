@@ -359,7 +359,8 @@ def _add_branch(
 ) -> None:
     """Add the messages of a branch, and count those of the others."""
     texts = {name: read(node.message) for name, node in nodes.items()}
-    omitted = sum(bool(text) for name, (text, _) in texts.items() if name not in set(branch))
+    on_branch = set(branch)
+    omitted = sum(bool(text) for name, (text, _) in texts.items() if name not in on_branch)
     if omitted:
         finding = ParseFinding(SkippedPart.BRANCH_LEFT_OUT, where or "#", count=omitted)
         turns.findings.append(finding)
