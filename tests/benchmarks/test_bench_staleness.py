@@ -11,7 +11,6 @@ from benchmarks.histories import Action, Check, Kind, histories
 from memgraph import Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
-from memgraph.retrieval import candidate_states
 from memgraph.retrieval.legs import SnapshotSearch
 from memgraph.store import graph
 
