@@ -56,5 +56,5 @@ def view_key(viewer: Viewer, settings: BulletinSettings) -> str:
 
 @lru_cache(maxsize=256)
 def _view_key(viewer: Viewer, limits: tuple[float, ...]) -> str:
-    seen = f"{predicate(viewer)!r} {limits}"
-    return hashlib.sha256(seen.encode()).hexdigest()[:16]
+    reader = f"{predicate(viewer)!r} {limits}"
+    return hashlib.sha256(reader.encode()).hexdigest()[:16]

@@ -32,9 +32,9 @@ _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+?)\.?(?::[0-9]{0,5})?"
 
 
 def _networks(texts: tuple[str, ...]) -> tuple[str, ...]:
-    for each in texts:
-        if ip_network(each).prefixlen == 0:
-            raise ValueError(f"{each} matches every address: list only the proxies")
+    for text in texts:
+        if ip_network(text).prefixlen == 0:
+            raise ValueError(f"{text} matches every address: list only the proxies")
     return texts
 
 

@@ -289,10 +289,10 @@ def _translated(error: BaseException, openai: ModuleType, httpx: ModuleType) -> 
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
+    visited: set[int] = set()
     current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
+    while current is not None and id(current) not in visited:
+        visited.add(id(current))
         yield current
         current = current.__cause__ or current.__context__
 
@@ -325,9 +325,9 @@ def _by_status(kind: str, status: int, retry_after_s: float | None) -> ProviderE
 def _unavailable(
     kind: str, status: int | None, retry_after_s: float | None = None
 ) -> ProviderUnavailable:
-    said = kind if status is None else f"{kind}, status {status}"
+    cause = kind if status is None else f"{kind}, status {status}"
     details: dict[str, Any] = {"error": kind, "status": status, "retry_after_s": retry_after_s}
     return ProviderUnavailable(
-        f"The provider cannot be reached or is overloaded ({said}).",
+        f"The provider cannot be reached or is overloaded ({cause}).",
         **{key: value for key, value in details.items() if value is not None},
     )

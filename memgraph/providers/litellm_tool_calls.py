@@ -91,21 +91,21 @@ def _turn(response: Any) -> ChatTurn:
     return ChatTurn(text or "", calls, _tokens(usage, "prompt"), _tokens(usage, "completion"))
 
 
-def _calls(given: Any) -> tuple[ToolCall, ...]:
-    if given is None:
+def _calls(raw_calls: Any) -> tuple[ToolCall, ...]:
+    if raw_calls is None:
         return ()
-    if not isinstance(given, list) or len(given) > MAX_TOOL_CALLS:
+    if not isinstance(raw_calls, list) or len(raw_calls) > MAX_TOOL_CALLS:
         raise ProviderAnswerInvalid("The model asked for too much.", reason="tool_calls")
-    calls = tuple(_call(each) for each in given)
+    calls = tuple(_call(raw_call) for raw_call in raw_calls)
     if sum(len(call.arguments_text) for call in calls) > MAX_ANSWER_CHARACTERS:
         raise ProviderAnswerInvalid("The model asked for too much.", reason="tool_calls")
     return calls
 
 
-def _call(given: Any) -> ToolCall:
-    function = getattr(given, "function", None)
+def _call(raw_call: Any) -> ToolCall:
+    function = getattr(raw_call, "function", None)
     parts = (
-        getattr(given, "id", None),
+        getattr(raw_call, "id", None),
         getattr(function, "name", None),
         getattr(function, "arguments", None),
     )
