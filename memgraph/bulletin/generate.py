@@ -7,21 +7,23 @@ confidence, and expiry is judged at the time of the last change.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import lru_cache
 from itertools import zip_longest
 from pathlib import PurePosixPath
 
-from memgraph.bulletin.document import composed, view_key
 from memgraph.clock import MS_PER_DAY
 from memgraph.config.schema import BulletinSettings
 from memgraph.graph.stale import find_stale
-from memgraph.model.context import Bulletin
+from memgraph.model.context import Bulletin, BulletinLine
+from memgraph.rules import bulletin as policy
 from memgraph.rules.bulletin import UNDATED, BulletinSection, LayoutEntry, stands_alone
 from memgraph.rules.contradictions import Conflicts, in_order
-from memgraph.rules.scope import Viewer
+from memgraph.rules.scope import Viewer, predicate
 from memgraph.store import bulletins
 from memgraph.store import bulletins as queries
 from memgraph.store.bulletins import BulletinExcerpt
@@ -188,3 +190,51 @@ def _status(excerpt: BulletinExcerpt) -> str:
 def _day(ms: int) -> str:
     """Return the date in UTC; five times as fast as via a full timestamp."""
     return date.fromordinal(_EPOCH + ms // MS_PER_DAY).isoformat()
+
+
+def composed(
+    offered: Mapping[policy.BulletinSection, list[policy.LayoutEntry]],
+    settings: BulletinSettings,
+    *,
+    change_seq: int,
+    key: str,
+    totals: Mapping[policy.BulletinSection, int] | None = None,
+) -> Bulletin:
+    """Return the bulletin of the candidates; pure.
+
+    Args:
+        totals: as of ``policy.compose``.
+    """
+    chosen = policy.compose(offered, settings.max_chars, settings.max_line_chars, totals)
+    # Built without validation, being made of our own.
+    return Bulletin.model_construct(
+        sections={
+            section.value: tuple(
+                BulletinLine.model_construct(
+                    text=line.plain(settings.max_line_chars), memory_ids=line.cited
+                )
+                for line in chosen.lines[section]
+            )
+            for section in policy.BulletinSection
+        },
+        text=chosen.markdown,
+        change_seq=change_seq,
+        view_key=key,
+        size=len(chosen.markdown),
+        left_out={
+            section.value: chosen.totals[section] - len(chosen.lines[section])
+            for section in policy.BulletinSection
+        },
+    )
+
+
+def view_key(viewer: Viewer, settings: BulletinSettings) -> str:
+    """Return 16 hexadecimal digits that identify a view and its limits."""
+    limits = (settings.max_chars, settings.max_line_chars, settings.min_confidence)
+    return _view_key(viewer, limits)
+
+
+@lru_cache(maxsize=256)
+def _view_key(viewer: Viewer, limits: tuple[float, ...]) -> str:
+    reader = f"{predicate(viewer)!r} {limits}"
+    return hashlib.sha256(reader.encode()).hexdigest()[:16]

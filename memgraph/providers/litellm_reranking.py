@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
 from memgraph.providers import _litellm
-from memgraph.providers._deadline import within
-from memgraph.providers.litellm_completion import LitellmCompletion
+from memgraph.providers._litellm import within
+from memgraph.providers.litellm_chat import LitellmCompletion
 from memgraph.providers.reranking import (
     DEFAULT_RETRIES,
     DEFAULT_TIMEOUT_S,
