@@ -83,10 +83,10 @@ def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) 
     first date in it counts. None: no date, or one that is ambiguous without an ``order``.
     """
     text = text.strip()[:_MAX_CHARS]
-    found = _find_date(text, order)
-    if found is None:
+    dated = _find_date(text, order)
+    if dated is None:
         return None
-    day, span = found
+    day, span = dated
     rest = text[: span[0]] + " " + text[span[1] :]
     offset, rest = _take_zone(text, rest)
     clock, rest = _take_clock(rest)

@@ -86,8 +86,8 @@ def _time_zone(name: str) -> str:
 
 
 def _entity_providers(names: tuple[str, ...]) -> tuple[str, ...]:
-    known = ("regex", "spacy", "llm")
-    if not set(names) <= set(known) or len(set(names)) != len(names):
+    providers = ("regex", "spacy", "llm")
+    if not set(names) <= set(providers) or len(set(names)) != len(names):
         raise ValueError("each of regex, spacy, llm at most once")
     return names
 
@@ -98,10 +98,10 @@ def _fast_providers(names: tuple[str, ...]) -> tuple[str, ...]:
     return _entity_providers(names)
 
 
-def _nicknames(given: tuple[str, ...]) -> tuple[str, ...]:
-    if not all(each.count("=") == 1 and all(map(str.strip, each.split("="))) for each in given):
+def _nicknames(pairs: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(pair.count("=") == 1 and all(map(str.strip, pair.split("="))) for pair in pairs):
         raise ValueError("each as nickname=full name")
-    return given
+    return pairs
 
 
 def list_to_tuple(value: Any) -> Any:

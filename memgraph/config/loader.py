@@ -76,7 +76,7 @@ def load_settings(
         if layer:
             merged.update(layer)
             settings = _validated(merged)
-    settings._origins.update({name: given.origin for name, given in merged.items()})
+    settings._origins.update({name: setting.origin for name, setting in merged.items()})
     return settings
 
 
@@ -176,12 +176,12 @@ def _parse(key: SettingReference, text: str, variable: str) -> Any:
 
 
 def _refuse_global_only(layer: Mapping[str, _Given]) -> None:
-    for name, given in layer.items():
+    for name, setting in layer.items():
         if keys()[name].global_only:
             raise InvalidConfig(
-                f"{name} in {given.origin} applies to the whole process: set it globally",
+                f"{name} in {setting.origin} applies to the whole process: set it globally",
                 key=name,
-                origin=given.origin,
+                origin=setting.origin,
             )
 
 
@@ -201,12 +201,12 @@ def _validated(merged: Mapping[str, _Given]) -> Settings:
 
 def _nested(merged: Mapping[str, _Given]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
-    for name, given in merged.items():
+    for name, setting in merged.items():
         *parents, last = name.split(".")
         table = tree
         for part in parents:
             table = table.setdefault(part, {})
-        table[last] = given.value
+        table[last] = setting.value
     return tree
 
 
@@ -217,7 +217,7 @@ def _known_prefix(location: tuple[int | str, ...]) -> str:
     """
     name = ".".join(str(part) for part in location)
     while name not in keys():
-        inside = [each for each in keys() if each.startswith(f"{name}.")]
+        inside = [key for key in keys() if key.startswith(f"{name}.")]
         name = inside[0] if inside else name.rpartition(".")[0]
     return name
 

@@ -32,8 +32,7 @@ from memgraph.config.life import (
     ReflectionSettings,
     ScheduleSettings,
 )
-from memgraph.config.server import ServerSettings
-from memgraph.config.webhook import WebhookSettings
+from memgraph.config.server import ServerSettings, WebhookSettings
 
 
 class BulletinSettings(SettingsGroup):

@@ -13,8 +13,7 @@ from memgraph.entities.providers import EntityFindings
 from memgraph.entities.spans import EntitySpan
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import EntityType
-from memgraph.providers.completion import CompletionProvider
-from memgraph.providers.fence import fenced
+from memgraph.providers.completion import CompletionProvider, fenced
 
 # A model gives no probability that could be compared with the others'.
 CONFIDENCE: Final = 0.8

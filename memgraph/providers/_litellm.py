@@ -14,9 +14,10 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import tenacity
 
@@ -28,7 +29,6 @@ from memgraph.errors import (
     ProviderRejected,
     ProviderUnavailable,
 )
-from memgraph.providers._deadline import within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -303,10 +303,10 @@ def _translated(error: BaseException, openai: ModuleType, httpx: ModuleType) -> 
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
+    visited: set[int] = set()
     current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
+    while current is not None and id(current) not in visited:
+        visited.add(id(current))
         yield current
         current = current.__cause__ or current.__context__
 
@@ -339,9 +339,50 @@ def _by_status(kind: str, status: int, retry_after_s: float | None) -> ProviderE
 def _unavailable(
     kind: str, status: int | None, retry_after_s: float | None = None
 ) -> ProviderUnavailable:
-    said = kind if status is None else f"{kind}, status {status}"
+    cause = kind if status is None else f"{kind}, status {status}"
     details: dict[str, Any] = {"error": kind, "status": status, "retry_after_s": retry_after_s}
     return ProviderUnavailable(
-        f"The provider cannot be reached or is overloaded ({said}).",
+        f"The provider cannot be reached or is overloaded ({cause}).",
         **{key: value for key, value in details.items() if value is not None},
     )
+
+
+Result = TypeVar("Result")
+
+MAX_AT_ONCE: Final = 32
+"""Concurrent calls of one process, including abandoned ones."""
+
+_slots = threading.BoundedSemaphore(MAX_AT_ONCE)
+
+
+def within(seconds: float, call: Callable[[], Result]) -> Result:
+    """Return or raise what ``call`` does, if it does so in time.
+
+    Raises:
+        ProviderUnavailable: with ``details['reason']`` ``timeout``, or ``busy`` when too many
+            calls are under way.
+    """
+    if not _slots.acquire(blocking=False):
+        raise ProviderUnavailable("Too many calls to the provider hang.", reason="busy")
+    future: Future[Result] = Future()
+    # A daemon: a process that wants to end does not wait for a server that never will.
+    thread = threading.Thread(target=_run, args=(call, future), daemon=True, name="memgraph-call")
+    try:
+        thread.start()
+    except RuntimeError:
+        _slots.release()
+        raise
+    if wait((future,), seconds).done:
+        return future.result()
+    raise ProviderUnavailable("The provider did not answer in time.", reason="timeout")
+
+
+def _run(call: Callable[[], Result], future: Future[Result]) -> None:
+    try:
+        result = call()
+    except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+    finally:
+        _slots.release()

@@ -93,8 +93,8 @@ def checked(
     if array is None or array.ndim != 2:
         raise _invalid("vectors that are no table of numbers", "shape")
     if array.shape[1] != dimensions:
-        found = array.shape[1]
-        raise _invalid(f"{found} dimensions where {dimensions} are configured", "dimensions")
+        size = array.shape[1]
+        raise _invalid(f"{size} dimensions where {dimensions} are configured", "dimensions")
     if not np.isfinite(array).all():
         raise _invalid("a vector with NaN or infinity", "not_finite")
     largest = np.abs(array).max(axis=1, keepdims=True)

@@ -69,9 +69,9 @@ class LitellmEmbedding:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See `EmbeddingProvider.embed`. Blank texts are not sent: their rows stay zero."""
         out = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        asked = [(i, prepared(text)) for i, text in enumerate(texts) if text.strip()]
-        for start in range(0, len(asked), self._batch_size):
-            batch = asked[start : start + self._batch_size]
+        inputs = [(i, prepared(text)) for i, text in enumerate(texts) if text.strip()]
+        for start in range(0, len(inputs), self._batch_size):
+            batch = inputs[start : start + self._batch_size]
             out[[i for i, _ in batch]] = self._embed_batch([text for _, text in batch])
         return out
 

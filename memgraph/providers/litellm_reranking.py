@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
 from memgraph.providers import _litellm
-from memgraph.providers._deadline import within
-from memgraph.providers.litellm_completion import LitellmCompletion
+from memgraph.providers._litellm import within
+from memgraph.providers.litellm_chat import LitellmCompletion
 from memgraph.providers.reranking import (
     DEFAULT_RETRIES,
     DEFAULT_TIMEOUT_S,
@@ -77,7 +77,7 @@ def _line(value: dict[str, Any]) -> str:
 
 def _cleaned(text: str) -> str:
     """Without control and format characters, which a model may read differently than a person."""
-    return "".join(" " if unicodedata.category(each) in ("Cc", "Cf") else each for each in text)
+    return "".join(" " if unicodedata.category(char) in ("Cc", "Cf") else char for char in text)
 
 
 class LitellmReranking:
@@ -184,13 +184,13 @@ def _by_relevance(results: object) -> list[int]:
     if not isinstance(results, list):
         raise ProviderAnswerInvalid("The reranker returned no results.", reason="shape")
     scored = []
-    for each in results:
-        place = each.get("index") if isinstance(each, dict) else None
-        score = each.get("relevance_score") if isinstance(each, dict) else None
+    for result in results:
+        place = result.get("index") if isinstance(result, dict) else None
+        score = result.get("relevance_score") if isinstance(result, dict) else None
         if type(place) is not int or not isinstance(score, float) or not math.isfinite(score):
             raise ProviderAnswerInvalid("The reranker returned no scores.", reason="shape")
         scored.append((-score, place))
-    return [place for _, place in sorted(scored, key=lambda one: one[0])]
+    return [place for _, place in sorted(scored, key=lambda pair: pair[0])]
 
 
 def _sendable(text: str) -> str:

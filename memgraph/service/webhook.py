@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from memgraph import __version__
 from memgraph.clock import Clock, iso
-from memgraph.config.webhook import WebhookSettings
+from memgraph.config.server import WebhookSettings
 from memgraph.errors import WebhookFailed
 from memgraph.model.events import DeliveredEvent
 from memgraph.service.events import Subscriber

@@ -19,7 +19,7 @@ from processes import wait_until
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.config.webhook import WebhookSettings
+from memgraph.config.server import WebhookSettings
 from memgraph.errors import InvalidConfig, ProviderError
 from memgraph.service import job_runs as jobs
 from memgraph.service.webhook import SUBSCRIBER

@@ -10,8 +10,7 @@ from math import ceil
 from memgraph.config import Settings
 from memgraph.config.fields import model_key
 from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderRejected
-from memgraph.providers.completion import CompletionProvider, completion_provider
-from memgraph.providers.fence import fenced
+from memgraph.providers.completion import CompletionProvider, completion_provider, fenced
 from memgraph.rules.dedup import JACCARD_THRESHOLD, Similarity, compare, word_set
 from memgraph.rules.proposals import ANSWER_SCHEMA, Proposal, RejectedProposal, judge
 

@@ -14,7 +14,7 @@ from memgraph.model.enums import Sensitivity
 from memgraph.operations.life.models import LanguageModel
 from memgraph.operations.life.profiles import EntityReader, VisibleEntity
 from memgraph.operations.maintenance.rebuild import names_in
-from memgraph.providers.fence import fenced
+from memgraph.providers.completion import fenced
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import enrichment, entities, metadata, text_index

@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from ingest.candidates import (
     MAX_CANDIDATES,
@@ -23,10 +23,9 @@ from ingest.candidates import (
     clean_tags,
 )
 from ingest.dates import read_json_time, to_ms
-from ingest.document import MAX_CONTENT_CHARS, EdgeItem, MemoryItem
 from ingest.parsers.file_names import document_keys, title_of
 from ingest.reasons import RejectionReason, SkippedPart, refuse
-from memgraph.model.enums import MemoryStatus, MemoryType, Scope
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 
 _FIELDS = frozenset(("memories", "edges"))
 # Distinguished from other unknown fields: they would claim another's authority.
@@ -68,27 +67,27 @@ def parse_memories(
         )
     if len(edges) > 10 * MAX_CANDIDATES:
         raise refuse(RejectionReason.TOO_MANY_ITEMS, "the document holds too many edges: split it")
-    told = list(findings)
+    all_findings = list(findings)
     keys = KeySource()
-    made: list[IngestCandidate] = []
-    named: dict[str, str] = {}
+    candidates: list[IngestCandidate] = []
+    keys_by_name: dict[str, str] = {}
     for place, raw in enumerate(memories):
-        candidate = _memory(raw, f"/memories/{place}", keys, named, told)
+        candidate = _memory(raw, f"/memories/{place}", keys, keys_by_name, all_findings)
         if candidate is not None:
-            made.append(candidate)
-    if memories and not made:
+            candidates.append(candidate)
+    if memories and not candidates:
         raise refuse(
             RejectionReason.NO_VALID_ITEMS,
             "no memory of the document keeps the rules",
-            findings=[finding.as_dict() for finding in told[:100]],
+            findings=[finding.as_dict() for finding in all_findings[:100]],
         )
     return ParsedDocument(
         "memories",
-        tuple(made),
-        tuple(_edges(edges, named, told)),
-        findings=tuple(told),
+        tuple(candidates),
+        tuple(_edges(edges, keys_by_name, all_findings)),
+        findings=tuple(all_findings),
         title=title_of(path),
-        main_key=made[0].key if made else None,
+        main_key=candidates[0].key if candidates else None,
         document_keys=document_keys(path),
     )
 
@@ -96,43 +95,43 @@ def parse_memories(
 def is_mem0(value: Any) -> bool:
     """Return True for an export of mem0: items that have a text as ``memory``."""
     items = _mem0_items(value)[1]
-    good = sum(isinstance(each, dict) and isinstance(each.get("memory"), str) for each in items)
+    good = sum(isinstance(item, dict) and isinstance(item.get("memory"), str) for item in items)
     return good > 0 and good * 2 >= len(items)
 
 
 def parse_mem0(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
     """Return each memory as a fact about its user, dated by its last change."""
-    told = list(findings)
+    all_findings = list(findings)
     keys = KeySource()
-    made: list[IngestCandidate] = []
-    seen: set[str] = set()
+    candidates: list[IngestCandidate] = []
+    ids: set[str] = set()
     pointer, items = _mem0_items(value)
     for place, raw in enumerate(items):
         where = f"{pointer}/{place}"
         text = raw.get("memory") if isinstance(raw, dict) else None
         if not isinstance(text, str) or not text.strip() or len(text) > MAX_CONTENT_CHARS:
-            told.append(
+            all_findings.append(
                 ParseFinding(SkippedPart.VALUE_INVALID, where, {"problems": ["memory: not a text"]})
             )
             continue
         name = raw["id"] if isinstance(raw.get("id"), str) else None
-        if raw.get("event") in ("DELETE", "NONE") or (name is not None and name in seen):
-            told.append(
+        if raw.get("event") in ("DELETE", "NONE") or (name is not None and name in ids):
+            all_findings.append(
                 ParseFinding(
-                    SkippedPart.KEY_REPEATED if name in seen else SkippedPart.MESSAGE_HIDDEN, where
+                    SkippedPart.KEY_REPEATED if name in ids else SkippedPart.MESSAGE_HIDDEN, where
                 )
             )
             continue
-        seen |= {name} if name is not None else set()
-        made.append(_mem0_memory(raw, text.strip(), keys.new(), where, told))
+        ids |= {name} if name is not None else set()
+        candidates.append(_mem0_memory(raw, text.strip(), keys.new(), where, all_findings))
     if isinstance(value, dict) and value.get("relations"):
-        told.append(ParseFinding(SkippedPart.UNKNOWN_FIELD, "/relations"))
+        all_findings.append(ParseFinding(SkippedPart.UNKNOWN_FIELD, "/relations"))
     return ParsedDocument(
         "memories",
-        tuple(made),
-        findings=tuple(told),
+        tuple(candidates),
+        findings=tuple(all_findings),
         title=title_of(path),
-        main_key=made[0].key if made else None,
+        main_key=candidates[0].key if candidates else None,
         document_keys=document_keys(path),
     )
 
@@ -147,18 +146,18 @@ def _mem0_items(value: Any) -> tuple[str, Sequence[Any]]:
 
 
 def _mem0_memory(
-    raw: Mapping[str, Any], text: str, key: str, where: str, told: list[ParseFinding]
+    raw: Mapping[str, Any], text: str, key: str, where: str, findings: list[ParseFinding]
 ) -> IngestCandidate:
     about = raw.get("metadata")
     about = about if isinstance(about, dict) else {}
     categories = raw.get("categories")
-    named = [*(categories if isinstance(categories, list) else ()), about.get("category")]
-    tags = clean_tags(each for each in named if isinstance(each, str))
-    given = (raw.get(name) for name in ("updated_at", "created_at"))
-    said_at = next((each for each in given if each is not None), None)
-    at, until = read_json_time(said_at), read_json_time(raw.get("expiration_date"))
-    if said_at is not None and at is None:
-        told.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, where))
+    labels = [*(categories if isinstance(categories, list) else ()), about.get("category")]
+    tags = clean_tags(label for label in labels if isinstance(label, str))
+    times = (raw.get(name) for name in ("updated_at", "created_at"))
+    time = next((label for label in times if label is not None), None)
+    at, until = read_json_time(time), read_json_time(raw.get("expiration_date"))
+    if time is not None and at is None:
+        findings.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, where))
     user = raw.get("user_id")
     user = " ".join(user.split())[:MAX_NAME_CHARS] if isinstance(user, str) else ""
     # "Lives in Braga" has no subject.
@@ -174,21 +173,25 @@ def _mem0_memory(
         event_time=at,
         valid_until=until,
         tags=tags,
-        attributes={name: each[:MAX_NAME_CHARS] for name, each in ids.items()},
+        attributes={name: label[:MAX_NAME_CHARS] for name, label in ids.items()},
     )
 
 
 def _memory(
-    raw: Any, where: str, keys: KeySource, named: dict[str, str], told: list[ParseFinding]
+    raw: Any,
+    where: str,
+    keys: KeySource,
+    keys_by_name: dict[str, str],
+    findings: list[ParseFinding],
 ) -> IngestCandidate | None:
     refusal = _claim(raw, where)
     if refusal is not None:
-        told.append(refusal)
+        findings.append(refusal)
         return None
     try:
         item = MemoryItem.model_validate(raw)
     except ValidationError as error:
-        told.append(_broken(error, where))
+        findings.append(_broken(error, where))
         return None
     problem = _inconsistency(item)
     event_time, valid_until = _moment(item.event_time), _moment(item.valid_until)
@@ -197,14 +200,14 @@ def _memory(
     if problem is None and item.valid_until is not None and valid_until is None:
         problem = "valid_until: not an ISO 8601 time"
     if problem is not None:
-        told.append(ParseFinding(SkippedPart.VALUE_INVALID, where, {"problems": [problem]}))
+        findings.append(ParseFinding(SkippedPart.VALUE_INVALID, where, {"problems": [problem]}))
         return None
-    if item.key is not None and item.key in named:
-        told.append(ParseFinding(SkippedPart.KEY_REPEATED, where, {"key": item.key}))
+    if item.key is not None and item.key in keys_by_name:
+        findings.append(ParseFinding(SkippedPart.KEY_REPEATED, where, {"key": item.key}))
         return None
     key = keys.new()
     if item.key is not None:
-        named[item.key] = key
+        keys_by_name[item.key] = key
     return IngestCandidate(
         key,
         item.content.strip(),
@@ -212,8 +215,8 @@ def _memory(
         type=MemoryType(item.type),
         kind=item.kind,
         summary=item.summary,
-        importance=_capped_importance(item, where, told),
-        confidence=_capped_confidence(item, where, told),
+        importance=_capped_importance(item, where, findings),
+        confidence=_capped_confidence(item, where, findings),
         status=MemoryStatus(item.status),
         event_time=event_time,
         valid_until=valid_until,
@@ -261,18 +264,22 @@ def _moment(text: str | None) -> int | None:
         return None
 
 
-def _capped_importance(item: MemoryItem, where: str, told: list[ParseFinding]) -> int | None:
+def _capped_importance(item: MemoryItem, where: str, findings: list[ParseFinding]) -> int | None:
     if item.importance is not None and item.importance > MAX_IMPORTANCE:
-        told.append(ParseFinding(SkippedPart.IMPORTANCE_CAPPED, where, {"given": item.importance}))
+        findings.append(
+            ParseFinding(SkippedPart.IMPORTANCE_CAPPED, where, {"given": item.importance})
+        )
         return MAX_IMPORTANCE
     return item.importance
 
 
-def _capped_confidence(item: MemoryItem, where: str, told: list[ParseFinding]) -> float:
+def _capped_confidence(item: MemoryItem, where: str, findings: list[ParseFinding]) -> float:
     if item.confidence is None:
         return _DEFAULT_CONFIDENCE
     if item.confidence > MAX_CONFIDENCE:
-        told.append(ParseFinding(SkippedPart.CONFIDENCE_CAPPED, where, {"given": item.confidence}))
+        findings.append(
+            ParseFinding(SkippedPart.CONFIDENCE_CAPPED, where, {"given": item.confidence})
+        )
         return MAX_CONFIDENCE
     return item.confidence
 
@@ -280,11 +287,11 @@ def _capped_confidence(item: MemoryItem, where: str, told: list[ParseFinding]) -
 def _broken(error: ValidationError, where: str) -> ParseFinding:
     """Return the problems; the first one gives the code. The offending text is not repeated."""
     problems = error.errors(include_url=False, include_input=False, include_context=False)
-    told = [
-        f"{'.'.join(str(part)[:80] for part in each['loc']) or '(all)'}: {each['msg']}"
-        for each in problems[:5]
+    messages = [
+        f"{'.'.join(str(part)[:80] for part in problem['loc']) or '(all)'}: {problem['msg']}"
+        for problem in problems[:5]
     ]
-    return ParseFinding(_code(problems[0]["type"]), where, {"problems": told})
+    return ParseFinding(_code(problems[0]["type"]), where, {"problems": messages})
 
 
 def _code(kind: str) -> SkippedPart:
@@ -300,28 +307,121 @@ def _code(kind: str) -> SkippedPart:
 
 
 def _edges(
-    raw_edges: Sequence[Any], named: Mapping[str, str], told: list[ParseFinding]
+    raw_edges: Sequence[Any], keys_by_name: Mapping[str, str], findings: list[ParseFinding]
 ) -> list[CandidateEdge]:
-    made: dict[tuple[str, str, str], CandidateEdge] = {}
+    edges: dict[tuple[str, str, str], CandidateEdge] = {}
     for place, raw in enumerate(raw_edges):
         where = f"/edges/{place}"
         try:
             item = EdgeItem.model_validate(raw)
         except ValidationError as error:
-            told.append(_broken(error, where))
+            findings.append(_broken(error, where))
             continue
-        missing = [key for key in (item.from_key, item.to_key) if key not in named]
+        missing = [key for key in (item.from_key, item.to_key) if key not in keys_by_name]
         if missing:
-            told.append(ParseFinding(SkippedPart.EDGE_ENDPOINT_MISSING, where, {"keys": missing}))
+            findings.append(
+                ParseFinding(SkippedPart.EDGE_ENDPOINT_MISSING, where, {"keys": missing})
+            )
             continue
         if item.from_key == item.to_key:
-            told.append(ParseFinding(SkippedPart.SELF_EDGE, where))
+            findings.append(ParseFinding(SkippedPart.SELF_EDGE, where))
             continue
-        ends = (named[item.from_key], named[item.to_key], item.type.value)
-        if ends in made:
-            told.append(ParseFinding(SkippedPart.EDGE_REPEATED, where))
+        ends = (keys_by_name[item.from_key], keys_by_name[item.to_key], item.type.value)
+        if ends in edges:
+            findings.append(ParseFinding(SkippedPart.EDGE_REPEATED, where))
             continue
-        made[ends] = CandidateEdge(
+        edges[ends] = CandidateEdge(
             ends[0], ends[1], item.type, item.weight, item.reason, item.partial
         )
-    return list(made.values())
+    return list(edges.values())
+
+
+MAX_CONTENT_CHARS = 32_000
+
+Key = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=512)]
+# Identity is missing on purpose: a dropped file cannot define who somebody is.
+TypeName = Literal["Fact", "Preference", "Decision", "Event", "Observation", "Goal", "Todo"]
+Moment = Annotated[
+    str,
+    Field(
+        description="ISO 8601; without a zone it is UTC.",
+        max_length=40,
+        json_schema_extra={"format": "date-time"},
+    ),
+]
+
+
+class _Item(BaseModel):
+    # Strict, so that "80" is no number and true is no 1; enums are given as their text.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class MemoryItem(_Item):
+    """A memory. It cannot set its provenance or who captured it."""
+
+    content: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS)]
+    type: TypeName
+    key: Key | None = Field(default=None, description="What edges of this document call it by.")
+    kind: Annotated[MemoryKind, Field(strict=False)] = MemoryKind.FACT
+    summary: Annotated[str, StringConstraints(max_length=400)] | None = None
+    importance: Annotated[int, Field(ge=0, le=100)] | None = Field(
+        default=None, description="0 to 100; stored as 90 at most."
+    )
+    confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = Field(
+        default=None, description="0 to 1; stored as 0.9 at most."
+    )
+    status: Literal["active", "superseded"] = MemoryStatus.ACTIVE.value
+    sensitivity: Annotated[Sensitivity, Field(strict=False)] = Sensitivity.INTERNAL
+    scope: Annotated[Scope, Field(strict=False)] = Scope.GLOBAL
+    scope_id: Name | None = Field(default=None, description="Needed unless the scope is global.")
+    session_id: Name | None = None
+    turn_id: Name | None = None
+    conversation_id: Name | None = None
+    source_role: Name | None = None
+    sequence: Annotated[int, Field(ge=0, le=2**53)] | None = None
+    event_time: Moment | None = None
+    valid_until: Moment | None = None
+    tags: Annotated[
+        list[Annotated[str, StringConstraints(min_length=1, max_length=64)]], Field(max_length=32)
+    ] = Field(default_factory=list)
+    attributes: dict[str, Any] = Field(
+        default_factory=dict, description="Plain JSON, at most 16,000 characters."
+    )
+
+
+class EdgeItem(_Item):
+    """An edge between two memories of this document, named by their keys."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+
+    from_key: Key = Field(alias="from")
+    to_key: Key = Field(alias="to")
+    type: Annotated[EdgeType, Field(strict=False)]
+    weight: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 1.0
+    reason: Annotated[str, StringConstraints(max_length=2000)] | None = None
+    partial: bool = Field(
+        default=False, description="Of Updates: the older memory stays active, amended in part."
+    )
+
+
+class IngestDocument(_Item):
+    """A document of memories and the edges between them."""
+
+    memories: list[MemoryItem]
+    edges: list[EdgeItem] = Field(default_factory=list)
+
+
+def document_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of the document, as published in docs/schema."""
+    schema = IngestDocument.model_json_schema(by_alias=True)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Memories to be ingested",
+        **{name: value for name, value in schema.items() if name != "title"},
+    }
+
+
+def schema_text() -> str:
+    """Return the text of the published file."""
+    return json.dumps(document_schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
