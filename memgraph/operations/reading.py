@@ -220,6 +220,17 @@ class ReadingHandle(Handle):
                 statuses=None if retracted else STANDING,
             )
 
+    def connected(self, *, limit: int = 300, as_of: Time | None = None) -> list[str]:
+        """Return the ids of the memories with the most neighbours, each followed by some of these.
+
+        Args:
+            limit: 1..2,000 ids. Memories without an edge are not among them.
+        """
+        from memgraph.graph.subgraph import connected
+
+        with self._service.opened(self.name) as opened:
+            return connected(opened.database, limit=limit, viewer=self.viewer, as_of=_moment(as_of))
+
     @operation(Permission.READ, "GET", "/memories/{memory_id}/trace", tag="memories")
     def trace(self, memory_id: MemoryId, *, as_of: AsOf = None) -> Trace:
         """Return a memory's sources, what became of it, and what depends on it.
