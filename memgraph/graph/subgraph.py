@@ -155,7 +155,7 @@ def _in_order(steps: Iterable[GraphStep]) -> list[str]:
     )
 
 
-NEWEST_PAIRS = 20_000
+NEWEST_PAIRS = 5_000
 """Edges, and as many derivations, among which the most connected memories are looked for."""
 NEAR_A_HUB = 12
 

@@ -20,6 +20,7 @@ from memgraph.store.statements import (
     of_last,
     prepared,
     unindexed,
+    value,
 )
 
 Table = sa.FromClause
@@ -66,10 +67,11 @@ def _is_erased(memory_id: Column, outer: Table) -> Column:
 
 @prepared
 def entries() -> sa.Select[Any]:
-    """Select the entries of the journal in order: what is sealed, and the seal."""
+    """Select the entries after one, in order: what is sealed, and the seal."""
     log = tables.audit_log
     said = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
-    return sa.select(*said, log.c.state, log.c.hash).order_by(log.c.seq)
+    later = log.c.seq > value("after")
+    return sa.select(*said, log.c.state, log.c.hash).where(later).order_by(log.c.seq)
 
 
 @prepared
