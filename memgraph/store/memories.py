@@ -442,9 +442,7 @@ def facets(
     At most ``limit`` are counted. The filter's own types, kinds and statuses count for nothing.
     """
     values = _values(replace(chosen, types=(), kinds=(), statuses=frozenset(), before=None))
-    return _facets(view.shape, frozenset(values)).rows(
-        snapshot, view.params, **values, limit=limit
-    )
+    return _facets(view.shape, frozenset(values)).rows(snapshot, view.params, **values, limit=limit)
 
 
 @prepared
