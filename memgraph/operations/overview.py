@@ -124,6 +124,8 @@ class OverviewHandle(Handle):
         if not 1 <= steps <= MAX_STEPS:
             raise InvalidInput(f"steps: 1 to {MAX_STEPS}", field="steps")
         view = View(self.viewer)
+        with self._service.opened(self.name) as opened:
+            opened.receipts.flush()
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             end = opened.clock.now_ms() if until is None else parse_time(until)
             begin = activity.first_at(snapshot, view) if since is None else parse_time(since)

@@ -65,7 +65,7 @@ def explain_answer(
         SentenceSupport(
             text=sentence,
             share=max(by_memory.values(), default=0.0),
-            memory_ids=_best(by_memory)[:MEMORIES_EACH],
+            memory_ids=_best(by_memory, stems)[:MEMORIES_EACH],
         )
         for sentence, by_memory in zip(sentences, shares, strict=False)
     ]
@@ -101,9 +101,10 @@ def _shares(
     return shares
 
 
-def _best(shares: Mapping[str, float]) -> tuple[str, ...]:
+def _best(shares: Mapping[str, float], memories: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
+    """Return the memories that hold enough of a sentence; of equal ones the shorter first."""
     enough = [one for one, share in shares.items() if share >= ENOUGH]
-    return tuple(sorted(enough, key=lambda one: (-shares[one], one)))
+    return tuple(sorted(enough, key=lambda one: (-shares[one], len(memories[one]), one)))
 
 
 def _rated(

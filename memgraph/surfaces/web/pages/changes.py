@@ -46,11 +46,7 @@ def diff(visit: Visit) -> Response:
 
 def _rows(found: Diff) -> list[dict[str, Any]]:
     told = found.model_dump(mode="json", exclude={"counts", "since", "until", "cut"})
-    return [
-        {"change": change, **event}
-        for change, events in told.items()
-        for event in events
-    ]
+    return [{"change": change, **event} for change, events in told.items() for event in events]
 
 
 def stale(visit: Visit) -> Response:
