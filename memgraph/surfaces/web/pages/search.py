@@ -13,8 +13,9 @@ from memgraph.surfaces.web.pages import memories
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 SHOWN: Final = 10
-LOOKED_AT: Final = 200
-"""Sources, sessions and receipts whose names are compared."""
+LOOKED_AT: Final = 100
+"""Sessions and receipts whose names are compared, the newest ones."""
+SOURCES: Final = 500
 PREFIXES: Final = {
     "fact_": "memories",
     "ep_": "memories",
@@ -50,7 +51,7 @@ def _parts(visit: Visit, orc: Orchestrator, text: str) -> dict[str, Any]:
         ][:SHOWN],
     }
     if visit.may(Permission.AUDIT):
-        page = orc.sources(kind="path", limit=LOOKED_AT)
+        page = orc.sources(kind="path", limit=SOURCES)
         parts["sources"] = [each for each in page.items if sought in each.name.casefold()][:SHOWN]
         receipts = orc.receipts(limit=LOOKED_AT).receipts
         parts["receipts"] = [
