@@ -31,7 +31,7 @@ const memgraphGraphStyle = (() => {
       { selector: "node[ties >= 3]", style: { "min-zoomed-font-size": 10 } },
       { selector: "node[ties >= 8]", style: { "min-zoomed-font-size": 7 } },
       {
-        selector: ".roomy",
+        selector: "node[!document].roomy",
         style: { "min-zoomed-font-size": 6, "text-wrap": "wrap", "text-max-width": 130 },
       },
       ...types.map((type, at) => ({
@@ -59,6 +59,7 @@ const memgraphGraphStyle = (() => {
           events: "no",
         },
       },
+      { selector: "node[?document].roomy", style: { "compound-sizing-wrt-labels": "include" } },
       { selector: 'node[kind = "episode"]', style: { shape: "round-rectangle" } },
       { selector: 'node[kind = "reflection"]', style: { shape: "diamond" } },
       { selector: 'node[status != "active"]', style: { "background-opacity": 0.25 } },

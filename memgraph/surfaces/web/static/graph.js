@@ -170,7 +170,7 @@
       : memgraphLayout.boxes(ids, pairs, groups, aspect);
     memories().positions((node) => places.get(node.id()));
     const roomy = ids.length <= FEW;
-    memories().forEach((node) => {
+    cy.nodes().forEach((node) => {
       if (node.hasClass("roomy") !== roomy) node.toggleClass("roomy", roomy);
     });
   }
@@ -356,8 +356,9 @@
     if (!places.length) return;
     const [left, right] = ends(places.map((place) => place.x));
     const [top, bottom] = ends(places.map((place) => place.y));
-    const wide = (cy.width() - 2 * MARGIN) / Math.max(right - left, 1);
-    const high = (cy.height() - 2 * MARGIN) / Math.max(bottom - top, 1);
+    const margin = places.length <= FEW ? 2 * MARGIN : MARGIN; // of few, names are shown
+    const wide = (cy.width() - 2 * margin) / Math.max(right - left, 1);
+    const high = (cy.height() - 2 * margin) / Math.max(bottom - top, 1);
     const zoom = Math.max(cy.minZoom(), Math.min(wide, high, NEAR));
     cy.viewport({
       zoom,

@@ -155,6 +155,8 @@ const memgraphLayout = (() => {
 
   const GAP = 16; // between two boxes
   const EDGE = 30; // from the middle of a memory to the edge of its box
+  const SIDE = 44; // the same to the side: names are wider than high
+  const SHAPE = 1.4; // how much wider a box is than high
   const WIDTH = 170 + 2 * 16; // at least: its name has to fit
   const NAME = 34; // above a box, for its name
   const [STRIDE, TURN] = [14, 0.35]; // along the spiral on which a place is looked for
@@ -218,13 +220,14 @@ const memgraphLayout = (() => {
   }
 
   function box({ ids, boxed }, pairs) {
-    const places = place(ids, pairs);
+    // In a box, what is not joined stands side by side.
+    const places = boxed ? boxes(ids, pairs, new Map(), SHAPE) : place(ids, pairs);
     const [xs, ys] = [[...places.values()].map(({ x }) => x), [...places.values()].map(({ y }) => y)];
-    const margin = GAP / 2 + EDGE;
-    const [right, bottom] = [Math.max(...xs) + margin, Math.max(...ys) + margin];
-    const narrow = boxed ? Math.max(WIDTH - (right - Math.min(...xs) + margin), 0) / 2 : 0;
+    const [margin, beside] = [GAP / 2 + EDGE, GAP / 2 + (boxed ? EDGE : SIDE)];
+    const [right, bottom] = [Math.max(...xs) + beside, Math.max(...ys) + margin];
+    const narrow = boxed ? Math.max(WIDTH - (right - Math.min(...xs) + beside), 0) / 2 : 0;
     const top = Math.min(...ys) - margin - (boxed ? NAME : 0);
-    const left = Math.min(...xs) - margin - narrow;
+    const left = Math.min(...xs) - beside - narrow;
     return { places, left, top, width: right - left + narrow, height: bottom - top, x: 0, y: 0 };
   }
 
