@@ -68,6 +68,7 @@ from memgraph.operations.audit import (
 from memgraph.operations.contexts import ContextHandle, InjectingHandle, SessionsHandle
 from memgraph.operations.entities import EntitiesHandle
 from memgraph.operations.jobs import JobsHandle, MaintainingHandle
+from memgraph.operations.overview import OverviewHandle
 from memgraph.operations.reading import ExpiringHandle, ReadingHandle
 from memgraph.operations.sources import ErasingHandle, IngestingHandle, SourcesHandle
 from memgraph.operations.writing import WritingHandle
@@ -124,6 +125,7 @@ class OrchestratorMethods(RemoteTarget):
     impact = remote(InfluenceHandle.impact)
     grounds = remote(InfluenceHandle.grounds)
     source_lines = remote(InfluenceHandle.source_lines)
+    explain_answer = remote(OverviewHandle.explain_answer)
     receipt = remote(ReceiptsHandle.receipt)
     receipts = remote(ReceiptsHandle.receipts)
     replay = remote(ReceiptsHandle.replay)

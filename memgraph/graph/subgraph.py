@@ -154,3 +154,43 @@ def _in_order(steps: Iterable[GraphStep]) -> list[str]:
     return list(
         dict.fromkeys(step.memory_id for step in sorted(steps, key=_strength, reverse=True))
     )
+
+
+NEWEST_PAIRS = 5_000
+"""Edges, and as many derivations, among which the most connected memories are looked for."""
+NEAR_A_HUB = 12
+
+
+def connected(
+    database: Database,
+    *,
+    limit: int,
+    viewer: Viewer = DEFAULT_VIEWER,
+    as_of: int | None = None,
+) -> list[str]:
+    """Return the ids of memories with the most neighbours, each followed by some of these.
+
+    Among the newest ``NEWEST_PAIRS`` edges and as many derivations, of memories of any status. A
+    memory without an edge is not among them.
+
+    Args:
+        limit: of the ids; a hub brings ``NEAR_A_HUB`` of its neighbours, so that one alone does
+            not fill the answer.
+    """
+    with database.read() as snapshot:
+        pairs = graph.newest_pairs(snapshot, View(viewer, as_of, None), NEWEST_PAIRS)
+    near: dict[str, set[str]] = {}
+    for one, other in pairs:
+        near.setdefault(one, set()).add(other)
+        near.setdefault(other, set()).add(one)
+
+    def rank(memory_id: str) -> tuple[int, str]:
+        return -len(near[memory_id]), memory_id
+
+    chosen: dict[str, None] = {}
+    for hub in sorted(near, key=rank):
+        if len(chosen) >= limit:
+            break
+        neighbours = sorted(near[hub], key=rank)[:NEAR_A_HUB]
+        chosen.update(dict.fromkeys((hub, *neighbours)))
+    return list(chosen)[:limit]

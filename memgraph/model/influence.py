@@ -186,3 +186,57 @@ class EvidenceReport(Value):
     @cached_property
     def source_by_id(self) -> Mapping[str, StoredSource]:
         return {source.source_id: source for source in self.sources}
+
+
+class SentenceSupport(Value):
+    """A sentence of an answer, and what was handed out that says the same.
+
+    Attributes:
+        share: 0..1, of the sentence's words, weighed by how rare they are, that are in the best of
+            the memories.
+        memory_ids: memories that hold at least half of it, the best first; none: nothing that was
+            handed out says this.
+    """
+
+    text: str
+    share: float
+    memory_ids: tuple[str, ...]
+
+
+class ReceiptSupport(Value):
+    """A receipt whose memories may be behind an answer.
+
+    Attributes:
+        share: 0..1, of the whole answer, as of ``SentenceSupport``.
+        sentences: places of the sentences that its memories hold at least half of, from 0.
+        memory_ids: its memories that hold them.
+        query: the question, where the operator keeps it; else empty.
+    """
+
+    receipt_id: str
+    at: Millis
+    purpose: str | None
+    actor: str | None
+    conversation_id: str | None
+    workflow_run_id: str | None
+    query: str
+    share: float
+    sentences: tuple[int, ...]
+    memory_ids: tuple[str, ...]
+
+
+class AnswerExplanation(Value):
+    """What was handed out before an answer, and which of its sentences that holds.
+
+    Attributes:
+        receipts: the best first.
+        memories: every memory that is named, by id.
+        receipts_read: how many receipts were compared.
+        cut: there are older receipts, or more sentences.
+    """
+
+    sentences: tuple[SentenceSupport, ...]
+    receipts: tuple[ReceiptSupport, ...]
+    memories: dict[str, Memory]
+    receipts_read: int
+    cut: bool

@@ -15,6 +15,7 @@ from memgraph.operations.audit import (
 from memgraph.operations.contexts import ContextHandle, InjectingHandle, SessionsHandle
 from memgraph.operations.entities import EntitiesHandle
 from memgraph.operations.jobs import ConsolidatingHandle, JobsHandle, MaintainingHandle
+from memgraph.operations.overview import OverviewHandle
 from memgraph.operations.reading import ExpiringHandle, ReadingHandle
 from memgraph.operations.sources import ErasingHandle, IngestingHandle, SourcesHandle
 
@@ -40,6 +41,7 @@ class Orchestrator(
     AuditingHandle,
     HistoryHandle,
     InfluenceHandle,
+    OverviewHandle,
     ErasingHandle,
 ):
     """The memory of one orchestrator. Made by ``MemoryService.orchestrator``; thread-safe.

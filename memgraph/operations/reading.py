@@ -111,6 +111,11 @@ class ReadingHandle(Handle):
         ] = None,
         limit: Annotated[int, Field(ge=1, le=MAX_BATCH, description="Of a page.")] = 50,
         as_of: AsOf = None,
+        since: Annotated[Time | None, Field(description="Stored at this time or later.")] = None,
+        until: Annotated[Time | None, Field(description="Stored at this time or before.")] = None,
+        source_path: Annotated[
+            Name | None, Field(description="From this file, by its whole path.")
+        ] = None,
     ) -> Sequence[Memory]:
         """Return memories, newest first, by page; writes meanwhile shift no page.
 
@@ -136,6 +141,9 @@ class ReadingHandle(Handle):
                 before=before,
                 limit=limit,
                 as_of=_moment(as_of),
+                since=_moment(since),
+                until=_moment(until),
+                source_path=source_path,
             )
 
     def stats(self) -> dict[str, Any]:

@@ -433,3 +433,38 @@ def edges_around(
     except TypeError as error:
         raise unreadable("edge", None) from error
     return [edge_from_row(row) for row in strongest[:limit]]
+
+
+# Which memories are joined to the most others: where a drawing of a large store begins.
+
+
+@prepared
+def _newest_pairs(view: View, *, derived: bool) -> sa.Select[Any]:
+    e = (tables.derivations if derived else tables.edges).alias("e")
+    names = ("memory_id", "derived_from_id") if derived else ("from_memory_id", "to_memory_id")
+    of_view = view.derived_where(e) if derived else view.edge_where(e)
+    m, o = tables.memories.alias("m"), tables.memories.alias("o")
+    ends = ((m, m.c.memory_id == e.c[names[0]]), (o, o.c.memory_id == e.c[names[1]]))
+    # Ids of memories and of edges sort by time.
+    order = e.c.memory_id if derived else e.c.edge_id
+    return (
+        sa.select(*(e.c[name] for name in names))
+        .select_from(ordered(e, *ends))
+        .where(of_view, view.where(m), view.where(o))
+        .order_by(order.desc())
+        .limit(value("limit"))
+    )
+
+
+def newest_pairs(snapshot: Snapshot, view: View, limit: int) -> list[tuple[str, str]]:
+    """Return the ends of the newest edges and derivations, at most ``limit`` of each.
+
+    Both ends are visible.
+    """
+    return [
+        (str(one), str(other))
+        for derived in (False, True)
+        for one, other in _newest_pairs(view.shape, derived=derived).rows(
+            snapshot, view.params, limit=limit
+        )
+    ]

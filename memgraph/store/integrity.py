@@ -19,6 +19,7 @@ from memgraph.store.statements import (
     of_last,
     prepared,
     unindexed,
+    value,
 )
 
 Table = sa.FromClause
@@ -55,10 +56,11 @@ def _is_erased(memory_id: Column, outer: Table) -> Column:
 
 @prepared
 def entries() -> sa.Select[Any]:
-    """Select the journal entries in order: the sealed fields, then the seal."""
+    """Select the journal entries after one, in order: the sealed fields, then the seal."""
     log = tables.audit_log
     sealed = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
-    return sa.select(*sealed, log.c.state, log.c.hash).order_by(log.c.seq)
+    later = log.c.seq > value("after")
+    return sa.select(*sealed, log.c.state, log.c.hash).where(later).order_by(log.c.seq)
 
 
 @prepared

@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -309,7 +309,8 @@ class MemoryFilter:
     """A filter of memories; an empty field leaves nothing out.
 
     ``tags`` asks for all of them; ``before`` is the id of the last memory of the page before.
-    ``statuses``: as they are shown; an erased memory has no other, whatever the time.
+    ``statuses``: as they are shown; what is erased is of no other, whatever the time. ``since`` and
+    ``until``: stored between them, both included, milliseconds.
     """
 
     memory_ids: tuple[str, ...] = ()
@@ -319,6 +320,9 @@ class MemoryFilter:
     session_id: str | None = None
     before: str | None = None
     statuses: frozenset[MemoryStatus] = frozenset()
+    since: int | None = None
+    until: int | None = None
+    source_path: str | None = None
 
     def stored(self, as_of: int | None) -> frozenset[MemoryStatus] | None:
         """Return the stored statuses of matching memories; None: any."""
@@ -343,11 +347,11 @@ def _shown_as(statuses: frozenset[MemoryStatus], view: View, m: sa.FromClause) -
     return _is_erased(m) | view.status(m).in_(others) if others else _is_erased(m)
 
 
-@prepared
-def _select(view: View, statuses: frozenset[MemoryStatus], names: frozenset[str]) -> sa.Select[Any]:
-    m, b = tables.memories.alias("m"), tables.memories.alias("b")
+def _terms(view: View, m: sa.FromClause, names: frozenset[str]) -> list[Column]:
+    b, s = tables.memories.alias("b"), tables.sources.alias("s")
     # A hidden memory is no page mark, so that pages do not reveal it; one of another status is.
     before = sa.select(b.c.pk).where(b.c.memory_id == value("before"), View(view.viewer).where(b))
+    of_source = sa.select(s.c.source_id).where(s.c.source_path == value("source_path"))
     terms = {
         "memory_ids": among(m.c.memory_id, "memory_ids"),
         "types": among(m.c.type, "types"),
@@ -355,24 +359,60 @@ def _select(view: View, statuses: frozenset[MemoryStatus], names: frozenset[str]
         "tags": holds_all(view.value("tags", m), "tags"),
         "session_id": m.c.session_id == value("session_id"),
         "before": m.c.pk < before.scalar_subquery(),
+        "since": m.c.created_at >= value("since"),
+        "until": m.c.created_at <= value("until"),
+        "source_path": m.c.source_id.in_(of_source),
     }
+    return [term for name, term in terms.items() if name in names]
+
+
+@prepared
+def _select(view: View, statuses: frozenset[MemoryStatus], names: frozenset[str]) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
     return (
         sa.select(*view.memory_columns(m))
         .where(view.where(m), _shown_as(statuses, view, m))
-        .where(*(term for name, term in terms.items() if name in names))
+        .where(*_terms(view, m, names))
         .order_by(m.c.pk.desc())
         .limit(value("limit"))
     )
 
 
-def select(snapshot: Snapshot, view: View, chosen: MemoryFilter, *, limit: int) -> list[Memory]:
-    """Return visible memories that pass the filter, newest first."""
+def _values(chosen: MemoryFilter) -> dict[str, Any]:
     lists = {name: getattr(chosen, name) for name in ("memory_ids", "types", "kinds", "tags")}
     values: dict[str, Any] = {name: items for name, items in lists.items() if items}
-    texts = {"session_id": chosen.session_id, "before": chosen.before}
-    values |= {name: text for name, text in texts.items() if text is not None}
+    plain = ("session_id", "before", "since", "until", "source_path")
+    values |= {name: getattr(chosen, name) for name in plain}
+    return {name: item for name, item in values.items() if item is not None}
+
+
+def select(snapshot: Snapshot, view: View, chosen: MemoryFilter, *, limit: int) -> list[Memory]:
+    """Return visible memories that pass the filter, newest first."""
+    values = _values(chosen)
     statement = _select(view.shape, chosen.statuses, frozenset(values))
     return statement.mapped(memory_from_row, snapshot, view.params, **values, limit=limit)
+
+
+@prepared
+def _facets(view: View, names: frozenset[str]) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    shown = sa.case((_is_erased(m), MemoryStatus.ERASED.value), else_=view.status(m))
+    rows = sa.select(m.c.type, m.c.kind, shown.label("status"))
+    rows = rows.where(view.where(m), *_terms(view, m, names)).order_by(m.c.pk.desc())
+    r = rows.limit(value("limit")).subquery("r")
+    columns = (r.c.type, r.c.kind, r.c.status)
+    return sa.select(*columns, sa.func.count()).group_by(*columns)
+
+
+def facets(
+    snapshot: Snapshot, view: View, chosen: MemoryFilter, *, limit: int
+) -> list[tuple[str, str, str, int]]:
+    """Return (type, kind, shown status, count) of the newest memories that pass the filter.
+
+    At most ``limit`` are counted. The filter's own types, kinds and statuses count for nothing.
+    """
+    values = _values(replace(chosen, types=(), kinds=(), statuses=frozenset(), before=None))
+    return _facets(view.shape, frozenset(values)).rows(snapshot, view.params, **values, limit=limit)
 
 
 @prepared

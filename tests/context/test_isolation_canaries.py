@@ -401,6 +401,8 @@ READS: dict[str, Walk] = {
         [orc.relevant(QUERY, limit=200), orc.relevant("", limit=200)]
     ),
     "sessions": lambda orc, world: iter([orc.sessions(limit=1000)]),
+    "connected": lambda orc, world: iter([orc.connected(limit=2_000)]),
+    "explain_answer": lambda orc, world: iter([orc.explain_answer(QUERY, limit=50)]),
     "source_lines": lambda orc, world: _of_each(orc.source_lines, orc, world),
     "stale": stale,
     "subgraph": subgraphs,
@@ -423,6 +425,10 @@ COUNTS: dict[str, Walk] = {
     "settings": lambda orc, world: iter([orc.settings]),
     "paths": lambda orc, world: iter([orc.paths]),
     "stats": lambda orc, world: iter([orc.stats()]),
+    "activity": lambda orc, world: iter([orc.activity()]),
+    "facets": lambda orc, world: iter([orc.facets()]),
+    "verify_chain": lambda orc, world: iter([orc.verify_chain()[0].as_dict()]),
+    "journal_seals": lambda orc, world: iter([orc.journal_seals(range(1, 50))]),
     "visible_counts": lambda orc, world: iter([orc.visible_counts()]),
     "propose": lambda orc, world: iter([orc.propose("Ana works at Acme.")]),
 }

@@ -675,6 +675,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/orchestrators/{orchestrator}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Explain Answer
+         * @description Return the receipts whose memories best hold the sentences of an agent's answer.
+         *
+         *     Compared by words, without a model, with the newest 300 receipts that this handle may see.
+         */
+        post: operations["explain_answer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/orchestrators/{orchestrator}/export": {
         parameters: {
             query?: never;
@@ -1559,6 +1581,35 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * @description What was handed out before an answer, and which of its sentences that holds.
+         *
+         *     Attributes:
+         *         receipts: the best first.
+         *         memories: every memory that is named, by id.
+         *         receipts_read: how many receipts were compared.
+         *         cut: there are older receipts, or more sentences.
+         */
+        AnswerExplanation: {
+            cut: boolean;
+            memories: {
+                [key: string]: components["schemas"]["Memory"];
+            };
+            receipts: components["schemas"]["ReceiptSupport"][];
+            receipts_read: number;
+            sentences: components["schemas"]["SentenceSupport"][];
+        };
+        AnswerGiven: {
+            answer: string;
+            /** @description Given to this one. */
+            conversation_id?: string | null;
+            /** @default 5 */
+            limit?: number;
+            /** @description Given by this time. */
+            until?: string | number | null;
+            /** @description Given to this run. */
+            workflow_run_id?: string | null;
+        };
         /** @description One thing that is not as it should be. */
         AuditFinding: {
             code: string;
@@ -3427,6 +3478,28 @@ export interface components {
             step_id: string | null;
             workflow_run_id: string | null;
         };
+        /**
+         * @description A receipt whose memories may be behind an answer.
+         *
+         *     Attributes:
+         *         share: 0..1, of the whole answer, as of ``SentenceSupport``.
+         *         sentences: places of the sentences that its memories hold at least half of, from 0.
+         *         memory_ids: its memories that hold them.
+         *         query: the question, where the operator keeps it; else empty.
+         */
+        ReceiptSupport: {
+            actor: string | null;
+            /** Format: date-time */
+            at: string;
+            conversation_id: string | null;
+            memory_ids: string[];
+            purpose: string | null;
+            query: string;
+            receipt_id: string;
+            sentences: number[];
+            share: number;
+            workflow_run_id: string | null;
+        };
         /** @description An entry of the journal that was redacted: its seal, and the SHA-256 of its details now. */
         RedactedEntry: {
             details: string;
@@ -3607,6 +3680,20 @@ export interface components {
          * @enum {string}
          */
         Sensitivity: "Public" | "Internal" | "Confidential" | "Restricted";
+        /**
+         * @description A sentence of an answer, and what was handed out that says the same.
+         *
+         *     Attributes:
+         *         share: 0..1, of the sentence's words, weighed by how rare they are, that are in the best of
+         *             the memories.
+         *         memory_ids: memories that hold at least half of it, the best first; none: nothing that was
+         *             handed out says this.
+         */
+        SentenceSupport: {
+            memory_ids: string[];
+            share: number;
+            text: string;
+        };
         /**
          * @description The readiness of the service.
          *
@@ -5592,6 +5679,51 @@ export interface operations {
             };
         };
     };
+    explain_answer: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty one: none. */
+                project?: string[];
+                /** @description Only these sessions; an empty one: none. */
+                session?: string[];
+                /** @description Only this agent's and nobody's. */
+                agent?: string;
+                /** @description Nothing of a higher sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description Its name. */
+                orchestrator: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnswerGiven"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnswerExplanation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     export: {
         parameters: {
             query?: {
@@ -5985,6 +6117,12 @@ export interface operations {
                 limit?: number;
                 /** @description As it was at that time. */
                 as_of?: string | number | null;
+                /** @description Stored at this time or later. */
+                since?: string | number | null;
+                /** @description Stored at this time or before. */
+                until?: string | number | null;
+                /** @description From this file, by its whole path. */
+                source_path?: string | null;
             };
             header?: never;
             path: {

@@ -13,6 +13,7 @@ from typing import Any
 from memgraph.audit import anchor, journal
 from memgraph.audit import verify as audit
 from memgraph.audit.anchor import AnchorState
+from memgraph.audit.chain import check_chain
 from memgraph.audit.findings import FindingCode, Progress, VerifyReport
 from memgraph.audit.journal import JournalHead
 from memgraph.audit.redactions import Proofs
@@ -30,6 +31,7 @@ from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import health, metadata, table_digests
 from memgraph.store.engine import Store, store_of
+from memgraph.store.journal import hash_of as journal_hash
 from memgraph.store.journal import head as journal_head
 from memgraph.store.snapshot import NewEntry, Snapshot, Transaction
 
@@ -98,6 +100,24 @@ def verify(
     proofs = RedactionProofs(opened.paths)
     key = opened.database.journal_key
     return audit.verify(opened.database, opened.anchor_file, progress, stop, proofs=proofs, key=key)
+
+
+def verify_chain(
+    opened: OpenOrchestrator, start: JournalHead | None = None
+) -> tuple[VerifyReport, JournalHead]:
+    """Check the journal alone, from an entry that was checked before; return its head, too."""
+    report = VerifyReport()
+    anchored = anchor.read_state(opened.anchor_file)
+    proofs, key = RedactionProofs(opened.paths), opened.database.journal_key
+    with opened.database.read() as snapshot:
+        if start is not None and journal_hash(snapshot, start.seq) != start.hash:
+            start = None
+        held = anchored if isinstance(anchored, JournalHead) else None
+        if anchored is AnchorState.DAMAGED:
+            report.add(FindingCode.JOURNAL_ANCHOR_DAMAGED, "the anchor cannot be read")
+        if start is not None and held is not None and held.seq <= start.seq:
+            held = None
+        return report, check_chain(snapshot, report, held, proofs, key, start)
 
 
 def accept_journal(opened: OpenOrchestrator, *, reason: str, actor: str) -> None:

@@ -53,6 +53,9 @@ def listing(
     before: str | None,
     limit: int,
     as_of: int | None = None,
+    since: int | None = None,
+    until: int | None = None,
+    source_path: str | None = None,
 ) -> list[Memory]:
     """Return memories, newest first; ``before`` is the last id of the page before.
 
@@ -72,6 +75,9 @@ def listing(
         session_id=session_id,
         before=before,
         statuses=frozenset(members(MemoryStatus, statuses)),
+        since=since,
+        until=until,
+        source_path=source_path,
     )
     view = View(viewer, as_of, chosen.stored(as_of))
     with opened.database.read() as snapshot:
