@@ -82,6 +82,10 @@ class Engine(Protocol):
         """The placeholder of a positional value in the engine's own SQL."""
 
     @property
+    def keeps_temporary_tables(self) -> bool:
+        """Whether a snapshot may fill tables of its session."""
+
+    @property
     def texts(self) -> TextIndex:
         """The index that ranks texts."""
 

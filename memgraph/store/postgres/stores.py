@@ -93,12 +93,15 @@ class PostgresStore:
 
         with self.inspect() as snapshot:
             self._check(snapshot)
+        # Settings of the session itself: a pool between transactions refuses them, where a SET
+        # would stay with the next one that uses it.
         path = postgres.quoted(self.schema)
+        options = f"-c default_transaction_read_only=on -c search_path={path}"
+        own = f"{self.url.query.get('options', '')} {options}"
+        url = self.url.update_query_dict({"options": own})
 
         def connect() -> Any:
-            connection = postgres.connect(self.url)
-            connection.execute(f"SET default_transaction_read_only = on; SET search_path TO {path}")
-            return connection
+            return postgres.connect(url)
 
         engine = sa.create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
         return Session(engine)

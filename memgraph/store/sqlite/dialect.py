@@ -12,6 +12,7 @@ from sqlalchemy.ext.compiler import compiles
 
 from memgraph.store.statements import (
     AsRead,
+    ChangedSince,
     Construct,
     Element,
     Greatest,
@@ -141,6 +142,11 @@ def _last_number(construct: LastNumber, compiler: Any, **options: Any) -> str:
 def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> str:
     [match] = (compiler.process(each, **options) for each in construct.clauses)
     return f"(SELECT rowid AS pk, rank FROM memory_fts WHERE memory_fts MATCH {match})"
+
+
+@compiles(ChangedSince, "sqlite")
+def _changed_since(construct: ChangedSince, compiler: Any, **options: Any) -> str:  # noqa: ARG001
+    return "temp.bulletin_changed"
 
 
 @compiles(RowPlace, "sqlite")
