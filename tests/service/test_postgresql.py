@@ -20,7 +20,7 @@ from memgraph.errors import (
     EngineLacking,
     InvalidConfig,
 )
-from memgraph.operations.upkeep import maintenance
+from memgraph.operations.maintenance import maintenance
 from memgraph.surfaces.cli import main
 from tests.postgres_servers import drop_schemas
 

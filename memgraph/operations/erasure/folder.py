@@ -18,17 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
-from memgraph.audit.needles import Needles
-from memgraph.model.erasure import OtherCase, Residue
+from memgraph.audit.search_terms import SearchTerms
+from memgraph.model.erasure import CaseVariant, Residue
 from memgraph.operations.erasure.choice import below, read
 from memgraph.operations.erasure.plan import ErasurePlan, wipe
 from memgraph.paths import OrchestratorPaths
 from memgraph.rules.erasure import fill
 from memgraph.rules.sources import UTF8, encoding_of, line_spans
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import erasure_search, open_files
 from memgraph.store.engine import store_of
-from memgraph.text.fold import Folded
+from memgraph.text.fold import FoldedBytes
 
 # The bytes of files, the database's own ones read by another process.
 
@@ -86,7 +86,7 @@ _LINE_ENDS: Final = ("\r", "\n")
 
 
 @dataclass(slots=True)
-class FilesErased:
+class ErasedFiles:
     """Changed files, relative to the folder; ``refused``: those that could not be written."""
 
     redacted: list[str] = field(default_factory=list)
@@ -94,12 +94,12 @@ class FilesErased:
     refused: list[str] = field(default_factory=list)
 
 
-class WouldErase(NamedTuple):
+class FilesToErase(NamedTuple):
     """The files that a dry run finds; ``waiting``: matching files still to be ingested."""
 
-    files: FilesErased
+    files: ErasedFiles
     waiting: tuple[str, ...]
-    other_case: tuple[OtherCase, ...]
+    other_case: tuple[CaseVariant, ...]
 
 
 class _Said(NamedTuple):
@@ -112,19 +112,19 @@ class _Said(NamedTuple):
     other_case: int
 
 
-def erase_files(paths: OrchestratorPaths, plan: ErasurePlan) -> FilesErased:
+def erase_files(paths: OrchestratorPaths, plan: ErasurePlan) -> ErasedFiles:
     """Overwrite erased texts in files, and remove files that go as a whole.
 
     A copy of the database with one of the memories is removed: it cannot be edited without becoming
     another copy. Snapshots of bulletins are gone by now, and are reported with the rest.
     """
-    done = FilesErased()
+    done = ErasedFiles()
     for relative in plan.removals:
         if (paths.directory / relative).is_file():
             wipe(paths.directory / relative)
             done.removed.append(relative)
     done.removed.extend(each for each in plan.snapshots if not (paths.directory / each).exists())
-    known = Needles(plan.memory_ids)
+    known = SearchTerms(plan.memory_ids)
     for path in files_of(paths):
         relative = str(path.relative_to(paths.directory))
         if path == paths.database or _waits(paths, path):
@@ -164,7 +164,7 @@ def scan(
     """Search every byte of the folder for the strings of the plan."""
     places, hits, files, size = [], set[int](), 0, 0
     unread: list[str] = []
-    cased: list[OtherCase] = []
+    cased: list[CaseVariant] = []
     for path in files_of(paths):
         relative = str(path.relative_to(paths.directory))
         found, other_case = set[int](), 0
@@ -184,7 +184,7 @@ def scan(
             hits |= found
             places.append(relative)
         if other_case:
-            cased.append(OtherCase(file=relative, count=other_case))
+            cased.append(CaseVariant(file=relative, count=other_case))
     return Residue(
         strings=len(plan.needles),
         too_short=plan.too_short,
@@ -198,13 +198,13 @@ def scan(
     )
 
 
-def would_erase(paths: OrchestratorPaths, plan: ErasurePlan) -> WouldErase:
+def would_erase(paths: OrchestratorPaths, plan: ErasurePlan) -> FilesToErase:
     """Return what ``erase_files`` would do, and what would be left; nothing is written."""
-    done, waiting, cased = FilesErased(), list[str](), list[OtherCase]()
+    done, waiting, cased = ErasedFiles(), list[str](), list[CaseVariant]()
     whole = (*plan.removals, *plan.snapshots)
     gone = [each for each in whole if (paths.directory / each).is_file()]
     done.removed.extend(gone)
-    known = Needles(plan.memory_ids)
+    known = SearchTerms(plan.memory_ids)
     for path in files_of(paths):
         relative = str(path.relative_to(paths.directory))
         if of_database(paths, relative) or relative in gone:
@@ -218,12 +218,12 @@ def would_erase(paths: OrchestratorPaths, plan: ErasurePlan) -> WouldErase:
             if relative in plan.spans or any(each.strings for each in said):
                 (waiting if _waits(paths, path) else done.redacted).append(relative)
             if other_case := sum(each.other_case for each in said):
-                cased.append(OtherCase(file=relative, count=other_case))
+                cased.append(CaseVariant(file=relative, count=other_case))
         except FileNotFoundError:
             continue
         except OSError:
             done.refused.append(relative)
-    return WouldErase(done, tuple(waiting), tuple(cased))
+    return FilesToErase(done, tuple(waiting), tuple(cased))
 
 
 def _said_in(path: Path, plan: ErasurePlan, *, aside: bool = False) -> Iterator[_Said]:
@@ -233,12 +233,12 @@ def _said_in(path: Path, plan: ErasurePlan, *, aside: bool = False) -> Iterator[
         found, cased = plan.needles.found_in(piece), 0
         if encoding is not None:
             encoding = encoding_of(piece) if number == 0 else encoding
-            folded = Folded(_as_utf8(piece, encoding)).data
+            folded = FoldedBytes(_as_utf8(piece, encoding)).data
             found |= plan.folded.found_in(folded)
             cased = _of_other_case(folded, plan)
             if number and cased:
                 # What the piece before had, too.
-                cased -= _of_other_case(Folded(_as_utf8(piece[:overlap], encoding)).data, plan)
+                cased -= _of_other_case(FoldedBytes(_as_utf8(piece[:overlap], encoding)).data, plan)
         yield _Said(len(piece), found, max(cased, 0))
 
 
@@ -309,10 +309,10 @@ def _as_utf8(data: bytes, encoding: str) -> bytes:
     return whole.decode(encoding, "surrogatepass").encode("utf-8", "surrogatepass")
 
 
-def _wrapped(data: bytes, encoding: str, needles: Needles) -> Iterator[tuple[int, int]]:
+def _wrapped(data: bytes, encoding: str, needles: SearchTerms) -> Iterator[tuple[int, int]]:
     """Yield the spans of strings that cross line ends, each line's part by itself."""
     text = _as_utf8(data, encoding)
-    folded = Folded(text)
+    folded = FoldedBytes(text)
     found = [folded.span(start, end) for start, end in needles.spans(folded.data)]
     if not found:
         return
@@ -362,7 +362,7 @@ def _remove_database(path: Path) -> None:
         wipe(path.with_name(path.name + ending))
 
 
-def contents_of(opened: Opened, plan: ErasurePlan) -> dict[str, str | None]:
+def contents_of(opened: OpenOrchestrator, plan: ErasurePlan) -> dict[str, str | None]:
     """Return the current digest of each changed content's file; None: gone.
 
     Contents whose files are unchanged are left out.

@@ -13,7 +13,7 @@ from sqlalchemy.pool import NullPool
 
 from memgraph.errors import DatabaseEmpty, DatabaseForeign, EngineLacking, OrchestratorExists
 from memgraph.store import metadata, postgres
-from memgraph.store.engine import Store, Upgraded
+from memgraph.store.engine import SchemaUpgrade, Store
 from memgraph.store.postgres import phrases, schema
 from memgraph.store.postgres.database import (
     PostgresDatabase,
@@ -111,11 +111,11 @@ class PostgresStore:
         *,
         first: Callable[[], None] = lambda: None,  # noqa: ARG002
         key: bytes | None = None,  # noqa: ARG002
-    ) -> Upgraded:
+    ) -> SchemaUpgrade:
         with self.inspect() as snapshot:
             revision = metadata.revision(snapshot) or ""
             metadata.require_head(revision)
-        return Upgraded(revision, revision, None)
+        return SchemaUpgrade(revision, revision, None)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
