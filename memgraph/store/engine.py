@@ -242,7 +242,10 @@ class Store(Protocol):
         """Return the files below the orchestrator's folder that it consists of, there or not."""
 
     def stamp(self) -> Stamp | None:
-        """Return what changes with every write, without asking it; None: only it can say."""
+        """Return what changes with every write, without asking it.
+
+        None: only it can say, and its ``Server`` is not looked at.
+        """
 
     def exists(self) -> bool:
         """Return whether there is anything in its place."""
@@ -367,6 +370,40 @@ class Store(Protocol):
         Returns:
             Whether there was anything.
         """
+
+
+class Server(Protocol):
+    """A server's database with the stores of many orchestrators.
+
+    Attributes:
+        stamps: of each orchestrator that its user may read, when it was last looked at; what
+            ``Store.stamp`` returns meanwhile.
+    """
+
+    stamps: dict[str, Stamp]
+
+    def look(self) -> set[str]:
+        """Bring the stamps up to date; return the names of those that changed.
+
+        Raises:
+            StorageError: the server cannot be asked.
+        """
+
+    def close(self) -> None:
+        """Give its connections back."""
+
+
+def server_of(url: str) -> Server:
+    """Return the server of a ``memory.storage.url`` that is not empty; nothing is opened.
+
+    Raises:
+        InvalidConfig: it is no address of one.
+        ExtraMissing: the extra of its engine is not installed.
+    """
+    from memgraph.store.postgres import checked_url
+    from memgraph.store.postgres.stores import PostgresStores
+
+    return PostgresStores(checked_url(url))
 
 
 def store_of(paths: OrchestratorPaths, url: str = "") -> Store:

@@ -42,7 +42,7 @@ PREPARED_FROM: Final = 2
 PREPARE_THRESHOLD: Final = "prepare_threshold"
 """A parameter of the address; ``none``: for a pool that does not know of prepared statements."""
 MOST_PREPARED: Final = 1_000
-_PREFIX: Final = "memgraph_"
+PREFIX: Final = "memgraph_"
 
 _CONSTRAINTS: Final = {
     "23505": Constraint.UNIQUE,
@@ -140,7 +140,7 @@ def checked_url(text: str) -> sa.URL:
 
 def schema_of(orchestrator_id: str) -> str:
     """Return the name of an orchestrator's schema."""
-    name = _PREFIX + orchestrator_id
+    name = PREFIX + orchestrator_id
     if len(name) <= MOST_NAME_BYTES:
         return name
     digest = hashlib.sha256(orchestrator_id.encode()).hexdigest()[:12]

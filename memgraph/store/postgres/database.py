@@ -27,6 +27,7 @@ from memgraph.store.postgres.engine import ENGINE
 from memgraph.store.snapshot import Snapshot, Transaction
 
 if TYPE_CHECKING:
+    from memgraph.paths import Stamp
     from memgraph.store.engine import Store
 
 CONNECTIONS: Final = 4
@@ -43,6 +44,8 @@ class PostgresServer:
     def __init__(self, url: sa.URL) -> None:
         self.url = url
         self.users = 0
+        # What ``stores.PostgresStores`` found when it looked last; None: it does not look.
+        self.stamps: dict[str, Stamp] | None = None
         dialect = Dialect()
         pool = QueuePool(
             lambda: postgres.connect(url),  # type: ignore[arg-type]
@@ -137,6 +140,14 @@ def take_server(url: sa.URL) -> PostgresServer:
         return _SERVERS[key]
 
 
+def stamp_of(url: sa.URL, orchestrator_id: str) -> Stamp | None:
+    """Return an orchestrator's stamp as its server was last looked at; None: it is not."""
+    server = _SERVERS.get((os.getpid(), url))
+    if server is None or server.stamps is None:
+        return None
+    return server.stamps.get(orchestrator_id, ())
+
+
 def give_back(server: PostgresServer) -> None:
     """Close the connections of a server that nobody uses any more."""
     with _SERVERS_LOCK:
@@ -193,6 +204,8 @@ def writing(schema: str, *, wait_ms: int, durable: bool = True, watched: bool = 
     return (
         f"BEGIN; SET LOCAL search_path TO {postgres.quoted(schema)};"
         f"{row_changes.MAKE if watched else ''}"
+        # The counters that ``stores.PostgresStores`` looks at, else they may be seconds late.
+        " SELECT pg_stat_force_next_flush();"
         f" SET LOCAL lock_timeout = {max(wait_ms, 1)};"
         f" SET LOCAL synchronous_commit = {'on' if durable else 'off'};"
         f"{_PLANNING}"
