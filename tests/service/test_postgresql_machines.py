@@ -103,12 +103,15 @@ class _Posted(BaseHTTPRequestHandler):
         return
 
 
-def disagree(client: httpx.Client, number: int) -> float:
-    """Store two memories and a contradiction of them; return when it was answered."""
-    texts = (f"Item {number} is in stock.", f"A hall with {number} lamps.")
-    ids = [client.post(MEMORIES, json={"content": text}).json()["memory_id"] for text in texts]
-    edge = {"from_id": ids[0], "to_id": ids[1], "edge_type": "Contradicts"}
-    assert client.post("/v1/orchestrators/orc-1/edges", json=edge).status_code == 201
+PLACES = ("shop", "gate", "hall", "museum", "office", "library", "school", "bank", "market")
+
+
+def disagree(service: MemoryService, place: str) -> float:
+    """Let two actors say something else of a place; return when both is stored."""
+    for actor, hour in (("anna", 20), ("ben", 22)):
+        orc = service.orchestrator("orc-1", actor=actor)
+        outcome = orc.store(f"The {place} closes at {hour}:00.")
+    assert outcome.contradicts
     return time.monotonic()
 
 
@@ -132,21 +135,20 @@ def test_events_of_one_server_reach_the_subscribers_of_another(tmp_path: Path, u
                 if line.startswith("event: memory.contradiction_found"):
                     streamed.append(time.monotonic())
 
-    with machine(tmp_path / "a", url) as service:
-        service.create("orc-1")
     with (
         receiver,
-        server_process(tmp_path / "a", "--no-worker", MEMGRAPH_STORAGE_URL=url) as writer,
+        machine(tmp_path / "a", url) as service,
         server_process(tmp_path / "b", MEMGRAPH_STORAGE_URL=url, **hook) as other,
-        writer.client() as client,
+        other.client() as client,
     ):
+        service.create("orc-1")
         threading.Thread(target=receiver.serve_forever, daemon=True).start()
         threading.Thread(target=_until_gone, args=(follow, other), daemon=True).start()
         assert client.get("/v1/orchestrators").json() == {"items": [{"name": "orc-1"}]}
         # Until both have begun.
-        numbers = iter(range(1_000))
-        for _ in range(12):
-            disagree(client, next(numbers))
+        places = iter(PLACES)
+        for _ in PLACES[3:]:
+            disagree(service, next(places))
             if streamed and receiver.times:
                 break
             time.sleep(0.5)
@@ -156,7 +158,7 @@ def test_events_of_one_server_reach_the_subscribers_of_another(tmp_path: Path, u
         for _ in range(3):
             time.sleep(PROMPT_S)
             posted, seen = len(receiver.times), len(streamed)
-            at = disagree(client, next(numbers))
+            at = disagree(service, next(places))
             assert wait_until(partial(_grew, receiver.times, posted))
             assert wait_until(partial(_grew, streamed, seen))
             delays.append(max(receiver.times[posted], streamed[seen]) - at)
