@@ -44,7 +44,7 @@ def run(url: str, size: int, rounds: int) -> dict[str, Any]:
         for orc in engines.values():
             for start in range(0, size, STEP):
                 orc.remember_many(made.turns(start, min(STEP, size - start)))
-            orc.settle(600)
+            orc.settle()
         recalls: dict[str, list[float]] = {name: [] for name in (*engines, "plain")}
         writes: dict[str, list[float]] = {name: [] for name in engines}
         same = 0

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 import sqlalchemy as sa
 from processes import wait_until
@@ -24,7 +25,7 @@ from server_processes import ServerProcess, server_process
 from memgraph import MemoryService
 from memgraph.audit import anchor
 from memgraph.clock import SystemClock
-from memgraph.errors import OrchestratorMissing, Unauthenticated
+from memgraph.errors import OrchestratorMissing, StorageError, Unauthenticated
 from memgraph.service.access.keys import KeyStore
 from tests.postgres_servers import drop_schemas
 
@@ -280,3 +281,51 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_done_twice(
         assert {line["content"]: line["memory_id"] for line in kept} == stored
         assert len(kept) == len(stored)
         assert orc.verify().findings == []
+
+
+ROLE = """
+    CREATE ROLE "{role}" LOGIN;
+    GRANT CREATE ON DATABASE "{database}" TO "{role}"
+"""
+
+
+@pytest.fixture
+def roles(postgres_url: str) -> Iterator[dict[str, str]]:
+    """URLs of two users of one database, of whom each makes schemas of its own."""
+    from memgraph.store import postgres
+
+    made = sa.make_url(postgres_url)
+    connection = postgres.connect(postgres.checked_url(postgres_url))
+    names = ("memgraph_test_a", "memgraph_test_b")
+    try:
+        for name in names:
+            connection.execute(ROLE.format(role=name, database=made.database))
+        yield {name[-1]: made.set(username=name).render_as_string() for name in names}
+    finally:
+        for name in names:
+            connection.execute(f"DROP OWNED BY {name} CASCADE; DROP ROLE {name}")
+        connection.close()
+
+
+def test_a_role_of_one_orchestrator_reads_no_other(tmp_path: Path, roles: dict[str, str]) -> None:
+    from memgraph.store import postgres
+
+    for name, url in roles.items():
+        with machine(tmp_path / name, url) as service:
+            service.orchestrator(f"orc-{name}", create=True).remember("The gate closes at nine.")
+            assert service.orchestrator(f"orc-{name}").recall("gate").items
+    with machine(tmp_path / "stolen", roles["b"]) as service:
+        assert service.orchestrators() == ["orc-b"]
+        with pytest.raises(StorageError):
+            service.orchestrator("orc-a")
+    connection = postgres.connect(postgres.checked_url(roles["b"]))
+    try:
+        for statement in (
+            'SELECT content FROM "memgraph_orc-a".memories',
+            'CREATE TABLE "memgraph_orc-a".of_b (pk int)',
+            'DROP SCHEMA "memgraph_orc-a" CASCADE',
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement)
+    finally:
+        connection.close()
