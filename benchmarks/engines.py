@@ -1,6 +1,6 @@
 """The same memories in SQLite and in PostgreSQL: recalls and writes in turns.
 
-Beside them a plain hybrid query of PostgreSQL's own: the best 50 of ``tsvector`` by ``ts_rank``.
+Beside them a plain text search of PostgreSQL's own: the best 50 of a ``tsvector`` by ``ts_rank``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STEP = 5_000
 # The shortest form of a search for any word: ranked by the server, over its own index of words.
 PLAIN = """
     SELECT m.memory_id FROM "memgraph_bench-engines".memories AS m,
-        replace(plainto_tsquery('english', %s)::text, '&', '|')::tsquery AS q
+        CAST(replace(CAST(plainto_tsquery('english', %s) AS text), '&', '|') AS tsquery) AS q
     WHERE to_tsvector('english', m.content) @@ q
     ORDER BY ts_rank(to_tsvector('english', m.content), q) DESC LIMIT 50
 """
