@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +54,14 @@ def run(url: str, size: int, rounds: int) -> dict[str, Any]:
             question = made.question(at, size)
             answers = []
             for name, orc in engines.items():
-                taken = seconds(lambda: answers.append(orc.recall(question).ids))  # noqa: B023
-                recalls[name].append(taken)
+                asked_at = time.perf_counter()
+                answer = orc.recall(question)
+                recalls[name].append(time.perf_counter() - asked_at)
+                answers.append([item.memory.content for item in answer.items])
                 text = f"A note of the bench, number {at}."
                 writes[name].append(seconds(orc.remember, text))
             recalls["plain"].append(seconds(plain.search, question))
-            same += len(set(answers[0]) & set(answers[1])) * 2 == len(answers[0]) + len(answers[1])
+            same += answers[0] == answers[1]
         plain.close()
     return {
         "memories": size,
