@@ -426,6 +426,8 @@ class SessionsHandle(WritingHandle):
                 events.register(transaction, given.name, from_start=from_start)
             opened.subscribers.add(given)
             self._tell_soon(opened)
+            if self._service.embeds_in_background:
+                self._service.stores.add(opened.settings.memory.storage.url)
 
     def unsubscribe(self, name: str, *, forget: bool = False) -> bool:
         """Remove a subscriber; return True when this process had one of that name.

@@ -76,6 +76,7 @@ class EventReader(Handle):
         self._place = 0
         self._edge_id, self._run_id = (None, "") if position is None else _read(position)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            self._service.stores.add(opened.settings.memory.storage.url)
             if position is None:
                 self._begin_now(snapshot)
             elif self._edge_id is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
@@ -41,6 +41,7 @@ from memgraph.service.background import InFlightCalls
 from memgraph.service.failures import OpenFailures
 from memgraph.service.meters import SILENT, Meters
 from memgraph.service.pool import OrchestratorPool
+from memgraph.service.store_watch import StoreWatch
 
 if TYPE_CHECKING:
     from sqlmodel import Session
@@ -176,6 +177,8 @@ class MemoryService:
         self._pool = OrchestratorPool(self._open, self.troubles)
         self._subscribers: dict[str, Subscribers] = {}
         self.counters = TokenCounters()
+        self.stores = StoreWatch()
+        self.stores.listen(self._wake_dispatchers)
         self.copies = CopyLimiter(self.root)
         self.intake = DropZoneWorker(self)
         # More recalls at a time than processors end no sooner, and each takes a snapshot's cache.
@@ -209,10 +212,8 @@ class MemoryService:
             # Another thread or process may be making it at this very moment.
             with suppress(OrchestratorExists):
                 self.create(name)
-        elif not paths.memory.exists():
-            raise OrchestratorMissing(
-                f"no orchestrator {name!r} here; run: memgraph init {name}", orchestrator=name
-            )
+        else:
+            self._existing(name)
         # SQLAlchemy and the like are loaded with the first database.
         from memgraph.operations.orchestrator import Orchestrator
 
@@ -231,17 +232,30 @@ class MemoryService:
 
         paths = OrchestratorPaths(self.root, name)
         settings = self.settings(name)
+        is_new_here = not paths.logs.exists()
         with naming_full_disk(paths.root):
             paths.make_folders()
             dimensions = self._dimensions(settings)
             store = store_of(paths, settings.memory.storage.url)
-            store.create(dimensions=dimensions, now_ms=self.clock.now_ms())
+            try:
+                store.create(dimensions=dimensions, now_ms=self.clock.now_ms())
+            except OrchestratorExists:
+                if is_new_here and settings.memory.storage.url:
+                    self._adopt(paths, settings)
+                raise
             anchors = settings.memory.audit.anchor_path
             anchor.write(anchor.anchor_path(paths.database, anchors), JournalHead(0, ""))
 
     def orchestrators(self) -> list[str]:
-        """Return the names of all orchestrators under the root, sorted."""
-        return orchestrator_names(self.root)
+        """Return the names of all orchestrators, under the root or on its server, sorted.
+
+        Raises:
+            StorageError: the server cannot be asked.
+        """
+        names = orchestrator_names(self.root)
+        if url := self.settings().memory.storage.url:
+            names = sorted({*names, *self.stores.names(url)})
+        return names
 
     def paths(self, name: str) -> OrchestratorPaths:
         """Return the paths of an orchestrator's files."""
@@ -382,6 +396,7 @@ class MemoryService:
         Calls in other threads finish and close what they use.
         """
         self.intake.stop()
+        self.stores.close()
         self._pool.close()
 
     def __enter__(self) -> MemoryService:
@@ -439,15 +454,50 @@ class MemoryService:
             raise
         if self._background and opened.events.wanted:
             opened.courier.wake()
+            self.stores.add(chosen.url)
         if self._background and opened.has_backlog and opened.other_model is None:
             opened.background.wake()
         return opened
 
     def _existing(self, name: str) -> OrchestratorPaths:
         paths = OrchestratorPaths(self.root, name)
+        if not paths.logs.exists():
+            settings = self.settings(name)
+            if settings.memory.storage.url:
+                self._adopt(paths, settings)
         if not paths.memory.exists():
-            raise OrchestratorMissing(f"no orchestrator {name!r} here", orchestrator=name)
+            raise OrchestratorMissing(
+                f"no orchestrator {name!r} here; run: memgraph init {name}", orchestrator=name
+            )
         return paths
+
+    def _adopt(self, paths: OrchestratorPaths, settings: Settings) -> None:
+        """Make the folder of an orchestrator that another machine made on the server, if it did.
+
+        Its journal is anchored here as it is now: from here on, what this machine has seen is held
+        against it.
+        """
+        from memgraph.audit import anchor
+        from memgraph.audit.journal import JournalHead
+        from memgraph.store import journal
+        from memgraph.store.engine import store_of
+
+        store = store_of(paths, settings.memory.storage.url)
+        if not store.exists():
+            return
+        with store.inspect() as snapshot:
+            head = JournalHead(*journal.head(snapshot))
+        paths.make_folders()
+        file = anchor.anchor_path(paths.database, settings.memory.audit.anchor_path)
+        if anchor.read_state(file) is None:
+            anchor.write(file, head)
+
+    def _wake_dispatchers(self, names: Collection[str]) -> None:
+        """Deliver what other processes wrote to the subscribers of this one."""
+        for name in names:
+            with self._pool.if_open(name) as opened:
+                if opened is not None and opened.events.wanted:
+                    opened.courier.wake()
 
     def _hold_vectors(self, engine: Engine, settings: Settings) -> HeldVectors:
         with self._vector_cache_lock:

@@ -18,9 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memgraph.audit import anchor
-from memgraph.errors import DatabaseCorrupt, DatabaseReplaced, MemgraphError, MemoryDisabled
+from memgraph.errors import (
+    DatabaseCorrupt,
+    DatabaseReplaced,
+    MemgraphError,
+    MemoryDisabled,
+    StorageError,
+)
 from memgraph.model.jobs import LastJob, OrchestratorState, ServiceReadiness
-from memgraph.paths import Stamp, global_config_file, stamp_of
+from memgraph.paths import Stamp, global_config_file, orchestrator_names, stamp_of
 from memgraph.service.sanitizer import outward
 from memgraph.store import embeddings, jobs
 from memgraph.store.engine import Store, store_of
@@ -116,7 +122,11 @@ class Readiness:
         return ServiceReadiness(status="ready", disk_free_bytes=free, orchestrators=standings)
 
     def _bring_up_to_date(self) -> None:
-        names = self._service.orchestrators()
+        try:
+            names = self._service.orchestrators()
+        except StorageError:
+            # The server cannot be asked: each of those known here is asked below, and reports it.
+            names = sorted({*self._found, *orchestrator_names(self._service.root)})
         for removed in set(self._found) - set(names):
             del self._found[removed]
             for cache in (self._stores, self._files):

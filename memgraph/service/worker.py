@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -27,9 +27,11 @@ from memgraph.service.job_runs import WALL, RunCallbacks, RunRequest, lease_ms
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import comparisons, embeddings, events
 from memgraph.store import jobs as jobs_rows
+from memgraph.store.engine import store_of
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
+    from memgraph.store.engine import Store
     from memgraph.store.snapshot import Snapshot
 
 SUBSCRIBER = "consolidation"
@@ -57,7 +59,8 @@ class _Seen:
     """The worker's record of an orchestrator at its last visit."""
 
     settings: Stamp = ()
-    stamp: Stamp = ()
+    store: Store | None = None
+    stamp: Stamp | None = ()
     visited_ms: int = 0
     again_ms: int = 0
     error: str | None = None
@@ -104,12 +107,14 @@ class Worker:
 
     def run(self) -> None:
         """Work until ``stop``; returns after the current batch."""
+        self._service.stores.listen(self._stores_changed)
         try:
             while not self._stopping:
                 self.once()
                 if not self._stopping:
                     self._sleep()
         finally:
+            self._service.stores.ignore(self._stores_changed)
             self.close()
 
     def once(self) -> None:
@@ -128,8 +133,8 @@ class Worker:
     def _present(self) -> Sequence[str]:
         try:
             return self._service.orchestrators()
-        except OSError:
-            # Files may be unreadable for a moment; each orchestrator reports its own error.
+        except (OSError, StorageError):
+            # What cannot be read for a moment is reported by each orchestrator.
             return list(self._seen)
 
     def close(self) -> None:
@@ -168,19 +173,26 @@ class Worker:
         pause_s = self._poll_s
         if next_ms is not None:
             pause_s = min(pause_s, max((next_ms - self._service.clock.now_ms()) / 1000, 0.01))
-        try:
+        with suppress(queue.Empty):
             self._wake.get(timeout=pause_s)
-        except queue.Empty:
-            return
+            while True:
+                self._wake.get_nowait()
+
+    def _stores_changed(self, _names: Collection[str]) -> None:
+        self._wake.put(None)
 
     def _look_at(self, name: str) -> None:
         state = self._seen.setdefault(name, _Seen())
         try:
-            settings, stamp = self._stamps(name)
-            if state.settings != settings:
+            settings = self._settings_stamp(name)
+            if state.settings != settings or state.store is None:
                 # An open orchestrator keeps the settings that it was opened with.
                 self._service.forget(name)
                 self._subscribed.discard(name)
+                url = self._service.settings(name).memory.storage.url
+                self._service.stores.add(url)
+                state.store = store_of(self._service.paths(name), url)
+            stamp = state.store.stamp()
             changed = (state.settings, state.stamp) != (settings, stamp)
             # A clock that was set back has not come to the next visit for too long.
             if changed or not state.visited_ms <= self._service.clock.now_ms() < state.again_ms:
@@ -356,12 +368,10 @@ class Worker:
     def _is_stopping(self) -> bool:
         return self._stopping
 
-    def _stamps(self, name: str) -> tuple[Stamp, Stamp]:
-        """Return when the settings and the database of an orchestrator were last changed."""
-        paths = self._service.paths(name)
-        wal = paths.database.with_name(f"{paths.database.name}-wal")
-        configs = (global_config_file(self._service.root), paths.config_file)
-        return stamp_of(*configs), stamp_of(paths.database, wal)
+    def _settings_stamp(self, name: str) -> Stamp:
+        """Return when the settings of an orchestrator were last changed."""
+        own = self._service.paths(name).config_file
+        return stamp_of(global_config_file(self._service.root), own)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from memgraph.store.conditions import (
 )
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
+    ChangedSince,
     Column,
     CompiledStatement,
     member,
@@ -77,6 +78,8 @@ def _fill_changed() -> sa.Insert:
 
 def prepare(snapshot: Snapshot, as_of: int) -> None:
     """Collect the memories that changed since a time, before a read as of that time."""
+    if not snapshot.engine.keeps_temporary_tables:
+        return
     for statement in (_make_changed(), _empty_changed(), _fill_changed()):
         statement.rows(snapshot, view_as_of=as_of)
 
@@ -84,7 +87,8 @@ def prepare(snapshot: Snapshot, as_of: int) -> None:
 @prepared
 def _section_then(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
     """Return the same as ``_section``, as of an earlier time."""
-    m, changed = tables.memories.alias("m"), _CHANGED.alias("changed")
+    m = tables.memories.alias("m")
+    changed = ChangedSince(AS_OF).table_valued("memory_id", name="changed")
     visible = (View(view.viewer).where(m), m.c.created_at <= AS_OF)
     has_changed = sa.exists().where(changed.c.memory_id == m.c.memory_id).correlate(m)
     now = [m.c[name] for name in (*_KEPT, "status", *_CHANGING)]

@@ -364,7 +364,7 @@ def open_contradictions(
 
 @prepared
 def _last_contradiction(view: View) -> sa.Select[Any]:
-    e, edge_id = tables.edges.alias("e"), value("edge_id")
+    e, edge_id = tables.edges.alias("e"), value("edge_id", sa.Text())
     query = _visible_contradictions(view, e).where(edge_id.is_(None) | (e.c.edge_id == edge_id))
     return query.order_by(place_of(e).desc()).limit(1)
 

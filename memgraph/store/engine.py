@@ -82,6 +82,10 @@ class Engine(Protocol):
         """The placeholder of a positional value in the engine's own SQL."""
 
     @property
+    def keeps_temporary_tables(self) -> bool:
+        """Whether a snapshot may fill tables of its session."""
+
+    @property
     def texts(self) -> TextIndex:
         """The index that ranks texts."""
 
@@ -238,7 +242,10 @@ class Store(Protocol):
         """Return the files below the orchestrator's folder that it consists of, there or not."""
 
     def stamp(self) -> Stamp | None:
-        """Return a stamp that changes with every write, without a query; None: not available."""
+        """Return a stamp that changes with every write, without a query.
+
+        None: only a query could say, and its ``Server`` is not watched.
+        """
 
     def exists(self) -> bool:
         """Return whether something exists at its location."""
@@ -363,6 +370,40 @@ class Store(Protocol):
         Returns:
             Whether there was anything.
         """
+
+
+class Server(Protocol):
+    """A server's database with the stores of many orchestrators.
+
+    Attributes:
+        stamps: of each orchestrator that its user may read, when it was last looked at; what
+            ``Store.stamp`` returns meanwhile.
+    """
+
+    stamps: dict[str, Stamp]
+
+    def look(self) -> set[str]:
+        """Bring the stamps up to date; return the names of those that changed.
+
+        Raises:
+            StorageError: the server cannot be asked.
+        """
+
+    def close(self) -> None:
+        """Give its connections back."""
+
+
+def server_of(url: str) -> Server:
+    """Return the server of a ``memory.storage.url`` that is not empty; nothing is opened.
+
+    Raises:
+        InvalidConfig: it is no address of one.
+        ExtraMissing: the extra of its engine is not installed.
+    """
+    from memgraph.store.postgres import checked_url
+    from memgraph.store.postgres.stores import PostgresStores
+
+    return PostgresStores(checked_url(url))
 
 
 def store_of(paths: OrchestratorPaths, url: str = "") -> Store:

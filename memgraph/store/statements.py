@@ -187,6 +187,13 @@ class JsonMembers(JsonEach):
     inherit_cache = True
 
 
+class ChangedSince(GenericFunction[Any]):
+    """The memories that have changed since a time, as rows: ``memory_id``; see ``bulletins``."""
+
+    name = "changed_since"
+    inherit_cache = True
+
+
 def listed(name: str, alias: str, *, numbers: bool = False) -> Any:
     """Return a table of the elements of a list that is bound as ``name``.
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
 from memgraph.errors import DatabaseMissing, DatabaseReplaced, EngineLacking, MemoryDisabled
@@ -25,11 +27,15 @@ from memgraph.store.postgres.engine import ENGINE
 from memgraph.store.snapshot import Snapshot, Transaction
 
 if TYPE_CHECKING:
+    from memgraph.paths import Stamp
     from memgraph.store.engine import Store
 
 CONNECTIONS: Final = 4
 MORE_CONNECTIONS: Final = 28
 POOL_TIMEOUT_S: Final = 60
+RECONNECT_S: Final = 5.0
+"""Seconds for which a transaction waits to begin when a server that was there is away."""
+RECONNECT_PAUSE_S: Final = 0.1
 
 
 class PostgresServer:
@@ -38,6 +44,8 @@ class PostgresServer:
     def __init__(self, url: sa.URL) -> None:
         self.url = url
         self.users = 0
+        # What ``stores.PostgresStores`` found when it looked last; None: it does not look.
+        self.stamps: dict[str, Stamp] | None = None
         dialect = Dialect()
         pool = QueuePool(
             lambda: postgres.connect(url),  # type: ignore[arg-type]
@@ -60,7 +68,7 @@ class PostgresServer:
 
         Args:
             shared: what the readers of the schema keep together; None: for a writer.
-            watched: whether its changes are noted.
+            watched: whether its changes are noted, in the table that ``begin`` makes.
         """
         connection = self._connected(begin, watched)
         try:
@@ -73,15 +81,22 @@ class PostgresServer:
 
     def _connected(self, begin: str, watched: bool) -> sa.Connection:
         tries = CONNECTIONS + MORE_CONNECTIONS + 1
+        until = time.monotonic() + RECONNECT_S
         while True:
             tries -= 1
-            connection = self._engine.connect()
+            try:
+                connection = self._engine.connect()
+            except (psycopg.OperationalError, DBAPIError) as error:
+                # Nothing has begun: a server that restarts, or its replica, may be there soon.
+                is_soon = self._is_known and postgres.is_away(error)
+                if not is_soon or time.monotonic() >= until:
+                    raise
+                time.sleep(RECONNECT_PAUSE_S)
+                continue
             raw: Any = connection.connection.driver_connection
             try:
                 self._know(connection)
-                if watched and not raw.is_watching:
-                    raw.execute(row_changes.MAKE)
-                    raw.is_watching = True
+                raw.is_watching = watched
                 cursor = raw.execute(begin)
                 while cursor.nextset():
                     pass
@@ -123,6 +138,14 @@ def take_server(url: sa.URL) -> PostgresServer:
             _SERVERS[key] = PostgresServer(url)
         _SERVERS[key].users += 1
         return _SERVERS[key]
+
+
+def stamp_of(url: sa.URL, orchestrator_id: str) -> Stamp | None:
+    """Return an orchestrator's stamp as its server was last looked at; None: it is not."""
+    server = _SERVERS.get((os.getpid(), url))
+    if server is None or server.stamps is None:
+        return None
+    return server.stamps.get(orchestrator_id, ())
 
 
 def give_back(server: PostgresServer) -> None:
@@ -169,13 +192,20 @@ def reading(schema: str) -> str:
     )
 
 
-def writing(schema: str, *, wait_ms: int, durable: bool = True) -> str:
+def writing(schema: str, *, wait_ms: int, durable: bool = True, watched: bool = False) -> str:
     """Return what begins a transaction of the only writer.
 
     Each statement sees what was committed before it: a snapshot from before the lock would be old.
+
+    Args:
+        watched: make the table in which its changes are noted. A pool may give each transaction
+            another session, so every one of them asks for it.
     """
     return (
         f"BEGIN; SET LOCAL search_path TO {postgres.quoted(schema)};"
+        f"{row_changes.MAKE if watched else ''}"
+        # The counters that ``stores.PostgresStores`` looks at, else they may be seconds late.
+        " SELECT pg_stat_force_next_flush();"
         f" SET LOCAL lock_timeout = {max(wait_ms, 1)};"
         f" SET LOCAL synchronous_commit = {'on' if durable else 'off'};"
         f"{_PLANNING}"
@@ -236,7 +266,8 @@ class PostgresDatabase:
         self, after_commit: Callable[[], None] | None = None, *, durable: bool = True
     ) -> Iterator[Transaction]:
         self._require_open()
-        begin = writing(self.schema, wait_ms=self._wait_ms, durable=durable and self._durable)
+        is_durable = durable and self._durable
+        begin = writing(self.schema, wait_ms=self._wait_ms, durable=is_durable, watched=True)
         with self._lock, postgres.translated_errors():
             with self._server.begun(begin, watched=True) as connection:
                 self._require_same(connection)

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
@@ -17,8 +17,11 @@ from memgraph.store.engine import SchemaUpgrade, Store
 from memgraph.store.postgres import phrases, schema
 from memgraph.store.postgres.database import (
     PostgresDatabase,
+    give_back,
     identity_of,
     reading,
+    stamp_of,
+    take_server,
     using,
     writing,
 )
@@ -53,7 +56,7 @@ class PostgresStore:
         return ()
 
     def stamp(self) -> Stamp | None:
-        return None
+        return stamp_of(self.url, self.orchestrator_id)
 
     def exists(self) -> bool:
         with self._begun(reading(self.schema)) as connection:
@@ -93,12 +96,15 @@ class PostgresStore:
 
         with self.inspect() as snapshot:
             self._check(snapshot)
+        # Settings of the session itself: a pool between transactions refuses them, where a SET
+        # would stay with the next one that uses it.
         path = postgres.quoted(self.schema)
+        options = f"-c default_transaction_read_only=on -c search_path={path}"
+        own = f"{self.url.query.get('options', '')} {options}"
+        url = self.url.update_query_dict({"options": own})
 
         def connect() -> Any:
-            connection = postgres.connect(self.url)
-            connection.execute(f"SET default_transaction_read_only = on; SET search_path TO {path}")
-            return connection
+            return postgres.connect(url)
 
         engine = sa.create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
         return Session(engine)
@@ -206,3 +212,51 @@ class PostgresStore:
 def _has_schema(connection: sa.Connection) -> bool:
     raw: Any = connection.connection.driver_connection
     return raw.found is not None
+
+
+# A row for each schema: what other processes see of a write. Counters of tables cost a writer no
+# lock and no row, where NOTIFY would let one transaction of the whole server commit at a time.
+_STAMPS: Final = """
+    SELECT n.nspname, CAST(n.oid AS bigint), CAST(sum(
+        pg_stat_get_tuples_inserted(c.oid) + pg_stat_get_tuples_updated(c.oid)) AS bigint)
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.relname IN ('audit_log', 'events', 'job_runs') AND c.relkind = 'r'
+        AND starts_with(n.nspname, 'memgraph_') AND has_schema_privilege(n.oid, 'USAGE')
+    GROUP BY n.nspname, n.oid ORDER BY n.nspname
+"""
+
+
+class PostgresStores:
+    """The orchestrators' schemas in one database; see ``engine.Server``."""
+
+    def __init__(self, url: sa.URL) -> None:
+        self._server = take_server(url)
+        self._long_names: dict[str, str] = {}
+        self.stamps: dict[str, Stamp] = {}
+
+    def look(self) -> set[str]:
+        with postgres.translated_errors(), self._server.begun("BEGIN READ ONLY") as connection:
+            raw: Any = connection.connection.driver_connection
+            rows = raw.execute(_STAMPS).fetchall()
+            stamps: dict[str, Stamp] = {
+                self._name_of(raw, schema): ((number, count),) for schema, number, count in rows
+            }
+        old, self.stamps = self.stamps, stamps
+        self._server.stamps = stamps
+        return {name for name in {*old, *stamps} if old.get(name) != stamps.get(name)}
+
+    def close(self) -> None:
+        self._server.stamps = None
+        give_back(self._server)
+
+    def _name_of(self, connection: Any, schema: str) -> str:
+        if "~" not in schema:
+            return schema.removeprefix(postgres.PREFIX)
+        if schema not in self._long_names:
+            # Shortened, so that only it knows whose it is.
+            [(name,)] = connection.execute(
+                f"SELECT value FROM {postgres.quoted(schema)}.memory_metadata WHERE key = %s",
+                (metadata.ORCHESTRATOR_KEY,),
+            )
+            self._long_names[schema] = name
+        return self._long_names[schema]

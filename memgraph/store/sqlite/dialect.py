@@ -11,6 +11,7 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.ext.compiler import compiles
 
 from memgraph.store.statements import (
+    ChangedSince,
     Construct,
     FirstValue,
     GreatestOf,
@@ -141,6 +142,11 @@ def _last_number(construct: LastNumber, compiler: Any, **options: Any) -> str:
 def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> str:
     [match] = (compiler.process(clause, **options) for clause in construct.clauses)
     return f"(SELECT rowid AS pk, rank FROM memory_fts WHERE memory_fts MATCH {match})"
+
+
+@compiles(ChangedSince, "sqlite")
+def _changed_since(construct: ChangedSince, compiler: Any, **options: Any) -> str:  # noqa: ARG001
+    return "temp.bulletin_changed"
 
 
 @compiles(RowPlace, "sqlite")

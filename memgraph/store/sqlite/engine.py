@@ -31,6 +31,7 @@ class SqliteEngine:
 
     dialect = DIALECT
     placeholder = "?"
+    keeps_temporary_tables = True
     texts = PostingsIndex()
     phrases = SqlitePhraseIndex()
     translated_errors = staticmethod(sqlite.translated_errors)
