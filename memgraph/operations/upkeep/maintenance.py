@@ -233,18 +233,17 @@ def _sound_anchor(path: Path) -> Head | None:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """A finished restore. ``replaced``: the folder that now holds the old files."""
+    """A finished restore. ``replaced``: the folder or schema that now holds what was there."""
 
     orchestrator: str
     backup: Path
-    replaced: Path | None
+    replaced: str | None
     memories: int
     journal_entries: int
     findings: dict[str, int]
 
     def as_dict(self) -> dict[str, Any]:
-        replaced = None if self.replaced is None else str(self.replaced)
-        return asdict(self) | {"backup": str(self.backup), "replaced": replaced}
+        return asdict(self) | {"backup": str(self.backup)}
 
 
 def restore(
@@ -274,7 +273,6 @@ def restore(
         url: of the server that it is kept on; empty: it is a file.
 
     Raises:
-        EngineLacking: a server cannot do it.
         DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaTooNew,
         JournalBroken: why the backup is refused; nothing was changed.
     """
@@ -353,7 +351,7 @@ def _swap(
     actor: str,
     anchor_file: Path,
     key: bytes | None,
-) -> tuple[Head, Path | None]:
+) -> tuple[Head, str | None]:
     """Journal the restore in the draft and move it into place, while nobody writes."""
     if "from_orchestrator" in told and store.exists():
         raise Conflict(
@@ -370,7 +368,7 @@ def _swap(
     folder = free_name(paths.memory / "replaced", "before-restore", at)
     moved = store.publish(draft, aside=folder, files=[anchor.anchor_path(paths.database).name])
     anchor.write(anchor_file, head)
-    return head, folder if moved else None
+    return head, moved
 
 
 BACKUP_KEY = "backup"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
@@ -271,9 +271,6 @@ class SqliteDatabase:
                 # Whoever changed ``temp_store`` dropped what watches it.
                 row_changes.watch(raw)
 
-    def require_overwriting(self) -> None:
-        """Do nothing: SQLite can; see ``cut`` and ``rewrite``."""
-
     def fold(self, *, after: int | None = None) -> None:
         """Fold the WAL into the file every so many commits, beside readers and a writer.
 
@@ -298,6 +295,20 @@ class SqliteDatabase:
         """Write the file anew; see ``engine.Database``."""
         with self.exclusive() as raw:
             overwriting.vacuum(raw)
+
+    def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Yield nothing: it consists of files."""
+        return iter(())
+
+    def copies(self, memory_ids: Collection[str]) -> list[str]:  # noqa: ARG002
+        """Return nothing: an earlier state is a file."""
+        return []
+
+    def remove_copy(self, name: str) -> None:
+        """Do nothing: there is none."""
+
+    def traces(self) -> None:
+        """Return None: the log of what was written is a file, and is cut."""
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of the file and of its WAL, by their names."""
