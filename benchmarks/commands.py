@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from memgraph.surfaces.cli.builder import choice, make_group
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
 
 
@@ -45,7 +45,7 @@ def labels(
         NamedBy,
         choice(NamedBy, "--provider", text="What finds the entities, as the settings have it."),
     ] = NamedBy.REGEX,
-) -> Report:
+) -> CommandResult:
     """Score typing, relating and entities against labelled lines."""
     from benchmarks import labels as bench
 
@@ -61,7 +61,7 @@ def locomo(
         Path,
         typer.Option(metavar="FILE", exists=True, dir_okay=False, help="LoCoMo's JSON."),
     ],
-) -> Report:
+) -> CommandResult:
     """Measure recall on LoCoMo's conversations: share of the marked evidence that is found."""
     from benchmarks import locomo as bench
 
@@ -94,7 +94,7 @@ def retrieval(
             min=0.0, max=1.0, help="Also measure what a relevance floor loses, and lets through."
         ),
     ] = None,
-) -> Report:
+) -> CommandResult:
     """Measure recall on retrieval sets beside FTS5, static vectors and their fusion."""
     from benchmarks import retrieval as bench
 
@@ -112,7 +112,7 @@ def retrieval(
             screen.fields([(one, _cell(row[one])) for one in ("lost@20", "foreign") if one in row])
             screen.line()
 
-    return Report(found, show)
+    return CommandResult(found, show)
 
 
 def consolidation(
@@ -125,7 +125,7 @@ def consolidation(
         bool, typer.Option("--recall", help="Also recall, with the facts and without.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Of the turns chosen at random.")] = 1,
-) -> Report:
+) -> CommandResult:
     """Measure what the rules keep of LoCoMo's conversations: facts, and the evidence they cover."""
     from benchmarks import consolidation as bench
 
@@ -146,7 +146,7 @@ def ablation(
             min=0, max=300, help="Histories of facts that change; 0: conversations alone."
         ),
     ] = 60,
-) -> Report:
+) -> CommandResult:
     """Measure recall without each of its legs and modifiers, and with plain fusion."""
     from benchmarks import ablation as bench
 
@@ -162,7 +162,7 @@ def ablation(
                     [[name, *(_cell(row[one]) for one in columns)] for name, row in rows.items()],
                 )
 
-    return Report(found, show)
+    return CommandResult(found, show)
 
 
 def staleness(
@@ -172,7 +172,7 @@ def staleness(
     apart: Annotated[
         bool, typer.Option("--apart", help="Every history in an orchestrator of its own.")
     ] = False,
-) -> Report:
+) -> CommandResult:
     """Measure whether what holds now is found before what held once."""
     from benchmarks import staleness as bench
 
@@ -191,7 +191,7 @@ def staleness(
             columns = ("history", "kind", "mode", "question", "failed", "shown")
             screen.table(columns, [[_told(each[one]) for one in columns] for each in failures])
 
-    return Report(found, show)
+    return CommandResult(found, show)
 
 
 def _told(value: str | list[str]) -> str:
@@ -222,7 +222,7 @@ def latency(
             metavar="FOLDER", file_okay=False, help="Draw latency.png and latency.svg there."
         ),
     ] = None,
-) -> Report:
+) -> CommandResult:
     """Measure speed, memory and disk beside plain SQL, starts, a server, and the worst cases."""
     from benchmarks import latency as bench
     from benchmarks import latency_report
@@ -237,7 +237,7 @@ def latency(
         found = bench.run(wanted, told, rounds=rounds, keep=keep)
     if plot is not None:
         found["plots"] = [str(path) for path in latency_curve.draw(found, plot)]
-    return Report(found, lambda screen: latency_report.show(found, screen))
+    return CommandResult(found, lambda screen: latency_report.show(found, screen))
 
 
 def life(
@@ -249,7 +249,7 @@ def life(
         int, typer.Option(min=0, max=1_000_000, help="Facts that decay looks at.")
     ] = 100_000,
     seed: Annotated[int, typer.Option(help="Another seed, other sessions.")] = 1,
-) -> Report:
+) -> CommandResult:
     """Measure how long consolidation and decay take by rules, and the memory they need."""
     from benchmarks import life as bench
 
@@ -287,7 +287,7 @@ def turns(
         ),
     ] = 5.0,
     seed: Annotated[int, typer.Option(help="Another seed, other texts.")] = 1,
-) -> Report:
+) -> CommandResult:
     """Measure many turns of many orchestrators at once, in one process; and all in one instant."""
     from benchmarks import turns as bench
 
@@ -309,7 +309,7 @@ def contexts(
             help="Keep the filled databases here, and take those that are here already.",
         ),
     ] = None,
-) -> Report:
+) -> CommandResult:
     """Measure how long a context takes, beside recall on the same memories."""
     from benchmarks import contexts as bench
 
@@ -325,11 +325,11 @@ def _sizes(given: str) -> list[int]:
         raise typer.BadParameter("--sizes takes numbers, parted by commas") from None
 
 
-def _measured(found: dict[str, Any]) -> Report:
+def _measured(found: dict[str, Any]) -> CommandResult:
     def show(screen: Screen) -> None:
         screen.fields(_flat(found, ""))
 
-    return Report(found, show)
+    return CommandResult(found, show)
 
 
 def _flat(found: Mapping[str, Any], prefix: str) -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ from alembic.config import Config
 from sqlalchemy.pool import StaticPool
 
 from ingest.pipeline import IngestPipeline
-from ingest.safe_files import StillBeingWritten, Vanished, open_directory, read_safely
+from ingest.safe_files import FileVanished, StillBeingWritten, open_directory, read_safely
 from memgraph import MemoryService
 from memgraph.errors import Conflict, IngestRejected
 from memgraph.store import sqlite
@@ -378,7 +378,7 @@ def _read_often(zone: Path, times: int) -> Iterator[str]:
             try:
                 read_safely("ab"[number % 2] + ".md", descriptor, max_bytes=1_000)
                 yield "read"
-            except (IngestRejected, StillBeingWritten, Vanished):
+            except (IngestRejected, StillBeingWritten, FileVanished):
                 yield "not read"
 
 

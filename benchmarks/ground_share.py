@@ -15,17 +15,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from memgraph.rules.proposals import Said, grounded
+from memgraph.rules.proposals import QuotedTurn, grounded
 
 THRESHOLDS = (0.2, 0.25, 1 / 3, 0.4, 0.5)
 _ASKING = re.compile(r"\b(when|what|which|where|who|how|long|many|does|would|likely|kind)\b", re.I)
 
 
-def turns_of(conversation: dict[str, Any]) -> dict[str, Said]:
+def turns_of(conversation: dict[str, Any]) -> dict[str, QuotedTurn]:
     """The turns of a conversation by their ids."""
     sessions = (turns for name, turns in conversation.items() if re.fullmatch(r"session_\d+", name))
     return {
-        turn["dia_id"]: Said(f"{turn['text']} {turn.get('blip_caption', '')}", turn["speaker"])
+        turn["dia_id"]: QuotedTurn(
+            f"{turn['text']} {turn.get('blip_caption', '')}", turn["speaker"]
+        )
         for turns in sessions
         for turn in turns
     }

@@ -17,12 +17,12 @@ from memgraph.classification.score import (
 )
 from memgraph.clock import parse_time
 from memgraph.config import Settings
-from memgraph.entities.strategies import Strategy
+from memgraph.entities.strategies import EntityStrategy
 from memgraph.errors import InvalidConfig, InvalidInput
 from memgraph.model.enums import Relation
 from memgraph.operations.agents import type_classifier
 from memgraph.operations.life.models import configured_llm
-from memgraph.operations.write.entity_links import Naming, find_names
+from memgraph.operations.write.entity_links import NameFinders, find_names
 from memgraph.relations.compare import compare
 from memgraph.relations.statement import Statement
 
@@ -89,19 +89,19 @@ def _everyday(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return dict(score_changes([row["expect"] for row in rows], predicted))
 
 
-def _strategy(provider: str, settings: Settings | None) -> Strategy:
+def _strategy(provider: str, settings: Settings | None) -> EntityStrategy:
     chosen = settings or Settings()
-    naming = Naming(chosen, find_names, lambda: configured_llm(chosen))
+    naming = NameFinders(chosen, find_names, lambda: configured_llm(chosen))
     if provider == ACCURATE:
         return naming.accurate
     found = naming.provider(provider)
     if found is None:
         key = "memory.llm.provider" if provider == "llm" else "memory.entities.spacy_model"
         raise InvalidConfig(f"there is nothing to score: {key} is not set", key=key)
-    return Strategy((found,))
+    return EntityStrategy((found,))
 
 
-def _entities(rows: list[dict[str, Any]], strategy: Strategy) -> dict[str, Any]:
+def _entities(rows: list[dict[str, Any]], strategy: EntityStrategy) -> dict[str, Any]:
     gold = [[(e["start"], e["end"], e["type"]) for e in row["entities"]] for row in rows]
     found = strategy.extract([row["text"] for row in rows])
     for error in found.failures.values():

@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.synthetic import Corpus, corpus
 from benchmarks.timing import Tell, peak_memory_mb, percentiles
 from memgraph.errors import InvalidInput
-from memgraph.model.turns import StepContext, Written
+from memgraph.model.turns import StepContext, WriteBackResult
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.turns.hooks import MemoryHooks
 
@@ -86,7 +86,7 @@ class _Seen:
     turns: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def note(self, told: Sequence[StepContext | Written]) -> None:
+    def note(self, told: Sequence[StepContext | WriteBackResult]) -> None:
         """A turn came to its end; what its hooks had to do without."""
         codes = {each.code for one in told for each in one.warnings}
         with self.lock:

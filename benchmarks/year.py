@@ -18,7 +18,7 @@ from typing import Any
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.model.conversation import Voice, voice_of
+from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, SourceType
 from memgraph.model.graph import Trace
 from memgraph.model.values import Memory
@@ -89,7 +89,10 @@ def origin_of(found: Trace) -> str:
         return "a file or record said"
     if source.captured_by is not CapturedBy.EXTRACTOR:
         return "a person typed"
-    by_person = voice_of(memory.attributes.get("speaker")) in (Voice.PERSON, Voice.NAMED)
+    by_person = voice_of(memory.attributes.get("speaker")) in (
+        SpeakerRole.PERSON,
+        SpeakerRole.NAMED,
+    )
     if source.source_type is SourceType.CHANNEL_TRANSCRIPT and by_person:
         return "a person said in a conversation"
     return "a machine inferred"

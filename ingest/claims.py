@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from ingest.safe_files import Vanished, open_directory
+from ingest.safe_files import FileVanished, open_directory
 
 CLAIMS = ".claimed"
 MANIFEST_ENDING = ".manifest.json"
@@ -198,7 +198,7 @@ def claim(zone: Path, path: str, *, at: int) -> FileClaim | None:
     try:
         with open_parent(zone, path) as (folder, name):
             os.rename(name, made.file, src_dir_fd=folder)
-    except (FileNotFoundError, Vanished):
+    except (FileNotFoundError, FileVanished):
         made.drop()
         return None
     except BaseException:

@@ -25,10 +25,10 @@ from ingest.reasons import RejectionReason
 from memgraph.errors import IngestRejected, MemgraphError
 
 if TYPE_CHECKING:
+    from ingest.file_copies import StagedFile
     from ingest.manifest import FileResult
     from ingest.pipeline import IngestPipeline, Progress
     from ingest.preview import FilePreview
-    from ingest.staging import Staged
     from memgraph.operations.orchestrator import Orchestrator
 
 
@@ -226,10 +226,10 @@ def _preview_row(file: FilePreview) -> tuple[str, ...]:
     return (_shortened(file.path), file.outcome, file.recognised or "", types, _why(file))
 
 
-def _stage(paths: Sequence[Path], handle: Orchestrator) -> list[Staged]:
+def _stage(paths: Sequence[Path], handle: Orchestrator) -> list[StagedFile]:
     if not paths:
         return []
-    from ingest.staging import stage
+    from ingest.file_copies import stage
 
     return stage(paths, handle.paths.ingest)
 

@@ -17,7 +17,7 @@ from typing import Literal
 
 from ingest.parse import SUPPORTED_TYPES
 from ingest.reasons import RejectionReason
-from ingest.safe_files import Vanished, open_directory
+from ingest.safe_files import FileVanished, open_directory
 from memgraph.errors import IngestRejected
 
 OWN_FOLDERS = frozenset(("processed", "rejected"))
@@ -78,7 +78,7 @@ def discover(
                 if count > max_files:
                     return
                 yield entry
-    except Vanished:
+    except FileVanished:
         return
 
 
@@ -109,7 +109,7 @@ def _walk_folder(descriptor: int, name: str, path: str, depth: int) -> Iterator[
     try:
         with open_directory(name, descriptor) as inner:
             yield from _walk(inner, f"{path}/", depth - 1)
-    except Vanished:
+    except FileVanished:
         return
     except IngestRejected as error:
         # It was a folder a moment ago: exchanged for a link, or not ours to read.

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ingest.claims import open_parent, zone_lock
-from ingest.safe_files import Vanished
+from ingest.safe_files import FileVanished
 from memgraph.errors import IngestRejected
 
 INCOMING = ".incoming-"
@@ -34,7 +34,7 @@ def remove_emptied(zone: Path, folders: Iterable[str]) -> None:
     # Who copies files in makes a folder and fills it under the same lock.
     with zone_lock(zone):
         for folder in sorted(chosen, key=lambda each: each.count("/"), reverse=True):
-            with suppress(Vanished, IngestRejected), open_parent(zone, folder) as (above, name):
+            with suppress(FileVanished, IngestRejected), open_parent(zone, folder) as (above, name):
                 _remove_if_empty(name, above)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ingest.candidates import ParsedDocument, ParseFinding
 from ingest.dates import DateOrder
-from ingest.decoding import decode
+from ingest.decode import decode
 from ingest.parsers.json_ import parse_json
 from ingest.parsers.markdown import parse_markdown
 from ingest.parsers.slack import Above, no_file_above

@@ -38,8 +38,8 @@ from ingest.propose import ModelExtractor
 from ingest.reasons import RejectionReason, refuse
 from ingest.safe_files import (
     FileContent,
+    FileVanished,
     StillBeingWritten,
-    Vanished,
     check_safely,
     open_directory,
     read_head,
@@ -144,7 +144,7 @@ def read_above(zone: Path, path: str, name: str) -> bytes | None:
     folders = path.split("/")[:-2]
     for each in ("/".join((*folders, name)), "/".join(("processed", *folders, name))):
         with (
-            suppress(Vanished, StillBeingWritten, IngestRejected),
+            suppress(FileVanished, StillBeingWritten, IngestRejected),
             open_parent(zone, each) as (parent, bare),
         ):
             return read_safely(bare, parent, max_bytes=MEGABYTE * 10).data
@@ -238,7 +238,7 @@ class IngestPipeline:
         if not settings.enabled:
             raise MemoryDisabled("ingestion is disabled: memory.ingest.enabled = false")
         for own in (CLAIMS, *sorted(OWN_FOLDERS)):
-            with suppress(Vanished), open_directory(os.fspath(self.zone / own)):
+            with suppress(FileVanished), open_directory(os.fspath(self.zone / own)):
                 pass  # it is no link: what is moved there lies there
         remove_stale(self.zone)
         self._emptied = set()
@@ -271,7 +271,7 @@ class IngestPipeline:
         for entry in entries:
             if entry.verdict != "take" or not entry.path.casefold().endswith(".md"):
                 continue
-            with suppress(Vanished, IngestRejected, OSError):
+            with suppress(FileVanished, IngestRejected, OSError):
                 with open_parent(self.zone, entry.path) as (folder, name):
                     text = read_head(name, folder, _HEAD_BYTES).decode("utf-8", "replace")
                 heads.setdefault(entry.path.rpartition("/")[0], []).append(text)
@@ -303,7 +303,7 @@ class IngestPipeline:
             taken = claim(self.zone, entry.path, at=self._now_ms())
         except StillBeingWritten:
             return FileResult(entry.shown, "skipped", RejectionReason.STILL_BEING_WRITTEN)
-        except Vanished:
+        except FileVanished:
             return None
         except PermissionError:
             return FileResult(entry.shown, "skipped", RejectionReason.UNREADABLE)

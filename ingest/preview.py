@@ -15,6 +15,7 @@ from ingest.candidates import Format, ParsedDocument
 from ingest.claims import CLAIMS, claim_states, open_parent
 from ingest.discover import DropEntry, discover, display_path
 from ingest.extract import extract
+from ingest.file_copies import FileToCopy, choose
 from ingest.manifest import Outcome, told
 from ingest.parse import parse_document
 from ingest.parsers.slack import Above
@@ -29,8 +30,7 @@ from ingest.pipeline import (
     valid_memories,
 )
 from ingest.reasons import RejectionReason
-from ingest.safe_files import StillBeingWritten, Vanished, check_safely, read_safely
-from ingest.staging import Chosen, choose
+from ingest.safe_files import FileVanished, StillBeingWritten, check_safely, read_safely
 from memgraph.errors import IngestRejected, MemoryDisabled
 from memgraph.model.enums import IngestStatus
 
@@ -73,7 +73,7 @@ class FilePreview:
 
 def preview(
     store: DocumentStore, paths: Iterable[Path] = (), *, retry: bool = False
-) -> tuple[list[FilePreview], list[Chosen]]:
+) -> tuple[list[FilePreview], list[FileToCopy]]:
     """Return what a run would do with the named files and the drop zone, and what it would not
     copy.
 
@@ -86,12 +86,12 @@ def preview(
     if not store.settings.memory.ingest.enabled:
         raise MemoryDisabled("ingestion is disabled: memory.ingest.enabled = false")
     looked = _Preview(store, retry=retry)
-    passed_over: list[Chosen] = []
+    passed_over: list[FileToCopy] = []
     found: list[FilePreview] = []
     for chosen in choose(paths):
         result = looked.named(chosen) if chosen.reason is None else chosen.reason
         if isinstance(result, RejectionReason):
-            passed_over.append(Chosen(chosen.source, chosen.relative, result))
+            passed_over.append(FileToCopy(chosen.source, chosen.relative, result))
         else:
             found.append(result)
     return [*found, *looked.dropped(), *looked.claimed()], passed_over
@@ -113,7 +113,7 @@ class _Preview:
         self._retry = retry
         self._seen: set[str] = set()
 
-    def named(self, chosen: Chosen) -> FilePreview | RejectionReason:
+    def named(self, chosen: FileToCopy) -> FilePreview | RejectionReason:
         """Return the preview of a file that would be copied; a reason when it would not."""
         path = chosen.relative.as_posix()
         if not chosen.source.is_file():
@@ -138,7 +138,7 @@ class _Preview:
     def dropped(self) -> Iterator[FilePreview]:
         """Yield the previews of what lies in the drop zone."""
         for entry in sorted(discover(self._zone), key=partial(is_large, self._zone)):
-            with suppress(Vanished):
+            with suppress(FileVanished):
                 yield self._entry(entry)
 
     def claimed(self) -> Iterator[FilePreview]:
@@ -151,7 +151,7 @@ class _Preview:
                 yield FilePreview(path, "held", reason=RejectionReason.HELD, message=HELD)
             else:
                 file = f"{CLAIMS}/{claim_id}/file"
-                with suppress(Vanished):
+                with suppress(FileVanished):
                     yield self._file(file, path, partial(read_above, self._zone, state["path"]))
 
     def _entry(self, entry: DropEntry) -> FilePreview:

@@ -93,9 +93,9 @@ class _Merge:
 
     def _take_all(self) -> None:
         # Imported here, so that it costs nothing without a model.
-        from memgraph.operations.ingestion.extraction import Sayings
+        from memgraph.operations.ingestion.extraction import LocatedSentences
 
-        said = Sayings()
+        said = LocatedSentences()
         for each in self.extracted.candidates:
             said.add(each.content, *line_range(each.locator))
         self.refused.update(each.code for each in self.told.rejected)

@@ -41,7 +41,7 @@ class StillBeingWritten(Exception):
     """The file is open for writing, or was changed just now: try again later."""
 
 
-class Vanished(Exception):
+class FileVanished(Exception):
     """The name is gone: another worker took it, or it was removed."""
 
 
@@ -110,7 +110,7 @@ def check_safely(name: str | bytes, dir_fd: int, *, settle_seconds: float = 1.0)
         descriptor = os.open(name, _FILE_FLAGS, dir_fd=dir_fd)
     except OSError as error:
         told = _told(error)
-        if isinstance(told, Vanished):
+        if isinstance(told, FileVanished):
             raise told from error
         return
     try:
@@ -162,7 +162,7 @@ def _check_shape(status: os.stat_result, max_bytes: int) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise refuse(RejectionReason.NOT_REGULAR_FILE, "only regular files are taken")
     if status.st_nlink == 0:
-        raise Vanished
+        raise FileVanished
     if status.st_nlink > 1:
         raise refuse(
             RejectionReason.HARD_LINK,
@@ -212,7 +212,7 @@ def _give_lease_back(descriptor: int) -> None:
 
 def _told(error: OSError) -> Exception:
     if error.errno == errno.ENOENT:
-        return Vanished()
+        return FileVanished()
     if error.errno in (errno.ELOOP, errno.EMLINK):
         return refuse(RejectionReason.LINK, "links are not followed")
     if error.errno in (errno.ENXIO, errno.ENOTDIR, errno.EISDIR, errno.ENODEV):

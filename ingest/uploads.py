@@ -13,14 +13,14 @@ from typing import Any, Final
 
 from ingest.claims import MAX_NAME_BYTES, sync_folder, zone_lock
 from ingest.discover import is_hidden_or_temporary
+from ingest.file_copies import free_name
 from ingest.leftovers import INCOMING
 from ingest.parse import SUPPORTED_TYPES
 from ingest.pipeline import IngestPipeline
 from ingest.senders import note_sender, some_wait, waiting
-from ingest.staging import free_name
 from memgraph.errors import DatabaseFull, InvalidInput, RequestTooLarge, StorageError
 from memgraph.model.enums import IngestStatus
-from memgraph.model.remote import Uploaded
+from memgraph.model.remote import UploadResult
 from memgraph.operations.orchestrator import Orchestrator
 
 _MEGABYTE: Final = 1_000_000
@@ -59,7 +59,7 @@ class ReceivedFile:
         with _on_disk():
             self._file.write(data)
 
-    def place(self) -> Uploaded:
+    def place(self) -> UploadResult:
         """Drop it; a content that was accepted before, or waits, is reported and not dropped
         again.
         """
@@ -70,16 +70,16 @@ class ReceivedFile:
         sha256 = self._digest.hexdigest()
         before = self._handle.ingested(sha256)
         if before is not None and before[0] is IngestStatus.PROCESSED:
-            return Uploaded(sha256=sha256, name=self._name, known="processed")
+            return UploadResult(sha256=sha256, name=self._name, known="processed")
         with _on_disk(), zone_lock(self._zone):
             if waiting(self._zone, sha256) is not None:
-                return Uploaded(sha256=sha256, name=self._name, known="waiting")
+                return UploadResult(sha256=sha256, name=self._name, known="waiting")
             target = str(free_name(self._zone, Path(self._name)))
             # First: a file without a sender would be stored without bounds.
             note_sender(self._zone, sha256, path=target, sender=self._sender)
             self._path.rename(self._zone / target)
             sync_folder(self._zone)
-        return Uploaded(sha256=sha256, name=target)
+        return UploadResult(sha256=sha256, name=target)
 
     def discard(self) -> None:
         """Close it, and remove it unless it was dropped."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from processes import Process
 
 from memgraph import MemoryService
-from memgraph.model.events import Delivered, SessionCompleted
+from memgraph.model.events import DeliveredEvent, SessionCompleted
 
 ORC = "orc-1"
 TURNS = 3
@@ -33,7 +33,7 @@ def _talk(root: Path, told: Path, name: str, mode: str, sessions: int) -> None:
         def tell(*words: object) -> None:
             os.write(out, (" ".join(map(str, words)) + "\n").encode())
 
-        def take(given: Delivered) -> None:
+        def take(given: DeliveredEvent) -> None:
             if isinstance(given.event, SessionCompleted):
                 tell("event", given.seq, given.event.session_id)
 

@@ -8,16 +8,14 @@ from pathlib import Path
 from memgraph.errors import MemgraphError
 from memgraph.store import sqlite
 from memgraph.store.engine import Database
-from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite import provision
 
 NAME = "orc-1"
 NOW = 1_767_225_600_000
 
 
 def open_database(path: Path, *, synchronous: str = "NORMAL", timeout_ms: int = 30_000) -> Database:
-    return provisioning.open_database(
-        path, NAME, synchronous=synchronous, busy_timeout_ms=timeout_ms
-    )
+    return provision.open_database(path, NAME, synchronous=synchronous, busy_timeout_ms=timeout_ms)
 
 
 def read_number(database: Database) -> int:
@@ -57,7 +55,7 @@ def create_at(path: Path, at: float, results: Path) -> None:
     time.sleep(max(at - time.time(), 0))
     told = "created"
     try:
-        provisioning.create(path, NAME, dimensions=8, now_ms=NOW)
+        provision.create(path, NAME, dimensions=8, now_ms=NOW)
     except MemgraphError as error:
         told = error.code
     try:

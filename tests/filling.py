@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.store.engine import Database
-from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite import provision
 
 NOW = 1_767_225_600_000
 DAY = 86_400_000
@@ -23,8 +23,8 @@ _TABLES = ("memory_sources", "memories", "memory_status", "memory_edges", "memor
 @contextmanager
 def fresh_database(folder: Path) -> Iterator[Database]:
     path = folder / "memory.db"
-    provisioning.create(path, "orc", dimensions=8, now_ms=NOW)
-    database = provisioning.open_database(path, "orc", synchronous="OFF", busy_timeout_ms=5_000)
+    provision.create(path, "orc", dimensions=8, now_ms=NOW)
+    database = provision.open_database(path, "orc", synchronous="OFF", busy_timeout_ms=5_000)
     try:
         yield database
     finally:

@@ -12,14 +12,14 @@ from unittest.mock import patch
 
 from memgraph import MemoryService, Sensitivity, Viewer
 from memgraph.audit import anchor
-from memgraph.audit.journal import Head
+from memgraph.audit.journal import JournalHead
 from memgraph.clock import FixedClock
 from memgraph.model.enums import CapturedBy, EntityType
 from memgraph.model.values import MemoryInput, Source, validated
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.operations.write import entity_links as naming
 from memgraph.providers.fake import FakeEmbedding
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import sqlite
 from memgraph.store.engine import Database
 from memgraph.store.entities import EntityName
@@ -101,7 +101,9 @@ def fill(orchestrator: Orchestrator) -> dict[str, str]:
 
 
 @contextmanager
-def filled(root: Path, **options: Any) -> Iterator[tuple[MemoryService, Opened, dict[str, str]]]:
+def filled(
+    root: Path, **options: Any
+) -> Iterator[tuple[MemoryService, OpenOrchestrator, dict[str, str]]]:
     """A service with one filled orchestrator, opened and in nobody's use: ``forget`` closes it."""
     with working(root, **options) as service:
         ids = fill(service.orchestrator(NAME, create=True))
@@ -182,7 +184,7 @@ def without_states(path: Path) -> None:
         for seq, *rest in entries.fetchall():
             last = chain_hash(last, seq, *rest)
             connection.execute("UPDATE audit_log SET hash = ? WHERE seq = ?", (last, seq))
-    anchor.write(anchor.anchor_path(path), Head(seq, last))
+    anchor.write(anchor.anchor_path(path), JournalHead(seq, last))
 
 
 def copy_folder(source: Path, target: Path) -> Path:

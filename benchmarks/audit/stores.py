@@ -24,7 +24,7 @@ from memgraph.model.values import EdgeInput, MemoryInput, Source
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.memory_service import MemoryService
-from memgraph.store.sqlite.provisioning import expected_schema
+from memgraph.store.sqlite.provision import expected_schema
 
 NAME = "bench"
 ROOT, KNOWN = "root", "store.json"

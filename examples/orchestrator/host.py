@@ -16,7 +16,13 @@ from examples.orchestrator.models import Model, ModelFailed
 from examples.orchestrator.workflows import Step, picked, selector_instruction
 from memgraph import MemoryHooks, MemoryType
 from memgraph.model.context import ContextRequest, Tier
-from memgraph.model.turns import Evidence, Finding, StepContext, TurnWarning, Written
+from memgraph.model.turns import (
+    DiagnosisFinding,
+    EvidenceBundle,
+    StepContext,
+    TurnWarning,
+    WriteBackResult,
+)
 
 SORRY = "I cannot answer at the moment."
 NOTHING_KNOWN = "unknown"
@@ -105,7 +111,7 @@ class Host:
         if found.strip(" .").casefold() == NOTHING_KNOWN:
             return "Nothing in the memory tells why."
         cited = tuple(each for each in evidence.memory_ids if f"[{each}]" in found)
-        finding = Finding(content=_CITED.sub("", found), caused_by=cited or None)
+        finding = DiagnosisFinding(content=_CITED.sub("", found), caused_by=cited or None)
         written = self._hooks.record_findings([finding], evidence=evidence, **self._ids(message))
         self._tell(written, message)
         return f"{finding.content} ({len(cited)} of {len(evidence.items)} memories tell so.)"
@@ -134,7 +140,7 @@ class Host:
         run = _run_of(message)
         return {"conversation_id": message.channel, "workflow_run_id": run, **self._place}
 
-    def _tell(self, written: Written, message: Message) -> None:
+    def _tell(self, written: WriteBackResult, message: Message) -> None:
         self._warn(written.warnings)
         rejected = [each.model_dump() for each in written.rejected]
         memory_ids = list(written.memory_ids)
@@ -154,7 +160,7 @@ def _memories(known: StepContext) -> list[dict[str, str]]:
     return [{"memory_id": each.memory_id, "text": each.text} for each in items]
 
 
-def _as_shown(evidence: Evidence) -> dict[str, object]:
+def _as_shown(evidence: EvidenceBundle) -> dict[str, object]:
     items = [
         {
             "memory_id": item.memory.memory_id,

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from ingest.candidates import MAX_NAME_CHARS, ParsedDocument, ParseFinding
 from ingest.dates import read_json_time
-from ingest.parsers.naming import session_name
-from ingest.parsers.transcript import Turns
+from ingest.parsers.file_names import session_name
+from ingest.parsers.transcript import ParsedConversation
 from ingest.reasons import SkippedPart
 
 Json = Mapping[str, Any]
@@ -55,7 +55,7 @@ def is_claude(value: Any) -> bool:
 
 def parse_chatgpt(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
     """Return each shown message as an episode; a conversation is a session."""
-    turns = Turns(path, list(findings))
+    turns = ParsedConversation(path, list(findings))
     for where, conversation, session in _sessions(value, turns, "mapping", dict):
         nodes = _chatgpt_nodes(conversation["mapping"], f"{where}/mapping", turns)
         shown = _shown(nodes, conversation.get("current_node"), where, turns)
@@ -75,7 +75,7 @@ def parse_chatgpt(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()
 
 def parse_claude(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
     """Return each shown message as an episode; a conversation is a session."""
-    turns = Turns(path, list(findings))
+    turns = ParsedConversation(path, list(findings))
     for where, conversation, session in _sessions(value, turns, "chat_messages", list):
         nodes = _claude_nodes(conversation["chat_messages"], f"{where}/chat_messages", turns)
         tree = any(node.parent in nodes for node in nodes.values())
@@ -100,7 +100,9 @@ def _conversations(value: Any) -> list[Json]:
     return [each for each in given if isinstance(each, dict)]
 
 
-def _sessions(value: Any, turns: Turns, member: str, kind: type) -> Iterator[tuple[str, Json, str]]:
+def _sessions(
+    value: Any, turns: ParsedConversation, member: str, kind: type
+) -> Iterator[tuple[str, Json, str]]:
     """Yield each conversation with its pointer and its session."""
     given = value if isinstance(value, list) else [value]
     seen: set[str] = set()
@@ -117,7 +119,9 @@ def _sessions(value: Any, turns: Turns, member: str, kind: type) -> Iterator[tup
         yield where, each, session
 
 
-def _shown(nodes: Mapping[str, _Node], tip: Any, where: str, turns: Turns) -> list[str]:
+def _shown(
+    nodes: Mapping[str, _Node], tip: Any, where: str, turns: ParsedConversation
+) -> list[str]:
     """Return the ids of the branch that ends in ``tip``, or else in the latest message, from its
     root.
     """
@@ -142,7 +146,7 @@ def _tell_left_out(
     nodes: Mapping[str, _Node],
     shown: Sequence[str],
     where: str,
-    turns: Turns,
+    turns: ParsedConversation,
     speaks: Callable[[_Node], bool],
 ) -> None:
     kept = set(shown)
@@ -152,7 +156,7 @@ def _tell_left_out(
 
 
 def _say(
-    turns: Turns,
+    turns: ParsedConversation,
     node: _Node,
     words: str,
     conversation: Json,
@@ -177,7 +181,7 @@ def _say(
     )
 
 
-def _chatgpt_nodes(mapping: Json, pointer: str, turns: Turns) -> dict[str, _Node]:
+def _chatgpt_nodes(mapping: Json, pointer: str, turns: ParsedConversation) -> dict[str, _Node]:
     nodes: dict[str, _Node] = {}
     for name, given in mapping.items():
         where = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')[:200]}"
@@ -214,7 +218,9 @@ def _chatgpt_words(node: _Node) -> tuple[str, int]:
     return "\n".join(said).strip(), len(texts) - len(said)
 
 
-def _claude_nodes(messages: Sequence[Any], pointer: str, turns: Turns) -> dict[str, _Node]:
+def _claude_nodes(
+    messages: Sequence[Any], pointer: str, turns: ParsedConversation
+) -> dict[str, _Node]:
     nodes: dict[str, _Node] = {}
     for place, given in enumerate(messages):
         where = f"{pointer}/{place}"

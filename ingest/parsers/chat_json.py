@@ -9,8 +9,8 @@ from typing import Any
 
 from ingest.candidates import MAX_NAME_CHARS, ParsedDocument, ParseFinding
 from ingest.dates import read_json_time
-from ingest.parsers.naming import conversation_name, session_name
-from ingest.parsers.transcript import Turns
+from ingest.parsers.file_names import conversation_name, session_name
+from ingest.parsers.transcript import ParsedConversation
 from ingest.reasons import SkippedPart
 
 _WHO = ("speaker", "name", "role", "author", "sender", "from", "user", "username")
@@ -60,7 +60,7 @@ def parse_chats(
     """Return each message as an episode in order; a message without text is reported and left
     out.
     """
-    turns = Turns(path, list(findings))
+    turns = ParsedConversation(path, list(findings))
     for place, chat in enumerate(chats, start=1):
         _read_chat(turns, chat, place if len(chats) > 1 else None)
     return turns.document("chat")
@@ -105,7 +105,7 @@ def _speaker(message: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _read_chat(turns: Turns, chat: _Chat, place: int | None) -> None:
+def _read_chat(turns: ParsedConversation, chat: _Chat, place: int | None) -> None:
     about = chat.about
     base = session_name(turns.path)
     conversation = label_of(about, ("conversation_id", "thread_id", "channel_id", "chat_id"))
@@ -147,7 +147,7 @@ def label_of(values: Mapping[str, Any], names: Sequence[str]) -> str | None:
     return None
 
 
-def _time(values: Mapping[str, Any], turns: Turns, where: str) -> int | None:
+def _time(values: Mapping[str, Any], turns: ParsedConversation, where: str) -> int | None:
     for name in _WHEN:
         given = values.get(name)
         if given is None:
@@ -159,7 +159,7 @@ def _time(values: Mapping[str, Any], turns: Turns, where: str) -> int | None:
     return None
 
 
-def _words(message: Mapping[str, Any], where: str, turns: Turns) -> str:
+def _words(message: Mapping[str, Any], where: str, turns: ParsedConversation) -> str:
     """Return the text of a message: text, text parts of the content, and the called tools."""
     parts: list[str] = []
     for name in _WHAT:
@@ -176,7 +176,7 @@ def _words(message: Mapping[str, Any], where: str, turns: Turns) -> str:
     return "\n".join(part.strip() for part in parts if part.strip())
 
 
-def _texts(content: Any, where: str, turns: Turns) -> Iterator[str]:
+def _texts(content: Any, where: str, turns: ParsedConversation) -> Iterator[str]:
     if isinstance(content, str):
         yield content
         return

@@ -10,8 +10,8 @@ from typing import Literal
 
 from ingest.dates import DateOrder, read_date
 from ingest.parsers.blocks import Block, HeadedSection, TextLink
+from ingest.parsers.file_names import date_in_name, record_number
 from ingest.parsers.front_matter import FrontMatter
-from ingest.parsers.naming import date_in_name, record_number
 
 Role = Literal[
     "decision",
@@ -120,7 +120,7 @@ class StatusLine:
 
 
 @dataclass(slots=True)
-class Anatomy:
+class RecordSections:
     """A record's sections under their roles, and what its head says.
 
     ``dates`` are the texts of its date fields, the one of the decision first.
@@ -160,7 +160,7 @@ def is_decision_record(parts: Sequence[HeadedSection], path: str) -> bool:
 
 def dissect(
     parts: Sequence[HeadedSection], front: FrontMatter, path: str, order: DateOrder | None = None
-) -> Anatomy:
+) -> RecordSections:
     """Give each section its role and read title, number, date and status lines.
 
     The file's name numbers a record before its heading does: headings are copied more often.
@@ -171,7 +171,7 @@ def dissect(
     if number is None and numbered:
         number = int(numbered[1])
     title = front.title or heading or _title_in_name(path)
-    anatomy = Anatomy(_TITLE_NUMBER.sub("", title, count=1).strip(" .:*") or title, number)
+    anatomy = RecordSections(_TITLE_NUMBER.sub("", title, count=1).strip(" .:*") or title, number)
     strong = any(_named_role(_bare(part.title)) == "decision" for part in parts)
     for part in parts:
         role = _role(part, strong)
@@ -256,7 +256,7 @@ def _field_of(line: str) -> tuple[str, str] | None:
     return match[1].casefold(), match[2].strip("*_ ")
 
 
-def _read_fields(anatomy: Anatomy, blocks: Sequence[Block]) -> None:
+def _read_fields(anatomy: RecordSections, blocks: Sequence[Block]) -> None:
     for block in blocks:
         for line in _lines(block):
             found = _field_of(line)
@@ -274,7 +274,7 @@ def _read_fields(anatomy: Anatomy, blocks: Sequence[Block]) -> None:
                 anatomy.fields[name] = value[:200]
 
 
-def _read_status(anatomy: Anatomy, blocks: Sequence[Block]) -> None:
+def _read_status(anatomy: RecordSections, blocks: Sequence[Block]) -> None:
     for block in blocks:
         if block.kind == "code":
             continue
@@ -289,7 +289,7 @@ def _read_status(anatomy: Anatomy, blocks: Sequence[Block]) -> None:
                 anatomy.statuses.append(StatusLine(text, links, block.first))
 
 
-def _read_relations(anatomy: Anatomy, part: HeadedSection) -> None:
+def _read_relations(anatomy: RecordSections, part: HeadedSection) -> None:
     prefix = _bare(part.title)
     prefix = f"{prefix} " if prefix in RELATION_FIELDS or prefix.startswith("superce") else ""
     for block in part.blocks:
@@ -297,7 +297,7 @@ def _read_relations(anatomy: Anatomy, part: HeadedSection) -> None:
             anatomy.relations.append(StatusLine(prefix + block.text, block.links, block.first))
 
 
-def _read_front(anatomy: Anatomy, front: FrontMatter) -> None:
+def _read_front(anatomy: RecordSections, front: FrontMatter) -> None:
     # The front matter is what a tool keeps up to date, so its status is the first to count.
     anatomy.statuses[:0] = [StatusLine(text) for text in front.values.get("status", ())]
     for name in RELATION_FIELDS:
@@ -311,7 +311,7 @@ def _read_front(anatomy: Anatomy, front: FrontMatter) -> None:
             anatomy.dates[name] = date
 
 
-def _date(anatomy: Anatomy, path: str, order: DateOrder | None) -> int | None:
+def _date(anatomy: RecordSections, path: str, order: DateOrder | None) -> int | None:
     """Return the day of the decision: of its fields, its status lines, or its file's name."""
     for name in sorted(anatomy.dates, key=_DATE_FIELDS.index):
         moment = read_date(anatomy.dates[name], order=order)

@@ -25,7 +25,7 @@ from ingest.candidates import (
 from ingest.dates import DateOrder
 from ingest.parsers.blocks import HeadedSection
 from ingest.parsers.decision_parts import (
-    Anatomy,
+    RecordSections,
     Role,
     dissect,
     is_decision_heading,
@@ -44,8 +44,8 @@ from ingest.parsers.decision_relations import (
     is_wholly_superseded,
     status_word,
 )
+from ingest.parsers.file_names import document_keys, link_keys
 from ingest.parsers.front_matter import FrontMatter
-from ingest.parsers.naming import document_keys, link_keys
 from ingest.parsers.passages import MAX_JOINED_CHARS, Passage, statements
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
@@ -92,7 +92,7 @@ _LINK_WEIGHT = 0.4
 @dataclass(slots=True)
 class _Draft:
     path: str
-    anatomy: Anatomy
+    anatomy: RecordSections
     word: str | None
     tags: tuple[str, ...]
     status: MemoryStatus

@@ -9,7 +9,7 @@ from typing import Literal
 
 from ingest.parsers.blocks import TextLink
 from ingest.parsers.decision_parts import StatusLine
-from ingest.parsers.naming import link_keys, number_keys
+from ingest.parsers.file_names import link_keys, number_keys
 from memgraph.operations.read.sentences import split_sentences
 
 Effect = Literal["supersedes", "supersedes_partly", "amends"]

@@ -18,13 +18,13 @@ from ingest.candidates import (
 from ingest.dates import read_json_time
 from ingest.parsers.chat_exports import is_chatgpt, is_claude, parse_chatgpt, parse_claude
 from ingest.parsers.chat_json import find_chats, parse_chats
+from ingest.parsers.file_names import document_keys, title_of
 from ingest.parsers.memories_json import (
     is_mem0,
     is_memories_document,
     parse_mem0,
     parse_memories,
 )
-from ingest.parsers.naming import document_keys, title_of
 from ingest.parsers.slack import Above, is_slack_day, is_slack_list, no_file_above, parse_slack_day
 from ingest.parsers.strict_json import load_json
 from ingest.reasons import RejectionReason, refuse

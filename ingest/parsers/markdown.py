@@ -16,8 +16,8 @@ from ingest.candidates import (
 from ingest.dates import DateOrder, date_order
 from ingest.parsers.blocks import HeadedSection, TextLink, read_blocks, sections
 from ingest.parsers.decision_record import is_decision_record, parse_decision_record
+from ingest.parsers.file_names import document_keys, link_keys, record_number, title_of
 from ingest.parsers.front_matter import FrontMatter, read_front_matter
-from ingest.parsers.naming import document_keys, link_keys, record_number, title_of
 from ingest.parsers.passages import statements
 from ingest.parsers.text import sentence, task
 from ingest.parsers.transcript import is_transcript, parse_transcript

@@ -24,7 +24,7 @@ from ingest.candidates import (
 )
 from ingest.dates import read_json_time, to_ms
 from ingest.document import MAX_CONTENT_CHARS, EdgeItem, MemoryItem
-from ingest.parsers.naming import document_keys, title_of
+from ingest.parsers.file_names import document_keys, title_of
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.model.enums import MemoryStatus, MemoryType, Scope
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from ingest.candidates import MAX_NAME_CHARS, ParsedDocument, ParseFinding
 from ingest.dates import read_json_time
-from ingest.decoding import decode
-from ingest.parsers.naming import title_of
+from ingest.decode import decode
+from ingest.parsers.file_names import title_of
 from ingest.parsers.strict_json import load_json
-from ingest.parsers.transcript import Turns
+from ingest.parsers.transcript import ParsedConversation
 from ingest.reasons import SkippedPart
 from memgraph.errors import IngestRejected
 
@@ -93,7 +93,7 @@ def parse_slack_day(
     Args:
         above: reads users.json; the messages themselves may name other users.
     """
-    turns = Turns(path, list(findings))
+    turns = ParsedConversation(path, list(findings))
     messages = [each for each in value if isinstance(each, dict)]
     people = {
         each["user"]: name

@@ -17,7 +17,7 @@ from ingest.candidates import (
 )
 from ingest.dates import read_date
 from ingest.parsers.blocks import Block
-from ingest.parsers.naming import document_keys, title_of
+from ingest.parsers.file_names import document_keys, title_of
 from ingest.parsers.passages import Passage, statements
 from ingest.parsers.transcript import is_transcript, parse_transcript
 from memgraph.model.defaults import DEFAULT_IMPORTANCE

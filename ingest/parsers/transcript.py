@@ -21,7 +21,7 @@ from ingest.candidates import (
     summarize,
 )
 from ingest.dates import read_date
-from ingest.parsers.naming import conversation_name, document_keys, session_name, title_of
+from ingest.parsers.file_names import conversation_name, document_keys, session_name, title_of
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import MemoryKind, MemoryType
 
@@ -59,7 +59,7 @@ _LABELS = frozenset(_LABEL_WORDS.split())
 
 
 @dataclass(slots=True)
-class Turns:
+class ParsedConversation:
     """The episodes of a conversation file, and what was left out."""
 
     path: str
@@ -183,7 +183,7 @@ def parse_transcript(
         session: base if len(used) == 1 else f"{base}#{place}"
         for place, session in enumerate(used, start=1)
     }
-    told = Turns(path, list(findings))
+    told = ParsedConversation(path, list(findings))
     for turn in turns:
         told.say(
             "\n".join(turn.texts).strip(),

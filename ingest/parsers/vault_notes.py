@@ -9,8 +9,8 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from ingest.candidates import DocumentLink, ParsedDocument
+from ingest.parsers.file_names import link_keys
 from ingest.parsers.front_matter import FrontMatter
-from ingest.parsers.naming import link_keys
 from memgraph.model.enums import EdgeType
 
 LINK_WEIGHT = 0.4

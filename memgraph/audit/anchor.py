@@ -12,7 +12,7 @@ import re
 from enum import StrEnum
 from pathlib import Path
 
-from memgraph.audit.journal import Head
+from memgraph.audit.journal import JournalHead
 from memgraph.errors import JournalBroken
 from memgraph.store import journal
 from memgraph.store.snapshot import Snapshot
@@ -43,7 +43,7 @@ def anchor_path(database: Path, folder: str = "") -> Path:
     return Path(folder).expanduser() / f"{database.parent.parent.name}.anchor"
 
 
-def write(path: Path, head: Head) -> None:
+def write(path: Path, head: JournalHead) -> None:
     """Write the head in place, with one write of fixed length, short enough to be atomic."""
     record = f"{head.seq:020d} {head.hash or '-' * 64}\n".encode()
     flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -54,7 +54,7 @@ def write(path: Path, head: Head) -> None:
         os.close(handle)
 
 
-def read(path: Path) -> Head | None:
+def read(path: Path) -> JournalHead | None:
     """Return the anchored head; None when there is no anchor.
 
     Raises:
@@ -69,10 +69,10 @@ def read(path: Path) -> Head | None:
     match = _FORM.fullmatch(text)
     if match is None:
         raise JournalBroken(f"{path} is not a journal anchor", path=str(path))
-    return Head(int(match[1]), match[2].strip("-"))
+    return JournalHead(int(match[1]), match[2].strip("-"))
 
 
-def read_state(path: Path) -> Head | AnchorState | None:
+def read_state(path: Path) -> JournalHead | AnchorState | None:
     """Return the anchored head; None when there is no anchor, or ``DAMAGED``."""
     try:
         return read(path)
@@ -80,7 +80,7 @@ def read_state(path: Path) -> Head | AnchorState | None:
         return AnchorState.DAMAGED
 
 
-def compare(snapshot: Snapshot, anchored: Head | AnchorState | None) -> AnchorState:
+def compare(snapshot: Snapshot, anchored: JournalHead | AnchorState | None) -> AnchorState:
     """Return whether the journal has the anchored entry.
 
     Args:
@@ -97,7 +97,7 @@ def compare(snapshot: Snapshot, anchored: Head | AnchorState | None) -> AnchorSt
 
 
 def require_held(
-    snapshot: Snapshot, anchored: Head | AnchorState | None, orchestrator: str
+    snapshot: Snapshot, anchored: JournalHead | AnchorState | None, orchestrator: str
 ) -> AnchorState:
     """Return how the two agree, unless entries are gone.
 
@@ -105,7 +105,7 @@ def require_held(
         JournalBroken: the journal lacks acknowledged entries.
     """
     state = compare(snapshot, anchored)
-    if state is AnchorState.BEHIND and isinstance(anchored, Head):
+    if state is AnchorState.BEHIND and isinstance(anchored, JournalHead):
         seq = journal.head(snapshot)[0]
         raise JournalBroken(
             f"the journal ends at entry {seq} and does not hold entry {anchored.seq}, which was"

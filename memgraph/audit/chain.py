@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from memgraph.audit.findings import Code, VerifyReport
-from memgraph.audit.journal import Head
+from memgraph.audit.findings import FindingCode, VerifyReport
+from memgraph.audit.journal import JournalHead
 from memgraph.audit.redactions import Proofs, Redaction, redactions
 from memgraph.store import integrity
 from memgraph.store.journal import chain_hash
@@ -15,10 +15,10 @@ from memgraph.store.snapshot import Snapshot
 def check_chain(
     snapshot: Snapshot,
     report: VerifyReport,
-    anchored: Head | None,
+    anchored: JournalHead | None,
     proofs: Proofs | None = None,
     key: bytes | None = None,
-) -> Head:
+) -> JournalHead:
     """Recompute every seal and compare the anchored entry; return the journal's head.
 
     Args:
@@ -27,7 +27,7 @@ def check_chain(
         proofs: the proofs of redactions outside of the database; None: not checked.
         key: of a keyed journal; older entries are sealed without one.
     """
-    head = Head(0, "")
+    head = JournalHead(0, "")
     number = 0
     with_key = False
     redacted = redactions(snapshot)
@@ -37,7 +37,7 @@ def check_chain(
         number += 1
         if seq != head.seq + 1:
             report.add(
-                Code.JOURNAL_ENTRY_MISSING,
+                FindingCode.JOURNAL_ENTRY_MISSING,
                 f"journal entries {head.seq + 1} to {seq - 1} are missing",
                 head.seq + 1,
                 until=seq - 1,
@@ -49,22 +49,22 @@ def check_chain(
             _check_changed(entry, redacted.get(seq), proofs, report)
         if anchored is not None and seq == anchored.seq and sealed != anchored.hash:
             report.add(
-                Code.JOURNAL_REWRITTEN,
+                FindingCode.JOURNAL_REWRITTEN,
                 f"journal entry {seq} is not the one that the anchor remembers",
                 seq,
             )
-        head = Head(int(seq), sealed)
+        head = JournalHead(int(seq), sealed)
         report.last_at = entry[1] if isinstance(entry[1], int) else None
     if anchored is not None and anchored.seq > head.seq:
         report.add(
-            Code.JOURNAL_TRUNCATED,
+            FindingCode.JOURNAL_TRUNCATED,
             f"the journal ends at {head.seq}, the anchor remembers {anchored.seq}",
             head.seq + 1,
             until=anchored.seq,
         )
     if key is not None and number and not with_key:
         message = "the journal's last entry is not sealed with the key of memory.audit.key_file"
-        report.add(Code.JOURNAL_UNKEYED, message, head.seq)
+        report.add(FindingCode.JOURNAL_UNKEYED, message, head.seq)
     report.checked["journal_entries"] = number
     report.checked["journal_redacted"] = len(redacted)
     return head
@@ -77,13 +77,15 @@ def _check_changed(
     seq, details, sealed = entry[0], entry[5], entry[-1]
     if redaction is None or not redaction.fits(details, sealed):
         report.add(
-            Code.JOURNAL_ENTRY_CHANGED,
+            FindingCode.JOURNAL_ENTRY_CHANGED,
             f"journal entry {seq} or the one before it was changed, moved or removed",
             seq,
         )
     elif proofs is not None and (problem := proofs(redaction)) is not None:
         message = f"the redaction of journal entry {seq} is not proven: {problem}"
-        report.add(Code.JOURNAL_REDACTION_UNPROVEN, message, seq, erasure_id=redaction.erasure_id)
+        report.add(
+            FindingCode.JOURNAL_REDACTION_UNPROVEN, message, seq, erasure_id=redaction.erasure_id
+        )
 
 
 def _seal(previous: str, entry: tuple[Any, ...], key: bytes | None = None) -> str | None:

@@ -17,7 +17,7 @@ Progress = Callable[[str, int, int], None]
 """Called with the name of a stage, how much of it is done, and how much there is in all."""
 
 
-class Code(StrEnum):
+class FindingCode(StrEnum):
     """The kinds of damage. ``memgraph rebuild`` repairs those of `REBUILDABLE`."""
 
     DATABASE_DAMAGED = "database.damaged"
@@ -54,20 +54,20 @@ class Code(StrEnum):
 
 REBUILDABLE = frozenset(
     {
-        Code.TEXT_INDEX_DRIFT,
-        Code.VECTOR_DAMAGED,
-        Code.VECTOR_MISSING,
-        Code.VECTOR_INDEX_STRAY,
-        Code.ENTITY_COUNT_WRONG,
+        FindingCode.TEXT_INDEX_DRIFT,
+        FindingCode.VECTOR_DAMAGED,
+        FindingCode.VECTOR_MISSING,
+        FindingCode.VECTOR_INDEX_STRAY,
+        FindingCode.ENTITY_COUNT_WRONG,
     }
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Defect:
+class AuditDefect:
     """One defect. ``subject``: the id of what is concerned."""
 
-    code: Code
+    code: FindingCode
     message: str
     subject: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class VerifyReport:
         last_at: when the last entry of the journal was made, in milliseconds; None: it has none.
     """
 
-    findings: list[Defect] = field(default_factory=list)
+    findings: list[AuditDefect] = field(default_factory=list)
     totals: Counter[str] = field(default_factory=Counter)
     checked: dict[str, int] = field(default_factory=dict)
     last_at: int | None = None
@@ -123,11 +123,11 @@ class VerifyReport:
         found = "1 finding" if total == 1 else f"{total:,} findings"
         return f"NOT OK: {found} ({what}) in {entries}{last}"
 
-    def add(self, code: Code, message: str, subject: Any = None, **details: Any) -> None:
+    def add(self, code: FindingCode, message: str, subject: Any = None, **details: Any) -> None:
         self.totals[code.value] += 1
         if self.totals[code.value] <= MAX_PER_CODE:
             told = None if subject is None else str(subject)
-            self.findings.append(Defect(code, message, told, details))
+            self.findings.append(AuditDefect(code, message, told, details))
 
     def as_dict(self) -> dict[str, Any]:
         return {

@@ -23,7 +23,7 @@ LEAST_KEY: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class JournalHead:
     """The end of the journal."""
 
     seq: int
@@ -65,7 +65,7 @@ def append(
     actor: str,
     state: str | None = None,
     key: bytes | None = None,
-) -> Head:
+) -> JournalHead:
     """Append entries, inside the caller's transaction.
 
     Args:
@@ -81,7 +81,7 @@ def append(
         last = chain_hash(last, *row, told, key=key)
         rows.append((*row, last, told))
     journal.insert(transaction, rows)
-    return Head(seq, last)
+    return JournalHead(seq, last)
 
 
 SEALED_FIELDS = (

@@ -16,11 +16,11 @@ from pydantic import ValidationError
 
 from memgraph.audit import anchor
 from memgraph.audit.chain import check_chain
-from memgraph.audit.findings import Code, Progress, VerifyReport
+from memgraph.audit.findings import FindingCode, Progress, VerifyReport
 from memgraph.audit.journal import (
     SEALED_FIELDS,
     VALUES,
-    Head,
+    JournalHead,
     confidence_after,
     differing,
     memory_seal,
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
 
 _FAULTS = {
-    VectorFault.DAMAGED: (Code.VECTOR_DAMAGED, "the vector has a wrong length or number"),
+    VectorFault.DAMAGED: (FindingCode.VECTOR_DAMAGED, "the vector has a wrong length or number"),
     VectorFault.VISIBILITY: (
-        Code.VECTOR_INDEX_STRAY,
+        FindingCode.VECTOR_INDEX_STRAY,
         "the index has an outdated scope, status or sensitivity",
     ),
 }
@@ -66,7 +66,7 @@ def check_vectors(snapshot: Snapshot, report: VerifyReport) -> None:
     for faulty in embeddings.index(snapshot).check():
         report.add(*_FAULTS[faulty.fault], faulty.memory_id)
     for memory_id in integrity.without_vector().column(snapshot):
-        report.add(Code.VECTOR_MISSING, "the memory is not queued for embedding", memory_id)
+        report.add(FindingCode.VECTOR_MISSING, "the memory is not queued for embedding", memory_id)
 
 
 Check = Callable[[Snapshot, VerifyReport], object]
@@ -128,7 +128,9 @@ def verify(
     told("text index", len(checks), len(checks) + 1)
     with _told_as_findings(database.engine, report, "text index"), database.write() as transaction:
         if not transaction.engine.phrases.check(transaction):
-            report.add(Code.TEXT_INDEX_DRIFT, "the full-text index differs from the memories")
+            report.add(
+                FindingCode.TEXT_INDEX_DRIFT, "the full-text index differs from the memories"
+            )
     told("done", len(checks) + 1, len(checks) + 1)
     return report
 
@@ -136,7 +138,7 @@ def verify(
 def check_pages(snapshot: Snapshot, report: VerifyReport) -> None:
     """Run the engine's own check of its pages."""
     for damage in snapshot.engine.damage(snapshot):
-        code = Code.TEXT_INDEX_DRIFT if damage.of_index else Code.DATABASE_DAMAGED
+        code = FindingCode.TEXT_INDEX_DRIFT if damage.of_index else FindingCode.DATABASE_DAMAGED
         report.add(code, damage.message)
 
 
@@ -148,20 +150,20 @@ def check_schema(snapshot: Snapshot, report: VerifyReport) -> None:
     for name in sorted(expected.keys() | found.keys()):
         if expected.get(name) != found.get(name):
             what = "missing" if name not in found else "changed" if name in expected else "foreign"
-            report.add(Code.SCHEMA_CHANGED, f"the {name} of the schema is {what}", name)
+            report.add(FindingCode.SCHEMA_CHANGED, f"the {name} of the schema is {what}", name)
 
 
 def check_postings(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that the postings that rank texts are those of the memories."""
     if not snapshot.engine.texts.check(snapshot):
-        report.add(Code.TEXT_INDEX_DRIFT, "the postings differ from the memories")
+        report.add(FindingCode.TEXT_INDEX_DRIFT, "the postings differ from the memories")
 
 
 def check_references(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that no row refers to a missing row."""
     for table, rowid, parent in snapshot.engine.dangling(snapshot):
         message = f"a row of {table} refers to a row of {parent} that is not there"
-        report.add(Code.REFERENCE_DANGLING, message, table, rowid=rowid)
+        report.add(FindingCode.REFERENCE_DANGLING, message, table, rowid=rowid)
 
 
 def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
@@ -173,40 +175,45 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
     for row in integrity.memories().cursor(snapshot):
         memory_id, content = row[0], row[3]
         if memory_id == last:
-            report.add(Code.MEMORY_EDITED, "the memory was journalled twice", memory_id)
+            report.add(FindingCode.MEMORY_EDITED, "the memory was journalled twice", memory_id)
             continue
         number, last = number + 1, memory_id
         stored_hash, terms, seq, at, details, erased, source_type, captured_by, *values = row[
             width:
         ]
         if not isinstance(content, str):
-            report.add(Code.MEMORY_CONTENT_DAMAGED, "the content is not a text", memory_id)
+            report.add(FindingCode.MEMORY_CONTENT_DAMAGED, "the content is not a text", memory_id)
             continue
         if seq is None:
-            report.add(Code.MEMORY_UNJOURNALLED, "the journal does not know this memory", memory_id)
+            report.add(
+                FindingCode.MEMORY_UNJOURNALLED, "the journal does not know this memory", memory_id
+            )
         remembered = _object(details)
         # An erased memory keeps its row and nothing of its text.
         if not (erased and content == ""):
             if content_hash(content) != stored_hash:
                 message = "the content does not fit its hash"
-                report.add(Code.MEMORY_CONTENT_DAMAGED, message, memory_id)
+                report.add(FindingCode.MEMORY_CONTENT_DAMAGED, message, memory_id)
             elif seq is not None and not _as_journalled(row[:width], stored_hash, at, remembered):
                 message = "the memory is not as it was journalled when it was stored"
-                report.add(Code.MEMORY_EDITED, message, memory_id, seq=seq)
+                report.add(FindingCode.MEMORY_EDITED, message, memory_id, seq=seq)
         changed = moved.get(memory_id, {})
         if (seq or 0) < rates_changed and _may_last(row, source_type, captured_by, values):
             changed = {"decay_rate": 0.0} | changed
         for name in _values_edited(values, remembered, changed):
             message = f"the memory's {name} is not as it was journalled last"
-            report.add(Code.MEMORY_EDITED, message, memory_id, field=name)
+            report.add(FindingCode.MEMORY_EDITED, message, memory_id, field=name)
         expected = None if content.isascii() else text_index.search_terms(content)
         if terms != expected:
             message = "the search terms do not fit the content"
-            report.add(Code.TEXT_INDEX_DRIFT, message, memory_id)
+            report.add(FindingCode.TEXT_INDEX_DRIFT, message, memory_id)
     report.checked["memories"] = number
     for subject, seq in integrity.lost_memories().cursor(snapshot):
         report.add(
-            Code.MEMORY_MISSING, "the memory was journalled and is not there", subject, seq=seq
+            FindingCode.MEMORY_MISSING,
+            "the memory was journalled and is not there",
+            subject,
+            seq=seq,
         )
 
 
@@ -216,7 +223,7 @@ def check_sources(snapshot: Snapshot, report: VerifyReport) -> None:
     for stored_id, *values in integrity.sources().cursor(snapshot):
         number += 1
         if _source_id(dict(zip(SOURCE_FIELDS, values, strict=True))) != stored_id:
-            report.add(Code.SOURCE_EDITED, "the source does not fit its id", stored_id)
+            report.add(FindingCode.SOURCE_EDITED, "the source does not fit its id", stored_id)
     report.checked["sources"] = number
 
 
@@ -224,13 +231,13 @@ def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that the status of a memory, its history and the journal agree."""
     for memory_id, status, last in integrity.status_mismatches().cursor(snapshot):
         message = f"the memory is {status}, its history ends with {last}"
-        report.add(Code.STATUS_MISMATCH, message, memory_id)
+        report.add(FindingCode.STATUS_MISMATCH, message, memory_id)
     for memory_id, status_id in integrity.broken_histories().cursor(snapshot):
         message = "the periods of the memory's history do not follow one another"
-        report.add(Code.STATUS_HISTORY_BROKEN, message, memory_id, status_id=status_id)
+        report.add(FindingCode.STATUS_HISTORY_BROKEN, message, memory_id, status_id=status_id)
     for memory_id, status, since in integrity.untold_statuses().cursor(snapshot):
         message = f"the journal does not know how the memory became {status}"
-        report.add(Code.STATUS_UNJOURNALLED, message, memory_id, since=since)
+        report.add(FindingCode.STATUS_UNJOURNALLED, message, memory_id, since=since)
     edited = {
         *integrity.edited_beginnings().cursor(snapshot),
         *integrity.unerased_reasons().cursor(snapshot),
@@ -238,7 +245,7 @@ def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
     }
     for memory_id, status_id in sorted(edited, key=lambda one: int(one[1])):
         message = "the reason or the actor of the memory's status is not as it was journalled"
-        report.add(Code.STATUS_EDITED, message, memory_id, status_id=status_id)
+        report.add(FindingCode.STATUS_EDITED, message, memory_id, status_id=status_id)
     report.checked["status_periods"] = integrity.count(snapshot, "memory_status")
 
 
@@ -251,7 +258,9 @@ def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
         resolved_at, resolution = later
         subject, told, entries, action, at, decided = edge[9:]
         if subject is None:
-            report.add(Code.EDGE_UNJOURNALLED, "the journal does not know this edge", edge_id)
+            report.add(
+                FindingCode.EDGE_UNJOURNALLED, "the journal does not know this edge", edge_id
+            )
             continue
         # A partial edge may have been made whole since, which is an entry of its own.
         grown = entries > 1
@@ -264,17 +273,19 @@ def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
             "partial": bool(partial) or grown,
         }
         if subject != from_id or _words(told) != said or (grown and partial):
-            report.add(Code.EDGE_EDITED, "the edge is not as it was journalled", edge_id)
+            report.add(FindingCode.EDGE_EDITED, "the edge is not as it was journalled", edge_id)
         expected: dict[str, Any] = {}
         if action in ("resolve", "dismiss"):
             beside = ("edge_id", "loser_confidence")
             expected = {key: one for key, one in _words(decided).items() if key not in beside}
         if _object(resolution) != expected or resolved_at != (at if expected else None):
             message = "the resolution of the contradiction is not as it was journalled"
-            report.add(Code.EDGE_EDITED, message, edge_id)
+            report.add(FindingCode.EDGE_EDITED, message, edge_id)
     report.checked["edges"] = number
     for edge_id, seq in integrity.lost_edges().cursor(snapshot):
-        report.add(Code.EDGE_MISSING, "the edge was journalled and is not there", edge_id, seq=seq)
+        report.add(
+            FindingCode.EDGE_MISSING, "the edge was journalled and is not there", edge_id, seq=seq
+        )
 
 
 def check_tables(snapshot: Snapshot, report: VerifyReport) -> None:
@@ -282,11 +293,11 @@ def check_tables(snapshot: Snapshot, report: VerifyReport) -> None:
     for name, then, now in table_digests.differing(snapshot):
         rows = f"{now.rows:,} rows where {then.rows:,} were" if now.rows != then.rows else "rows"
         message = f"{name} was changed by something else than memgraph: it holds other {rows}"
-        report.add(Code.TABLE_EDITED, message, name, rows=now.rows, written=then.rows)
+        report.add(FindingCode.TABLE_EDITED, message, name, rows=now.rows, written=then.rows)
     sealed = journal.sealed_state(snapshot)
     if sealed is not None and sealed != table_digests.state(snapshot):
         message = "the digests of the tables are not those that the journal tells"
-        report.add(Code.TABLE_UNSEALED, message)
+        report.add(FindingCode.TABLE_UNSEALED, message)
 
 
 def check_entities(snapshot: Snapshot, report: VerifyReport) -> None:
@@ -294,7 +305,7 @@ def check_entities(snapshot: Snapshot, report: VerifyReport) -> None:
     report.checked["entities"] = integrity.count(snapshot, "entities")
     for entity_id, said, found in integrity.miscounted_entities().cursor(snapshot):
         message = f"the entity says {said} mentions and has {found}"
-        report.add(Code.ENTITY_COUNT_WRONG, message, entity_id)
+        report.add(FindingCode.ENTITY_COUNT_WRONG, message, entity_id)
 
 
 CONTENT_CHECKS: Sequence[tuple[str, Check]] = (
@@ -308,7 +319,7 @@ CONTENT_CHECKS: Sequence[tuple[str, Check]] = (
 
 def check_copy(
     snapshot: Snapshot,
-    expected_head: Head | None = None,
+    expected_head: JournalHead | None = None,
     *,
     proofs: Proofs | None = None,
     key: bytes | None = None,
@@ -330,26 +341,26 @@ def check_copy(
     return report
 
 
-def _anchored(path: Path, report: VerifyReport) -> Head | None:
+def _anchored(path: Path, report: VerifyReport) -> JournalHead | None:
     try:
         return anchor.read(path)
     except JournalBroken as error:
-        report.add(Code.JOURNAL_ANCHOR_DAMAGED, error.message)
+        report.add(FindingCode.JOURNAL_ANCHOR_DAMAGED, error.message)
         return None
 
 
 def _check_journal(
     snapshot: Snapshot,
     report: VerifyReport,
-    anchored: Head | None,
+    anchored: JournalHead | None,
     proofs: Proofs | None,
     key: bytes | None,
 ) -> None:
     head = check_chain(snapshot, report, anchored, proofs, key)
-    told = report.totals[Code.JOURNAL_ANCHOR_DAMAGED]
+    told = report.totals[FindingCode.JOURNAL_ANCHOR_DAMAGED]
     # A database that nothing was ever written to has no anchor yet.
     if anchored is None and head.seq and not told:
-        report.add(Code.JOURNAL_ANCHOR_MISSING, "there is no anchor of the journal")
+        report.add(FindingCode.JOURNAL_ANCHOR_MISSING, "there is no anchor of the journal")
 
 
 def _as_journalled(
@@ -451,8 +462,12 @@ def _told_as_findings(engine: Engine, report: VerifyReport, stage: str) -> Itera
         with engine.translated_errors():
             yield
     except DatabaseCorrupt:
-        report.add(Code.DATABASE_DAMAGED, f"damaged pages ended the check of: {stage}", stage)
+        report.add(
+            FindingCode.DATABASE_DAMAGED, f"damaged pages ended the check of: {stage}", stage
+        )
     except StorageError as error:
         if not engine.is_schema_fault(error):
             raise
-        report.add(Code.SCHEMA_CHANGED, f"a changed schema ended the check of: {stage}", stage)
+        report.add(
+            FindingCode.SCHEMA_CHANGED, f"a changed schema ended the check of: {stage}", stage
+        )

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memgraph.bulletin.document import composed, view_key
-from memgraph.bulletin.snapshots import Snapshots
+from memgraph.bulletin.snapshots import BulletinFiles
 from memgraph.config.schema import BulletinSettings
 from memgraph.errors import MemgraphError, MemoryDisabled, StorageError
 from memgraph.log import EventLog
-from memgraph.model.context import Bulletin, Issued
+from memgraph.model.context import BuiltBulletin, Bulletin
 from memgraph.paths import Stamp
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store.bulletins import journal_head
@@ -73,10 +73,12 @@ class BulletinBoard:
         self._files = threading.Lock()
         self._epoch = 0
         self._kept: OrderedDict[Viewer, _Kept] = OrderedDict()
-        self._snapshots: Snapshots | None = None
+        self._snapshots: BulletinFiles | None = None
         if folder is not None:
             plain_key = view_key(plain_viewer, settings)
-            self._snapshots = Snapshots(folder, keep=settings.keep_snapshots, plain_key=plain_key)
+            self._snapshots = BulletinFiles(
+                folder, keep=settings.keep_snapshots, plain_key=plain_key
+            )
 
     def current(self, viewer: Viewer = DEFAULT_VIEWER) -> Bulletin:
         """Return the bulletin as of the last change.
@@ -129,16 +131,16 @@ class BulletinBoard:
                 self._require_unerased(min(each.change_seq for each in waiting.values()))
         return len(waiting)
 
-    def bulletin_or_fallback(self, viewer: Viewer = DEFAULT_VIEWER) -> Issued:
+    def bulletin_or_fallback(self, viewer: Viewer = DEFAULT_VIEWER) -> BuiltBulletin:
         """Return the current bulletin, else the last good one of this viewer, else an empty one."""
         try:
-            return Issued(self.current(viewer))
+            return BuiltBulletin(self.current(viewer))
         except (StorageError, MemoryDisabled, OSError) as error:
             last = self._last_good(viewer)
             warning = EMPTY if last is None else STALE
             self._tell(warning, error)
             cause = error.code if isinstance(error, MemgraphError) else "os.error"
-            return Issued(last or self._empty(viewer), warning, cause)
+            return BuiltBulletin(last or self._empty(viewer), warning, cause)
 
     def forget(self) -> None:
         """Drop the cache, in memory and as snapshots; to be called after text was erased.
@@ -213,15 +215,15 @@ class BulletinBoard:
 
 def without_database(
     folder: Path, settings: BulletinSettings, viewer: Viewer, error: MemgraphError
-) -> Issued:
+) -> BuiltBulletin:
     """Return the last good bulletin, else an empty one, when the database cannot even be opened."""
     plain_key = view_key(DEFAULT_VIEWER, settings)
     key = view_key(viewer, settings)
-    snapshots = Snapshots(folder, keep=settings.keep_snapshots, plain_key=plain_key)
+    snapshots = BulletinFiles(folder, keep=settings.keep_snapshots, plain_key=plain_key)
     try:
         last = snapshots.latest(key)
     except OSError:
         last = None
     if last is None:
-        return Issued(composed({}, settings, change_seq=0, key=key), EMPTY, error.code)
-    return Issued(last, STALE, error.code)
+        return BuiltBulletin(composed({}, settings, change_seq=0, key=key), EMPTY, error.code)
+    return BuiltBulletin(last, STALE, error.code)

@@ -24,7 +24,7 @@ from memgraph.rules.contradictions import Conflicts, in_order
 from memgraph.rules.scope import Viewer
 from memgraph.store import bulletins
 from memgraph.store import bulletins as queries
-from memgraph.store.bulletins import Excerpt
+from memgraph.store.bulletins import BulletinExcerpt
 from memgraph.store.engine import Database
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
@@ -122,7 +122,9 @@ def generate_in(
     return composed(offered, settings, change_seq=seq, key=key, totals=totals)
 
 
-def _in_section(one: Excerpt, section: BulletinSection, conflicts: Conflicts) -> LayoutEntry:
+def _in_section(
+    one: BulletinExcerpt, section: BulletinSection, conflicts: Conflicts
+) -> LayoutEntry:
     """Return the line of a memory, with what contradicts it."""
     lead = _until(one)
     if section is BulletinSection.KNOWLEDGE_SUMMARY:
@@ -134,7 +136,7 @@ def _in_section(one: Excerpt, section: BulletinSection, conflicts: Conflicts) ->
     return _line(one, lead, conflicts.mark(one.memory_id))
 
 
-def _persons_first(found: Sequence[Excerpt]) -> list[Excerpt]:
+def _persons_first(found: Sequence[BulletinExcerpt]) -> list[BulletinExcerpt]:
     """Sort what persons said first, then files: the best of each file, then its second best …"""
     of_file: Counter[str] = Counter()
     places = {}
@@ -145,7 +147,7 @@ def _persons_first(found: Sequence[Excerpt]) -> list[Excerpt]:
     return sorted(found, key=lambda one: places.get(one.memory_id, 0))
 
 
-def _is_shown(one: Excerpt) -> bool:
+def _is_shown(one: BulletinExcerpt) -> bool:
     return one.path is None or stands_alone(one.text)
 
 
@@ -154,24 +156,24 @@ def _in_turn(*kinds: list[LayoutEntry]) -> Iterator[LayoutEntry]:
     return (line for row in zip_longest(*kinds) for line in row if line is not None)
 
 
-def _line(one: Excerpt, lead: str, mark: str = "") -> LayoutEntry:
+def _line(one: BulletinExcerpt, lead: str, mark: str = "") -> LayoutEntry:
     file = None if one.path is None else PurePosixPath(one.path).name or "file"
     return LayoutEntry(one.text, (one.memory_id,), lead, file, mark)
 
 
-def _conflict(later: Excerpt, earlier: Excerpt) -> LayoutEntry:
+def _conflict(later: BulletinExcerpt, earlier: BulletinExcerpt) -> LayoutEntry:
     return replace(_line(later, _date(later)), against=_line(earlier, _date(earlier)))
 
 
-def _until(one: Excerpt) -> str:
+def _until(one: BulletinExcerpt) -> str:
     return "" if one.valid_until is None else f"(until {_day(one.valid_until)}) "
 
 
-def _date(one: Excerpt) -> str:
+def _date(one: BulletinExcerpt) -> str:
     return f"{UNDATED if one.at is None else _day(one.at)} "
 
 
-def _status(one: Excerpt) -> str:
+def _status(one: BulletinExcerpt) -> str:
     # Stored attributes are free: only a short text is a status.
     status = one.decision_status
     return f"({status[:_MAX_STATUS_CHARS]}) " if isinstance(status, str) and status else ""

@@ -19,7 +19,7 @@ _NAME = re.compile(r"(?P<seq>[0-9]{1,18})(?:-(?P<key>[0-9a-f]{16}))?\.json")
 _MAX_BYTES = 4_000_000
 
 
-class Snapshots:
+class BulletinFiles:
     """The snapshot files of one orchestrator.
 
     Args:

@@ -22,7 +22,7 @@ JSON = "application/json"
 Read = Callable[[bytes], T]
 
 
-class Repeat(StrEnum):
+class RetryRule(StrEnum):
     """The rule for sending a call again when its outcome is unknown.
 
     ``SAFE``: it changes nothing, or the same thing. ``KEYED``: a write that carries an
@@ -55,7 +55,7 @@ class Call(Generic[T]):
     params: Mapping[str, Any] = field(default_factory=dict)
     body: bytes | None = None
     content_type: str = JSON
-    repeat: Repeat = Repeat.SAFE
+    repeat: RetryRule = RetryRule.SAFE
     slow: bool = False
     accepts: str | None = JSON
     sink: BinaryIO | None = None

@@ -9,11 +9,11 @@ from typing import Any, Self, TypedDict, Unpack
 
 import httpx
 
-from memgraph.client.calls import Call, Read, Repeat, body, orchestrator_path, part_of, value_of
-from memgraph.client.exchange import Rules
-from memgraph.client.operations import Awaiting, Blocking, method
+from memgraph.client.calls import Call, Read, RetryRule, body, orchestrator_path, part_of, value_of
+from memgraph.client.exchange import RetryRules
+from memgraph.client.operations import AsyncBase, BlockingBase, method
 from memgraph.client.orchestrator import AsyncRemoteOrchestrator, RemoteOrchestrator
-from memgraph.client.senders import AwaitedSender, BlockingSender, Server, server_of
+from memgraph.client.senders import AsyncioSender, BlockingSender, ServerConnection, server_of
 from memgraph.model.access import Narrowing
 from memgraph.model.enums import Sensitivity
 from memgraph.model.remote import Health, OrchestratorList
@@ -24,7 +24,7 @@ TIMEOUT_S = 35.0
 RETRIES = 2
 
 
-class Options(TypedDict, total=False):
+class ViewOptions(TypedDict, total=False):
     """The options that narrow the view of a handle; see ``Narrowing``."""
 
     project_ids: Sequence[str]
@@ -55,7 +55,7 @@ class ServerMethods:
             "/v1/orchestrators",
             lambda _: None,
             body=body({"name": name}),
-            repeat=Repeat.NEVER,
+            repeat=RetryRule.NEVER,
         )
 
     @method
@@ -68,7 +68,7 @@ class ServerMethods:
         return Call("GET", orchestrator_path(name), _health)
 
 
-class Client(ServerMethods, Blocking):
+class Client(ServerMethods, BlockingBase):
     """A blocking client of a server. Thread-safe; close it, or use it as a context manager.
 
     Args:
@@ -99,10 +99,10 @@ class Client(ServerMethods, Blocking):
         self._server = server_of(
             url, key, timeout_s=timeout_s, verify=verify, plain_http=plain_http
         )
-        self._sending = BlockingSender(self._server, key, Rules(retries=retries), transport)
+        self._sending = BlockingSender(self._server, key, RetryRules(retries=retries), transport)
         super().__init__(self._sending)
 
-    def orchestrator(self, name: str, **narrowing: Unpack[Options]) -> RemoteOrchestrator:
+    def orchestrator(self, name: str, **narrowing: Unpack[ViewOptions]) -> RemoteOrchestrator:
         """Return the handle of one orchestrator. Nothing is sent: a missing one fails at the first
         call.
 
@@ -136,7 +136,7 @@ class Client(ServerMethods, Blocking):
         return _shown(self, self._server)
 
 
-class AsyncClient(ServerMethods, Awaiting):
+class AsyncClient(ServerMethods, AsyncBase):
     """An asynchronous client of a server, with the arguments of ``Client``."""
 
     def __init__(
@@ -153,10 +153,10 @@ class AsyncClient(ServerMethods, Awaiting):
         self._server = server_of(
             url, key, timeout_s=timeout_s, verify=verify, plain_http=plain_http
         )
-        self._sending = AwaitedSender(self._server, key, Rules(retries=retries), transport)
+        self._sending = AsyncioSender(self._server, key, RetryRules(retries=retries), transport)
         super().__init__(self._sending)
 
-    def orchestrator(self, name: str, **narrowing: Unpack[Options]) -> AsyncRemoteOrchestrator:
+    def orchestrator(self, name: str, **narrowing: Unpack[ViewOptions]) -> AsyncRemoteOrchestrator:
         """Return the handle of one orchestrator; see ``Client.orchestrator``."""
         return AsyncRemoteOrchestrator(self._sending, name, validated(Narrowing, dict(narrowing)))
 
@@ -192,5 +192,5 @@ def _named(told: OrchestratorList) -> list[str]:
 _NAMES: Read[list[str]] = part_of(OrchestratorList, _named)
 
 
-def _shown(client: Client | AsyncClient, server: Server) -> str:
+def _shown(client: Client | AsyncClient, server: ServerConnection) -> str:
     return f"<memgraph {type(client).__name__} of {server.url}>"

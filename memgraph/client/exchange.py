@@ -1,6 +1,6 @@
 """The carrying out of one call: send, wait, repeat where that is safe. No IO.
 
-``exchange`` is a generator. It yields steps (``Send``, ``Pause``, ``Work``) and is sent their
+``exchange`` is a generator. It yields steps (``SendStep``, ``PauseStep``, ``LocalWork``) and is sent their
 results, so that a blocking and an asynchronous sender share every rule.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
 from memgraph import errors
-from memgraph.client.calls import JSON, Call, Repeat
+from memgraph.client.calls import JSON, Call, RetryRule
 from memgraph.errors import InvalidInput, MemgraphError, RemoteAnswerInvalid, RemoteUnavailable
 from memgraph.model.remote import Health
 
@@ -37,7 +37,7 @@ _PASSING: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RetryRules:
     """The retry rules of a client.
 
     Attributes:
@@ -58,22 +58,22 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
-    """A call to send; its result is an ``Response`` or a ``NoAnswer``."""
+class SendStep:
+    """A call to send; its result is an ``Response`` or a ``NoResponse``."""
 
     call: Call[Any]
     headers: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class PauseStep:
     """A pause; its result is None."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class LocalWork:
     """Local work, done outside the event loop if there is one; its result is that of the work."""
 
     do: Callable[[], Any]
@@ -90,7 +90,7 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
-class NoAnswer:
+class NoResponse:
     """No response, or a partial one.
 
     Attributes:
@@ -104,11 +104,11 @@ class NoAnswer:
     text: str
 
 
-Step: TypeAlias = Send | Pause | Work
+Step: TypeAlias = SendStep | PauseStep | LocalWork
 Steps: TypeAlias = Generator[Step, Any, T]
 
 
-def exchange(call: Call[T], rules: Rules) -> Steps[T]:
+def exchange(call: Call[T], rules: RetryRules) -> Steps[T]:
     """Carry out one call.
 
     Raises:
@@ -119,18 +119,18 @@ def exchange(call: Call[T], rules: Rules) -> Steps[T]:
     headers = {"Accept": f"{call.accepts or JSON}, {PROBLEM}"}
     if call.body is not None:
         headers["Content-Type"] = call.content_type
-    if call.repeat is Repeat.KEYED:
+    if call.repeat is RetryRule.KEYED:
         # One for all attempts: the server does the first that arrives and repeats its answer.
         headers[IDEMPOTENCY_KEY] = uuid.uuid4().hex
     for attempt in range(rules.retries + 1):
-        came: Response | NoAnswer = yield Send(call, headers)
+        came: Response | NoResponse = yield SendStep(call, headers)
         if isinstance(came, Response) and 200 <= came.status < 300:
             return call.read(_good(call, came))
         error = _refusal(came)
         pause = _pause(call, came, error, attempt, rules)
         if pause is None or attempt == rules.retries:
             raise error
-        yield Pause(pause)
+        yield PauseStep(pause)
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -141,9 +141,9 @@ def _good(call: Call[Any], answer: Response) -> bytes:
     return answer.body
 
 
-def _refusal(came: Response | NoAnswer) -> MemgraphError:
+def _refusal(came: Response | NoResponse) -> MemgraphError:
     """Return the error in an unsuccessful answer."""
-    if isinstance(came, NoAnswer):
+    if isinstance(came, NoResponse):
         return RemoteUnavailable(came.text, cause=came.why)
     if media_type(came.content_type) == PROBLEM:
         return _told(came)
@@ -195,7 +195,11 @@ def error_of(health: Health) -> MemgraphError:
 
 
 def _pause(
-    call: Call[Any], came: Response | NoAnswer, error: MemgraphError, attempt: int, rules: Rules
+    call: Call[Any],
+    came: Response | NoResponse,
+    error: MemgraphError,
+    attempt: int,
+    rules: RetryRules,
 ) -> float | None:
     """Return how long to wait before the call is sent again; None: it is not."""
     if not _may_repeat(call, came, error):
@@ -207,14 +211,14 @@ def _pause(
     return pause * random.uniform(0.5, 1.0)
 
 
-def _may_repeat(call: Call[Any], came: Response | NoAnswer, error: MemgraphError) -> bool:
-    if isinstance(came, NoAnswer):
+def _may_repeat(call: Call[Any], came: Response | NoResponse, error: MemgraphError) -> bool:
+    if isinstance(came, NoResponse):
         if call.sink is not None and came.sent:
             return False
-        return not came.sent or call.repeat is not Repeat.NEVER
+        return not came.sent or call.repeat is not RetryRule.NEVER
     if came.status in _UNTOUCHED_STATUS or isinstance(error, _UNTOUCHED):
         return True
-    return isinstance(error, _PASSING) and call.repeat is not Repeat.NEVER
+    return isinstance(error, _PASSING) and call.repeat is not RetryRule.NEVER
 
 
 def _not_memgraph(answer: Response) -> RemoteAnswerInvalid:

@@ -60,7 +60,7 @@ _SQLITE: Final = b"SQLite format 3\x00"
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportFile:
     """A finished export. ``records``: the number of lines of each kind."""
 
     orchestrator: str
@@ -73,7 +73,7 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True)
-class BackedUp:
+class BackupFile:
     """A finished backup; the server checked it before it sent it."""
 
     orchestrator: str
@@ -85,7 +85,7 @@ class BackedUp:
         return asdict(self) | {"path": str(self.path)}
 
 
-def exported(file: BufferedRandom, name: str, path: Path) -> Exported:
+def exported(file: BufferedRandom, name: str, path: Path) -> ExportFile:
     """Check an export and return its report.
 
     Raises:
@@ -105,17 +105,17 @@ def exported(file: BufferedRandom, name: str, path: Path) -> Exported:
         raise RemoteAnswerInvalid("the received export is incomplete", orchestrator=name)
     for frame in ("header", "end"):
         counts.pop(frame, None)
-    return Exported(name, path, counts, digest.hexdigest())
+    return ExportFile(name, path, counts, digest.hexdigest())
 
 
-def backed_up(file: BufferedRandom, name: str, path: Path) -> BackedUp:
+def backed_up(file: BufferedRandom, name: str, path: Path) -> BackupFile:
     """Check a backup. Raises RemoteAnswerInvalid: it is no database."""
     file.seek(0)
     if file.read(len(_SQLITE)) != _SQLITE:
         raise RemoteAnswerInvalid("the response is not a database", orchestrator=name)
     file.seek(0)
     digest = hashlib.file_digest(file, "sha256")
-    return BackedUp(name, path, file.tell(), digest.hexdigest())
+    return BackupFile(name, path, file.tell(), digest.hexdigest())
 
 
 def _kind(line: bytes) -> str:

@@ -13,7 +13,7 @@ from memgraph.client.calls import (
     JSON,
     Call,
     Read,
-    Repeat,
+    RetryRule,
     body,
     nothing,
     orchestrator_path,
@@ -21,7 +21,7 @@ from memgraph.client.calls import (
     typed,
     value_of,
 )
-from memgraph.client.exchange import Rules, Steps, Work, exchange
+from memgraph.client.exchange import LocalWork, RetryRules, Steps, exchange
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Narrowing
 from memgraph.model.operation import Operation, Parameter, operation_of
@@ -34,7 +34,7 @@ T = TypeVar("T")
 class Sender(Protocol):
     """Runs request sequences, and blocks until they end."""
 
-    rules: Rules
+    rules: RetryRules
 
     def run(self, steps: Steps[T]) -> T: ...
 
@@ -42,15 +42,15 @@ class Sender(Protocol):
 class AsyncSender(Protocol):
     """Runs request sequences, and is awaited."""
 
-    rules: Rules
+    rules: RetryRules
 
     async def run(self, steps: Steps[T]) -> T: ...
 
 
-class Caller:
+class ClientBase:
     """A caller of methods, over either kind of sender."""
 
-    _rules: Rules
+    _rules: RetryRules
 
     def _ask(self, call: Call[T]) -> Steps[T]:
         """Make one call of a method that takes several: ``answer = yield from self._ask(call)``."""
@@ -58,11 +58,11 @@ class Caller:
 
     def _aside(self, work: Callable[[], T]) -> Steps[T]:
         """Run local work that takes time, such as reading a file, outside the event loop."""
-        done: T = yield Work(work)
+        done: T = yield LocalWork(work)
         return done
 
 
-class Blocking(Caller):
+class BlockingBase(ClientBase):
     """A caller whose methods wait for the answer."""
 
     def __init__(self, sender: Sender) -> None:
@@ -70,7 +70,7 @@ class Blocking(Caller):
         self._rules = sender.rules
 
 
-class Awaiting(Caller):
+class AsyncBase(ClientBase):
     """A caller whose methods are coroutines."""
 
     def __init__(self, sender: AsyncSender) -> None:
@@ -78,7 +78,7 @@ class Awaiting(Caller):
         self._rules = sender.rules
 
 
-class RemotePlace(Caller):
+class RemoteTarget(ClientBase):
     """The target of a handle's methods: an orchestrator and a narrowing."""
 
     name: str
@@ -105,7 +105,7 @@ class RemotePlace(Caller):
 
     def _write(self, path: str, fields: Mapping[str, Any] | Value, read: Read[T]) -> Call[T]:
         """Return a change, which is done once however often it is sent."""
-        return replace(self._look(path, fields, read), repeat=Repeat.KEYED)
+        return replace(self._look(path, fields, read), repeat=RetryRule.KEYED)
 
 
 def _named(names: Sequence[str] | None) -> Sequence[str] | None:
@@ -115,7 +115,7 @@ def _named(names: Sequence[str] | None) -> Sequence[str] | None:
     return ("",) if names is not None and not names else names
 
 
-class Method(Generic[P, T]):
+class RemoteMethod(Generic[P, T]):
     """A method that is described by the call it makes, or by a sequence of calls."""
 
     def __init__(self, describe: Callable[Concatenate[Any, P], Call[T] | Steps[T]]) -> None:
@@ -126,14 +126,14 @@ class Method(Generic[P, T]):
     @overload
     def __get__(self, caller: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, caller: Blocking, owner: type) -> Callable[P, T]: ...
+    def __get__(self, caller: BlockingBase, owner: type) -> Callable[P, T]: ...
     @overload
-    def __get__(self, caller: Awaiting, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, caller: AsyncBase, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
     def __get__(self, caller: Any, owner: type) -> Any:
         if caller is None:
             return self
         describe = self._describe
-        if isinstance(caller, Blocking):
+        if isinstance(caller, BlockingBase):
 
             @wraps(describe)
             def blocking(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -151,27 +151,27 @@ class Method(Generic[P, T]):
 
 def method(
     describe: Callable[Concatenate[Any, P], Call[T] | Generator[Any, Any, T]],
-) -> Method[P, T]:
+) -> RemoteMethod[P, T]:
     """Make a method from a function that returns one call, or from a generator of several."""
-    return Method(describe)
+    return RemoteMethod(describe)
 
 
 def like(
     library: Callable[Concatenate[Any, P], T],
-) -> Callable[[Callable[..., Call[T] | Steps[T]]], Method[P, T]]:
+) -> Callable[[Callable[..., Call[T] | Steps[T]]], RemoteMethod[P, T]]:
     """Make a method with the signature and the docstring of the library's."""
 
-    def make(describe: Callable[..., Call[T] | Steps[T]]) -> Method[P, T]:
-        return Method(wraps(library)(describe))
+    def make(describe: Callable[..., Call[T] | Steps[T]]) -> RemoteMethod[P, T]:
+        return RemoteMethod(wraps(library)(describe))
 
     return make
 
 
-def _steps(described: Call[T] | Steps[T], caller: Caller) -> Steps[T]:
+def _steps(described: Call[T] | Steps[T], caller: ClientBase) -> Steps[T]:
     return caller._ask(described) if isinstance(described, Call) else described
 
 
-def remote(library: Callable[Concatenate[Any, P], T]) -> Method[P, T]:
+def remote(library: Callable[Concatenate[Any, P], T]) -> RemoteMethod[P, T]:
     """Return the method of the client that asks a server for an operation.
 
     It has the parameters, the result, the errors and the docstring of the library's method.
@@ -180,7 +180,7 @@ def remote(library: Callable[Concatenate[Any, P], T]) -> Method[P, T]:
     read = cache(lambda: _reader(declared))
 
     @wraps(library)
-    def describe(place: RemotePlace, *args: Any, **kwargs: Any) -> Call[T]:
+    def describe(place: RemoteTarget, *args: Any, **kwargs: Any) -> Call[T]:
         bound = declared.signature.bind(place, *args, **kwargs)
         bound.apply_defaults()
         given = {
@@ -209,12 +209,12 @@ def remote(library: Callable[Concatenate[Any, P], T]) -> Method[P, T]:
             read(),
             place._view if declared.method != "GET" else place._view | rest,
             _body(declared, fields),
-            repeat=Repeat.KEYED if declared.changes else Repeat.SAFE,
+            repeat=RetryRule.KEYED if declared.changes else RetryRule.SAFE,
             slow=declared.slow,
             accepts=None if declared.sent is None else JSON,
         )
 
-    return Method(describe)  # type: ignore[arg-type]  # its parameters are the method's
+    return RemoteMethod(describe)  # type: ignore[arg-type]  # its parameters are the method's
 
 
 def _sent(each: Parameter, value: Any) -> Any:

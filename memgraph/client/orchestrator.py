@@ -9,22 +9,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar, Unpack
 
-from memgraph.audit.findings import Code, Defect, VerifyReport
-from memgraph.client.calls import Call, Read, Repeat, nothing, part_of, segment, value_of
+from memgraph.audit.findings import AuditDefect, FindingCode, VerifyReport
+from memgraph.client.calls import Call, Read, RetryRule, nothing, part_of, segment, value_of
 from memgraph.client.exchange import Steps, error_of
 from memgraph.client.files import (
-    BackedUp,
-    Exported,
+    BackupFile,
+    ExportFile,
     backed_up,
     durable,
     exported,
     whole,
 )
 from memgraph.client.operations import (
+    AsyncBase,
     AsyncSender,
-    Awaiting,
-    Blocking,
-    RemotePlace,
+    BlockingBase,
+    RemoteTarget,
     Sender,
     like,
     method,
@@ -43,12 +43,12 @@ from memgraph.model.jobs import JobRun, SessionReport
 from memgraph.model.remote import (
     MAX_BATCH,
     AuditReport,
-    JobEnded,
+    JobResult,
+    OrchestratorStatus,
     Outcomes,
     PromotedId,
     SessionPage,
-    Status,
-    Uploaded,
+    UploadResult,
 )
 from memgraph.model.values import (
     EpisodeInput,
@@ -84,7 +84,7 @@ MAX_BYTES: Final = 2_000_000
 Item = MemoryInput | Mapping[str, Any]
 
 
-class OrchestratorMethods(RemotePlace):
+class OrchestratorMethods(RemoteTarget):
     """All remote methods of an orchestrator."""
 
     remember = remote(WritingHandle.remember)
@@ -231,7 +231,7 @@ class OrchestratorMethods(RemotePlace):
         Raises:
             DatabaseCorrupt, …: the memory is disabled; the error has the reason.
         """
-        return self._get("/status", part_of(Status, _stored))
+        return self._get("/status", part_of(OrchestratorStatus, _stored))
 
     @method
     def run(
@@ -274,7 +274,7 @@ class OrchestratorMethods(RemotePlace):
     def _run(self, job: JobName | str, read: Read[T], **fields: Any) -> Call[T]:
         given = {name: each for name, each in fields.items() if each is not None}
         path = f"/jobs/{segment(str(job), field='job')}/run"
-        return replace(self._look(path, given, read), repeat=Repeat.NEVER, slow=True)
+        return replace(self._look(path, given, read), repeat=RetryRule.NEVER, slow=True)
 
     @like(MaintainingHandle.verify)
     def verify(self, progress: object = None) -> Call[VerifyReport]:
@@ -284,7 +284,7 @@ class OrchestratorMethods(RemotePlace):
     @method
     def export(
         self, target: str | Path, *, force: bool = False, with_vectors: bool = False
-    ) -> Steps[Exported]:
+    ) -> Steps[ExportFile]:
         """Write all data of the orchestrator to a file, atomically.
 
         Requires a key with all permissions from which nothing is hidden; the handle's narrowing is
@@ -313,7 +313,7 @@ class OrchestratorMethods(RemotePlace):
             return (yield from self._aside(lambda: exported(durable(file), self.name, path)))
 
     @method
-    def backup(self, target: str | Path, *, force: bool = False) -> Steps[BackedUp]:
+    def backup(self, target: str | Path, *, force: bool = False) -> Steps[BackupFile]:
         """Write a checked copy of the database into one file; permissions as for ``export``.
 
         Args:
@@ -332,7 +332,7 @@ class OrchestratorMethods(RemotePlace):
             return (yield from self._aside(lambda: backed_up(durable(file), self.name, path)))
 
     @method
-    def upload(self, name: str, content: bytes) -> Call[Uploaded]:
+    def upload(self, name: str, content: bytes) -> Call[UploadResult]:
         """Send a file; it is turned into memories in the background, within the key's bounds.
 
         Args:
@@ -345,15 +345,17 @@ class OrchestratorMethods(RemotePlace):
         """
         if not isinstance(content, bytes):
             raise InvalidInput("the content of a file must be bytes", field="content")
-        call = self._look(f"/ingest/files/{segment(name, field='name')}", {}, value_of(Uploaded))
+        call = self._look(
+            f"/ingest/files/{segment(name, field='name')}", {}, value_of(UploadResult)
+        )
         # Named by its content: a second one is the first.
-        return replace(call, method="PUT", body=content, content_type=BYTES, repeat=Repeat.SAFE)
+        return replace(call, method="PUT", body=content, content_type=BYTES, repeat=RetryRule.SAFE)
 
     def __repr__(self) -> str:
         return f"<memgraph {type(self).__name__} {self.name}>"
 
 
-class RemoteOrchestrator(OrchestratorMethods, Blocking):
+class RemoteOrchestrator(OrchestratorMethods, BlockingBase):
     """The memory of one orchestrator, on a server. Made by ``Client.orchestrator``.
 
     Attributes:
@@ -366,7 +368,7 @@ class RemoteOrchestrator(OrchestratorMethods, Blocking):
         self._set_place(name, narrowing)
 
 
-class AsyncRemoteOrchestrator(OrchestratorMethods, Awaiting):
+class AsyncRemoteOrchestrator(OrchestratorMethods, AsyncBase):
     """The same, asynchronous. Made by ``AsyncClient.orchestrator``."""
 
     def __init__(self, sender: AsyncSender, name: str, narrowing: Narrowing) -> None:
@@ -382,14 +384,14 @@ def _time(time: Moment | None) -> str | None:
     return None if time is None else iso(parse_time(time))
 
 
-def _stored(told: Status) -> dict[str, Any]:
+def _stored(told: OrchestratorStatus) -> dict[str, Any]:
     if told.stats is None:
         raise error_of(told.health)
     return told.stats
 
 
 def _runs(answer: bytes) -> Sequence[JobRun]:
-    return value_of(JobEnded)(answer).runs or ()
+    return value_of(JobResult)(answer).runs or ()
 
 
 def _last(answer: bytes) -> JobRun:
@@ -400,7 +402,7 @@ def _last(answer: bytes) -> JobRun:
 
 
 def _sessions(answer: bytes) -> Sequence[SessionReport]:
-    return value_of(JobEnded)(answer).sessions or ()
+    return value_of(JobResult)(answer).sessions or ()
 
 
 def _verified(answer: bytes) -> VerifyReport:
@@ -408,7 +410,7 @@ def _verified(answer: bytes) -> VerifyReport:
     told = value_of(AuditReport)(answer)
     try:
         findings = [
-            Defect(Code(each.code), each.message, each.subject, each.details)
+            AuditDefect(FindingCode(each.code), each.message, each.subject, each.details)
             for each in told.findings
         ]
     except ValueError:
@@ -422,7 +424,7 @@ def _verified(answer: bytes) -> VerifyReport:
 
 
 def _store_all(
-    place: RemotePlace, path: str, kind: type[MemoryInput], items: Iterable[Item]
+    place: RemoteTarget, path: str, kind: type[MemoryInput], items: Iterable[Item]
 ) -> Steps[list[Outcome]]:
     """Store items batch by batch; an invalid one is rejected by itself, and not sent."""
     outcomes: list[Outcome] = []

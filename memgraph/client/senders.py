@@ -15,14 +15,14 @@ from anyio.to_thread import run_sync
 
 from memgraph.client.exchange import (
     PROBLEM,
-    NoAnswer,
-    Pause,
+    LocalWork,
+    NoResponse,
+    PauseStep,
     Response,
-    Rules,
-    Send,
+    RetryRules,
+    SendStep,
     Step,
     Steps,
-    Work,
     media_type,
 )
 from memgraph.errors import InvalidInput
@@ -36,7 +36,7 @@ MAX_TIMEOUT_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerConnection:
     """The address of a server and the connection settings; see ``Client``."""
 
     url: httpx.URL
@@ -65,7 +65,7 @@ class Server:
 
 def server_of(
     url: str, key: str | None, *, timeout_s: float, verify: ssl.SSLContext | bool, plain_http: bool
-) -> Server:
+) -> ServerConnection:
     """Return the server of an address.
 
     Raises:
@@ -93,7 +93,7 @@ def server_of(
         raise InvalidInput(
             f"timeout_s must be above 0 and at most {MAX_TIMEOUT_S:,.0f}", field="timeout_s"
         )
-    return Server(parsed, timeout_s, verify)
+    return ServerConnection(parsed, timeout_s, verify)
 
 
 def _is_word(key: str) -> bool:
@@ -107,7 +107,11 @@ class BlockingSender:
     """Runs request sequences and blocks until they end. Thread-safe."""
 
     def __init__(
-        self, server: Server, key: str | None, rules: Rules, transport: httpx.BaseTransport | None
+        self,
+        server: ServerConnection,
+        key: str | None,
+        rules: RetryRules,
+        transport: httpx.BaseTransport | None,
     ) -> None:
         self.rules = rules
         self.pause: Callable[[float], None] = time.sleep
@@ -129,10 +133,10 @@ class BlockingSender:
         self._http.close()
 
     def _do(self, step: Step) -> Any:
-        if isinstance(step, Pause):
+        if isinstance(step, PauseStep):
             self.pause(step.seconds)
             return None
-        if isinstance(step, Work):
+        if isinstance(step, LocalWork):
             return step.do()
         request = _request(self._http, step)
         try:
@@ -148,14 +152,14 @@ class BlockingSender:
             return no_answer(error, self._http.base_url)
 
 
-class AwaitedSender:
+class AsyncioSender:
     """Runs request sequences in an event loop."""
 
     def __init__(
         self,
-        server: Server,
+        server: ServerConnection,
         key: str | None,
-        rules: Rules,
+        rules: RetryRules,
         transport: httpx.AsyncBaseTransport | None,
     ) -> None:
         self.rules = rules
@@ -178,10 +182,10 @@ class AwaitedSender:
         await self._http.aclose()
 
     async def _do(self, step: Step) -> Any:
-        if isinstance(step, Pause):
+        if isinstance(step, PauseStep):
             await self.pause(step.seconds)
             return None
-        if isinstance(step, Work):
+        if isinstance(step, LocalWork):
             return await run_sync(step.do)
         request = _request(self._http, step)
         try:
@@ -200,7 +204,7 @@ class AwaitedSender:
             return no_answer(error, self._http.base_url)
 
 
-def _request(http: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Request:
+def _request(http: httpx.Client | httpx.AsyncClient, step: SendStep) -> httpx.Request:
     call = step.call
     return http.build_request(
         call.method,
@@ -212,13 +216,13 @@ def _request(http: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Reques
     )
 
 
-def _sink(step: Send, response: httpx.Response) -> Any:
+def _sink(step: SendStep, response: httpx.Response) -> Any:
     """Return the function for the body of a successful answer; an error is read as a whole."""
     good = response.status_code == 200 and _kind(response) == step.call.accepts
     return step.call.sink if good else None
 
 
-def _is_read(step: Send, response: httpx.Response) -> bool:
+def _is_read(step: SendStep, response: httpx.Response) -> bool:
     """Return True when a body is read as a whole. One of an unexpected type is not: it may be
     endless.
     """
@@ -245,7 +249,7 @@ _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL"})
 
 
-def no_answer(error: httpx.HTTPError, url: httpx.URL) -> NoAnswer:
+def no_answer(error: httpx.HTTPError, url: httpx.URL) -> NoResponse:
     """Return the description of a failure of the transport.
 
     Args:
@@ -254,7 +258,9 @@ def no_answer(error: httpx.HTTPError, url: httpx.URL) -> NoAnswer:
     sent = not isinstance(error, _NOT_SENT)
     failed = "gave no whole answer" if sent else "cannot be reached"
     place = f"{url.scheme}://{url.netloc.decode('ascii')}"
-    return NoAnswer(why=type(error).__name__, sent=sent, text=f"{place} {failed}: {_reason(error)}")
+    return NoResponse(
+        why=type(error).__name__, sent=sent, text=f"{place} {failed}: {_reason(error)}"
+    )
 
 
 def _reason(error: httpx.HTTPError) -> str:

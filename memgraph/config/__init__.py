@@ -1,7 +1,7 @@
 """Settings: the keys, the values in force, and the origin of each value."""
 
-from memgraph.config.loading import SettingValue, describe, load_settings
-from memgraph.config.reference import Key, keys
+from memgraph.config.loader import SettingValue, describe, load_settings
+from memgraph.config.reference import SettingReference, keys
 from memgraph.config.schema import MemorySettings, Settings
 
 __all__ = [

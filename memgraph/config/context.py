@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from memgraph.config.fields import Factor, Group
+from memgraph.config.fields import Factor, SettingsGroup
 
 
-class ContextSettings(Group):
+class ContextSettings(SettingsGroup):
     budget_tokens: int = Field(
         default=2_000, ge=0, le=10_000_000, description="Tokens of a context, where none are named."
     )
@@ -54,7 +54,7 @@ class ContextSettings(Group):
         return self
 
 
-class ReceiptSettings(Group):
+class ReceiptSettings(SettingsGroup):
     query_text: bool = Field(
         default=False,
         description="Whether a receipt keeps what was asked; else only its SHA-256.",
@@ -71,7 +71,7 @@ TierName = Literal["low", "standard", "high"]
 Quota = Annotated[int, Field(ge=0, le=1_000_000_000)]
 
 
-class CaptorTiers(Group):
+class CaptorTiers(SettingsGroup):
     user: TierName = Field(default="standard", description="Tier of what a user stores.")
     extractor: TierName = Field(
         default="standard", description="Tier of what is extracted from files and conversations."
@@ -79,7 +79,7 @@ class CaptorTiers(Group):
     system: TierName = Field(default="standard", description="Tier of what a program notes.")
 
 
-class SourceTypeTiers(Group):
+class SourceTypeTiers(SettingsGroup):
     workflow_output: TierName = Field(
         default="standard", description="Tier of what a workflow gives out."
     )
@@ -91,7 +91,7 @@ class SourceTypeTiers(Group):
     manual: TierName = Field(default="standard", description="Tier of what is stored by hand.")
 
 
-class QuotaSettings(Group):
+class QuotaSettings(SettingsGroup):
     low: Quota = Field(
         default=10_000, description="Memories that one source of low trust may hold; 0: no limit."
     )
@@ -99,7 +99,7 @@ class QuotaSettings(Group):
     high: Quota = Field(default=0, description="The same, of high trust.")
 
 
-class TrustSettings(Group):
+class TrustSettings(SettingsGroup):
     """A source has the lower of its two tiers, until an operator assigns one."""
 
     captured_by: CaptorTiers = Field(default_factory=CaptorTiers)

@@ -129,7 +129,7 @@ Nicknames = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple), AfterVali
 Folders = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_absolute)]
 
 
-class Group(BaseModel):
+class SettingsGroup(BaseModel):
     """Base of all groups: immutable, no unknown key, no coercion between types."""
 
     model_config = ConfigDict(
@@ -137,7 +137,7 @@ class Group(BaseModel):
     )
 
 
-class ModelGroup(Group):
+class ModelGroup(SettingsGroup):
     """A language model: which one, where it is, and how long to wait for it."""
 
     provider: Annotated[str, AfterValidator(model_provider)] = "none"

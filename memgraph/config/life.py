@@ -10,10 +10,10 @@ from memgraph.config.fields import (
     Cron,
     Factor,
     FastProviderNames,
-    Group,
     ModelGroup,
     Nicknames,
     ProviderNames,
+    SettingsGroup,
     TimeZone,
     model_provider,
 )
@@ -31,7 +31,7 @@ class LanguageModelSettings(ModelGroup):
     )
 
 
-class EntitySettings(Group):
+class EntitySettings(SettingsGroup):
     fast: FastProviderNames = Field(
         default=("regex",),
         description="Providers of the `fast` strategy, on every write: `regex`, `spacy`.",
@@ -57,7 +57,7 @@ class EntitySettings(Group):
     )
 
 
-class ConsolidationSettings(Group):
+class ConsolidationSettings(SettingsGroup):
     page_episodes: int = Field(
         default=30, ge=1, le=500, description="Turns read, and written back, at once."
     )
@@ -81,7 +81,7 @@ class ConsolidationSettings(Group):
     )
 
 
-class ReflectionSettings(Group):
+class ReflectionSettings(SettingsGroup):
     days: int = Field(default=7, ge=1, le=366, description="Days that a reflection looks back.")
     min_facts: int = Field(
         default=3, ge=1, le=1_000, description="Fewer new facts are not reflected on."
@@ -94,7 +94,7 @@ class ReflectionSettings(Group):
     )
 
 
-class ScheduleSettings(Group):
+class ScheduleSettings(SettingsGroup):
     timezone: TimeZone = Field(
         default="UTC", description="Time zone of the expressions below, by its IANA name."
     )
@@ -122,7 +122,7 @@ class ScheduleSettings(Group):
     )
 
 
-class DecaySettings(Group):
+class DecaySettings(SettingsGroup):
     rate: float = Field(
         default=0.1,
         ge=0.0,

@@ -15,7 +15,7 @@ from memgraph.config.schema import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class SettingReference:
     """One setting.
 
     Attributes:
@@ -43,7 +43,7 @@ class Key:
 
 
 @cache
-def keys() -> dict[str, Key]:
+def keys() -> dict[str, SettingReference]:
     """Return every key by its dotted name, in the order of the schema."""
     return {key.name: key for key in _walk(Settings, "")}
 
@@ -73,7 +73,9 @@ def _as_toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _walk(group: type[BaseModel], prefix: str, *, global_only: bool = False) -> Iterator[Key]:
+def _walk(
+    group: type[BaseModel], prefix: str, *, global_only: bool = False
+) -> Iterator[SettingReference]:
     """Yield the keys of a group; properties of a group hold for all its keys."""
     for name, field in group.model_fields.items():
         annotation, extra = field.annotation, field.json_schema_extra
@@ -84,12 +86,12 @@ def _walk(group: type[BaseModel], prefix: str, *, global_only: bool = False) -> 
             yield _key(prefix + name, field, global_only=is_global)
 
 
-def _key(name: str, field: FieldInfo, *, global_only: bool) -> Key:
+def _key(name: str, field: FieldInfo, *, global_only: bool) -> SettingReference:
     annotation: Any = field.annotation
     # pydantic has taken Annotated apart: its constraints are in field.metadata.
     choices = get_args(annotation) if get_origin(annotation) is Literal else ()
     kind = str if choices else get_origin(annotation) or annotation
-    return Key(
+    return SettingReference(
         name=name,
         kind=kind,
         default=field.default,

@@ -15,10 +15,10 @@ from memgraph.config.fields import (
     ApiBase,
     Factor,
     Folders,
-    Group,
     LegWeight,
     ModelGroup,
     ServerUrl,
+    SettingsGroup,
     VariableName,
     embedding_provider,
     model_provider,
@@ -36,7 +36,7 @@ from memgraph.config.server import ServerSettings
 from memgraph.config.webhook import WebhookSettings
 
 
-class BulletinSettings(Group):
+class BulletinSettings(SettingsGroup):
     max_chars: int = Field(
         default=4_000,
         ge=500,
@@ -62,7 +62,7 @@ class BulletinSettings(Group):
     )
 
 
-class WeightSettings(Group):
+class WeightSettings(SettingsGroup):
     text: LegWeight = Field(
         default=0.5, description="Weight of the full-text leg in the rank fusion."
     )
@@ -80,7 +80,7 @@ class WeightSettings(Group):
     )
 
 
-class ModifierGroup(Group):
+class ModifierGroup(SettingsGroup):
     importance_weight: Factor = Field(
         default=0.02, description="Importance 0 to 100 multiplies by 1 - weight to 1 + weight."
     )
@@ -108,7 +108,7 @@ class ModifierGroup(Group):
     )
 
 
-class RetrievalSettings(Group):
+class RetrievalSettings(SettingsGroup):
     top_n: int = Field(default=20, ge=1, le=1_000, description="Memories in a bundle.")
     source_share: float = Field(
         default=0.33,
@@ -134,7 +134,7 @@ class RetrievalSettings(Group):
     modifiers: ModifierGroup = Field(default_factory=ModifierGroup)
 
 
-class EmbeddingSettings(Group):
+class EmbeddingSettings(SettingsGroup):
     provider: Annotated[str, AfterValidator(embedding_provider)] = Field(
         default="local",
         description="`local`, `onnx`, `litellm/<model>`, `none` (text alone) or `fake` (tests).",
@@ -176,7 +176,7 @@ class ExtractorSettings(ModelGroup):
     )
 
 
-class RerankerSettings(Group):
+class RerankerSettings(SettingsGroup):
     provider: Annotated[str, AfterValidator(model_provider)] = Field(
         default="none", description="`none` or `litellm/<model>`: what orders an answer once more."
     )
@@ -213,7 +213,7 @@ class RerankerSettings(Group):
     weight: LegWeight = Field(default=20.0, description="Weight of the order in the rank fusion.")
 
 
-class IngestSettings(Group):
+class IngestSettings(SettingsGroup):
     enabled: bool = Field(default=True, description="Whether the drop zone is worked off.")
     max_file_size_mb: int = Field(
         default=10,
@@ -233,14 +233,14 @@ class IngestSettings(Group):
     )
 
 
-class ScopeSettings(Group):
+class ScopeSettings(SettingsGroup):
     cross_orchestrator: Annotated[bool, AfterValidator(no_crossing)] = Field(
         default=False,
         description="Must be `false`: one orchestrator never recalls another's memories.",
     )
 
 
-class StorageSettings(Group):
+class StorageSettings(SettingsGroup):
     url: ServerUrl = Field(
         default="",
         description="PostgreSQL server that keeps the orchestrator, as"
@@ -269,7 +269,7 @@ class StorageSettings(Group):
     )
 
 
-class AuditSettings(Group):
+class AuditSettings(SettingsGroup):
     anchor_path: str = Field(
         default="",
         max_length=4_096,
@@ -286,7 +286,7 @@ class AuditSettings(Group):
     )
 
 
-class LogSettings(Group):
+class LogSettings(SettingsGroup):
     level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Lowest level written to `logs/memory.log`."
     )
@@ -299,7 +299,7 @@ class LogSettings(Group):
     keep_files: int = Field(default=3, ge=0, le=100, description="Rotated logs kept.")
 
 
-class MemorySettings(Group):
+class MemorySettings(SettingsGroup):
     enabled: bool = Field(default=True, description="Whether memory is on at all.")
     bulletin_mode: Literal["every_message"] = Field(
         default="every_message", description="When a bulletin is made."
@@ -327,7 +327,7 @@ class MemorySettings(Group):
     server: ServerSettings = Field(default_factory=ServerSettings, json_schema_extra=GLOBAL_ONLY)
 
 
-class Settings(Group):
+class Settings(SettingsGroup):
     """All settings of one orchestrator, or of the process, and where each came from."""
 
     memory: MemorySettings = Field(default_factory=MemorySettings)

@@ -8,10 +8,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from memgraph.config.fields import Group, list_to_tuple
+from memgraph.config.fields import SettingsGroup, list_to_tuple
 
 
-class ConsoleSettings(Group):
+class ConsoleSettings(SettingsGroup):
     enabled: bool = Field(default=True, description="Whether the console is served, at `/console`.")
     idle_minutes: int = Field(
         default=30,
@@ -65,7 +65,7 @@ Hosts = Annotated[Names, AfterValidator(_hosts)]
 Addresses = Annotated[Names, AfterValidator(_networks)]
 
 
-class ServerSettings(Group):
+class ServerSettings(SettingsGroup):
     host: str = Field(
         default="127.0.0.1",
         description="Address to listen at; any but a loopback one takes keys and `allowed_hosts`.",

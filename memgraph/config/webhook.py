@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from memgraph.config.fields import Group, list_to_tuple
+from memgraph.config.fields import SettingsGroup, list_to_tuple
 
 TOPICS = ("memory.contradiction_found", "ingest.file_rejected", "job.failed")
 
@@ -40,7 +40,7 @@ def _topics(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-class WebhookSettings(Group):
+class WebhookSettings(SettingsGroup):
     url: Annotated[str, AfterValidator(_target)] = Field(
         default="",
         max_length=2_000,

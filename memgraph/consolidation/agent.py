@@ -15,13 +15,13 @@ from memgraph.consolidation.agent_tools import ConsolidatorTools, estimated_toke
 from memgraph.consolidation.ports import PageProposal
 from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderRejected
 from memgraph.model.jobs import MAX_REJECTED_KEPT
-from memgraph.providers.tool_calling import as_message
+from memgraph.providers.tool_calls import as_message
 
 if TYPE_CHECKING:
     from memgraph.consolidation.ports import Extractor, TurnPage
     from memgraph.model.enums import Sensitivity
     from memgraph.model.jobs import RejectedItem
-    from memgraph.providers.tool_calling import ChatTurn, ToolCallingProvider
+    from memgraph.providers.tool_calls import ChatTurn, ToolCallingProvider
 
 MAX_CALLS_PER_PAGE: Final = 8
 

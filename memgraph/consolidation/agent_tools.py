@@ -16,7 +16,7 @@ from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.jobs import MAX_REJECTED_KEPT, RejectedItem
 from memgraph.providers.completion import parsed_answer
 from memgraph.rules.budget import token_cost
-from memgraph.rules.proposals import MAX_CONTENT_CHARS, ProposedFact, Said, judge_fact
+from memgraph.rules.proposals import MAX_CONTENT_CHARS, ProposedFact, QuotedTurn, judge_fact
 
 if TYPE_CHECKING:
     from memgraph.consolidation.ports import KnownFact, TurnPage
@@ -38,7 +38,7 @@ MAX_BEFORE_CHARS: Final = 600
 Answer: TypeAlias = "dict[str, Any]"
 
 
-class RefusedCall(Exception):
+class ToolCallRefused(Exception):
     """A call that is not carried out; holds its code. Never leaves this module's tools."""
 
 
@@ -61,7 +61,9 @@ class ConsolidatorTools:
         self._page = page
         self._model = model
         self._mark = mark
-        self._said = {turn.memory_id: Said(turn.content, turn.source_role) for turn in page.turns}
+        self._said = {
+            turn.memory_id: QuotedTurn(turn.content, turn.source_role) for turn in page.turns
+        }
         self._turns = {turn.memory_id: turn for turn in page.turns}
         self._shown: dict[str, dict[str, KnownFact]] = {}
         self._calls = 0
@@ -112,7 +114,7 @@ class ConsolidatorTools:
         try:
             given = _arguments(name, arguments_text)
             answer = tools[name](**given)
-        except RefusedCall as refusal:
+        except ToolCallRefused as refusal:
             # The name is the model's own text: only known ones are told.
             self._reject(str(refusal), name if name in tools else "tool")
             answer = {"error": str(refusal)}
@@ -163,20 +165,20 @@ class ConsolidatorTools:
         """Propose which of a staged fact and a stored one, that contradict, is to stand."""
         self._check_open()
         if not reason.strip() or len(reason) > MAX_REASON_CHARS or not reason.isprintable():
-            raise RefusedCall("reason")
+            raise ToolCallRefused("reason")
         ref, other = (winner, loser) if winner.startswith("#") else (loser, winner)
         self._place(ref)
         shown = self._shown.get(ref, {}).get(other)
         if shown is None:
-            raise RefusedCall("not_in_conflict")
+            raise ToolCallRefused("not_in_conflict")
         if shown.protected and other == loser:
-            raise RefusedCall("protected")
+            raise ToolCallRefused("protected")
         if any({each.winner, each.loser} == {winner, loser} for each in self.resolutions):
-            raise RefusedCall("repeated")
+            raise ToolCallRefused("repeated")
         texts = {ref: self.facts[self._place(ref)].content, other: shown.content}
         proposal = ResolutionProposal(winner, loser, reason.strip(), winner_says, loser_says)
         if not proposal.is_grounded_in(texts[winner], texts[loser]):
-            raise RefusedCall("citation")
+            raise ToolCallRefused("citation")
         self.resolutions.append(proposal)
         return {"outcome": "staged"}
 
@@ -229,16 +231,16 @@ class ConsolidatorTools:
         """The place of a staged fact by its ref."""
         refs = [f"#{place}" for place in range(len(self.facts))]
         if ref not in refs:
-            raise RefusedCall("unknown_ref")
+            raise ToolCallRefused("unknown_ref")
         return refs.index(ref)
 
     def _check_session(self, session_id: str) -> None:
         if session_id != self._page.session_id:
-            raise RefusedCall("unknown_session")
+            raise ToolCallRefused("unknown_session")
 
     def _check_open(self) -> None:
         if self.ended:
-            raise RefusedCall("after_end")
+            raise ToolCallRefused("after_end")
 
     def _reject(self, code: str, tool: str, place: str = "") -> None:
         where = f"{self._page.turns[0].memory_id} {tool}@{self._calls}"
@@ -252,19 +254,19 @@ def _arguments(name: str, text: str) -> dict[str, Any]:
         Refused: they are not, or there is no such tool.
     """
     if name not in PARAMETERS:
-        raise RefusedCall("unknown_tool")
+        raise ToolCallRefused("unknown_tool")
     if len(text) > MAX_ARGUMENTS_CHARS:
-        raise RefusedCall("arguments_too_long")
+        raise ToolCallRefused("arguments_too_long")
     try:
         given = parsed_answer(text)
     except ProviderAnswerInvalid as error:
-        raise RefusedCall("arguments_not_json") from error
+        raise ToolCallRefused("arguments_not_json") from error
     kinds = {"string": str, "array": list}
     expected = PARAMETERS[name]["properties"]
     if not isinstance(given, dict) or set(given) != set(expected):
-        raise RefusedCall("arguments_shape")
+        raise ToolCallRefused("arguments_shape")
     if not all(isinstance(given[key], kinds[each["type"]]) for key, each in expected.items()):
-        raise RefusedCall("arguments_shape")
+        raise ToolCallRefused("arguments_shape")
     return given
 
 

@@ -26,7 +26,7 @@ DAMPING = 0.85
 ROUNDS = 50
 
 
-class Tie(NamedTuple):
+class WeightedEdge(NamedTuple):
     """Two nodes and how strongly they are joined; it has no direction."""
 
     one: str
@@ -34,16 +34,18 @@ class Tie(NamedTuple):
     weight: float
 
 
-def edge_ties(edges: Iterable[tuple[str, str, EdgeType, float]]) -> list[Tie]:
+def edge_ties(edges: Iterable[tuple[str, str, EdgeType, float]]) -> list[WeightedEdge]:
     """Edges (from, to, type, weight 0..1) as ties."""
-    return [Tie(one, other, EDGE_WEIGHTS[kind] * weight) for one, other, kind, weight in edges]
+    return [
+        WeightedEdge(one, other, EDGE_WEIGHTS[kind] * weight) for one, other, kind, weight in edges
+    ]
 
 
-def derivation_ties(pairs: Iterable[tuple[str, str]]) -> list[Tie]:
-    return [Tie(one, other, DERIVATION_WEIGHT) for one, other in pairs]
+def derivation_ties(pairs: Iterable[tuple[str, str]]) -> list[WeightedEdge]:
+    return [WeightedEdge(one, other, DERIVATION_WEIGHT) for one, other in pairs]
 
 
-def entity_ties(links: Iterable[tuple[str, str]]) -> list[Tie]:
+def entity_ties(links: Iterable[tuple[str, str]]) -> list[WeightedEdge]:
     """Links (entity, memory) as ties; the more memories name an entity, the less each tie tells.
 
     Weight: 1 / log2(1 + n), where n >= 2 memories name it; one that a single memory names joins
@@ -53,14 +55,14 @@ def entity_ties(links: Iterable[tuple[str, str]]) -> list[Tie]:
     for entity, memory_id in links:
         named.setdefault(entity, []).append(memory_id)
     return [
-        Tie(f"entity:{entity}", one, 1.0 / log2(1 + len(memories)))
+        WeightedEdge(f"entity:{entity}", one, 1.0 / log2(1 + len(memories)))
         for entity, memories in named.items()
         if len(memories) > 1
         for one in memories
     ]
 
 
-def central(preference: Mapping[str, float], ties: Sequence[Tie]) -> dict[str, float]:
+def central(preference: Mapping[str, float], ties: Sequence[WeightedEdge]) -> dict[str, float]:
     """Return the centrality of each node; the values of all nodes and entities add up to 1.
 
     Source: Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking", 1998; personalised: the

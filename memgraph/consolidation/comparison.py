@@ -16,7 +16,7 @@ from memgraph.relations.compare import compare, search_words
 from memgraph.relations.statement import RelationFinding, Statement
 from memgraph.retrieval.query import STOP_WORDS
 from memgraph.store import comparisons, sessions
-from memgraph.store.comparisons import Beside, ComparedFact
+from memgraph.store.comparisons import ComparedFact, FactLocation
 from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.text_index import cjk_bigrams
@@ -36,7 +36,7 @@ MUCH: Final = 0.5
 """A stored fact with this share of the weight of a statement's words may well be about the same."""
 
 
-class Author(NamedTuple):
+class StatementAuthor(NamedTuple):
     """The author of a statement: two statements have one author where all of it is equal.
 
     Attributes:
@@ -62,7 +62,7 @@ class Author(NamedTuple):
         source_path: str | None = None,
         content_sha256: str | None = None,
         roles: Collection[str] = (),
-    ) -> Author:
+    ) -> StatementAuthor:
         """Return the author of a memory.
 
         Args:
@@ -78,7 +78,7 @@ class Author(NamedTuple):
         folded = None if speaker is None else speaker.strip().casefold()
         return cls(str(captured_by), agent_id, folded, path, known)
 
-    def is_same(self, other: Author) -> bool:
+    def is_same(self, other: StatementAuthor) -> bool:
         """Return True if both are known to be one author."""
         return self.known and self == other
 
@@ -103,7 +103,7 @@ class NewStatement(NamedTuple):
     content: str
     time: int
     place: ComparisonPlace
-    author: Author
+    author: StatementAuthor
     document: str | None = None
     memory_id: str | None = None
     entity_pks: tuple[int, ...] = ()
@@ -115,7 +115,7 @@ class NewStatement(NamedTuple):
         return _statement(self.content, self.time, self.author.path)
 
 
-class Match(NamedTuple):
+class FactMatch(NamedTuple):
     """A stored fact that a new statement repeats, updates or contradicts.
 
     Attributes:
@@ -155,14 +155,14 @@ class Match(NamedTuple):
         return changes and self.same_author and not protected
 
 
-class Matches(NamedTuple):
+class FactMatches(NamedTuple):
     """The matches of one statement by the rules, the best candidate first.
 
     Attributes:
         more: further facts hold many of its words, and were not compared.
     """
 
-    found: list[Match]
+    found: list[FactMatch]
     more: bool
 
 
@@ -173,7 +173,7 @@ def find_matches(
     at: int,
     view: View | None = None,
     limit: int = MAX_CANDIDATES,
-) -> list[Matches]:
+) -> list[FactMatches]:
     """Return for each statement the stored facts that it relates to.
 
     Args:
@@ -183,12 +183,12 @@ def find_matches(
     """
     candidates = find_candidates(snapshot, statements, at=at, view=view, limit=limit)
     return [
-        Matches(matches_among(snapshot, new, facts), more)
+        FactMatches(matches_among(snapshot, new, facts), more)
         for new, (facts, more) in zip(statements, candidates, strict=True)
     ]
 
 
-class Candidates(NamedTuple):
+class ComparisonCandidates(NamedTuple):
     """Stored facts that may speak of a statement's subject, the most alike first.
 
     Attributes:
@@ -206,7 +206,7 @@ def find_candidates(
     at: int,
     view: View | None = None,
     limit: int = MAX_CANDIDATES,
-) -> list[Candidates]:
+) -> list[ComparisonCandidates]:
     """Return for each statement the stored facts that may speak of the same subject.
 
     They share words with it, then an entity, then they are near by vector. What is no single claim
@@ -215,9 +215,9 @@ def find_candidates(
     questions = [_search_words(new.statement) for new in statements]
     stems = {each for question in questions for each in question}
     frequencies = snapshot.engine.phrases.frequencies(snapshot, stems) if stems else {}
-    found: list[Candidates] = []
+    found: list[ComparisonCandidates] = []
     for new, question in zip(statements, questions, strict=True):
-        beside = Beside(new.place, at, view, new.before)
+        beside = FactLocation(new.place, at, view, new.before)
         facts: list[ComparedFact] = []
         more = False
         match = _match_expression(question, frequencies)
@@ -232,7 +232,7 @@ def find_candidates(
         if question and new.near:
             facts += comparisons.facts_by_key(snapshot, new.near, beside)
         distinct = {fact.memory_id: fact for fact in facts if _may_meet(new, fact)}
-        found.append(Candidates(list(distinct.values())[:limit], more))
+        found.append(ComparisonCandidates(list(distinct.values())[:limit], more))
     return found
 
 
@@ -310,7 +310,7 @@ def _may_meet(new: NewStatement, side: ComparedFact) -> bool:
 
 def matches_among(
     snapshot: Snapshot, new: NewStatement, facts: Sequence[ComparedFact]
-) -> list[Match]:
+) -> list[FactMatch]:
     """Return those of some stored facts that a statement repeats, updates or contradicts."""
     said = new.statement
     findings: list[tuple[ComparedFact, RelationFinding]] = []
@@ -334,7 +334,7 @@ def matches_of(
     findings: Sequence[tuple[ComparedFact, RelationFinding]],
     *,
     by_model: bool = False,
-) -> list[Match]:
+) -> list[FactMatch]:
     """Return what was found about a statement, with whether both sides have one author."""
     if not findings:
         return []
@@ -342,7 +342,7 @@ def matches_of(
     roles = sessions.speakers(snapshot, ids)
     judged = []
     for fact, finding in findings:
-        author = Author.of(
+        author = StatementAuthor.of(
             fact.content,
             captured_by=fact.captured_by,
             source_type=fact.source_type,
@@ -355,7 +355,7 @@ def matches_of(
         documents = author.is_file and new.author.is_file and author.path != new.author.path
         if not documents or finding.relation is Relation.CONTRADICTS:
             same_author = new.author.is_same(author)
-            judged.append(Match(fact, finding, is_later(new, fact), same_author, by_model))
+            judged.append(FactMatch(fact, finding, is_later(new, fact), same_author, by_model))
     return judged
 
 

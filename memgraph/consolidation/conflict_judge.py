@@ -19,7 +19,7 @@ from memgraph.relations.statement import RelationFinding
 from memgraph.rules.dedup import normalise_content
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.ports import Budget, Suspicion
+    from memgraph.consolidation.ports import ModelBudget, SuspectedContradiction
     from memgraph.model.enums import Sensitivity
     from memgraph.providers.completion import CompletionProvider
 
@@ -123,7 +123,11 @@ class ModelConflictJudge:
         self._words: dict[tuple[str, str], bool | None] = {}
 
     def judge(
-        self, suspicions: Sequence[Suspicion], *, sensitivity: Sensitivity, budget: Budget
+        self,
+        suspicions: Sequence[SuspectedContradiction],
+        *,
+        sensitivity: Sensitivity,
+        budget: ModelBudget,
     ) -> tuple[bool | None, ...]:
         """For each: True (they contradict), False (they do not), None (no word)."""
         if sensitivity.level > self._max_sensitivity.level:
@@ -137,7 +141,7 @@ class ModelConflictJudge:
             self._keep(dict(zip(asked, self._ask(asked, budget), strict=True)))
         return tuple(self._words.get(pair) for pair in pairs)
 
-    def _ask(self, pairs: Sequence[tuple[str, str]], budget: Budget) -> list[bool | None]:
+    def _ask(self, pairs: Sequence[tuple[str, str]], budget: ModelBudget) -> list[bool | None]:
         lines = [
             {"number": number, "earlier": _short(earlier), "later": _short(later)}
             for number, (earlier, later) in enumerate(pairs, start=1)
@@ -182,7 +186,7 @@ class ConflictCandidate(NamedTuple):
 
 
 @dataclass(slots=True)
-class Judgement:
+class ModelJudgement:
     """A model's judgement of a new fact.
 
     Attributes:
@@ -200,9 +204,9 @@ def judge_candidates(
     candidates: Sequence[ConflictCandidate],
     *,
     model: str,
-    budget: Budget,
+    budget: ModelBudget,
     mark: Callable[[], str] = random_mark,
-) -> Judgement:
+) -> ModelJudgement:
     """Ask in one call how a new fact relates to stored ones.
 
     Args:
@@ -225,7 +229,7 @@ def judge_candidates(
     items = answer.get("verdicts") if isinstance(answer, dict) and len(answer) == 1 else None
     if not isinstance(items, list) or len(items) > MAX_CANDIDATES:
         raise ProviderAnswerInvalid("no list of verdicts", provider="llm")
-    judgement = Judgement()
+    judgement = ModelJudgement()
     numbers = Counter(_number(item) for item in items)
     for item in items:
         number = _number(item)

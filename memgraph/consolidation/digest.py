@@ -14,7 +14,7 @@ from enum import StrEnum
 from itertools import zip_longest
 
 from memgraph.clock import MS_PER_DAY
-from memgraph.consolidation.centrality import Tie, central
+from memgraph.consolidation.centrality import WeightedEdge, central
 from memgraph.model.enums import MemoryKind
 from memgraph.model.values import Memory
 from memgraph.relations.statement import Statement
@@ -58,7 +58,7 @@ MOST_LINES: Mapping[DigestPart, int] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Week:
+class WeekMaterial:
     """The material of a reflection; all of it may be shown to whoever sees the reflection.
 
     Attributes:
@@ -73,7 +73,7 @@ class Week:
     during: ReflectionPeriod
     now_ms: int
     memories: Sequence[Memory]
-    ties: Sequence[Tie] = ()
+    ties: Sequence[WeightedEdge] = ()
     contradictions: Sequence[tuple[Memory, Memory]] = ()
     replaced: Sequence[tuple[Memory, Memory]] = ()
     tasks: Sequence[Memory] = ()
@@ -132,7 +132,7 @@ class WeekDigest:
         return WeekDigest(self.title, self.headline, kept)
 
 
-def digest(week: Week, said: Sequence[LayoutEntry] = ()) -> WeekDigest:
+def digest(week: WeekMaterial, said: Sequence[LayoutEntry] = ()) -> WeekDigest:
     """The lines of a week, the most telling of each part, as many as fit.
 
     Args:
@@ -167,7 +167,7 @@ def title(during: ReflectionPeriod) -> str:
     return f"{' '.join(begin)} to {last.day} {MONTHS[last.month - 1]} {last.year}"
 
 
-def headline(week: Week) -> str:
+def headline(week: WeekMaterial) -> str:
     """Return how many memories of which type came, and from how many conversations."""
     facts = week.facts
     types = Counter(each.type.value for each in facts)
@@ -181,7 +181,7 @@ def headline(week: Week) -> str:
     return f"{begun}{where}{f': {listed}' if listed else ''}."
 
 
-def by_centrality(week: Week) -> list[Memory]:
+def by_centrality(week: WeekMaterial) -> list[Memory]:
     """The facts of the week, the most central first, then its turns, the latest first."""
     ranks = central({each.memory_id: preference(each) for each in week.memories}, week.ties)
     # Rounded: two that the graph does not tell apart are ordered by their ids.
@@ -197,7 +197,7 @@ def preference(one: Memory) -> float:
     return share * max(one.importance, 1) * max(one.confidence, 0.01)
 
 
-def _central(week: Week, told: Collection[str]) -> list[LayoutEntry]:
+def _central(week: WeekMaterial, told: Collection[str]) -> list[LayoutEntry]:
     lines: list[LayoutEntry] = []
     said: list[frozenset[str]] = []
     for each in by_centrality(week):
@@ -211,7 +211,7 @@ def _central(week: Week, told: Collection[str]) -> list[LayoutEntry]:
     return lines
 
 
-def _of(week: Week, contradictions: bool) -> list[tuple[Memory, Memory]]:
+def _of(week: WeekMaterial, contradictions: bool) -> list[tuple[Memory, Memory]]:
     found = week.contradictions if contradictions else week.replaced
     return sorted(
         found,
@@ -219,7 +219,7 @@ def _of(week: Week, contradictions: bool) -> list[tuple[Memory, Memory]]:
     )
 
 
-def _finished(week: Week) -> list[LayoutEntry]:
+def _finished(week: WeekMaterial) -> list[LayoutEntry]:
     done = [
         each
         for each in week.tasks
@@ -229,7 +229,7 @@ def _finished(week: Week) -> list[LayoutEntry]:
     return [LayoutEntry(_quote(each, QUOTED_ALONE_CHARS), (each.memory_id,)) for each in done]
 
 
-def _stale(week: Week) -> list[LayoutEntry]:
+def _stale(week: WeekMaterial) -> list[LayoutEntry]:
     stale = [
         each
         for each in week.tasks

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memgraph.consolidation.agent_tools import PageTurn
-from memgraph.consolidation.comparison import Author
+from memgraph.consolidation.comparison import StatementAuthor
 from memgraph.consolidation.ports import FactCandidate
 from memgraph.errors import InvalidInput
-from memgraph.model.conversation import Voice, voice_of
+from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryType, SourceType
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import MemoryInput, Source, validated
@@ -41,8 +41,8 @@ class FactDraft:
     given: MemoryInput
     time: int
     place: ComparisonPlace
-    voice: Voice
-    author: Author
+    voice: SpeakerRole
+    author: StatementAuthor
 
     @property
     def evidence(self) -> tuple[str, ...]:
@@ -92,9 +92,9 @@ def draft(
     if code is not None:
         return RejectedItem(code=code, where=where)
     voice = _voice(candidate, turns)
-    if voice is Voice.SILENT:
+    if voice is SpeakerRole.SILENT:
         return RejectedItem(code="fact.silent", where=where)
-    most = MAX_AGENT_CONFIDENCE if voice is Voice.AGENT else MAX_CONFIDENCE
+    most = MAX_AGENT_CONFIDENCE if voice is SpeakerRole.AGENT else MAX_CONFIDENCE
     rows = [turns[each] for each in dict.fromkeys(candidate.evidence)]
     place, event_time = place_of(rows[0]), candidate.event_time
     if event_time is None:
@@ -118,7 +118,7 @@ def draft(
         "source": source_of(rows, session_id),
         "derived_from": tuple(row.memory_id for row in rows),
     }
-    author = Author.of(
+    author = StatementAuthor.of(
         candidate.content,
         captured_by=CapturedBy.EXTRACTOR.value,
         source_type=SourceType.CHANNEL_TRANSCRIPT.value,
@@ -175,11 +175,11 @@ def _quoted(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> list[Turn
     return [row for row in rows if quote and quote in " ".join(row.content.split())]
 
 
-def _is_quotation(candidate: FactCandidate, voice: Voice) -> bool:
+def _is_quotation(candidate: FactCandidate, voice: SpeakerRole) -> bool:
     """Return whether a person said it, and no model put it in words of its own."""
-    return voice is not Voice.AGENT and "model" not in candidate.attributes
+    return voice is not SpeakerRole.AGENT and "model" not in candidate.attributes
 
 
-def _voice(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> Voice:
+def _voice(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> SpeakerRole:
     voices = [voice_of(row.source_role, row.told_as) for row in _quoted(candidate, turns)]
-    return max(voices, key=lambda voice: (voice.weight, voice is Voice.AGENT))
+    return max(voices, key=lambda voice: (voice.weight, voice is SpeakerRole.AGENT))

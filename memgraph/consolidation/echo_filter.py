@@ -8,12 +8,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from memgraph.consolidation.agent_tools import PageTurn
-from memgraph.model.conversation import Voice, voice_of
+from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import MemoryKind
 from memgraph.relations.statement import Statement
 from memgraph.rules import echo
 from memgraph.rules.blocks import without_own_output
-from memgraph.rules.echo import MAX_TERMS, MIN_CONTENT, EchoReason, Words
+from memgraph.rules.echo import MAX_TERMS, MIN_CONTENT, EchoReason, WordSplitter
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import echoes
 from memgraph.store.echoes import StandingText
@@ -27,11 +27,11 @@ LOOKED_UP = 4
 
 _FIRST_PERSON = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Ww]e|[Oo]ur)\b")
 _QUOTED = re.compile('[“”"]')
-_WORDS = Words(lambda word: stem(fold(word)))
+_WORDS = WordSplitter(lambda word: stem(fold(word)))
 
 
 @dataclass(frozen=True, slots=True)
-class Remainder:
+class EchoRemainder:
     """The part of a text that is no echo. ``text`` is the given one where nothing was, and may be
     empty.
 
@@ -63,7 +63,7 @@ class EchoFilter:
         source_role: str | None,
         at_ms: int,
         viewer: Viewer = DEFAULT_VIEWER,
-    ) -> Remainder:
+    ) -> EchoRemainder:
         """Return what remains of a text, judged block by block, line by line, sentence by sentence.
 
         Args:
@@ -80,10 +80,10 @@ class EchoFilter:
             kept = [judge.remains(unit) for unit in echo.units(bare)]
         reasons += judge.reasons
         if not reasons:
-            return Remainder(text)
-        return Remainder("\n".join(line for line in kept if line), tuple(reasons))
+            return EchoRemainder(text)
+        return EchoRemainder("\n".join(line for line in kept if line), tuple(reasons))
 
-    def without_marked(self, text: str) -> Remainder:
+    def without_marked(self, text: str) -> EchoRemainder:
         """A text from a file without what is marked as this memory's, line numbers unchanged.
 
         Marked are its own output, and lines that cite memories and say nothing that those do not.
@@ -94,7 +94,7 @@ class EchoFilter:
             known = echoes.contents(snapshot, echo.cited_ids(text))
             known |= echoes.contents_by_short_id(snapshot, echo.cited_short_ids(text))
             if not known:
-                return Remainder(text)
+                return EchoRemainder(text)
             bare, blocks = without_own_output(text, self._was_told)
             lines = [
                 (line, (*echo.cited_ids(line), *echo.cited_short_ids(line)))
@@ -111,7 +111,7 @@ class EchoFilter:
                 kept.append("")
             else:
                 kept.append(echo.without_citations(line) if cited else line)
-        return Remainder("\n".join(kept), tuple(reasons))
+        return EchoRemainder("\n".join(kept), tuple(reasons))
 
     def repeats(self, line: str, cited: Sequence[str]) -> bool:
         """Return True when a line that cites memories says nothing that their texts do not."""
@@ -166,7 +166,7 @@ class EchoFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatedMemories:
     """The memories that repeat parts of a text. ``whole``: together they say all of it."""
 
     whole: bool
@@ -175,7 +175,7 @@ class Repeated:
 
 def repeated(
     snapshot: Snapshot, text: str, *, at_ms: int, view: View, session_id: str | None
-) -> Repeated:
+) -> RepeatedMemories:
     """Return what of a text memories in force, of those that a view sees, say already.
 
     Sentence by sentence, or clause by clause where no memory says a whole sentence. A turn counts
@@ -192,7 +192,7 @@ def repeated(
         ]
         memories |= {each.memory_id: each for found in said for each in found}
         whole = whole and (bool(said[0]) or (len(said) > 1 and all(said[1:])))
-    return Repeated(whole and bool(memories), tuple(memories.values()))
+    return RepeatedMemories(whole and bool(memories), tuple(memories.values()))
 
 
 def _counts(memory: StandingText, session_id: str | None) -> bool:
@@ -311,7 +311,7 @@ class _Judge:
     def _is_of_another(self, text: str, content: str) -> bool:
         """Return whether a name says of itself what another one is quoted with."""
         quoted = Statement.of(content).speaker
-        if quoted is None or voice_of(self.source_role) is not Voice.NAMED:
+        if quoted is None or voice_of(self.source_role) is not SpeakerRole.NAMED:
             return False
         own = _FIRST_PERSON.search(text) is not None and not _QUOTED.search(text)
         return own and quoted.casefold() != (self.source_role or "").strip().casefold()

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from memgraph.consolidation.comparison import (
-    Author,
-    Match,
+    FactMatch,
     NewStatement,
+    StatementAuthor,
     find_candidates,
     find_matches,
 )
@@ -31,7 +31,7 @@ Read = Callable[[], AbstractContextManager[Snapshot]]
 
 
 @dataclass(slots=True)
-class Matched:
+class MatchedDrafts:
     """The result of matching a group of drafts.
 
     Attributes:
@@ -60,9 +60,9 @@ class Matched:
         return reference
 
 
-def match(read: Read, drafts: Sequence[FactDraft], *, at: int) -> Matched:
+def match(read: Read, drafts: Sequence[FactDraft], *, at: int) -> MatchedDrafts:
     """Compare drafts, all of one place, with one another and with what is stored."""
-    matched = Matched()
+    matched = MatchedDrafts()
     if not drafts:
         return matched
     new: list[FactDraft] = []
@@ -93,7 +93,7 @@ def relation_of(new: str, old: str) -> Relation | None:
     return None if finding is None else finding.relation
 
 
-def _hold_against(earlier: Sequence[FactDraft], draft: FactDraft, matched: Matched) -> None:
+def _hold_against(earlier: Sequence[FactDraft], draft: FactDraft, matched: MatchedDrafts) -> None:
     """Note what of the same page a draft repeats or stands against."""
     for other in earlier:
         first, second = (draft, other) if draft.time < other.time else (other, draft)
@@ -110,7 +110,7 @@ def _hold_against(earlier: Sequence[FactDraft], draft: FactDraft, matched: Match
         _link(f"#{second.number}", f"#{first.number}", finding, matched, same_author=same_author)
 
 
-def _join_stored(draft: FactDraft, matches: Sequence[Match], matched: Matched) -> None:
+def _join_stored(draft: FactDraft, matches: Sequence[FactMatch], matched: MatchedDrafts) -> None:
     """Note which stored fact a draft repeats, else what it updates or contradicts."""
     for found in matches:
         if found.finding.relation is Relation.DUPLICATE and found.fact.twin:
@@ -125,7 +125,7 @@ def _join_stored(draft: FactDraft, matches: Sequence[Match], matched: Matched) -
 
 
 def _link(
-    later: str, earlier: str, finding: RelationFinding, matched: Matched, *, same_author: bool
+    later: str, earlier: str, finding: RelationFinding, matched: MatchedDrafts, *, same_author: bool
 ) -> None:
     """Note an update within one author's statements, else an open contradiction."""
     edge_type = EdgeType.UPDATES if same_author else EdgeType.CONTRADICTS
@@ -155,7 +155,7 @@ def _statements(snapshot: Snapshot, drafts: Sequence[FactDraft]) -> list[NewStat
 
 
 def _with_all_evidence(
-    drafts: Sequence[FactDraft], new: Sequence[FactDraft], matched: Matched
+    drafts: Sequence[FactDraft], new: Sequence[FactDraft], matched: MatchedDrafts
 ) -> list[FactDraft]:
     """Return the drafts to be stored, each with the turns of those that say the same."""
     fresh = {f"#{each.number}": each for each in new if each.number not in matched.repeats}
@@ -166,7 +166,7 @@ def _with_all_evidence(
     return list(fresh.values())
 
 
-def _repeats(reference: str, matched: Matched) -> bool:
+def _repeats(reference: str, matched: MatchedDrafts) -> bool:
     return reference.startswith("#") and int(reference[1:]) in matched.repeats
 
 
@@ -180,7 +180,7 @@ class StoredFacts:
 
     def conflicting(self, text: str, time_ms: int | None = None) -> Sequence[KnownFact]:
         """Return facts that may speak of the subject of a statement of that time (None: now)."""
-        author = Author.of(
+        author = StatementAuthor.of(
             text,
             captured_by=CapturedBy.EXTRACTOR.value,
             source_type=SourceType.CHANNEL_TRANSCRIPT.value,

@@ -79,7 +79,7 @@ class KnownFacts(Protocol):
 
 
 @dataclass(slots=True)
-class Budget:
+class ModelBudget:
     """The budget of a run for calls of a language model; shared by all of its pages."""
 
     calls: int
@@ -114,7 +114,7 @@ class TurnPage:
     before: tuple[PageTurn, ...]
     sensitivity: Sensitivity
     known: KnownFacts
-    budget: Budget
+    budget: ModelBudget
     max_facts: int
     now_ms: int
     stop: Callable[[], bool] = field(default=lambda: False)
@@ -182,7 +182,7 @@ class Extractor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Suspicion:
+class SuspectedContradiction:
     """Two statements that the rules take for a contradiction, the earlier one first."""
 
     earlier: str
@@ -194,7 +194,11 @@ class ConflictJudge(Protocol):
     """A second opinion on contradictions: it can dismiss one, it can never find one."""
 
     def judge(
-        self, suspicions: Sequence[Suspicion], *, sensitivity: Sensitivity, budget: Budget
+        self,
+        suspicions: Sequence[SuspectedContradiction],
+        *,
+        sensitivity: Sensitivity,
+        budget: ModelBudget,
     ) -> Sequence[bool | None]:
         """For each: True (they contradict), False (they do not), None (no word; rules stand)."""
         ...

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.consolidation.clauses import MAX_TURN_CHARS
 from memgraph.consolidation.ports import FactCandidate
-from memgraph.consolidation.sentence_rules import Gist, Judged, facts_of
-from memgraph.model.conversation import AGENTS, PERSONS, Voice, voice_of
+from memgraph.consolidation.sentence_rules import ClauseVerdict, SentenceKey, facts_of
+from memgraph.model.conversation import AGENTS, PERSONS, SpeakerRole, voice_of
 from memgraph.model.defaults import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryType
 from memgraph.relations.statement import quote
@@ -53,10 +53,10 @@ class RuleExtractor:
     ) -> tuple[list[FactCandidate], int]:
         """Return what ``extract`` returns, and the number of facts that were left out."""
         ordered: list[_Found] = []
-        gists: dict[str, list[tuple[int, Gist]]] = {}
+        gists: dict[str, list[tuple[int, SentenceKey]]] = {}
         for found in _quotations(turns):
             speaker = str(found.fact.attributes["speaker"])
-            said, gist = gists.setdefault(speaker, []), Gist.of(found.fact.quote)
+            said, gist = gists.setdefault(speaker, []), SentenceKey.of(found.fact.quote)
             # A decision or a goal is more than a fact in the same words.
             alike = {found.fact.type} | ({*MemoryType} if found.fact.type in _PLAIN else set())
             at = next(
@@ -95,8 +95,8 @@ def _quotations(turns: Sequence[PageTurn]) -> Iterator[_Found]:
     )
     for turn in turns:
         voice = voice_of(turn.source_role, turn.told_as)
-        drafted = voice is Voice.AGENT and len(turn.content) > MAX_REPORT_CHARS
-        if voice is Voice.SILENT or drafted:
+        drafted = voice is SpeakerRole.AGENT and len(turn.content) > MAX_REPORT_CHARS
+        if voice is SpeakerRole.SILENT or drafted:
             continue
         acquainted = turn.source_role.casefold() not in PERSONS
         for quoted, judged in facts_of(
@@ -113,9 +113,11 @@ def _names(turns: Sequence[PageTurn]) -> frozenset[str]:
     return frozenset(each for each in names | firsts | short if each[:1].isupper())
 
 
-def _fact(turn: PageTurn, sentence: str, judged: Judged, voice: Voice) -> FactCandidate:
+def _fact(
+    turn: PageTurn, sentence: str, judged: ClauseVerdict, voice: SpeakerRole
+) -> FactCandidate:
     confidence = MAX_CONFIDENCE if judged.own or judged.type is MemoryType.DECISION else 0.6
-    if voice is Voice.AGENT:
+    if voice is SpeakerRole.AGENT:
         confidence = AGENT_CONFIDENCE
     return FactCandidate(
         content=quote(speaker_of(turn.source_role), sentence, turn.day),

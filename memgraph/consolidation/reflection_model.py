@@ -17,10 +17,10 @@ from memgraph.clock import iso
 from memgraph.consolidation.agent_tools import estimated_tokens, fenced_lines, random_mark
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.jobs import RejectedItem
-from memgraph.rules.proposals import MIN_GROUNDED, Said, grounded, is_advice, unsaid
+from memgraph.rules.proposals import MIN_GROUNDED, QuotedTurn, grounded, is_advice, unsaid
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.ports import Budget
+    from memgraph.consolidation.ports import ModelBudget
     from memgraph.model.enums import MemoryType, Sensitivity
     from memgraph.providers.completion import CompletionProvider
 
@@ -67,7 +67,7 @@ ANSWER_SCHEMA: Final[dict[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reflectable:
+class ReflectionInput:
     """A memory that may be reflected on."""
 
     memory_id: str
@@ -112,8 +112,8 @@ class ModelReflection:
 
 def reflect_with_model(
     provider: CompletionProvider,
-    memories: Sequence[Reflectable],
-    budget: Budget,
+    memories: Sequence[ReflectionInput],
+    budget: ModelBudget,
     *,
     max_sensitivity: Sensitivity,
     mark: Callable[[], str] = random_mark,
@@ -150,9 +150,11 @@ def reflect_with_model(
     return ModelReflection(tuple(kept), len(sent), tuple(rejected))
 
 
-def _chosen(memories: Sequence[Reflectable]) -> tuple[list[Reflectable], list[dict[str, Any]]]:
+def _chosen(
+    memories: Sequence[ReflectionInput],
+) -> tuple[list[ReflectionInput], list[dict[str, Any]]]:
     """Return what is sent, and its lines, numbered from 1."""
-    sent: list[Reflectable] = []
+    sent: list[ReflectionInput] = []
     lines: list[dict[str, Any]] = []
     left = MAX_PROMPT_TOKENS
     for each in memories:
@@ -171,7 +173,7 @@ def _chosen(memories: Sequence[Reflectable]) -> tuple[list[Reflectable], list[di
 
 
 def _judge(
-    answer: Any, sent: Sequence[Reflectable]
+    answer: Any, sent: Sequence[ReflectionInput]
 ) -> tuple[list[CitedSentence], list[RejectedItem]]:
     items = answer.get("sentences") if isinstance(answer, dict) else None
     if not isinstance(items, list):
@@ -189,7 +191,7 @@ def _judge(
     return kept, rejected
 
 
-def _sentence(item: Any, sent: Sequence[Reflectable]) -> CitedSentence | str:
+def _sentence(item: Any, sent: Sequence[ReflectionInput]) -> CitedSentence | str:
     """The sentence, or the code of why it is dropped."""
     if not isinstance(item, dict) or set(item) != {"text", "memories"}:
         return "fields"
@@ -213,7 +215,7 @@ def _unfounded(text: str, contents: Sequence[str]) -> str | None:
     """The code of why a sentence does not rest on what it cites."""
     if is_advice(text):
         return "advice"
-    if grounded(text, [Said(each, "") for each in contents]) < MIN_GROUNDED:
+    if grounded(text, [QuotedTurn(each, "") for each in contents]) < MIN_GROUNDED:
         return "not_grounded"
     return unsaid(text, "\n".join(contents), sums_up=True)
 

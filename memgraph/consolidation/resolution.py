@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from memgraph.consolidation.drafts import FactDraft
-from memgraph.consolidation.matches import Matched, Read, is_protected, relation_of
+from memgraph.consolidation.matches import MatchedDrafts, Read, is_protected, relation_of
 from memgraph.consolidation.ports import ResolutionProposal
-from memgraph.model.conversation import Voice, voice_of
+from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import Relation
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import MAX_REASON_CHARS
@@ -38,7 +38,7 @@ def decide(
     read: Read,
     proposals: Sequence[ResolutionProposal],
     drafts: Sequence[FactDraft],
-    matched: Matched,
+    matched: MatchedDrafts,
     *,
     dismissed: Collection[frozenset[str]] = (),
     at: int,
@@ -97,7 +97,7 @@ class _Voices(NamedTuple):
     facts.
     """
 
-    winners: dict[str, Voice]
+    winners: dict[str, SpeakerRole]
     spoken: dict[str, list[tuple[str | None, str | None]]]
 
     def outweighed(self, winner: str, loser: str) -> bool:
@@ -106,15 +106,15 @@ class _Voices(NamedTuple):
         return self.winners[winner].weight < max(against, default=0)
 
 
-def _winners(drafts: Sequence[FactDraft], matched: Matched) -> dict[str, Voice]:
+def _winners(drafts: Sequence[FactDraft], matched: MatchedDrafts) -> dict[str, SpeakerRole]:
     """Return what this page says anew, each with the weightiest voice that says it in the page.
 
     What is stored and only said again counts where a person says it: others repeat what they know.
     """
-    found: dict[str, Voice] = {}
+    found: dict[str, SpeakerRole] = {}
     for each in drafts:
         target = matched.target(each.number)
-        if target.startswith("#") or each.voice is Voice.PERSON:
+        if target.startswith("#") or each.voice is SpeakerRole.PERSON:
             found[target] = max(found.get(target, each.voice), each.voice, key=lambda v: v.weight)
     return found
 

@@ -24,7 +24,7 @@ from memgraph.consolidation.clauses import (
     sentences_of,
 )
 from memgraph.entities.gazetteer import gazetteer
-from memgraph.model.conversation import Voice
+from memgraph.model.conversation import SpeakerRole
 from memgraph.model.enums import MemoryType
 from memgraph.text.statement_forms import is_instruction
 
@@ -38,7 +38,7 @@ MIN_REPEATED: Final = 0.8
 MAX_CONTEXT_CHARS: Final = 120
 
 
-class Judged(NamedTuple):
+class ClauseVerdict(NamedTuple):
     """The judgement of a clause as a fact.
 
     Attributes:
@@ -51,7 +51,7 @@ class Judged(NamedTuple):
     own: bool
 
 
-class Gist(NamedTuple):
+class SentenceKey(NamedTuple):
     """The content of a sentence, to find repetitions: its words, names, numbers and negation."""
 
     text: str
@@ -60,7 +60,7 @@ class Gist(NamedTuple):
     denied: bool
 
     @classmethod
-    def of(cls, text: str) -> Gist:
+    def of(cls, text: str) -> SentenceKey:
         """Return the gist of a sentence."""
         words = [re.sub(r"'s$", "", each.replace("’", "'")) for each in patterns.WORD.findall(text)]
         exact = [
@@ -77,7 +77,7 @@ class Gist(NamedTuple):
             " ".join(low), told, tuple(exact), patterns.DENIED.search(" ".join(low)) is not None
         )
 
-    def repeats(self, earlier: Gist) -> bool:
+    def repeats(self, earlier: SentenceKey) -> bool:
         """Return whether ``earlier`` says all of this but one word in five, the same names too."""
         if self.text == earlier.text:
             return True
@@ -92,10 +92,10 @@ def facts_of(
     content: str,
     *,
     speakers: Collection[str],
-    voice: Voice,
+    voice: SpeakerRole,
     acquainted: bool,
     named: Collection[str] = (),
-) -> Iterator[tuple[str, Judged]]:
+) -> Iterator[tuple[str, ClauseVerdict]]:
     """Yield the quotations of a turn that are facts, each a contiguous part of it.
 
     Args:
@@ -128,18 +128,18 @@ class _Reader(NamedTuple):
     """
 
     speakers: Collection[str]
-    voice: Voice
+    voice: SpeakerRole
     acquainted: bool
     alone: bool
     named: Collection[str]
 
-    def order_in(self, text: str) -> tuple[str, Judged] | None:
+    def order_in(self, text: str) -> tuple[str, ClauseVerdict] | None:
         """Return what a person wants an assistant to do from now on; None where it is no order."""
-        if self.acquainted or self.voice is Voice.AGENT or len(text) > MAX_FACT_CHARS:
+        if self.acquainted or self.voice is SpeakerRole.AGENT or len(text) > MAX_FACT_CHARS:
             return None
         return self.as_order(text) or self.as_order(patterns.GROUND.split(text)[0])
 
-    def as_order(self, text: str) -> tuple[str, Judged] | None:
+    def as_order(self, text: str) -> tuple[str, ClauseVerdict] | None:
         """Return a text as an order that stands; None where it is none, or hangs on another."""
         low = _plain(text)
         if low.startswith("let"):
@@ -154,11 +154,11 @@ class _Reader(NamedTuple):
             return None
         if patterns.PASSING.search(patterns.ADDRESS.sub(" ", low)) or not self.refers_within(text):
             return None
-        return text.rstrip(" ,;:-–—"), Judged(MemoryType.PREFERENCE, 3, own=True)
+        return text.rstrip(" ,;:-–—"), ClauseVerdict(MemoryType.PREFERENCE, 3, own=True)
 
     def facts_with(
         self, sentence: TurnSentence, before: Sequence[TurnSentence]
-    ) -> list[tuple[str, Judged]]:
+    ) -> list[tuple[str, ClauseVerdict]]:
         """Return the facts that begin a sentence with the sentence that says of whom they are."""
         if patterns.OF_ANOTHER.match(sentence.text) is None:
             return []
@@ -179,7 +179,7 @@ class _Reader(NamedTuple):
                 return [(sentence.line[first.start : end], judged)]
         return []
 
-    def facts_in(self, sentence: str, before: str = "") -> Iterator[tuple[str, Judged]]:
+    def facts_in(self, sentence: str, before: str = "") -> Iterator[tuple[str, ClauseVerdict]]:
         """Yield the clauses that are facts, each with what it takes to understand it.
 
         Args:
@@ -235,7 +235,7 @@ class _Reader(NamedTuple):
         )
         return bool(exact) and not beside
 
-    def judge(self, text: str, before: str = "") -> Judged | None:
+    def judge(self, text: str, before: str = "") -> ClauseVerdict | None:
         """Return what a clause is as a fact; None where it has no shape that is kept.
 
         Args:
@@ -250,7 +250,7 @@ class _Reader(NamedTuple):
             return None
         straight = text.replace("’", "'")
         kind = next((kind for kind, each in patterns.SHAPES if each.search(straight)), None)
-        if self.voice is Voice.AGENT and kind is not MemoryType.EVENT:
+        if self.voice is SpeakerRole.AGENT and kind is not MemoryType.EVENT:
             return None
         weak = kind is None and patterns.WEAK.search(straight) is not None
         # To an assistant it is a step of what it is asked to do.
@@ -261,7 +261,7 @@ class _Reader(NamedTuple):
         return (
             None
             if score is None
-            else Judged(kind or MemoryType.FACT, score, weak or kind is not None)
+            else ClauseVerdict(kind or MemoryType.FACT, score, weak or kind is not None)
         )
 
     def weight(

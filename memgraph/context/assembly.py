@@ -16,10 +16,10 @@ from memgraph.model.context import (
     MAX_LEFT_OUT,
     BlockFormat,
     BlockLine,
-    LeftOut,
+    OmittedMemory,
     PackedItem,
-    Shares,
     Tier,
+    TierShares,
     TierUse,
 )
 from memgraph.rules.budget import allocated, divided, reached, select_within, token_cost
@@ -45,7 +45,7 @@ class ContextPlan:
     """
 
     budget_tokens: int
-    shares: Shares
+    shares: TierShares
     head_tail: int
     format: BlockFormat
     max_items: int
@@ -55,7 +55,7 @@ class ContextPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
+class AssembledContext:
     """A context without its ids: see ``ContextPackage``.
 
     ``left_out_reasons``: how many of all were left out for each reason.
@@ -65,7 +65,7 @@ class Assembled:
     text: str = ""
     token_cost: int = 0
     tiers: Mapping[Tier, TierUse] = field(default_factory=dict)
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[OmittedMemory, ...] = ()
     left_out_count: int = 0
     left_out_reasons: Mapping[str, int] = field(default_factory=dict)
     compression_ratio: float = 1.0
@@ -95,7 +95,7 @@ class _Line:
 
 def assembled(
     candidates: Iterable[ContextCandidate], plan: ContextPlan, counter: TokenCounter
-) -> Assembled:
+) -> AssembledContext:
     """Return the context of some candidates, each of another memory.
 
     Those of a tier without a share are not considered.
@@ -141,7 +141,7 @@ def assembled(
     ]
     left_out.sort(key=lambda each: (each[0], each[1].memory_id))
     shares = divided(room, weights)
-    return Assembled(
+    return AssembledContext(
         items=tuple(_packed(line) for line in chosen),
         text=text,
         token_cost=cost,
@@ -326,9 +326,9 @@ def _reason(line: _Line, room: int, beyond: Collection[str]) -> str:
     return TOO_LARGE if line.cost > room else OVER_BUDGET
 
 
-def _left(line: _Line, reason: str) -> tuple[int, LeftOut]:
+def _left(line: _Line, reason: str) -> tuple[int, OmittedMemory]:
     left = built(
-        LeftOut,
+        OmittedMemory,
         {
             "memory_id": line.memory_id,
             "tier": line.candidate.tier,
@@ -339,9 +339,9 @@ def _left(line: _Line, reason: str) -> tuple[int, LeftOut]:
     return line.place, left
 
 
-def _untold(each: ContextCandidate, reason: str) -> LeftOut:
+def _untold(each: ContextCandidate, reason: str) -> OmittedMemory:
     return built(
-        LeftOut,
+        OmittedMemory,
         {
             "memory_id": each.memory.memory_id,
             "tier": each.tier,

@@ -46,7 +46,7 @@ class ContextCandidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct:
+class DistinctCandidates:
     """``kept``: distinct candidates; ``repeated``: repetitions; ``asked``: repetitions of the
     query.
     """
@@ -56,7 +56,7 @@ class Distinct:
     asked: tuple[ContextCandidate, ...]
 
 
-def distinct(given: Iterable[ContextCandidate], query: str) -> Distinct:
+def distinct(given: Iterable[ContextCandidate], query: str) -> DistinctCandidates:
     """Return one of equal texts: a fact before a turn, then the nearest to the task, then the best
     recalled.
 
@@ -86,7 +86,7 @@ def distinct(given: Iterable[ContextCandidate], query: str) -> Distinct:
             kept[each.memory.content_hash] = min(
                 same, replace(same, recalled=each.recalled), key=_by_recall
             )
-    return Distinct(tuple(kept.values()), tuple(repeated), tuple(asked))
+    return DistinctCandidates(tuple(kept.values()), tuple(repeated), tuple(asked))
 
 
 def ranked(

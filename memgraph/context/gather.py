@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memgraph.context.candidates import ContextCandidate
-from memgraph.model.context import Shares, Tier
+from memgraph.model.context import Tier, TierShares
 from memgraph.model.enums import EdgeType
 from memgraph.model.recall import RecallItem
 from memgraph.model.values import Memory, StoredSource
@@ -37,7 +37,7 @@ class GatherRequest:
 
     task_id: str | None
     project_id: str | None
-    shares: Shares
+    shares: TierShares
     most: int
     exponent: float
 

@@ -38,7 +38,7 @@ class TokenCounter(Protocol):
         ...
 
 
-class Estimate:
+class EstimatedCounter:
     """`memgraph.rules.budget.token_cost`; its docstring documents the error."""
 
     name = ESTIMATE
@@ -59,11 +59,11 @@ _LOADING = Degraded(
 )
 
 
-class Counters:
+class TokenCounters:
     """The counters of a process's models, each loaded once. Thread-safe."""
 
     def __init__(self) -> None:
-        self._estimate = Estimate()
+        self._estimate = EstimatedCounter()
         self._lock = threading.Lock()
         self._found: dict[str, TokenCounter | None] = {}
         self._loading: dict[str, threading.Thread] = {}
@@ -105,7 +105,7 @@ class Counters:
             return thread
 
     def _load(self, model: str) -> None:
-        from memgraph.providers.litellm_counting import tokenizer_of
+        from memgraph.providers.litellm_tokens import tokenizer_of
 
         found = None
         try:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Final
 
 from memgraph.entities.names import as_a_word
-from memgraph.entities.providers import Findings
+from memgraph.entities.providers import EntityFindings
 from memgraph.entities.spans import EntitySpan
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import EntityType
@@ -85,25 +85,25 @@ class LlmNames:
     def extract(self, text: str) -> list[EntitySpan]:
         return self._ask(text).spans
 
-    def extract_many(self, texts: Sequence[str]) -> list[Findings]:
+    def extract_many(self, texts: Sequence[str]) -> list[EntityFindings]:
         return [self._ask(text) for text in texts]
 
-    def _ask(self, text: str) -> Findings:
+    def _ask(self, text: str) -> EntityFindings:
         try:
             answer = self._model.complete_json(SYSTEM, fenced(text, self._mark()), ANSWER_SCHEMA)
         except ProviderAnswerInvalid as error:
-            return Findings([], (error.code,))
+            return EntityFindings([], (error.code,))
         return judge(answer, text)
 
 
-def judge(answer: Any, text: str) -> Findings:
+def judge(answer: Any, text: str) -> EntityFindings:
     """Return the acceptable names of a model's answer: those in ``text``, of a known type.
 
     Each item is judged by itself; a rejected one does not affect the others. Pure.
     """
     given = answer.get("entities") if isinstance(answer, dict) else None
     if not isinstance(given, list):
-        return Findings([], (ANSWER_INVALID,))
+        return EntityFindings([], (ANSWER_INVALID,))
     spans: list[EntitySpan] = []
     rejected: list[str] = []
     for item in given[:MAX_ENTITIES]:
@@ -115,7 +115,7 @@ def judge(answer: Any, text: str) -> Findings:
     # However many there were, they are one finding: a model can write thousands.
     if len(given) > MAX_ENTITIES:
         rejected.append(TOO_MANY)
-    return Findings(spans, tuple(rejected))
+    return EntityFindings(spans, tuple(rejected))
 
 
 def _judge_item(item: Any, text: str) -> list[EntitySpan] | str:

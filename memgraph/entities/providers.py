@@ -11,7 +11,7 @@ from memgraph.entities.spans import EntitySpan
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class EntityFindings:
     """The findings of a provider in one text.
 
     Attributes:
@@ -39,7 +39,7 @@ class EntityProvider(Protocol):
         """Return the entities of one text, in order; they may overlap."""
         ...
 
-    def extract_many(self, texts: Sequence[str]) -> list[Findings]:
+    def extract_many(self, texts: Sequence[str]) -> list[EntityFindings]:
         """Return the same for several texts, in order; cheaper when a model works in batches."""
         ...
 
@@ -52,5 +52,5 @@ class RegexNames:
     def extract(self, text: str) -> list[EntitySpan]:
         return extract(text)
 
-    def extract_many(self, texts: Sequence[str]) -> list[Findings]:
-        return [Findings(extract(text)) for text in texts]
+    def extract_many(self, texts: Sequence[str]) -> list[EntityFindings]:
+        return [EntityFindings(extract(text)) for text in texts]

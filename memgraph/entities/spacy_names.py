@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.entities.patterns import find_dates
-from memgraph.entities.providers import Findings
+from memgraph.entities.providers import EntityFindings
 from memgraph.entities.spans import EntitySpan
 from memgraph.errors import ExtraMissing, ProviderRejected
 from memgraph.model.enums import EntityType
@@ -63,7 +63,7 @@ class SpacyNames:
     def extract(self, text: str) -> list[EntitySpan]:
         return self.extract_many([text])[0].spans
 
-    def extract_many(self, texts: Sequence[str]) -> list[Findings]:
+    def extract_many(self, texts: Sequence[str]) -> list[EntityFindings]:
         # One at a time: a pipeline adds every new word to a vocabulary that its users share.
         with self._lock:
             pipeline = self._load()
@@ -74,7 +74,7 @@ class SpacyNames:
                     f"the spaCy pipeline {self._pipeline!r} failed: {type(error).__name__}",
                     provider=self.name,
                 ) from error
-        return [Findings(list(_spans(each))) for each in documents]
+        return [EntityFindings(list(_spans(each))) for each in documents]
 
     def _load(self) -> Language:
         if self._loaded is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from memgraph.entities.providers import EntityProvider, Findings
+from memgraph.entities.providers import EntityFindings, EntityProvider
 from memgraph.entities.spans import EntitySpan, merge
 from memgraph.errors import ExtraMissing, MemgraphError, ProviderError
 
@@ -26,7 +26,7 @@ class StrategyResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Strategy:
+class EntityStrategy:
     """Providers in order. One that fails is reported and left out; the others' results are used."""
 
     providers: tuple[EntityProvider, ...]
@@ -42,7 +42,7 @@ class Strategy:
             without: names of providers that must not see these texts.
         """
         failures: dict[str, MemgraphError] = {}
-        by_text: list[list[Findings]] = [[] for _ in texts]
+        by_text: list[list[EntityFindings]] = [[] for _ in texts]
         for provider in self.providers:
             if provider.name in without:
                 continue

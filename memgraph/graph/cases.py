@@ -13,11 +13,11 @@ from memgraph.model.graph import (
     Case,
     CaseSide,
     Influence,
+    InvalidPremise,
     JournalNote,
-    Premise,
+    MemorySupport,
     Suggestion,
     SuggestionReason,
-    Support,
 )
 from memgraph.model.values import Edge, Memory, StoredSource
 from memgraph.rules.contradictions import SideFacts, suggest
@@ -25,7 +25,7 @@ from memgraph.rules.decay import confidence_at
 from memgraph.rules.evidence import independent_sources
 from memgraph.rules.lifecycle import contradiction_state
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.rules.trust import Trust
+from memgraph.rules.trust import TrustRules
 from memgraph.store import edges, evidence, graph, influence
 from memgraph.store import trust as trust_rows
 from memgraph.store.engine import Database
@@ -46,7 +46,7 @@ def read_case(
     *,
     now_ms: int,
     exponent: float,
-    trust: Trust,
+    trust: TrustRules,
     viewer: Viewer = DEFAULT_VIEWER,
     as_of: int | None = None,
     names: bool = True,
@@ -76,7 +76,7 @@ class _Reading:
         self,
         snapshot: Snapshot,
         view: View,
-        trust: Trust,
+        trust: TrustRules,
         at: int,
         exponent: float,
         names: bool,
@@ -148,7 +148,7 @@ class _Reading:
         memory: Memory,
         source: StoredSource,
         tier: tuple[TrustTier, bool],
-        premise: Premise | None,
+        premise: InvalidPremise | None,
     ) -> CaseSide:
         snapshot, memory_id = self._snapshot, memory.memory_id
         until = MAX_MS if self._view.as_of is None else self._view.as_of
@@ -157,7 +157,7 @@ class _Reading:
             memory=memory,
             source=source,
             supports=tuple(
-                Support(source=each, added_at=at)
+                MemorySupport(source=each, added_at=at)
                 for at, each in trust_rows.further(snapshot, memory_id, until=until)
             ),
             independent_sources=independent_sources(own, added),

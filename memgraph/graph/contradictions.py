@@ -18,7 +18,7 @@ from memgraph.rules.lifecycle import is_dismissed
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import edges as edges_rows
 from memgraph.store import graph
-from memgraph.store.edges import Sought
+from memgraph.store.edges import ContradictionFilter
 from memgraph.store.engine import Database
 from memgraph.store.items import is_id
 from memgraph.store.snapshot import Snapshot
@@ -119,7 +119,7 @@ def _place(snapshot: Snapshot, view: View, state: State, after: str) -> tuple[in
 
 def _sought(
     text: str | None, memory_id: str | None, dismissed: bool | None, oldest_first: bool
-) -> Sought:
+) -> ContradictionFilter:
     """Return the search text. Raises InvalidInput: it is too long, or cannot be stored."""
     for field, value in (("text", text), ("memory_id", memory_id)):
         if value is None:
@@ -128,7 +128,7 @@ def _sought(
             told = f"{field} has at most {MAX_SOUGHT_CHARS} characters, such as can be stored"
             raise InvalidInput(told, field=field)
     words = () if text is None else tuple(text.split())
-    return Sought(words, memory_id, dismissed, oldest_first)
+    return ContradictionFilter(words, memory_id, dismissed, oldest_first)
 
 
 def _described(

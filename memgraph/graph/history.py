@@ -22,7 +22,7 @@ from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import graph
 from memgraph.store import history as history_rows
 from memgraph.store.engine import Database
-from memgraph.store.history import Begun, EdgeDecision, Interval, Pair
+from memgraph.store.history import ContradictingPair, EdgeDecision, Interval, StatusStart
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
@@ -152,7 +152,7 @@ class _Comparing:
             cut=cut,
         )
 
-    def _memory_events(self, given: Sequence[Begun]) -> tuple[MemoryEvent, ...]:
+    def _memory_events(self, given: Sequence[StatusStart]) -> tuple[MemoryEvent, ...]:
         shown = given[: self._limit]
         reasons = without_hidden(self._snapshot, self._view, [each.reason for each in shown])
         return tuple(
@@ -168,7 +168,7 @@ class _Comparing:
             for each, reason in zip(shown, reasons, strict=True)
         )
 
-    def _found(self, given: Sequence[Pair]) -> tuple[PairEvent, ...]:
+    def _found(self, given: Sequence[ContradictingPair]) -> tuple[PairEvent, ...]:
         told = history_rows.who_found(self._snapshot, given)
         events = []
         for each in given:
@@ -176,14 +176,14 @@ class _Comparing:
             events.append(_event(each, each.created_at, actor, reason or None))
         return tuple(events)
 
-    def _decided(self) -> dict[str, list[tuple[Pair, EdgeDecision, dict[str, Any]]]]:
+    def _decided(self) -> dict[str, list[tuple[ContradictingPair, EdgeDecision, dict[str, Any]]]]:
         """Return visible decisions by kind, newest first."""
         entries = [
             (each, _details(each)) for each in history_rows.decisions(self._snapshot, self._during)
         ]
         named = {str(details.get("edge_id")) for _, details in entries}
         seen = history_rows.pairs(self._snapshot, self._view, named)
-        found: dict[str, list[tuple[Pair, EdgeDecision, dict[str, Any]]]] = {
+        found: dict[str, list[tuple[ContradictingPair, EdgeDecision, dict[str, Any]]]] = {
             name: [] for name in _DECIDED.values()
         }
         for each, details in entries:
@@ -193,7 +193,7 @@ class _Comparing:
         return found
 
     def _pair_events(
-        self, given: Sequence[tuple[Pair, EdgeDecision, dict[str, Any]]]
+        self, given: Sequence[tuple[ContradictingPair, EdgeDecision, dict[str, Any]]]
     ) -> tuple[PairEvent, ...]:
         shown = given[: self._limit]
         told = without_hidden(self._snapshot, self._view, [details for *_, details in shown])
@@ -203,8 +203,8 @@ class _Comparing:
         )
 
 
-def _by_change(given: Iterable[Begun]) -> dict[str, list[Begun]]:
-    found: dict[str, list[Begun]] = {name: [] for name in _STATUSES}
+def _by_change(given: Iterable[StatusStart]) -> dict[str, list[StatusStart]]:
+    found: dict[str, list[StatusStart]] = {name: [] for name in _STATUSES}
     for each in given:
         if each.first:
             found["learnt"].append(each)
@@ -218,7 +218,11 @@ def _by_change(given: Iterable[Begun]) -> dict[str, list[Begun]]:
 
 
 def _event(
-    pair: Pair, at: int, actor: str | None, reason: str | None, winner_id: str | None = None
+    pair: ContradictingPair,
+    at: int,
+    actor: str | None,
+    reason: str | None,
+    winner_id: str | None = None,
 ) -> PairEvent:
     return PairEvent(
         edge_id=pair.edge_id,

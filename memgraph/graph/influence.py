@@ -15,12 +15,18 @@ from memgraph.clock import MAX_MS
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import EdgeType, SourceName
 from memgraph.model.graph import Link
-from memgraph.model.influence import FurtherSource, Grounds, HandOut, Impact, Reached
+from memgraph.model.influence import (
+    EvidenceReport,
+    FurtherSource,
+    Impact,
+    ReachedRun,
+    ReceiptMention,
+)
 from memgraph.model.values import Memory, StoredSource
 from memgraph.rules.evidence import BASIS_EDGES
 from memgraph.rules.lifecycle import refuted
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.rules.trust import Named
+from memgraph.rules.trust import NamedSource
 from memgraph.store import graph, influence, trust
 from memgraph.store import sources as sources_rows
 from memgraph.store.engine import Database
@@ -101,7 +107,7 @@ def grounds_of_memory(
     *,
     max_nodes: int = MAX_NODES,
     viewer: Viewer = DEFAULT_VIEWER,
-) -> Grounds:
+) -> EvidenceReport:
     """Return a memory's evidence, and what was given to the run or conversation it comes from.
 
     Args, Raises: as of ``impact``.
@@ -121,7 +127,7 @@ def grounds_of_run(
     *,
     max_nodes: int = MAX_NODES,
     viewer: Viewer = DEFAULT_VIEWER,
-) -> Grounds:
+) -> EvidenceReport:
     """Return what a run was given, and the evidence of that.
 
     Args: as of ``impact``.
@@ -138,7 +144,7 @@ def grounds_of_run(
                 snapshot, "workflow_run_id", workflow_run_id, walk.view, limit=max_nodes + 1
             )
         )
-        run = Named(SourceName.RUN, workflow_run_id)
+        run = NamedSource(SourceName.RUN, workflow_run_id)
         if not hand_outs and not sources_rows.is_seen(snapshot, run, walk.view):
             name = workflow_run_id[:80]
             raise NotFound(
@@ -199,14 +205,14 @@ class _Walk:
                 fresh[step.memory_id] = _link(step, distance)
         return fresh
 
-    def bounded(self, found: Sequence[HandOut]) -> tuple[HandOut, ...]:
+    def bounded(self, found: Sequence[ReceiptMention]) -> tuple[ReceiptMention, ...]:
         """Return at most ``max_nodes`` receipts."""
         if len(found) > self.max_nodes:
             self.cut.add("max_receipts")
         return tuple(found[: self.max_nodes])
 
 
-def _link(step: graph.Step, distance: int) -> Link:
+def _link(step: graph.GraphStep, distance: int) -> Link:
     fields = {
         "memory_id": step.memory_id,
         "via_id": step.origin_id,
@@ -217,7 +223,9 @@ def _link(step: graph.Step, distance: int) -> Link:
     return built(Link, fields)
 
 
-def _reached(walk: _Walk, place: Place, hand_outs: Iterable[HandOut]) -> tuple[Reached, ...]:
+def _reached(
+    walk: _Walk, place: Place, hand_outs: Iterable[ReceiptMention]
+) -> tuple[ReachedRun, ...]:
     """Return the recipients of hand-outs, the latest first."""
     times: dict[str, list[int]] = {}
     for each in hand_outs:
@@ -236,7 +244,7 @@ def _reached(walk: _Walk, place: Place, hand_outs: Iterable[HandOut]) -> tuple[R
     if any(len(ids) > MAX_LEFT for ids in left.values()):
         walk.cut.add("max_left")
     return tuple(
-        Reached(
+        ReachedRun(
             name=name,
             receipts=len(each),
             first_at=min(each),
@@ -247,10 +255,10 @@ def _reached(walk: _Walk, place: Place, hand_outs: Iterable[HandOut]) -> tuple[R
     )
 
 
-def _given_before(walk: _Walk, memory: Memory) -> list[HandOut]:
+def _given_before(walk: _Walk, memory: Memory) -> list[ReceiptMention]:
     """Return what had been given to the run or conversation that a memory comes from."""
     [source] = graph.sources_of(walk.snapshot, [memory])
-    found: dict[str, HandOut] = {}
+    found: dict[str, ReceiptMention] = {}
     places: tuple[tuple[Place, str | None], ...] = (
         ("workflow_run_id", source.workflow_run_id),
         ("conversation_id", source.conversation_id),
@@ -269,7 +277,7 @@ def _given_before(walk: _Walk, memory: Memory) -> list[HandOut]:
     return sorted(found.values(), key=lambda one: (one.at, one.receipt_id), reverse=True)
 
 
-def _given(hand_outs: Iterable[HandOut]) -> list[str]:
+def _given(hand_outs: Iterable[ReceiptMention]) -> list[str]:
     return list(dict.fromkeys(one for each in hand_outs for one in each.memory_ids))
 
 
@@ -277,9 +285,9 @@ def _grounds(
     walk: _Walk,
     memory_id: str | None,
     workflow_run_id: str | None,
-    hand_outs: tuple[HandOut, ...],
+    hand_outs: tuple[ReceiptMention, ...],
     links: tuple[Link, ...],
-) -> Grounds:
+) -> EvidenceReport:
     snapshot = walk.snapshot
     given = _given(hand_outs)
     named = [*([] if memory_id is None else [memory_id]), *(each.memory_id for each in links)]
@@ -288,7 +296,7 @@ def _grounds(
     sources = {each.source_id: each for each in graph.sources_of(snapshot, memories.values())}
     sources |= {source.source_id: source for _, _, source in further}
     ended = endings(snapshot, list(memories), walk.view)
-    return Grounds(
+    return EvidenceReport(
         memory_id=memory_id,
         workflow_run_id=workflow_run_id,
         hand_outs=hand_outs,

@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 from memgraph.errors import InvalidInput
 from memgraph.graph.redaction import without_hidden
 from memgraph.model.enums import MemoryStatus
-from memgraph.model.graph import EndedHow, Premise, PremiseStep, Stale, StalePage
-from memgraph.rules.evidence import Basis, broken_paths
+from memgraph.model.graph import EndedHow, InvalidPremise, PremiseStep, StaleMemory, StalePage
+from memgraph.rules.evidence import Dependency, broken_paths
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import evidence, graph
 from memgraph.store.engine import Database
-from memgraph.store.evidence import Ended
+from memgraph.store.evidence import EndedMemory
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
@@ -30,13 +30,13 @@ _NAMES_AT_ONCE: Final = 50
 _PLACE: Final = re.compile(r"(-?[0-9]{1,15})\.([^.\s]{1,200})\.([^.\s]{0,200})")
 
 
-class Fallen(NamedTuple):
+class RetractedEvidence(NamedTuple):
     """A memory with retracted evidence. ``since``: when that ended, milliseconds."""
 
     since: int
     ground_id: str
     memory_id: str
-    path: tuple[Basis, ...]
+    path: tuple[Dependency, ...]
 
     @property
     def place(self) -> StaleCursor:
@@ -57,7 +57,7 @@ class StaleCursor(NamedTuple):
 class StaleSearch(NamedTuple):
     """Some stale memories; ``place``: where to continue, None: there are no more."""
 
-    items: tuple[Fallen, ...]
+    items: tuple[RetractedEvidence, ...]
     place: StaleCursor | None
     cut: bool
 
@@ -91,7 +91,7 @@ def list_stale(
         memories = graph.visible_memories(snapshot, ids, view)
         premises = described(snapshot, {each.memory_id: each.path for each in found.items}, view)
     return StalePage(
-        items=tuple(Stale(memory=memories[one], premise=premises[one]) for one in ids),
+        items=tuple(StaleMemory(memory=memories[one], premise=premises[one]) for one in ids),
         next_after=None if found.place is None else str(found.place),
         cut=found.cut,
         cut_reasons=("max_rows",) if found.cut else (),
@@ -121,7 +121,7 @@ def find_stale(
         max_rows: dependent memories that are read in one step.
     """
     reading = _Listing(snapshot, view, limit, after, max_rows)
-    place = None if after is None else Ended(after.since, after.ground_id)
+    place = None if after is None else EndedMemory(after.since, after.ground_id)
     if place is not None and after is not None and after.memory_id:
         # A page may end amid what stands on one ground: that one is looked at again.
         reading.add([place])
@@ -147,7 +147,7 @@ class _Listing:
         after: StaleCursor | None,
         max_rows: int,
     ) -> None:
-        self.items: list[Fallen] = []
+        self.items: list[RetractedEvidence] = []
         self._snapshot = snapshot
         self._view = view
         self._limit = limit
@@ -162,7 +162,7 @@ class _Listing:
             behind = self.items[self._limit - 1].place
         return StaleSearch(tuple(self.items[: self._limit]), behind, self._cut)
 
-    def add(self, grounds: Sequence[Ended]) -> None:
+    def add(self, grounds: Sequence[EndedMemory]) -> None:
         """Add memories that depend on this evidence and on none that ended later, while there is
         room.
         """
@@ -173,7 +173,7 @@ class _Listing:
             some, fallen = fallen[:room], fallen[room:]
             self.items += self._listed_here(some)
 
-    def _on(self, grounds: Sequence[Ended]) -> list[Fallen]:
+    def _on(self, grounds: Sequence[EndedMemory]) -> list[RetractedEvidence]:
         ids = [each.memory_id for each in grounds]
         gone = evidence.refuted_among(self._snapshot, ids, self._view)
         walk = evidence.walked(
@@ -183,7 +183,7 @@ class _Listing:
         paths = broken_paths(walk.bases, gone)
         active = evidence.active_among(self._snapshot, paths, self._view)
         found = [
-            Fallen(gone[path[-1].ground_id].since, path[-1].ground_id, one, path)
+            RetractedEvidence(gone[path[-1].ground_id].since, path[-1].ground_id, one, path)
             for one in active
             for path in (paths[one],)
         ]
@@ -196,12 +196,12 @@ class _Listing:
         self._seen.update(each.memory_id for each in found)
         return sorted(found, key=lambda each: each.place, reverse=True)
 
-    def _listed_here(self, fallen: Sequence[Fallen]) -> list[Fallen]:
+    def _listed_here(self, fallen: Sequence[RetractedEvidence]) -> list[RetractedEvidence]:
         """Return those that are on no earlier page: the evidence that ended last decides."""
         if self._after is None:
             return list(fallen)
         names = [each.memory_id for each in fallen]
-        paths: dict[str, tuple[Basis, ...]] = {}
+        paths: dict[str, tuple[Dependency, ...]] = {}
         for start in range(0, len(names), _NAMES_AT_ONCE):
             some = names[start : start + _NAMES_AT_ONCE]
             paths |= evidence.broken(self._snapshot, some, self._view)
@@ -213,8 +213,8 @@ class _Listing:
 
 
 def described(
-    snapshot: Snapshot, paths: Mapping[str, Sequence[Basis]], view: View
-) -> dict[str, Premise]:
+    snapshot: Snapshot, paths: Mapping[str, Sequence[Dependency]], view: View
+) -> dict[str, InvalidPremise]:
     """Return the premise at the end of each path, by the key of the path. Hidden ids are
     blanked.
     """
@@ -226,7 +226,7 @@ def described(
     reasons = without_hidden(snapshot, view, [told[one].reason for one in ids])
     reason_of = dict(zip(ids, reasons, strict=True))
     return {
-        key: Premise(
+        key: InvalidPremise(
             ground=grounds[path[-1].ground_id],
             path=tuple(_step(each) for each in path),
             ended=_how(grounds[path[-1].ground_id].status, told[path[-1].ground_id].lost),
@@ -239,7 +239,7 @@ def described(
     }
 
 
-def _step(basis: Basis) -> PremiseStep:
+def _step(basis: Dependency) -> PremiseStep:
     return PremiseStep(
         memory_id=basis.dependent_id,
         ground_id=basis.ground_id,

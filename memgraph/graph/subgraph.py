@@ -14,7 +14,7 @@ from memgraph.model.graph import Derivation, Subgraph
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import graph
 from memgraph.store.engine import Database
-from memgraph.store.graph import Step
+from memgraph.store.graph import GraphStep
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING, View
 
@@ -132,23 +132,23 @@ def _require(name: str, value: int, most: int) -> None:
         raise InvalidInput(f"{name} must be between 1 and {most}", field=name, value=value)
 
 
-def _strength(step: Step) -> tuple[float, int, str]:
+def _strength(step: GraphStep) -> tuple[float, int, str]:
     return step.weight, step.created_at, step.edge_id
 
 
-def _capped(steps: Iterable[Step], max_degree: int) -> tuple[list[Step], bool]:
+def _capped(steps: Iterable[GraphStep], max_degree: int) -> tuple[list[GraphStep], bool]:
     """Return the strongest steps of every origin, and whether any origin had more."""
-    by_origin: dict[str, list[Step]] = {}
+    by_origin: dict[str, list[GraphStep]] = {}
     for step in steps:
         by_origin.setdefault(step.origin_id, []).append(step)
-    kept: list[Step] = []
+    kept: list[GraphStep] = []
     for each in by_origin.values():
         each.sort(key=_strength, reverse=True)
         kept.extend(each[:max_degree])
     return kept, any(len(each) > max_degree for each in by_origin.values())
 
 
-def _in_order(steps: Iterable[Step]) -> list[str]:
+def _in_order(steps: Iterable[GraphStep]) -> list[str]:
     """Return the memories reached, each once, those with the strongest edge first."""
     return list(
         dict.fromkeys(step.memory_id for step in sorted(steps, key=_strength, reverse=True))

@@ -7,9 +7,15 @@ from collections.abc import Collection, Iterable
 from memgraph.clock import MAX_MS
 from memgraph.graph.redaction import journal_notes, status_periods
 from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.model.graph import HandedOut, JournalNote, Link, Support, Trace
+from memgraph.model.graph import DeliveryCount, JournalNote, Link, MemorySupport, Trace
 from memgraph.model.values import Edge, Memory
-from memgraph.rules.evidence import BASIS_EDGES, Basis, Refuted, broken_paths, independent_sources
+from memgraph.rules.evidence import (
+    BASIS_EDGES,
+    Dependency,
+    RefutedEvidence,
+    broken_paths,
+    independent_sources,
+)
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import evidence, graph, influence, trust
 from memgraph.store.engine import Database
@@ -76,13 +82,13 @@ class _Tracing:
         memories = graph.visible_memories(snapshot, sorted(mentioned | {memory_id}), view)
         sources = graph.sources_of(snapshot, memories.values())
         gone = self._refuted(memories.values())
-        bases = [Basis(dependent, ground, None) for ground, dependent in stands_on]
+        bases = [Dependency(dependent, ground, None) for ground, dependent in stands_on]
         shaken = broken_paths(bases, gone, max_hops=MAX_DEPTH)
         return Trace(
             memory=memory,
             source=next(one for one in sources if one.source_id == memory.source_id),
             supports=tuple(
-                Support(source=source, added_at=at)
+                MemorySupport(source=source, added_at=at)
                 for at, source in trust.further(snapshot, memory_id, until=self._until)
             ),
             independent_sources=independent_sources(
@@ -160,7 +166,7 @@ class _Tracing:
                 break
         return tuple(links.values()), pairs
 
-    def _refuted(self, memories: Iterable[Memory]) -> dict[str, Refuted]:
+    def _refuted(self, memories: Iterable[Memory]) -> dict[str, RefutedEvidence]:
         """Return the memories that were superseded or retracted."""
         gone = [each.memory_id for each in memories if not _stands(each)]
         return evidence.refuted_among(self._snapshot, gone, self._view)
@@ -191,7 +197,7 @@ class _Tracing:
             rows = rows[1:]
         return journal_notes(self._snapshot, self._view, rows)
 
-    def _handed_out(self, memory_id: str) -> HandedOut:
+    def _handed_out(self, memory_id: str) -> DeliveryCount:
         """Return the visible receipts in which a memory was handed out."""
         found = influence.naming(
             self._snapshot, [memory_id], self._view, limit=MAX_RECEIPTS + 1, until=self._until
@@ -199,8 +205,8 @@ class _Tracing:
         if len(found) > MAX_RECEIPTS:
             self._cut.add("max_receipts")
         if not found:
-            return HandedOut(count=0, last_at=None, last_recall_id=None)
-        return HandedOut(
+            return DeliveryCount(count=0, last_at=None, last_recall_id=None)
+        return DeliveryCount(
             count=min(len(found), MAX_RECEIPTS),
             last_at=found[0].at,
             last_recall_id=found[0].receipt_id,

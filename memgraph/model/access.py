@@ -100,7 +100,7 @@ Rate = Annotated[float, Field(ge=0.0, le=1.0)]
 Count = Annotated[int, Field(ge=0)]
 
 
-class Measure(StrEnum):
+class HealthMetric(StrEnum):
     """A measure of an audit, in the order of the report."""
 
     DUPLICATE = "duplicate"
@@ -134,7 +134,7 @@ class HealthMeasure(Value):
         failed: the rate is above the limit.
     """
 
-    measure: Measure
+    measure: HealthMetric
     count: Count
     of: Count
     rate: Rate

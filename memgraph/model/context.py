@@ -79,7 +79,7 @@ class ContextItem(Value):
     payload: Attributes = Field(default_factory=dict)
 
 
-class Shares(Value):
+class TierShares(Value):
     """The shares of a token budget, in proportion to one another; they need not add up to 1.
 
     Raises:
@@ -91,7 +91,7 @@ class Shares(Value):
     everywhere: Unit = 0.2
 
     @model_validator(mode="after")
-    def _something(self) -> Shares:
+    def _something(self) -> TierShares:
         if self.task + self.project + self.everywhere <= 0:
             raise ValueError("one of the shares is above 0")
         return self
@@ -126,7 +126,7 @@ class AgentProfile(Value):
     agent_id: Name | None = None
     clearance: Sensitivity | None = None
     budget_tokens: Tokens | None = None
-    shares: Shares | None = None
+    shares: TierShares | None = None
     head_tail: Annotated[int, Field(ge=0, le=1_000)] | None = None
     model: Name | None = None
     format: BlockFormat | None = None
@@ -149,7 +149,7 @@ class ContextRequest(Value):
 
     query: Query = ""
     budget_tokens: Tokens | None = None
-    shares: Shares | None = None
+    shares: TierShares | None = None
     head_tail: Annotated[int, Field(ge=0, le=1_000)] | None = None
     model: Name | None = None
     format: BlockFormat | None = None
@@ -168,7 +168,7 @@ class ContextFields(TypedDict, total=False):
 
     query: str
     budget_tokens: int | None
-    shares: Shares | Mapping[str, Any] | None
+    shares: TierShares | Mapping[str, Any] | None
     head_tail: int | None
     model: str | None
     format: BlockFormat | str | None
@@ -211,7 +211,7 @@ class PackedItem(Value):
     confidence: float
 
 
-class LeftOut(Value):
+class OmittedMemory(Value):
     """A memory that was considered and is not in the context.
 
     ``reason``: ``over_budget``, ``too_large`` (alone above the whole budget), ``max_items``,
@@ -260,7 +260,7 @@ class ContextPackage(Value):
     budget_tokens: int
     counter: str
     tiers: dict[Tier, TierUse]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[OmittedMemory, ...]
     left_out_count: int
     compression_ratio: float
     receipt_id: str
@@ -345,7 +345,7 @@ class Bulletin(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class BuiltBulletin:
     """A bulletin and how it came about.
 
     Attributes:

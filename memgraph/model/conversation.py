@@ -84,7 +84,7 @@ def turn_event(given: EpisodeInput, memory_id: str) -> Event:
     """
     role = given.source_role
     told_as = given.told_as if isinstance(given, UserTurn | AgentTurn) else None
-    kind = UserMessage if voice_of(role, told_as) is Voice.PERSON else AgentResponse
+    kind = UserMessage if voice_of(role, told_as) is SpeakerRole.PERSON else AgentResponse
     return kind(session_id=given.session_id, memory_id=memory_id, source_role=role)
 
 
@@ -117,7 +117,7 @@ AGENTS: Final = frozenset(("assistant", "agent", "ai", "bot", "chatbot", "model"
 SILENT: Final = frozenset(("system", "tool", "function", "developer"))
 
 
-class Voice(StrEnum):
+class SpeakerRole(StrEnum):
     """A speaker, and what may be derived from what they say.
 
     PERSON: the own words are facts, and said again they strengthen. NAMED: a name alone; the own
@@ -133,10 +133,10 @@ class Voice(StrEnum):
     @property
     def weight(self) -> int:
         """2 a person, 1 a name, 0 anything else: the less never wins against the more."""
-        return {Voice.PERSON: 2, Voice.NAMED: 1}.get(self, 0)
+        return {SpeakerRole.PERSON: 2, SpeakerRole.NAMED: 1}.get(self, 0)
 
 
-def voice_of(role: str | None, told_as: str | None = None) -> Voice:
+def voice_of(role: str | None, told_as: str | None = None) -> SpeakerRole:
     """Whose voice a turn of this role is; what it was told to be goes before the role.
 
     ``told_as``: ``person`` or ``agent``; anything else says nothing. A tool stays silent when it
@@ -144,9 +144,9 @@ def voice_of(role: str | None, told_as: str | None = None) -> Voice:
     """
     lower = " ".join((role or "").split()).casefold()
     if told_as == "person":
-        return Voice.PERSON
+        return SpeakerRole.PERSON
     if lower in SILENT or not any(each.isalnum() for each in lower):
-        return Voice.SILENT
+        return SpeakerRole.SILENT
     if told_as == "agent" or lower in AGENTS:
-        return Voice.AGENT
-    return Voice.PERSON if lower in PERSONS else Voice.NAMED
+        return SpeakerRole.AGENT
+    return SpeakerRole.PERSON if lower in PERSONS else SpeakerRole.NAMED

@@ -160,7 +160,7 @@ Content = Annotated[
 Limit = Annotated[int, Field(ge=1, le=MAX_TOP_N, strict=True)]
 
 
-class Spoken(Value):
+class CamelCaseValue(Value):
     """A value whose JSON is camelCase; it is read in either spelling."""
 
     model_config = ConfigDict(
@@ -171,7 +171,7 @@ class Spoken(Value):
     )
 
 
-class StoreItemInput(Spoken):
+class StoreItemInput(CamelCaseValue):
     """One thing to remember.
 
     Attributes:
@@ -201,13 +201,13 @@ class StoreItemInput(Spoken):
         return self
 
 
-class StoreRequest(Spoken):
+class StoreRequest(CamelCaseValue):
     """At most 1,000 items, stored together or not at all."""
 
     items: Annotated[tuple[StoreItemInput, ...], Field(max_length=MAX_ITEMS)]
 
 
-class ListRequest(Spoken):
+class ListRequest(CamelCaseValue):
     """A request for a list: all that is visible, one tier, or one scope.
 
     ``session_id`` and ``project_id`` open a session and a project; without one, none is seen.
@@ -226,7 +226,7 @@ class RetrieveRequest(ListRequest):
     query: Query
 
 
-class ForgetRequest(Spoken):
+class ForgetRequest(CamelCaseValue):
     """A request to forget what meets every criterion of ``cutoff_date``, ``scope`` and
     ``item_ids``.
 
@@ -248,17 +248,17 @@ class ForgetRequest(Spoken):
         return self
 
 
-class StoreResult(Spoken):
+class StoreResult(CamelCaseValue):
     """Ids in the order of the items; of one that was there already, its own."""
 
     stored_ids: tuple[str, ...]
 
 
-class ForgetResult(Spoken):
+class ForgetResult(CamelCaseValue):
     deleted_count: int
 
 
-class MemoryItemRecord(Spoken):
+class MemoryItemRecord(CamelCaseValue):
     """One thing that an agent remembers. Times are ISO 8601 in JSON, milliseconds in Python."""
 
     memory_item_id: str

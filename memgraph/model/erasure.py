@@ -14,7 +14,7 @@ REPORT_VERSION = 1
 REHEARSED: Final = "nothing was erased; the same with dry_run=false erases it for ever"
 
 
-class Erasable(StrEnum):
+class ErasureTargetKind(StrEnum):
     """By what memories are named that are to be erased."""
 
     MEMORY = "memory"
@@ -33,7 +33,7 @@ class ErasureTarget(Value):
         value: an id; of an entity its id or a name; of content the SHA-256 of a file's bytes.
     """
 
-    kind: Erasable
+    kind: ErasureTargetKind
     value: Name
 
 
@@ -49,17 +49,17 @@ def erasure_target(
 ) -> ErasureTarget:
     """The one thing that is named. Raises InvalidInput: none is, or more than one."""
     given = {
-        Erasable.MEMORY: memory_id,
-        Erasable.ENTITY: entity,
-        Erasable.SESSION: session_id,
-        Erasable.PATH: path,
-        Erasable.CONVERSATION: conversation_id,
-        Erasable.RUN: workflow_run_id,
-        Erasable.CONTENT: content_sha256,
+        ErasureTargetKind.MEMORY: memory_id,
+        ErasureTargetKind.ENTITY: entity,
+        ErasureTargetKind.SESSION: session_id,
+        ErasureTargetKind.PATH: path,
+        ErasureTargetKind.CONVERSATION: conversation_id,
+        ErasureTargetKind.RUN: workflow_run_id,
+        ErasureTargetKind.CONTENT: content_sha256,
     }
     named = [(kind, value) for kind, value in given.items() if value is not None]
     if len(named) != 1:
-        names = ", ".join(each.value for each in Erasable)
+        names = ", ".join(each.value for each in ErasureTargetKind)
         raise InvalidInput(f"name the target of an erasure by exactly one of: {names}")
     [(kind, value)] = named
     return validated(ErasureTarget, {"kind": kind, "value": value})
@@ -78,7 +78,7 @@ class ErasureRequest(Value):
     dry_run: bool = True
 
 
-class KeptMemory(Value):
+class NotErasedMemory(Value):
     """A memory that was not erased.
 
     Attributes:
@@ -106,7 +106,7 @@ class RedactedEntry(Value):
     details: str
 
 
-class OtherCase(Value):
+class CaseVariant(Value):
     """A file that says erased phrases with letters of another case, and at how many places."""
 
     file: str
@@ -136,7 +136,7 @@ class Residue(Value):
     hits: int = 0
     places: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
-    other_case: tuple[OtherCase, ...] = ()
+    other_case: tuple[CaseVariant, ...] = ()
 
 
 class ServerTraces(Value):
@@ -208,7 +208,7 @@ class ErasureReport(Value):
     version: int = REPORT_VERSION
     erasure_id: str
     orchestrator: str
-    kind: Erasable
+    kind: ErasureTargetKind
     target: str
     reason: str
     actor: str
@@ -218,7 +218,7 @@ class ErasureReport(Value):
     memory_ids: tuple[str, ...] = ()
     derived: int = 0
     entities: int = 0
-    kept: tuple[KeptMemory, ...] = ()
+    kept: tuple[NotErasedMemory, ...] = ()
     tombstones: tuple[Tombstone, ...] = ()
     journal_redacted: int = 0
     redactions: tuple[RedactedEntry, ...] = ()

@@ -111,7 +111,7 @@ EVENTS: Final[Mapping[str, type[Event]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class DeliveredEvent:
     """An event as a subscriber gets it.
 
     Attributes:
@@ -124,7 +124,7 @@ class Delivered:
     event: Event
 
 
-Handler = Callable[[Delivered], object]
+Handler = Callable[[DeliveredEvent], object]
 """Takes one event at a time, in order. What it raises makes the event come again later."""
 
 

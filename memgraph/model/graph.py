@@ -124,7 +124,7 @@ class JournalNote(Value):
     details: dict[str, Any]
 
 
-class HandedOut(Value):
+class DeliveryCount(Value):
     """In how many receipts that the reader may see a memory was handed out, and the last one."""
 
     count: int
@@ -132,7 +132,7 @@ class HandedOut(Value):
     last_recall_id: str | None
 
 
-class Support(Value):
+class MemorySupport(Value):
     """A further source that said what a memory says, and when that was noted."""
 
     source: StoredSource
@@ -163,7 +163,7 @@ class Trace(Value):
 
     memory: Memory
     source: StoredSource
-    supports: tuple[Support, ...]
+    supports: tuple[MemorySupport, ...]
     independent_sources: int
     status_history: tuple[StatusPeriod, ...]
     edges_out: tuple[Edge, ...]
@@ -176,7 +176,7 @@ class Trace(Value):
     stale_grounds: tuple[str, ...]
     stale_dependents: tuple[str, ...]
     journal: tuple[JournalNote, ...]
-    handed_out: HandedOut
+    handed_out: DeliveryCount
     memories: tuple[Memory, ...]
     sources: tuple[StoredSource, ...]
     cut: bool
@@ -209,7 +209,7 @@ class PremiseStep(Value):
     edge_id: str | None
 
 
-class Premise(Value):
+class InvalidPremise(Value):
     """A ground that no longer holds, and the way down to it.
 
     Attributes:
@@ -229,11 +229,11 @@ class Premise(Value):
     replaced_by: tuple[str, ...]
 
 
-class Stale(Value):
+class StaleMemory(Value):
     """An active memory that stands on a ground that no longer holds: the one that ended last."""
 
     memory: Memory
-    premise: Premise
+    premise: InvalidPremise
 
 
 class StalePage(Value):
@@ -245,7 +245,7 @@ class StalePage(Value):
         cut_reasons: ``max_rows``: more stands on a ground than is read.
     """
 
-    items: tuple[Stale, ...]
+    items: tuple[StaleMemory, ...]
     next_after: str | None
     cut: bool
     cut_reasons: tuple[str, ...]
@@ -286,14 +286,14 @@ class CaseSide(Value):
 
     memory: Memory
     source: StoredSource
-    supports: tuple[Support, ...]
+    supports: tuple[MemorySupport, ...]
     independent_sources: int
     said_at: Millis
     effective_confidence: Unit
     trust: TrustTier
     trust_is_todays: bool = False
     confirmed: bool
-    premise: Premise | None
+    premise: InvalidPremise | None
     influence: Influence
 
 

@@ -12,7 +12,7 @@ from memgraph.model.values import Memory, Millis, StoredSource, Value
 SourceState = Literal["kept", "changed", "gone", "erased", "unverified", "none"]
 
 
-class HandOut(Value):
+class ReceiptMention(Value):
     """A receipt that names one of the memories in question.
 
     Attributes:
@@ -35,7 +35,7 @@ class HandOut(Value):
     as_of: Millis | None = None
 
 
-class Reached(Value):
+class ReachedRun(Value):
     """A run or a conversation that was given one of the memories.
 
     Attributes:
@@ -68,10 +68,10 @@ class Impact(Value):
 
     memory_id: str
     derived: tuple[Link, ...]
-    hand_outs: tuple[HandOut, ...]
+    hand_outs: tuple[ReceiptMention, ...]
     purposes: dict[str, int]
-    runs: tuple[Reached, ...]
-    conversations: tuple[Reached, ...]
+    runs: tuple[ReachedRun, ...]
+    conversations: tuple[ReachedRun, ...]
     memories: tuple[Memory, ...]
     cut: bool
     cut_reasons: tuple[str, ...]
@@ -81,12 +81,12 @@ class Impact(Value):
         return {memory.memory_id: memory for memory in self.memories}
 
     @cached_property
-    def own_hand_outs(self) -> tuple[HandOut, ...]:
+    def own_hand_outs(self) -> tuple[ReceiptMention, ...]:
         """Return the hand-outs of the memory itself, as a case counts them."""
         return tuple(each for each in self.hand_outs if self.memory_id in each.memory_ids)
 
     @cached_property
-    def further_hand_outs(self) -> tuple[HandOut, ...]:
+    def further_hand_outs(self) -> tuple[ReceiptMention, ...]:
         """Return the hand-outs of memories derived from it, without it."""
         return tuple(each for each in self.hand_outs if self.memory_id not in each.memory_ids)
 
@@ -99,7 +99,7 @@ class FurtherSource(Value):
     added_at: Millis
 
 
-class Line(Value):
+class SourceLine(Value):
     """A line of a file as it was when it became a memory.
 
     Attributes:
@@ -141,13 +141,13 @@ class SourceLines(Value):
     path: str | None
     first_line: int | None
     last_line: int | None
-    lines: tuple[Line, ...]
+    lines: tuple[SourceLine, ...]
     turns: tuple[SourceTurn, ...]
     cut: bool
     cut_reasons: tuple[str, ...]
 
 
-class Grounds(Value):
+class EvidenceReport(Value):
     """Everything that stood behind a memory or a run, as far as the reader may see it.
 
     Attributes:
@@ -166,7 +166,7 @@ class Grounds(Value):
 
     memory_id: str | None
     workflow_run_id: str | None
-    hand_outs: tuple[HandOut, ...]
+    hand_outs: tuple[ReceiptMention, ...]
     given: tuple[str, ...]
     links: tuple[Link, ...]
     supports: tuple[FurtherSource, ...]

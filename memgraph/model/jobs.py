@@ -137,7 +137,7 @@ class LastJob(Value):
     error_code: str | None = None
 
 
-class Standing(Value):
+class OrchestratorState(Value):
     """The state of one orchestrator.
 
     Attributes:
@@ -160,7 +160,7 @@ class Standing(Value):
     looked_at: Millis | None = None
 
 
-class Ready(Value):
+class ServiceReadiness(Value):
     """The readiness of the service.
 
     Attributes:
@@ -171,7 +171,7 @@ class Ready(Value):
 
     status: Literal["ready", "unusable"]
     disk_free_bytes: int | None = None
-    orchestrators: tuple[Standing, ...] | None = None
+    orchestrators: tuple[OrchestratorState, ...] | None = None
 
 
 class FactNote(Value):
@@ -289,7 +289,7 @@ class ExpiringReport(Value):
     items: tuple[ExpiringMemory, ...]
 
 
-class Relevant(Value):
+class RelevantMemories(Value):
     """The memories relevant to a message.
 
     Attributes:

@@ -1,7 +1,7 @@
 """The declaration of an operation, from which HTTP, the client and the command line are derived.
 
 An operation is a method of ``Orchestrator`` under ``operation``. Its signature is the contract:
-annotations carry pydantic's constraints, and a ``Sent`` where what is sent differs from what the
+annotations carry pydantic's constraints, and a ``WireFormat`` where what is sent differs from what the
 library takes. Its docstring describes it on every surface.
 """
 
@@ -30,7 +30,7 @@ _ATTRIBUTE: Final = "__operation__"
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class WireFormat:
     """The form in which a parameter is sent, among the metadata of its annotation.
 
     Attributes:
@@ -44,7 +44,7 @@ class Sent:
     write: Callable[[Any], Any] | None = None
 
 
-Time = Annotated[Moment, Sent(Millis, write=lambda time: iso(parse_time(time)))]
+Time = Annotated[Moment, WireFormat(Millis, write=lambda time: iso(parse_time(time)))]
 """A time: ISO 8601, milliseconds since 1970, or a datetime with a zone."""
 MemoryId = Annotated[
     str, Field(max_length=MAX_NAME_CHARS, examples=["mem_01JZ8Q5N7W3V0C2X9R4T6Y8B1D"])
@@ -57,7 +57,7 @@ AsOf = Annotated[Time | None, Field(description="As it was at that time.")]
 Limit = Annotated[int, Field(ge=1, le=500, description="Of a page.")]
 After = Annotated[
     str | None,
-    Sent(Name, "cursor"),
+    WireFormat(Name, "cursor"),
     Field(description="`next_after` of the page before."),
 ]
 
@@ -83,14 +83,14 @@ class ItemOf:
         return handler(self._kind.__pydantic_core_schema__)
 
 
-class Because(Value):
+class ReasonBody(Value):
     """The reason of a change; the journal keeps it."""
 
     reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
-class SentResult:
+class WireResult:
     """The form in which a result is sent, where that is not the result itself.
 
     Attributes:
@@ -178,7 +178,7 @@ class Operation:
     tag: str
     id: str
     body: type[Value] | str | None = None
-    answer: SentResult | None = None
+    answer: WireResult | None = None
     status: int = 200
     tagged: bool = False
     whole: str | None = None
@@ -264,9 +264,9 @@ class Operation:
 def _parameter(given: inspect.Parameter, hint: Any) -> Parameter:
     if given.kind is inspect.Parameter.VAR_POSITIONAL:
         _refuse(given.name)
-    found = Sent()
+    found = WireFormat()
     for each in _metadata(hint):
-        if isinstance(each, Sent):
+        if isinstance(each, WireFormat):
             found = each
     kind = hint if found.type is None else _with_type(hint, found.type)
     return Parameter(given.name, found.name or given.name, kind, given.default, found.write)
@@ -287,12 +287,12 @@ def _metadata(hint: Any) -> Iterator[Any]:
 
 
 def _with_type(hint: Any, kind: Any) -> Any:
-    """Return an annotation with another type and its own metadata, without ``Sent``."""
+    """Return an annotation with another type and its own metadata, without ``WireFormat``."""
     metadata = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     if type(None) in get_args(bare):
         kind |= None
-    rest = tuple(each for each in metadata if not isinstance(each, Sent))
+    rest = tuple(each for each in metadata if not isinstance(each, WireFormat))
     return Annotated[(kind, *rest)] if rest else kind
 
 
@@ -304,7 +304,7 @@ def operation(
     tag: str,
     id: str | None = None,  # noqa: A002 - OpenAPI's word
     body: type[Value] | str | None = None,
-    answer: type[Value] | SentResult | None = None,
+    answer: type[Value] | WireResult | None = None,
     status: int = 200,
     tagged: bool = False,
     whole: str | None = None,
@@ -322,7 +322,7 @@ def operation(
             tag,
             id or function.__name__,
             body=body,
-            answer=SentResult(answer) if isinstance(answer, type) else answer,
+            answer=WireResult(answer) if isinstance(answer, type) else answer,
             status=status,
             tagged=tagged,
             whole=whole,

@@ -34,7 +34,7 @@ Accesses = Mapping[str, int | None]
 AS_STORED: Final[Accesses] = MappingProxyType({})
 
 
-class Then(NamedTuple):
+class ReplayMoment(NamedTuple):
     """A moment at which an answer was given that is to be given once more.
 
     Attributes:
@@ -198,7 +198,7 @@ class RecallItem(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class RecallTrace:
     """The account of an answer, for its receipt: no part of the answer, and equal to any other.
 
     Attributes:
@@ -237,14 +237,14 @@ class Bundle(Value):
     cut: bool
     cut_reasons: tuple[str, ...]
     token_cost: int
-    _account: Account = PrivateAttr(default_factory=Account)
+    _account: RecallTrace = PrivateAttr(default_factory=RecallTrace)
 
     @property
-    def account(self) -> Account:
+    def account(self) -> RecallTrace:
         """Return how it came about; one that came over a wire has none."""
         return self._account
 
-    def with_account(self, account: Account) -> Bundle:
+    def with_account(self, account: RecallTrace) -> Bundle:
         """The bundle itself, once it was made."""
         self._account = account
         return self

@@ -50,7 +50,7 @@ class MemoryId(Value):
     memory_id: str
 
 
-class Remembered(MemoryId):
+class RememberResult(MemoryId):
     """The outcome of a write, and what the memory repeats, updates or contradicts.
 
     ``reasons``: by id of each memory named here the evidence, in words. The lists are None where
@@ -66,7 +66,7 @@ class Remembered(MemoryId):
     comparison: Literal["done", "pending"] | None = None
 
     @classmethod
-    def of(cls, outcome: Outcome) -> Remembered:
+    def of(cls, outcome: Outcome) -> RememberResult:
         """Return what the outcome of a write that was not rejected says."""
         return cls.model_validate(outcome.model_dump(exclude={"edge_id", "code", "message"}))
 
@@ -127,7 +127,7 @@ class EntityProposals(Value):
     items: tuple[EntityProposal, ...]
 
 
-class HeldItem(ContextItem):
+class TierItem(ContextItem):
     """An item of a tier, and the memory that it is."""
 
     memory_id: str
@@ -139,10 +139,10 @@ class TierPage(Value):
     tier: Tier
     scope_id: str | None
     count: int
-    items: tuple[HeldItem, ...]
+    items: tuple[TierItem, ...]
 
 
-class Forgotten(Value):
+class ForgetOutcome(Value):
     """The outcome of forgetting one memory.
 
     ``code`` and ``message`` are those of the error for which it was not, else None.
@@ -154,13 +154,13 @@ class Forgotten(Value):
     message: str | None = None
 
 
-class ForgottenList(Value):
+class ForgetOutcomes(Value):
     """In the order of the ids that were named."""
 
-    outcomes: tuple[Forgotten, ...]
+    outcomes: tuple[ForgetOutcome, ...]
 
 
-class Counts(Value):
+class MemoryCounts(Value):
     """The numbers of visible memories, by kind, type and status."""
 
     kind: dict[MemoryKind, int] = Field(default_factory=dict)
@@ -168,7 +168,7 @@ class Counts(Value):
     status: dict[ShownStatus, int] = Field(default_factory=dict)
 
 
-class Status(Value):
+class OrchestratorStatus(Value):
     """All that is stored, whoever may see it, and whether the memory works.
 
     ``stats``: as ``Orchestrator.stats`` counts it; None where the database cannot be read.
@@ -185,7 +185,7 @@ class JobBoard(Value):
     runs: tuple[JobRun, ...]
 
 
-class JobEnded(Value):
+class JobResult(Value):
     """The result of a run or of a rehearsal; the other is None."""
 
     runs: tuple[JobRun, ...] | None = None
@@ -212,7 +212,7 @@ class AuditReport(Value):
     findings: tuple[AuditFinding, ...]
 
 
-class Uploaded(Value):
+class UploadResult(Value):
     """A file that was taken into the drop zone, or whose content was taken before.
 
     Attributes:

@@ -47,7 +47,7 @@ class TrustedSource(Value):
     reason: Reason
 
 
-class TrustedList(Value):
+class TrustedSources(Value):
     """All that operators said, by kind and name."""
 
     items: tuple[TrustedSource, ...]
@@ -84,7 +84,7 @@ class SourcePage(Value):
     next_after: str | None = None
 
 
-class Taken(Value):
+class RetractedMemory(Value):
     """A memory that goes: the source gave it, or it was ``derived`` from such ones alone."""
 
     memory_id: str
@@ -92,7 +92,7 @@ class Taken(Value):
     because: Literal["given", "derived"]
 
 
-class Kept(Value):
+class RetainedMemory(Value):
     """A memory that stays: further sources say it (``supported``), or grounds are left to it."""
 
     memory_id: str
@@ -100,7 +100,7 @@ class Kept(Value):
     because: Literal["supported", "grounds"]
 
 
-class Reinstated(Value):
+class ReinstatedMemory(Value):
     """A memory that has its place back: nothing but ``by`` had replaced it, or won.
 
     That goes now, or is retracted already and was itself replaced by nothing but what goes.
@@ -111,7 +111,7 @@ class Reinstated(Value):
     by: tuple[str, ...]
 
 
-class Weakened(Value):
+class WeakenedMemory(Value):
     """A memory that stays, and for which the source counts no longer; what it gave it is lost.
 
     Attributes:
@@ -124,7 +124,7 @@ class Weakened(Value):
     confidence_after: float
 
 
-class Disputed(Value):
+class DisputedPair(Value):
     """A contradiction by the id of its edge, with both of its sides."""
 
     edge_id: str
@@ -154,11 +154,11 @@ class SourceRetraction(Value):
     weakened: int = 0
     reinstated: int
     reopened: int = 0
-    retracted_items: tuple[Taken, ...] = ()
-    kept_items: tuple[Kept, ...] = ()
-    weakened_items: tuple[Weakened, ...] = ()
-    reinstated_items: tuple[Reinstated, ...] = ()
-    reopened_items: tuple[Disputed, ...] = ()
+    retracted_items: tuple[RetractedMemory, ...] = ()
+    kept_items: tuple[RetainedMemory, ...] = ()
+    weakened_items: tuple[WeakenedMemory, ...] = ()
+    reinstated_items: tuple[ReinstatedMemory, ...] = ()
+    reopened_items: tuple[DisputedPair, ...] = ()
     cut: bool = False
 
     @property
@@ -167,14 +167,14 @@ class SourceRetraction(Value):
         return self.given + self.derived
 
 
-class Told(Value):
+class MemorySummary(Value):
     """A memory by its id and its summary."""
 
     memory_id: str
     summary: str
 
 
-class Restored(Told):
+class RestoredMemory(MemorySummary):
     """A memory that is back: ``active``, or ``superseded`` by what still stands."""
 
     status: MemoryStatus
@@ -202,10 +202,10 @@ class SourceRestoration(Value):
     replaced: int
     counted: int
     left_open: int = 0
-    restored_items: tuple[Restored, ...] = ()
-    replaced_items: tuple[Told, ...] = ()
-    counted_items: tuple[Told, ...] = ()
-    left_open_items: tuple[Disputed, ...] = ()
+    restored_items: tuple[RestoredMemory, ...] = ()
+    replaced_items: tuple[MemorySummary, ...] = ()
+    counted_items: tuple[MemorySummary, ...] = ()
+    left_open_items: tuple[DisputedPair, ...] = ()
     cut: bool = False
 
 

@@ -39,7 +39,7 @@ class TurnWarning(Value):
     text: str
 
 
-class Warned(Value):
+class ResultWithWarnings(Value):
     """A result with ``warnings`` of what a hook had to do without."""
 
     warnings: tuple[TurnWarning, ...] = ()
@@ -50,7 +50,7 @@ class Warned(Value):
         return tuple(each.code for each in self.warnings)
 
 
-class StepContext(Warned):
+class StepContext(ResultWithWarnings):
     """The context of a workflow step.
 
     Attributes:
@@ -82,7 +82,7 @@ class TurnContext(StepContext):
         return self.episode_id is not None
 
 
-class Rejected(Value):
+class RejectedPart(Value):
     """A part of what was to be written that was not, or not as it says.
 
     Attributes:
@@ -94,7 +94,7 @@ class Rejected(Value):
     code: str
 
 
-class Written(Warned):
+class WriteBackResult(ResultWithWarnings):
     """The outcome of writing outputs, turns or findings.
 
     Attributes:
@@ -108,7 +108,7 @@ class Written(Warned):
     memory_ids: tuple[str, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     edges: tuple[Outcome, ...] = ()
-    rejected: tuple[Rejected, ...] = ()
+    rejected: tuple[RejectedPart, ...] = ()
     acknowledged: bool = True
 
 
@@ -128,7 +128,7 @@ class EvidenceItem(Value):
     reasons: tuple[str, ...]
 
 
-class Evidence(Warned):
+class EvidenceBundle(ResultWithWarnings):
     """The evidence for a question, bounded, with the source of every part.
 
     Attributes:
@@ -161,7 +161,7 @@ class Evidence(Warned):
         return tuple(each.memory.memory_id for each in self.items)
 
 
-class Finding(Value):
+class DiagnosisFinding(Value):
     """A finding of a diagnosis.
 
     Attributes:
@@ -178,7 +178,7 @@ class Finding(Value):
     tags: Annotated[tuple[Name, ...], Field(max_length=MAX_REFERENCES)] = ()
 
 
-class TaskEnded(Warned):
+class TaskOutcome(ResultWithWarnings):
     """The outcome of a task.
 
     Attributes:
@@ -190,5 +190,5 @@ class TaskEnded(Warned):
     task_id: str
     promoted: dict[str, str] = Field(default_factory=dict)
     cleared: int = 0
-    rejected: tuple[Rejected, ...] = ()
+    rejected: tuple[RejectedPart, ...] = ()
     acknowledged: bool = True

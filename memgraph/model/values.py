@@ -364,7 +364,7 @@ class Outcome(Value):
     comparison: Literal["done", "pending"] | None = None
 
 
-class Change(Value):
+class ActorReason(Value):
     """The actor of a change and its reason, for the journal and the status history."""
 
     actor: Name

@@ -43,8 +43,8 @@ from memgraph.store.entities import ENTITY_NAMES
 
 if TYPE_CHECKING:
     from memgraph.classification.types import TypeClassifier
-    from memgraph.consolidation.echo_filter import Repeated
-    from memgraph.service.opened import Opened
+    from memgraph.consolidation.echo_filter import RepeatedMemories
+    from memgraph.service.open_orchestrator import OpenOrchestrator
 
 
 # The classifiers, joined with the model their weights were learned on.
@@ -75,7 +75,7 @@ _RUNS_LOOKED_AT: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Proposed:
+class ProposalOutcome:
     """The outcome of a fact that a model proposed.
 
     ``duplicate``: ``memory_id`` has the same text; ``known``: it is the first of the memories that
@@ -103,7 +103,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         session_id: str | None = None,
         scope: Scope | str | None = None,
         scope_id: str | None = None,
-    ) -> Proposed:
+    ) -> ProposalOutcome:
         """Store a fact that a model finds worth remembering.
 
         A fact that active memories state already, in any place that this handle sees, is not
@@ -140,14 +140,14 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             given = validated(MemoryInput, fields | place._asdict())
             same = self._says_the_same(opened, given)
             if same is not None:
-                return Proposed("duplicate", same)
+                return ProposalOutcome("duplicate", same)
             stored = self._store_fact(opened, given, entity_names)
             self._embed_soon(opened)
         if stored.outcome == "duplicate":
-            return Proposed("duplicate", stored.memory_id or "")
-        return Proposed("stored", stored.memory_id or "", self._readable(stored))
+            return ProposalOutcome("duplicate", stored.memory_id or "")
+        return ProposalOutcome("stored", stored.memory_id or "", self._readable(stored))
 
-    def _says_the_same(self, opened: Opened, given: MemoryInput) -> str | None:
+    def _says_the_same(self, opened: OpenOrchestrator, given: MemoryInput) -> str | None:
         """Return the id of a fact with the same meaning, of any author; None: there is none."""
         from memgraph.consolidation.comparison import IN_LINE_CANDIDATES, find_matches
         from memgraph.operations.write import comparisons
@@ -302,7 +302,9 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             enough = record_handed_out(opened, texts, at_ms=opened.clock.now_ms())
             self._write_receipts(opened, enough=enough)
 
-    def _repeated(self, opened: Opened, content: str, session_id: str | None) -> Repeated:
+    def _repeated(
+        self, opened: OpenOrchestrator, content: str, session_id: str | None
+    ) -> RepeatedMemories:
         """Return which parts of a text visible memories state already, with the latest ones
         counted.
         """
@@ -314,9 +316,9 @@ class AgentsHandle(WritingHandle, ReadingHandle):
             return repeated(snapshot, content, at_ms=at, view=self._view, session_id=session_id)
 
     def _store_fact(
-        self, opened: Opened, given: MemoryInput, entity_names: Sequence[str]
+        self, opened: OpenOrchestrator, given: MemoryInput, entity_names: Sequence[str]
     ) -> Outcome:
-        from memgraph.operations.write.edges import Compare
+        from memgraph.operations.write.edges import ComparisonTime
 
         if entity_names:
             # A rebuild of the links reads them there.
@@ -325,7 +327,7 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         prepared = opened.writer.prepare(given)
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(
-                transaction, [prepared], [], view=self._view, compare=Compare.NOW
+                transaction, [prepared], [], view=self._view, compare=ComparisonTime.NOW
             )
             if written.errors:
                 raise written.errors[0]
@@ -333,13 +335,13 @@ class AgentsHandle(WritingHandle, ReadingHandle):
         return written.memories[0]
 
 
-def _known(content: str, said: Repeated) -> Proposed | None:
+def _known(content: str, said: RepeatedMemories) -> ProposalOutcome | None:
     """Return the memory that states the text; None: some of it is new."""
     form = normal_form(content)
     for each in said.memories:
         if each.kind != MemoryKind.EPISODE and normal_form(each.content) == form:
-            return Proposed("duplicate", each.memory_id)
-    return Proposed("known", said.memories[0].memory_id) if said.whole else None
+            return ProposalOutcome("duplicate", each.memory_id)
+    return ProposalOutcome("known", said.memories[0].memory_id) if said.whole else None
 
 
 def _told_by_a_model(session_id: str | None) -> Source:

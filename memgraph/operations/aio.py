@@ -21,7 +21,7 @@ T = TypeVar("T")
 THREADS = 64
 
 
-class Threaded:
+class ThreadPoolCaller:
     """An object whose methods run in the threads of a pool.
 
     Args:
@@ -33,7 +33,7 @@ class Threaded:
         self._pool = pool
 
 
-class Awaited(Generic[P, T]):
+class AwaitableMethod(Generic[P, T]):
     """A method that blocks, as a coroutine."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], T]) -> None:
@@ -43,8 +43,10 @@ class Awaited(Generic[P, T]):
     @overload
     def __get__(self, caller: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, caller: Threaded, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    def __get__(self, caller: Threaded | None, owner: type) -> Any:
+    def __get__(
+        self, caller: ThreadPoolCaller, owner: type
+    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, caller: ThreadPoolCaller | None, owner: type) -> Any:
         if caller is None:
             return self
         method: Callable[P, T] = getattr(caller._target, self.__wrapped__.__name__)
@@ -57,9 +59,9 @@ class Awaited(Generic[P, T]):
         return awaited
 
 
-def awaited(method: Callable[Concatenate[Any, P], T]) -> Awaited[P, T]:
+def awaited(method: Callable[Concatenate[Any, P], T]) -> AwaitableMethod[P, T]:
     """Return a method as a coroutine, with its parameters, result, errors and docstring."""
-    return Awaited(method)
+    return AwaitableMethod(method)
 
 
 @cache
@@ -67,7 +69,7 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS, thread_name_prefix="memgraph-aio")
 
 
-class AsyncOrchestrator(Threaded):
+class AsyncOrchestrator(ThreadPoolCaller):
     """The memory of one orchestrator, asynchronous: ``service.orchestrator(name).aio``.
 
     Every method is that of ``Orchestrator``, awaited: the same parameters, results and errors. Each

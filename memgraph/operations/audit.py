@@ -12,17 +12,17 @@ from memgraph.clock import parse_time
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.access import Permission, StoreHealth
 from memgraph.model.graph import Case, Diff, History, StalePage
-from memgraph.model.influence import Grounds, Impact, SourceLines
+from memgraph.model.influence import EvidenceReport, Impact, SourceLines
 from memgraph.model.operation import (
     After,
     AsOf,
-    Because,
     EdgeId,
     Id,
     Limit,
     MemoryId,
-    Sent,
+    ReasonBody,
     Time,
+    WireFormat,
     operation,
 )
 from memgraph.model.receipts import (
@@ -47,7 +47,7 @@ class AuditingHandle(Handle):
     def audit(
         self,
         *,
-        fail_on: Annotated[Sequence[str], Sent(tuple[Name, ...]), Field(max_length=20)] = (),
+        fail_on: Annotated[Sequence[str], WireFormat(tuple[Name, ...]), Field(max_length=20)] = (),
         examples: Annotated[int, Field(ge=0, le=100)] = 5,
         progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     ) -> StoreHealth:
@@ -101,7 +101,7 @@ class CasesHandle(Handle):
             NotFound: no such contradiction, or one of its sides is not visible.
         """
         from memgraph.graph.cases import read_case
-        from memgraph.rules.trust import Trust
+        from memgraph.rules.trust import TrustRules
 
         with self._service.opened(self.name) as opened:
             memory = opened.settings.memory
@@ -110,7 +110,7 @@ class CasesHandle(Handle):
                 edge_id,
                 now_ms=opened.clock.now_ms(),
                 exponent=memory.decay.exponent,
-                trust=Trust.of(memory.trust),
+                trust=TrustRules.of(memory.trust),
                 viewer=self.viewer,
                 as_of=None if as_of is None else parse_time(as_of),
                 names=names and Permission.AUDIT in self.permissions,
@@ -141,7 +141,7 @@ class CasesHandle(Handle):
         "/contradictions/{edge_id}/dismiss",
         tag="cases",
         id="dismiss_contradiction",
-        body=Because,
+        body=ReasonBody,
     )
     def dismiss(self, edge_id: EdgeId, *, reason: Reason) -> None:
         """Dismiss an open contradiction: both sides hold, and it is not raised again.
@@ -162,7 +162,7 @@ class CasesHandle(Handle):
         "/contradictions/{edge_id}/reopen",
         tag="graph",
         id="reopen_contradiction",
-        body=Because,
+        body=ReasonBody,
     )
     def reopen(self, edge_id: EdgeId, *, reason: Reason) -> None:
         """Undo the resolution of a contradiction. Raises NotFound, Conflict."""
@@ -303,7 +303,7 @@ class InfluenceHandle(Handle):
         lines: Annotated[
             int, Field(ge=0, le=1_000, description="Of so many memories, what they were read from.")
         ] = 0,
-    ) -> Grounds:
+    ) -> EvidenceReport:
         """Return all evidence of a memory, or of a run of a workflow.
 
         Of a memory: what it depends on, and what had been handed to the run or the conversation

@@ -20,9 +20,9 @@ from memgraph.model.context import (
 )
 from memgraph.model.enums import MemoryKind
 from memgraph.model.events import SessionCompleted
-from memgraph.model.operation import Sent, operation
+from memgraph.model.operation import WireFormat, operation
 from memgraph.model.recall import MAX_TOP_N, Query, RecallRequest
-from memgraph.model.remote import MAX_BATCH, HeldItem, SessionEnded, TierPage
+from memgraph.model.remote import MAX_BATCH, SessionEnded, TierItem, TierPage
 from memgraph.model.remote import Limit as PageLimit
 from memgraph.model.values import Name, validated
 from memgraph.operations.reading import ReadingHandle
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from memgraph.context.stores import GlobalMemoryStore, ProjectMemoryStore, TaskMemoryStore
     from memgraph.model.conversation import AgentTurn, SessionInfo, SessionPlace, UserTurn
     from memgraph.model.events import EventFailure, Handler
-    from memgraph.service.events import Delivery, Subscriber
-    from memgraph.service.opened import Opened
+    from memgraph.service.events import DeliveryRound, Subscriber
+    from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.store.snapshot import Snapshot
 
 
@@ -90,7 +90,7 @@ class ContextHandle(WritingHandle):
     @operation(Permission.READ, "GET", "/tiers/{tier}", tag="contexts", id="list_tier")
     def tier(
         self,
-        tier: Annotated[Tier | str, Sent(Tier)],
+        tier: Annotated[Tier | str, WireFormat(Tier)],
         scope_id: Annotated[
             Name | None, Field(description="The task or project; none is global.")
         ] = None,
@@ -115,7 +115,7 @@ class ContextHandle(WritingHandle):
             raise InvalidInput(f"limit: 1 to {MAX_BATCH:,}", field="limit")
         backend = DatabaseBackend(self, which, scope_id)
         items = tuple(
-            HeldItem.model_construct(memory_id=each.memory_id, **dict(each.item))
+            TierItem.model_construct(memory_id=each.memory_id, **dict(each.item))
             for each in backend.query_held({}, limit=limit)
         )
         return TierPage(tier=which, scope_id=scope_id, count=backend.count(), items=items)
@@ -182,7 +182,7 @@ class ContextHandle(WritingHandle):
             "ids": self._service.ids,
         }
 
-    def _require_open(self, opened: Opened, tier: Tier, scope_id: str | None) -> None:
+    def _require_open(self, opened: OpenOrchestrator, tier: Tier, scope_id: str | None) -> None:
         if (tier is Tier.GLOBAL) != (scope_id is None) or not isinstance(scope_id, str | None):
             raise InvalidInput(
                 "a task or a project needs a name; global has none", field=tier.value
@@ -204,11 +204,11 @@ class InjectingHandle(ReadingHandle):
         *,
         limit: Annotated[int, Field(ge=1, le=MAX_TOP_N)] | None = None,
         format: Annotated[  # noqa: A002  the word that settings have for it
-            BlockFormat | str | None, Sent(BlockFormat)
+            BlockFormat | str | None, WireFormat(BlockFormat)
         ] = None,
         exclude_session_id: Name | None = None,
         include_insight: bool = True,
-        kinds: Annotated[Sequence[MemoryKind | str], Sent(tuple[MemoryKind, ...])] = (
+        kinds: Annotated[Sequence[MemoryKind | str], WireFormat(tuple[MemoryKind, ...])] = (
             MemoryKind.FACT,
         ),
         agent_id: Name | None = None,
@@ -444,7 +444,7 @@ class SessionsHandle(WritingHandle):
                     events.forget(transaction, name)
         return found
 
-    def deliver_events(self) -> Delivery:
+    def deliver_events(self) -> DeliveryRound:
         """Deliver waiting events now; for a service without background, and for tests.
 
         Raises:

@@ -9,12 +9,12 @@ from pydantic import Field
 
 from memgraph.model.access import Permission
 from memgraph.model.entities import EntityInfo, EntityProfile, EntityProposal
-from memgraph.model.operation import Sent, operation
+from memgraph.model.operation import WireFormat, operation
 from memgraph.model.remote import EntityList, EntityProposals, Limit
 from memgraph.model.values import MAX_NAME_CHARS, Name, Reason
 from memgraph.operations.handle import Handle
 
-Named = Annotated[Name, Sent(name="name")]
+Named = Annotated[Name, WireFormat(name="name")]
 
 
 class EntitiesHandle(Handle):
@@ -89,7 +89,9 @@ class EntitiesHandle(Handle):
         self,
         entity: Name,
         *,
-        names: Annotated[Sequence[str], Sent(tuple[Name, ...]), Field(min_length=1, max_length=50)],
+        names: Annotated[
+            Sequence[str], WireFormat(tuple[Name, ...]), Field(min_length=1, max_length=50)
+        ],
         reason: Reason,
     ) -> EntityInfo:
         """Move some names of an entity to another entity; return that one. Journalled.

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.access import Permission
-from memgraph.model.values import Change, MemoryInput, validated
+from memgraph.model.values import ActorReason, MemoryInput, validated
 from memgraph.paths import SOURCE_FIELD
 from memgraph.rules.scope import Viewer, viewer_fields
 
 if TYPE_CHECKING:
     from memgraph.model.receipts import Receipt
-    from memgraph.operations.read.receipts import Behind
+    from memgraph.operations.read.receipts import ReceiptContext
     from memgraph.service.denials import Denial
     from memgraph.service.memory_service import MemoryService
-    from memgraph.service.opened import Opened
+    from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.store.snapshot import JournalledTransaction
     from memgraph.store.visibility import View
 
@@ -102,7 +102,7 @@ class Handle:
             return memories.whole_ids(snapshot, given, self._view)
 
     @contextmanager
-    def _write(self) -> Iterator[tuple[Opened, JournalledTransaction]]:
+    def _write(self) -> Iterator[tuple[OpenOrchestrator, JournalledTransaction]]:
         with (
             self._service.opened(self.name) as opened,
             opened.transaction(self.actor) as transaction,
@@ -111,10 +111,10 @@ class Handle:
 
     def _because(self, reason: str) -> str:
         """Return the validated reason of a change, for the journal. Raises InvalidInput."""
-        return validated(Change, {"actor": self.actor, "reason": reason}).reason
+        return validated(ActorReason, {"actor": self.actor, "reason": reason}).reason
 
     def _denied(
-        self, opened: Opened, error: AccessDenied, *, field: str, asked: str | None = None
+        self, opened: OpenOrchestrator, error: AccessDenied, *, field: str, asked: str | None = None
     ) -> AccessDenied:
         """Journal a refusal and return the error to raise: ``raise self._denied(…)``."""
         from memgraph.service.denials import Denial, tell_denial
@@ -139,7 +139,7 @@ class Handle:
                     denial = RefusalNote.of(each).denial
                     tell_denial(opened, actor=self.actor, field=denial.field, asked=denial.asked)
 
-    def _canonical(self, opened: Opened, given: MemoryInput) -> MemoryInput:
+    def _canonical(self, opened: OpenOrchestrator, given: MemoryInput) -> MemoryInput:
         """Return the memory with the source that it may name. Raises AccessDenied: journalled."""
         from memgraph.operations.write.provenance import with_canonical_source
 
@@ -149,20 +149,20 @@ class Handle:
             path = given.source.source_path
             raise self._denied(opened, error, field=SOURCE_FIELD, asked=path) from None
 
-    def _embed_soon(self, opened: Opened) -> None:
+    def _embed_soon(self, opened: OpenOrchestrator) -> None:
         if self._service.embeds_in_background and opened.other_model is None:
             opened.background.wake()
         self._tell_soon(opened)
 
-    def _tell_soon(self, opened: Opened) -> None:
+    def _tell_soon(self, opened: OpenOrchestrator) -> None:
         if self._service.embeds_in_background and opened.events.wanted:
             opened.courier.wake()
 
     def _keep_receipt(
         self,
-        opened: Opened,
+        opened: OpenOrchestrator,
         receipt: Receipt,
-        behind: Behind | None = None,
+        behind: ReceiptContext | None = None,
         *,
         viewer: Viewer | None = None,
         texts: Sequence[str] = (),
@@ -185,7 +185,7 @@ class Handle:
             enough = opened.receipts.add_text(text, receipt.at) or enough
         self._write_receipts(opened, enough=enough)
 
-    def _write_receipts(self, opened: Opened, *, enough: bool) -> None:
+    def _write_receipts(self, opened: OpenOrchestrator, *, enough: bool) -> None:
         if self._service.embeds_in_background:
             # A few are written soon, too: another process may be about to retire what they name.
             if enough:

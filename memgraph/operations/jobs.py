@@ -12,22 +12,22 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import JobName
 from memgraph.model.jobs import JobPlan, JobRun
-from memgraph.model.operation import SentResult, Time, operation
+from memgraph.model.operation import Time, WireResult, operation
 from memgraph.model.remote import JobBoard
 from memgraph.model.remote import Limit as PageLimit
 from memgraph.operations.handle import Handle
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import Progress, VerifyReport
-    from memgraph.consolidation.ports import Budget, Extractor
+    from memgraph.consolidation.ports import Extractor, ModelBudget
     from memgraph.model.jobs import SessionReport
     from memgraph.operations.exchange.export import ExportReport
-    from memgraph.operations.upkeep.maintenance import BackupReport, JournalState
-    from memgraph.operations.upkeep.rebuild import EmbeddingsStatus
-    from memgraph.operations.write.comparisons import Compared, Settled
-    from memgraph.operations.write.embedding import Drained
-    from memgraph.service.job_runs import Asked
-    from memgraph.service.opened import Opened
+    from memgraph.operations.maintenance.maintenance import BackupReport, JournalState
+    from memgraph.operations.maintenance.rebuild import EmbeddingsStatus
+    from memgraph.operations.write.comparisons import ComparisonRun, SettleResult
+    from memgraph.operations.write.embedding import EmbeddingRun
+    from memgraph.service.job_runs import RunRequest
+    from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.store.visibility import View
 
 
@@ -48,7 +48,7 @@ class JobsHandle(Handle):
         "/jobs",
         tag="operating",
         id="list_jobs",
-        answer=SentResult(JobBoard, unwrap=lambda board: board.runs),
+        answer=WireResult(JobBoard, unwrap=lambda board: board.runs),
         served=False,  # with ``job_plans``
     )
     def jobs(self, *, limit: PageLimit = 50) -> Sequence[JobRun]:
@@ -70,7 +70,7 @@ class JobsHandle(Handle):
         "/jobs",
         tag="operating",
         id="list_jobs",
-        answer=SentResult(JobBoard, unwrap=lambda board: board.plans),
+        answer=WireResult(JobBoard, unwrap=lambda board: board.plans),
         served=False,  # with ``jobs``
     )
     def job_plans(self) -> Sequence[JobPlan]:
@@ -135,7 +135,7 @@ class JobsHandle(Handle):
         return ended
 
     @contextmanager
-    def _then(self, now: Time | None) -> Iterator[Opened]:
+    def _then(self, now: Time | None) -> Iterator[OpenOrchestrator]:
         """Yield the open orchestrator, with its clock at a time if one is given."""
         if now is None:
             with self._service.opened(self.name) as opened:
@@ -149,18 +149,18 @@ class JobsHandle(Handle):
             opened.upkeep.removes = False
             yield opened
 
-    def _run(self, asked: Asked, now: Time | None, progress: Told, stop: Stop) -> JobRun:
+    def _run(self, asked: RunRequest, now: Time | None, progress: Told, stop: Stop) -> JobRun:
         from memgraph.service import job_runs as jobs
 
         with self._then(now) as opened:
             if asked.session_id is not None:
                 _require_session(opened, self._view, asked.session_id)
-            ended = jobs.run(opened, asked, jobs.Reins(progress=progress, stop=stop))
+            ended = jobs.run(opened, asked, jobs.RunCallbacks(progress=progress, stop=stop))
             self._embed_soon(opened)
         return ended
 
 
-def _require_session(opened: Opened, view: View, session_id: str) -> None:
+def _require_session(opened: OpenOrchestrator, view: View, session_id: str) -> None:
     from memgraph.store import sessions
 
     with opened.database.read() as snapshot:
@@ -184,7 +184,7 @@ class ConsolidatingHandle(Handle):
         *,
         dry_run: bool = False,
         extractor: Extractor | None = None,
-        budget: Budget | None = None,
+        budget: ModelBudget | None = None,
         progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Sequence[SessionReport]:
@@ -240,7 +240,7 @@ class ConsolidatingHandle(Handle):
                 self._embed_soon(opened)
         return told
 
-    def _as_seen(self, opened: Opened, report: SessionReport) -> SessionReport:
+    def _as_seen(self, opened: OpenOrchestrator, report: SessionReport) -> SessionReport:
         """Return the report without what depends on invisible turns."""
         from memgraph.store import memories
 
@@ -260,7 +260,7 @@ class MaintainingHandle(Handle):
 
     def embed_pending(
         self, *, limit: int | None = None, progress: Callable[[int], None] = lambda _: None
-    ) -> Drained:
+    ) -> EmbeddingRun:
         """Process the embedding outbox now; returns when nothing is due or the provider failed.
 
         Facts that wait to be compared are compared, too.
@@ -274,17 +274,17 @@ class MaintainingHandle(Handle):
             opened.comparer.drain(limit=limit)
         return drained
 
-    def settle(self) -> Settled:
+    def settle(self) -> SettleResult:
         """Finish the pending work of writes now: embed and compare what waits.
 
         Returns when nothing is due, or a provider failed.
         """
-        from memgraph.operations.write.comparisons import Settled
+        from memgraph.operations.write.comparisons import SettleResult
 
         with self._service.opened(self.name) as opened:
-            return Settled(opened.worker.drain(), opened.comparer.drain())
+            return SettleResult(opened.worker.drain(), opened.comparer.drain())
 
-    def compare_pending(self, *, limit: int | None = None) -> Compared:
+    def compare_pending(self, *, limit: int | None = None) -> ComparisonRun:
         """Compare waiting facts with the stored ones now.
 
         Args:
@@ -318,25 +318,27 @@ class MaintainingHandle(Handle):
         """Return embedding states, the models and whether they differ, and failures with
         reasons.
         """
-        from memgraph.operations.upkeep.rebuild import embeddings_status
+        from memgraph.operations.maintenance.rebuild import embeddings_status
 
         with self._service.opened(self.name) as opened:
             return embeddings_status(opened)
 
     def retry_embeddings(self) -> int:
         """Make failed and postponed embeddings due at once; return their number."""
-        from memgraph.operations.upkeep.rebuild import embeddings_retry
+        from memgraph.operations.maintenance.rebuild import embeddings_retry
 
         with self._service.opened(self.name) as opened:
             return embeddings_retry(opened, actor=self.actor)
 
-    def rebuild_embeddings(self, *, progress: Told = lambda _part, _done, _total: None) -> Drained:
+    def rebuild_embeddings(
+        self, *, progress: Told = lambda _part, _done, _total: None
+    ) -> EmbeddingRun:
         """Bring every vector to the configured model and dimensions, online and resumably.
 
         Raises:
             MemoryDisabled: no embedding provider is configured.
         """
-        from memgraph.operations.upkeep.rebuild import embeddings_rebuild
+        from memgraph.operations.maintenance.rebuild import embeddings_rebuild
 
         with self._service.opened(self.name) as opened:
             return embeddings_rebuild(opened, actor=self.actor, progress=progress)
@@ -352,7 +354,7 @@ class MaintainingHandle(Handle):
         Raises:
             InvalidInput: no such part.
         """
-        from memgraph.operations.upkeep.rebuild import rebuild
+        from memgraph.operations.maintenance.rebuild import rebuild
 
         with self._service.opened(self.name) as opened:
             return rebuild(opened, parts, actor=self.actor, progress=progress)
@@ -363,21 +365,21 @@ class MaintainingHandle(Handle):
         Args:
             progress: called with the name of a stage, what is done of it, and how much there is.
         """
-        from memgraph.operations.upkeep.maintenance import verify
+        from memgraph.operations.maintenance.maintenance import verify
 
         with self._service.opened(self.name) as opened:
             return verify(opened, progress)
 
     def journal_state(self) -> JournalState:
         """Return the journal's head and its anchor; also for a ledger of one's own."""
-        from memgraph.operations.upkeep.maintenance import journal_state
+        from memgraph.operations.maintenance.maintenance import journal_state
 
         with self._service.opened(self.name) as opened:
             return journal_state(opened)
 
     def accept_journal(self, *, reason: str) -> None:
         """Anchor the journal as it is, for an operator who knows why it differs; journalled."""
-        from memgraph.operations.upkeep.maintenance import accept_journal
+        from memgraph.operations.maintenance.maintenance import accept_journal
 
         with self._service.opened(self.name) as opened:
             accept_journal(opened, reason=reason, actor=self.actor)
@@ -401,7 +403,7 @@ class MaintainingHandle(Handle):
             Conflict: the file exists.
             DatabaseCorrupt, JournalBroken: the copy does not pass the audit.
         """
-        from memgraph.operations.upkeep.maintenance import backup
+        from memgraph.operations.maintenance.maintenance import backup
 
         with self._service.opened(self.name) as opened:
             return backup(

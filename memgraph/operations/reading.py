@@ -16,19 +16,28 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.model.access import Permission
-from memgraph.model.context import Issued
+from memgraph.model.context import BuiltBulletin
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, ShownStatus
 from memgraph.model.graph import ContradictionPage, Subgraph, Trace
-from memgraph.model.jobs import ExpiringReport, Relevant
-from memgraph.model.operation import After, AsOf, Limit, MemoryId, Sent, SentResult, Time, operation
+from memgraph.model.jobs import ExpiringReport, RelevantMemories
+from memgraph.model.operation import (
+    After,
+    AsOf,
+    Limit,
+    MemoryId,
+    Time,
+    WireFormat,
+    WireResult,
+    operation,
+)
 from memgraph.model.recall import MAX_TOP_N, Bundle, Query, RecallFields, RecallRequest
 from memgraph.model.receipts import Receipt
-from memgraph.model.remote import MAX_BATCH, Counts, LatestReflection, MemoryPage
+from memgraph.model.remote import MAX_BATCH, LatestReflection, MemoryCounts, MemoryPage
 from memgraph.model.values import Memory, Name, validated
 from memgraph.operations.handle import Handle
 
 if TYPE_CHECKING:
-    from memgraph.service.opened import Opened
+    from memgraph.service.open_orchestrator import OpenOrchestrator
 
 RECEIPT_PREFIX = "rcl_"
 LIMITS = ("max_chars", "max_line_chars")
@@ -70,33 +79,35 @@ class ReadingHandle(Handle):
         "GET",
         "/memories",
         tag="memories",
-        answer=SentResult(MemoryPage, cursor=lambda memory: memory.memory_id),
+        answer=WireResult(MemoryPage, cursor=lambda memory: memory.memory_id),
     )
     def list_memories(
         self,
         *,
         types: Annotated[
             Sequence[MemoryType],
-            Sent(list[MemoryType], "type"),
+            WireFormat(list[MemoryType], "type"),
             Field(description="Of these types."),
         ] = (),
         kinds: Annotated[
             Sequence[MemoryKind],
-            Sent(list[MemoryKind], "kind"),
+            WireFormat(list[MemoryKind], "kind"),
             Field(description="Of these kinds."),
         ] = (),
         statuses: Annotated[
             Sequence[MemoryStatus | ShownStatus],
             # In full: a request without statuses returns active ones.
-            Sent(list[ShownStatus], "status", lambda given: given or tuple(ShownStatus)),
+            WireFormat(list[ShownStatus], "status", lambda given: given or tuple(ShownStatus)),
             Field(description="Of these statuses."),
         ] = (MemoryStatus.ACTIVE,),
         tags: Annotated[
-            Sequence[str], Sent(list[Name], "tag"), Field(description="With all these tags.")
+            Sequence[str], WireFormat(list[Name], "tag"), Field(description="With all these tags.")
         ] = (),
         session_id: Annotated[Name | None, Field(description="Said in this session.")] = None,
         before: Annotated[
-            str | None, Sent(Name, "cursor"), Field(description="`next_cursor` of the page before.")
+            str | None,
+            WireFormat(Name, "cursor"),
+            Field(description="`next_cursor` of the page before."),
         ] = None,
         limit: Annotated[int, Field(ge=1, le=MAX_BATCH, description="Of a page.")] = 50,
         as_of: AsOf = None,
@@ -140,9 +151,9 @@ class ReadingHandle(Handle):
         "/stats",
         tag="operating",
         id="get_stats",
-        answer=SentResult(
-            Counts,
-            Counts.model_validate,
+        answer=WireResult(
+            MemoryCounts,
+            MemoryCounts.model_validate,
             lambda counts: counts.model_dump(mode="json", exclude_unset=True),
         ),
     )
@@ -183,12 +194,12 @@ class ReadingHandle(Handle):
     @operation(Permission.READ, "POST", "/subgraph", tag="graph", body="Neighbourhood")
     def subgraph(
         self,
-        ids: Annotated[Sequence[str], Sent(tuple[Name, ...]), Field(max_length=1_000)],
+        ids: Annotated[Sequence[str], WireFormat(tuple[Name, ...]), Field(max_length=1_000)],
         *,
         hops: int = 1,
         max_nodes: int = 200,
         edge_types: Annotated[
-            Collection[EdgeType | str] | None, Sent(tuple[EdgeType, ...], write=_listed)
+            Collection[EdgeType | str] | None, WireFormat(tuple[EdgeType, ...], write=_listed)
         ] = None,
         as_of: Time | None = None,
         retracted: bool = False,
@@ -287,12 +298,12 @@ class ReadingHandle(Handle):
         tag="recall",
         id="get_bulletin",
         # Each has a receipt of its own: the same bulletin is to have the same ETag.
-        answer=SentResult(
-            Issued, lambda issued: replace(issued, receipt_id=None), lambda issued: issued
+        answer=WireResult(
+            BuiltBulletin, lambda issued: replace(issued, receipt_id=None), lambda issued: issued
         ),
         tagged=True,
     )
-    def bulletin(self, *, as_of: AsOf = None) -> Issued:
+    def bulletin(self, *, as_of: AsOf = None) -> BuiltBulletin:
         """Return the bulletin for the next message; never fails for a broken database.
 
         ``warning`` is set when it is the last good one or an empty one.
@@ -321,19 +332,21 @@ class ReadingHandle(Handle):
             settings = self._service.settings(self.name).memory.bulletin
             return without_database(paths.bulletins, settings, self.viewer, error)
 
-    def _bulletin_of(self, as_of: int) -> Issued:
+    def _bulletin_of(self, as_of: int) -> BuiltBulletin:
         from memgraph.bulletin.generate import generate_in
 
         with self._service.opened(self.name) as opened:
             settings = opened.settings.memory.bulletin
             with opened.database.read() as snapshot:
-                return Issued(generate_in(snapshot, self.viewer, settings, as_of))
+                return BuiltBulletin(generate_in(snapshot, self.viewer, settings, as_of))
 
-    def _noted(self, opened: Opened, issued: Issued, at: int, *, enough: bool) -> Issued:
+    def _noted(
+        self, opened: OpenOrchestrator, issued: BuiltBulletin, at: int, *, enough: bool
+    ) -> BuiltBulletin:
         """Keep the receipt of a bulletin and return the bulletin; its items are computed when
         written.
         """
-        from memgraph.operations.read.receipts import Behind
+        from memgraph.operations.read.receipts import ReceiptContext
         from memgraph.store.receipts import BULLETIN
 
         limits = opened.settings.memory.bulletin
@@ -354,7 +367,7 @@ class ReadingHandle(Handle):
             counts=False,
             change_seq=issued.bulletin.change_seq,
         )
-        self._keep_receipt(opened, receipt, Behind(bulletin=issued.bulletin), enough=enough)
+        self._keep_receipt(opened, receipt, ReceiptContext(bulletin=issued.bulletin), enough=enough)
         return replace(issued, receipt_id=receipt.receipt_id)
 
 
@@ -425,7 +438,7 @@ class ExpiringHandle(ReadingHandle):
         *,
         limit: Annotated[int, Field(ge=1, le=MAX_TOP_N)] = 5,
         exclude_session_id: Name | None = None,
-    ) -> Relevant:
+    ) -> RelevantMemories:
         """Return what belongs before the answer to a message: relevant facts and the last
         reflection.
 
@@ -443,4 +456,4 @@ class ExpiringHandle(ReadingHandle):
             top_n=limit,
             exclude_session_id=exclude_session_id,
         )
-        return Relevant(bundle=bundle, reflection=self.latest_reflection())
+        return RelevantMemories(bundle=bundle, reflection=self.latest_reflection())

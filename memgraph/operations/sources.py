@@ -11,13 +11,13 @@ from memgraph.errors import InvalidInput, MemgraphError, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import IngestStatus, SourceName, TrustTier
 from memgraph.model.erasure import (
-    Erasable,
     ErasureReport,
     ErasureRequest,
     ErasureTarget,
+    ErasureTargetKind,
     erasure_target,
 )
-from memgraph.model.operation import Limit, Sent, operation
+from memgraph.model.operation import Limit, WireFormat, operation
 from memgraph.model.remote import IngestedFile, IngestPage
 from memgraph.model.remote import Limit as PageLimit
 from memgraph.model.sources import (
@@ -26,13 +26,13 @@ from memgraph.model.sources import (
     SourceRestoration,
     SourceRetraction,
     SourceText,
-    TrustedList,
     TrustedSource,
+    TrustedSources,
 )
 from memgraph.model.values import Name, Reason, validated
 from memgraph.operations.handle import Handle
 from memgraph.paths import OrchestratorPaths, naming_full_disk
-from memgraph.rules.trust import Named, Trust, Trusted
+from memgraph.rules.trust import AssignedTrust, NamedSource, TrustRules
 
 if TYPE_CHECKING:
     from memgraph.config import Settings
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from memgraph.operations.ingestion.extraction import Proposals
     from memgraph.operations.ingestion.manifests import FileReader
     from memgraph.operations.orchestrator import Orchestrator
-    from memgraph.service.opened import Opened
+    from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.store.snapshot import Snapshot
 
 
-Kind = Annotated[SourceName | str, Sent(SourceName)]
+Kind = Annotated[SourceName | str, WireFormat(SourceName)]
 
 
 class SourcesHandle(Handle):
@@ -61,13 +61,13 @@ class SourcesHandle(Handle):
         *,
         kind: Annotated[
             SourceName | str | None,
-            Sent(SourceName),
+            WireFormat(SourceName),
             Field(description="Without one: paths, conversations and runs."),
         ] = None,
         limit: Limit = 50,
         after: Annotated[
             SourceText | None,
-            Sent(name="cursor"),
+            WireFormat(name="cursor"),
             Field(description="`next_after` of the page before."),
         ] = None,
         sender: Annotated[
@@ -129,7 +129,7 @@ class SourcesHandle(Handle):
         "/sources/trust",
         tag="sources",
         id="list_trusted",
-        answer=TrustedList,
+        answer=TrustedSources,
     )
     def trusted(self) -> list[TrustedSource]:
         """Return the trust that operators assigned to sources, by kind and name.
@@ -143,7 +143,7 @@ class SourcesHandle(Handle):
             return [
                 each
                 for each in sources.trusted(snapshot)
-                if self._may_tell_of(snapshot, Named(each.kind, each.name), each)
+                if self._may_tell_of(snapshot, NamedSource(each.kind, each.name), each)
             ]
 
     @operation(
@@ -158,7 +158,7 @@ class SourcesHandle(Handle):
         self,
         kind: Kind,
         name: SourceText,
-        tier: Annotated[TrustTier | str, Sent(TrustTier)],
+        tier: Annotated[TrustTier | str, WireFormat(TrustTier)],
         *,
         max_memories: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None,
         reason: Reason,
@@ -192,7 +192,7 @@ class SourcesHandle(Handle):
             before = sources.told_of(transaction, named)
             if not self._may_tell_of(transaction, named, before):
                 raise sources.no_source(named)
-            trusted = Trusted(given.tier, given.max_memories)
+            trusted = AssignedTrust(given.tier, given.max_memories)
             row = trust_rows.TrustRow(named, trusted, transaction.at, self.actor, because)
             trust_rows.tell(transaction, row)
             told = given.model_dump(mode="json", exclude={"set_at", "actor"})
@@ -313,7 +313,7 @@ class SourcesHandle(Handle):
         conversation_id: str | None,
         workflow_run_id: str | None,
         content_sha256: str | None,
-    ) -> Named:
+    ) -> NamedSource:
         given = {
             SourceName.PATH: path,
             SourceName.CONVERSATION: conversation_id,
@@ -325,7 +325,9 @@ class SourcesHandle(Handle):
             raise InvalidInput("name one source: a path, a conversation, a run or a content hash")
         return self._named(*chosen[0])
 
-    def _may_tell_of(self, snapshot: Snapshot, named: Named, told: TrustedSource | None) -> bool:
+    def _may_tell_of(
+        self, snapshot: Snapshot, named: NamedSource, told: TrustedSource | None
+    ) -> bool:
         """Return True when this handle may see and change the trust of a source."""
         if not self.viewer.confined or (told is not None and told.actor == self.actor):
             return True
@@ -333,14 +335,14 @@ class SourcesHandle(Handle):
 
         return sources.is_seen(snapshot, named, self._view)
 
-    def _named(self, kind: SourceName | str, name: str) -> Named:
+    def _named(self, kind: SourceName | str, name: str) -> NamedSource:
         from memgraph.operations.provenance import sources
 
         return sources.named_of(self._service.paths(self.name), kind, name)
 
 
-def _defaults(opened: Opened) -> Trust:
-    return Trust.of(opened.settings.memory.trust)
+def _defaults(opened: OpenOrchestrator) -> TrustRules:
+    return TrustRules.of(opened.settings.memory.trust)
 
 
 class ErasingHandle(Handle):
@@ -419,7 +421,7 @@ class ErasingHandle(Handle):
         from memgraph.operations.erasure.erase import erase
         from memgraph.operations.provenance.sources import named_of
 
-        if target.kind is Erasable.PATH:
+        if target.kind is ErasureTargetKind.PATH:
             named = named_of(self._service.paths(self.name), SourceName.PATH, target.value)
             target = target.model_copy(update={"value": named.name})
         because = self._because(reason)
@@ -499,7 +501,9 @@ class IngestingHandle(Handle):
         *,
         limit: PageLimit = 50,
         after: Annotated[
-            str | None, Sent(Name, "cursor"), Field(description="`next_cursor` of the page before.")
+            str | None,
+            WireFormat(Name, "cursor"),
+            Field(description="`next_cursor` of the page before."),
         ] = None,
     ) -> IngestPage:
         """Return processed files, dropped or sent, latest first; see ``ingest_file``.

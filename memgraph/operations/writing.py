@@ -10,8 +10,15 @@ from pydantic import Field
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
-from memgraph.model.operation import Because, ItemOf, MemoryId, Sent, SentResult, operation
-from memgraph.model.remote import MAX_BATCH, EdgeId, Forgotten, ForgottenList, Outcomes, Remembered
+from memgraph.model.operation import ItemOf, MemoryId, ReasonBody, WireFormat, WireResult, operation
+from memgraph.model.remote import (
+    MAX_BATCH,
+    EdgeId,
+    ForgetOutcome,
+    ForgetOutcomes,
+    Outcomes,
+    RememberResult,
+)
 from memgraph.model.remote import MemoryId as StoredId
 from memgraph.model.values import (
     Correction,
@@ -30,7 +37,7 @@ from memgraph.rules.dedup import content_hash
 
 if TYPE_CHECKING:
     from memgraph.operations.write.edges import StoredBatch
-    from memgraph.service.opened import Opened
+    from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.store.snapshot import JournalledTransaction
     from memgraph.store.visibility import View
 
@@ -53,7 +60,7 @@ def forgotten(
     reason: str,
     view: View,
     refused: Callable[[MemgraphError], None],
-) -> list[Forgotten]:
+) -> list[ForgetOutcome]:
     """Retract each memory; one that cannot be retracted is rejected by itself.
 
     Args:
@@ -63,11 +70,11 @@ def forgotten(
     for memory_id in memory_ids:
         error = _refusal(transaction, memory_id, reason, view)
         if error is None:
-            outcomes.append(Forgotten(memory_id=memory_id, outcome="retracted"))
+            outcomes.append(ForgetOutcome(memory_id=memory_id, outcome="retracted"))
             continue
         refused(error)
         told = {"code": error.code, "message": error.message}
-        outcomes.append(Forgotten(memory_id=memory_id, outcome="rejected", **told))
+        outcomes.append(ForgetOutcome(memory_id=memory_id, outcome="rejected", **told))
     return outcomes
 
 
@@ -134,7 +141,9 @@ class WritingHandle(Handle):
         tag="memories",
         id="remember",
         body=MemoryInput,
-        answer=SentResult(Remembered, Remembered.of, lambda told: Outcome(**told.model_dump())),
+        answer=WireResult(
+            RememberResult, RememberResult.of, lambda told: Outcome(**told.model_dump())
+        ),
         status=201,
     )
     def store(self, content: str, **fields: Unpack[MemoryFields]) -> Outcome:
@@ -165,7 +174,7 @@ class WritingHandle(Handle):
         self,
         items: Annotated[
             Iterable[MemoryInput | Mapping[str, Any]],
-            Sent(tuple[Annotated[dict[str, Any], ItemOf(MemoryInput)], ...]),
+            WireFormat(tuple[Annotated[dict[str, Any], ItemOf(MemoryInput)], ...]),
             Field(max_length=MAX_BATCH),
         ],
     ) -> list[Outcome]:
@@ -222,7 +231,7 @@ class WritingHandle(Handle):
         self,
         batch: Annotated[
             Iterable[EpisodeInput | Mapping[str, Any]],
-            Sent(tuple[Annotated[dict[str, Any], ItemOf(EpisodeInput)], ...], "items"),
+            WireFormat(tuple[Annotated[dict[str, Any], ItemOf(EpisodeInput)], ...], "items"),
             Field(max_length=MAX_BATCH),
         ],
     ) -> list[Outcome]:
@@ -316,7 +325,7 @@ class WritingHandle(Handle):
             transaction.tell(changes.confirm(transaction, memory_id, view=self._view))
 
     @operation(
-        Permission.WRITE, "POST", "/memories/{memory_id}/retract", tag="memories", body=Because
+        Permission.WRITE, "POST", "/memories/{memory_id}/retract", tag="memories", body=ReasonBody
     )
     def retract(self, memory_id: MemoryId, *, reason: Reason) -> None:
         """Retract a memory; it stays in the history. Raises NotFound, IllegalTransition."""
@@ -335,16 +344,16 @@ class WritingHandle(Handle):
         "/forget",
         tag="memories",
         body="Forgetting",
-        answer=ForgottenList,
+        answer=ForgetOutcomes,
     )
     def forget(
         self,
         memory_ids: Annotated[
-            Sequence[str], Sent(tuple[Name, ...]), Field(min_length=1, max_length=MAX_BATCH)
+            Sequence[str], WireFormat(tuple[Name, ...]), Field(min_length=1, max_length=MAX_BATCH)
         ],
         *,
         reason: Reason,
-    ) -> list[Forgotten]:
+    ) -> list[ForgetOutcome]:
         """Retract many memories in one transaction, with an outcome for each, in order.
 
         One that is not visible, or is retracted already, is rejected by itself.
@@ -364,7 +373,7 @@ class WritingHandle(Handle):
         return outcomes
 
     @operation(
-        Permission.WRITE, "POST", "/memories/{memory_id}/restore", tag="memories", body=Because
+        Permission.WRITE, "POST", "/memories/{memory_id}/restore", tag="memories", body=ReasonBody
     )
     def restore(self, memory_id: MemoryId, *, reason: Reason) -> None:
         """Restore a memory that was retracted, or superseded by nothing that is still active.
@@ -413,10 +422,10 @@ class WritingHandle(Handle):
         *,
         embeds: bool,
     ) -> list[Outcome]:
-        from memgraph.operations.write.bulk_load import Loader
+        from memgraph.operations.write.bulk_load import BulkLoader
 
         with self._service.opened(self.name) as opened:
-            loader = Loader(
+            loader = BulkLoader(
                 opened,
                 kind,
                 actor=self.actor,
@@ -432,7 +441,7 @@ class WritingHandle(Handle):
 
     def _store(
         self,
-        opened: Opened,
+        opened: OpenOrchestrator,
         given: Sequence[MemoryInput],
         links: Sequence[EdgeInput],
         *,
@@ -440,7 +449,7 @@ class WritingHandle(Handle):
         compare: bool = False,
     ) -> StoredBatch:
         """Store all or nothing: the first item that cannot be stored undoes the transaction."""
-        from memgraph.operations.write.edges import Compare
+        from memgraph.operations.write.edges import ComparisonTime
 
         prepared = [opened.writer.prepare(self._canonical(opened, each)) for each in given]
         with opened.transaction(self.actor) as transaction:
@@ -450,7 +459,7 @@ class WritingHandle(Handle):
                 links,
                 view=self._view,
                 live=live,
-                compare=Compare.NOW if compare else Compare.LATER,
+                compare=ComparisonTime.NOW if compare else ComparisonTime.LATER,
             )
             if written.errors:
                 raise written.errors[0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from memgraph.errors import InvalidConfig, MemgraphError, ProviderUnavailable
 from memgraph.providers.embedding import checked, prepared
-from memgraph.providers.tool_calling import ChatTurn
+from memgraph.providers.tool_calls import ChatTurn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memgraph.model.enums import Relation
 from memgraph.relations import lexicon
-from memgraph.relations.sentence import ComparedSentence
+from memgraph.relations.sentence import ParsedSentence
 from memgraph.relations.statement import RelationFinding
 from memgraph.relations.tokens import (
     AGENTS,
@@ -21,7 +21,7 @@ from memgraph.relations.tokens import (
 from memgraph.text.stem import stem
 
 
-def find_change(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
+def find_change(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     """Compare with a later sentence whose verb is one of change: "moved to", "cancelled"."""
     if a.past or b.additive:
         return None
@@ -39,7 +39,7 @@ def find_change(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | N
     return _moved(a, b) if verb.key in lexicon.MOVES else None
 
 
-def _ended(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
+def _ended(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     """Compare with "left X", "cancelled X", "X was retired"."""
     if a.mode in ("not", "never", "forbid", "cannot", "neednot"):
         return None
@@ -76,7 +76,7 @@ def _ended(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     )
 
 
-def _ends_it(a: ComparedSentence, b: ComparedSentence, ended: frozenset[str]) -> bool:
+def _ends_it(a: ParsedSentence, b: ParsedSentence, ended: frozenset[str]) -> bool:
     """False where something of its kind, of another owner or as a habit came to an end."""
     verb = b.tokens[b.verb].key
     if b.passive:
@@ -106,7 +106,7 @@ def _head(tokens: Sequence[ComparedToken]) -> frozenset[str]:
     return frozenset() if head is None else frozenset((key_of(head),))
 
 
-def _object(b: ComparedSentence) -> tuple[ComparedToken, ...]:
+def _object(b: ParsedSentence) -> tuple[ComparedToken, ...]:
     """Return what stands between the verb and "and", or the end."""
     tokens = b.tokens[b.verb + 1 :]
     for at, token in enumerate(tokens):
@@ -115,7 +115,7 @@ def _object(b: ComparedSentence) -> tuple[ComparedToken, ...]:
     return tokens
 
 
-def _moved(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
+def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     """Compare with "moved to X", "switched from X to Y", "was renamed to X"."""
     verb = b.tokens[b.verb]
     topic, old, new = _split(b.tokens[b.verb + 1 :])
@@ -175,7 +175,7 @@ def _moved(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     return changed
 
 
-def _linked(a: ComparedSentence) -> bool:
+def _linked(a: ParsedSentence) -> bool:
     """True where a preposition or a name follows the verb: "is on GitLab"."""
     return a.verb + 1 < len(a.tokens) and a.tokens[a.verb + 1].kind in ("prep", "name")
 

@@ -11,7 +11,7 @@ from typing import Final
 from memgraph.model.enums import Relation
 from memgraph.relations import lexicon
 from memgraph.relations.changes import find_change
-from memgraph.relations.sentence import ComparedSentence, clauses, read
+from memgraph.relations.sentence import ParsedSentence, clauses, read
 from memgraph.relations.statement import RelationFinding, Statement
 from memgraph.relations.states import state_change, state_words
 from memgraph.relations.tokens import (
@@ -56,7 +56,7 @@ def _in_clauses(earlier: Statement, later: Statement) -> RelationFinding | None:
     return None
 
 
-def _compared(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
+def _compared(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     if a.unsure or b.unsure or not a.keys & b.keys:
         return None
     # Two lines "Due date: 1 May" label whatever they stand under.
@@ -80,7 +80,7 @@ def _compared(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | Non
     )
 
 
-def _one_of_several(a: ComparedSentence) -> bool:
+def _one_of_several(a: ParsedSentence) -> bool:
     """True for "some keys" and "one of my brothers", beside which there are others."""
     return a.text.startswith(("some ", "one of ", "several ", "many ", "a few ", "most "))
 
@@ -101,7 +101,7 @@ def search_words(statement: Statement) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-def _with_verb(a: ComparedSentence, b: ComparedSentence) -> ComparedSentence:
+def _with_verb(a: ParsedSentence, b: ParsedSentence) -> ParsedSentence:
     """Return ``a`` with the verb of ``b`` where none of its own was recognised."""
     if a.verb >= 1 or b.verb < 1:
         return a
@@ -110,7 +110,7 @@ def _with_verb(a: ComparedSentence, b: ComparedSentence) -> ComparedSentence:
     return replace(a, verb=places[0]) if places else a
 
 
-def _role_first(a: ComparedSentence) -> ComparedSentence:
+def _role_first(a: ParsedSentence) -> ParsedSentence:
     """Return "our treasurer is Ann" for "Ann is our treasurer"; ``a`` for another shape."""
     if a.verb < 1 or a.mode or a.past or a.tokens[a.verb].key != "be":
         return a
@@ -158,7 +158,7 @@ _IN_WORDS: Final = {
 }  # fmt: skip
 
 
-def _aligned(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
+def _aligned(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     """Compare sentences that are the same but for one place, or for their mode."""
     left, right = a.tokens, b.tokens
     edits = _edits(left, right)
@@ -196,7 +196,7 @@ def _edits(
     return edits
 
 
-def _same_words(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
+def _same_words(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     if a.mode == b.mode and a.past == b.past:
         if a.left_out != b.left_out:
             return None
@@ -206,7 +206,7 @@ def _same_words(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | N
     return _modes(a, b)
 
 
-def _modes(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
+def _modes(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     if _vague(a):
         return None
     if frozenset((a.mode or "plain", b.mode or "plain")) not in _CONFLICTS:
@@ -221,7 +221,7 @@ def _modes(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     return _finding(b, reason)
 
 
-def _finding(b: ComparedSentence, reason: str) -> RelationFinding:
+def _finding(b: ParsedSentence, reason: str) -> RelationFinding:
     if b.changed or b.tokens[b.verb].key in lexicon.MOVES:
         return RelationFinding(Relation.UPDATES, reason, changed=True)
     return RelationFinding(Relation.CONTRADICTS, reason)
@@ -230,7 +230,7 @@ def _finding(b: ComparedSentence, reason: str) -> RelationFinding:
 _NEGATIVE: Final = frozenset({"not", "never", "forbid", "cannot", "neednot", "shouldnot"})
 
 
-def _denied(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
+def _denied(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     """Compare sentences of opposite mode: what is denied in general is denied in detail."""
     if a.tokens[a.verb].key != b.tokens[b.verb].key or _places(a) != _places(b):
         return None
@@ -252,7 +252,7 @@ def _denied(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
     return _modes(a, b)
 
 
-def _vague(a: ComparedSentence) -> bool:
+def _vague(a: ParsedSentence) -> bool:
     """True for a subject that every text uses for something of its own: "the default"."""
     subject = [t for t in a.subject if t.kind != "prep"]
     if not subject:
@@ -261,7 +261,7 @@ def _vague(a: ComparedSentence) -> bool:
 
 
 def _slot(
-    a: ComparedSentence, b: ComparedSentence, left: tuple[int, int], right: tuple[int, int]
+    a: ParsedSentence, b: ParsedSentence, left: tuple[int, int], right: tuple[int, int]
 ) -> RelationFinding | None:
     """Compare sentences that differ in one place, by what stands there."""
     one, other = a.tokens[slice(*left)], b.tokens[slice(*right)]
@@ -320,7 +320,7 @@ _CIRCUMSTANCE_PREPS: Final = frozenset({"in", "for", "on", "during"})
 
 
 def _takes_one_value(
-    a: ComparedSentence, b: ComparedSentence, place: tuple[int, int], kind: str
+    a: ParsedSentence, b: ParsedSentence, place: tuple[int, int], kind: str
 ) -> bool:
     """Return True where the value at a place of ``a`` is the only one that its subject has."""
     verb = a.tokens[a.verb].key
@@ -335,7 +335,7 @@ def _takes_one_value(
     return True
 
 
-def _is_condition(a: ComparedSentence, place: tuple[int, int]) -> bool:
+def _is_condition(a: ParsedSentence, place: tuple[int, int]) -> bool:
     """Return True for a day that tells when something else holds: "opens at nine on Monday"."""
     if not {t.kind for t in a.tokens[slice(*place)]} <= TIMES - {"clock", "part of the day"}:
         return False
@@ -351,8 +351,8 @@ def _shared(groups: Mapping[str, frozenset[int]], one: str, other: str) -> bool:
 
 
 def _takes_one(
-    a: ComparedSentence,
-    b: ComparedSentence,
+    a: ParsedSentence,
+    b: ParsedSentence,
     at: int,
     one: Sequence[ComparedToken],
     other: Sequence[ComparedToken],
@@ -398,7 +398,7 @@ _ONE_OF_A_KIND: Final = re.compile(r"\b(?:am|is|are|was|were) an? ")
 
 
 def _holder(
-    a: ComparedSentence, b: ComparedSentence, left: tuple[int, int], right: tuple[int, int]
+    a: ParsedSentence, b: ParsedSentence, left: tuple[int, int], right: tuple[int, int]
 ) -> RelationFinding | None:
     """Compare "Ann owns the billing service" with "Ben owns the billing service"."""
     one, other = a.tokens[slice(*left)], b.tokens[slice(*right)]
@@ -419,7 +419,7 @@ def _holder(
     return _finding(b, f"another holder of the same role: {shown(one)} / {shown(other)}")
 
 
-def _reordered(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
+def _reordered(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     """Compare sentences of the same words in another order but for one word or value."""
     if a.past or b.past or _vague(a):
         return None
@@ -445,12 +445,12 @@ def _reordered(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | No
     return None
 
 
-def _places(a: ComparedSentence) -> frozenset[str]:
+def _places(a: ParsedSentence) -> frozenset[str]:
     """Return the prepositions that tell two things apart: "from", "with", "before"."""
     return frozenset(t.key for t in a.tokens if t.key in lexicon.SPECIFIC_PREPS)
 
 
-def _lived(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
+def _lived(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     """Compare two states of one person's life."""
     who, whose = (content(s.subject) - AGENTS - {"i"} or {"i"} for s in (a, b))
     if not a.subject or not b.subject or who != whose or a.past:
@@ -467,7 +467,7 @@ def _lived(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
 # -- the same thing told from another side --------------------------------------------------------
 
 
-def _reversed(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
+def _reversed(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     """Compare "the clinic accepts X" with "X is no longer accepted by the clinic"."""
     one, other = _active(a, b), _active(b, a)
     if one is a and other is b:
@@ -479,7 +479,7 @@ def _reversed(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | Non
     return _aligned(one, other)
 
 
-def _active(a: ComparedSentence, b: ComparedSentence) -> ComparedSentence:
+def _active(a: ParsedSentence, b: ParsedSentence) -> ParsedSentence:
     """Return "we sell honey" for "honey is sold by us"; ``a`` for another shape."""
     verb = _participle(a)
     if not (a.passive or verb.key != a.tokens[a.verb].key) or verb.key != b.tokens[b.verb].key:
@@ -499,7 +499,7 @@ def _active(a: ComparedSentence, b: ComparedSentence) -> ComparedSentence:
     return replace(a, tokens=tokens, verb=len(agent), passive=False)
 
 
-def _opposite_state(a: ComparedSentence, b: ComparedSentence) -> RelationFinding | None:
+def _opposite_state(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     """Compare "is still open" with "has been closed"."""
     if a.past or a.deictic or b.deictic or _vague(a):
         return None
@@ -518,7 +518,7 @@ def _opposite_state(a: ComparedSentence, b: ComparedSentence) -> RelationFinding
     )
 
 
-def _participle(a: ComparedSentence) -> ComparedToken:
+def _participle(a: ParsedSentence) -> ComparedToken:
     """Return the verb of a sentence; of "is accepted" the participle."""
     verb, following = a.tokens[a.verb], a.tokens[a.verb + 1 : a.verb + 2]
     return (

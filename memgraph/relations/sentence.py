@@ -24,7 +24,7 @@ MAX_TOKENS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedSentence:
+class ParsedSentence:
     """A sentence as it is compared.
 
     Attributes:
@@ -97,21 +97,21 @@ _MODES: Final = {
 
 
 @lru_cache(maxsize=16_384)
-def read(text: str, speaker: str | None = None) -> ComparedSentence:
+def read(text: str, speaker: str | None = None) -> ParsedSentence:
     """Return a sentence read for comparison; "I" and "my" stand for ``speaker`` where known."""
     plain, claim = phrases.normalise(text)
     return _Reader(split_words(phrases.rewrite(plain)), speaker, claim).read(plain.lower())
 
 
 @lru_cache(maxsize=16_384)
-def clauses(text: str, speaker: str | None = None) -> tuple[ComparedSentence, ...]:
+def clauses(text: str, speaker: str | None = None) -> tuple[ParsedSentence, ...]:
     """Return the clauses of a compound sentence, each with its subject; of a simple one none.
 
     "Jo left Oslo and lives in Rome" is read as "Jo left Oslo" and "Jo lives in Rome".
     """
     plain, claim = phrases.normalise(text)
     words = split_words(phrases.rewrite(plain))
-    found: list[ComparedSentence] = []
+    found: list[ParsedSentence] = []
     subject: list[TypedWord] = []
     start = 0
     for at in range(1, len(words)):
@@ -137,7 +137,7 @@ _SAME_SUBJECTS: Final = lexicon.words("it he she they which who")
 _OWN_SUBJECTS: Final = lexicon.words("i we you the my our his her their")
 
 
-def _opens_clause(words: Sequence[TypedWord], at: int, before: ComparedSentence) -> int:
+def _opens_clause(words: Sequence[TypedWord], at: int, before: ParsedSentence) -> int:
     """Return after how many words a new clause begins behind a comma or "and"; 0: none does."""
     place = at
     while place < len(words) - 1 and words[place].low in _LINKS:
@@ -204,7 +204,7 @@ class _Reader:
         self.places: list[int] = []
         self.subject_words: list[TypedWord] = []
 
-    def read(self, text: str) -> ComparedSentence:
+    def read(self, text: str) -> ParsedSentence:
         at = self._opening()
         left_out = self._lows(self.words[:at])
         while at < len(self.words) and len(self.tokens) < MAX_TOKENS:
@@ -216,7 +216,7 @@ class _Reader:
             self.places += [at] * (len(self.tokens) - len(self.places))
             at += taken
         self._find_verb()
-        return ComparedSentence(
+        return ParsedSentence(
             text=text,
             tokens=tuple(self.tokens),
             verb=self.verb,

@@ -25,11 +25,11 @@ from memgraph.retrieval.query import (
     BM25_K1,
     FIRST_PERSON,
     USER,
-    Question,
-    Terms,
+    ParsedQuery,
+    QueryTerms,
 )
-from memgraph.retrieval.texts import Texts
-from memgraph.store.recall import Candidate
+from memgraph.retrieval.texts import TextWords
+from memgraph.store.recall import RecallCandidate
 from memgraph.text.stem import stem, words
 
 if TYPE_CHECKING:
@@ -130,15 +130,15 @@ class CandidatePool:
         query_vector: shape (dimensions,).
     """
 
-    candidates: Sequence[Candidate]
+    candidates: Sequence[RecallCandidate]
     links: Sequence[tuple[int, int, float]]
     vectors: NDArray[np.float32] | None
     query_vector: NDArray[np.float32] | None
 
     @cached_property
-    def texts(self) -> Texts:
+    def texts(self) -> TextWords:
         """The words of the candidates."""
-        return Texts([each.content for each in self.candidates])
+        return TextWords([each.content for each in self.candidates])
 
     @cached_property
     def layout(self) -> _Layout:
@@ -151,12 +151,12 @@ class CandidatePool:
         return _Roles(self.candidates)
 
 
-def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
+def in_order(candidates: Sequence[RecallCandidate]) -> list[RecallCandidate]:
     """Sessions together, their turns in sequence; ties by key."""
     return sorted(candidates, key=lambda each: (each.session_id or "", each.sequence or 0, each.pk))
 
 
-def rank(pool: CandidatePool, question: Question, terms: Terms) -> list[int]:
+def rank(pool: CandidatePool, question: ParsedQuery, terms: QueryTerms) -> list[int]:
     """Keys of all candidates, best first, ties by key."""
     score = _weighted(features(pool, question, terms), TALK_WEIGHTS, CHAT_WEIGHTS)
     keys = np.array([each.pk for each in pool.candidates], dtype=np.int64)
@@ -165,7 +165,7 @@ def rank(pool: CandidatePool, question: Question, terms: Terms) -> list[int]:
     return [int(key) for key in keys[order]]
 
 
-def relevance(pool: CandidatePool, terms: Terms) -> Floats:
+def relevance(pool: CandidatePool, terms: QueryTerms) -> Floats:
     """Return how much each candidate has to do with the question, 0..1.
 
     Mean of its own measure and of the highest in the pool: where nothing fits well, little does.
@@ -195,7 +195,7 @@ def relevance(pool: CandidatePool, terms: Terms) -> Floats:
     return judged
 
 
-def _said(pool: CandidatePool, terms: Terms) -> NDArray[np.bool_]:
+def _said(pool: CandidatePool, terms: QueryTerms) -> NDArray[np.bool_]:
     """Return which of the terms each candidate says; a speaker's name is said by all of the
     speaker's.
     """
@@ -205,7 +205,7 @@ def _said(pool: CandidatePool, terms: Terms) -> NDArray[np.bool_]:
     return said
 
 
-def features(pool: CandidatePool, question: Question, terms: Terms) -> dict[str, Floats]:
+def features(pool: CandidatePool, question: ParsedQuery, terms: QueryTerms) -> dict[str, Floats]:
     """Every feature by name, one number per candidate."""
     layout = pool.layout
     found = _term_features(pool, question, terms)
@@ -226,7 +226,7 @@ def features(pool: CandidatePool, question: Question, terms: Terms) -> dict[str,
 class _Layout:
     """The neighbours of turns by session and sequence, and the sessions as groups."""
 
-    def __init__(self, candidates: Sequence[Candidate]) -> None:
+    def __init__(self, candidates: Sequence[RecallCandidate]) -> None:
         self._n = len(candidates)
         groups: dict[str | int, int] = {}
         # A memory of no session is a session of its own.
@@ -278,7 +278,9 @@ class _Layout:
         return best[self.group]
 
 
-def _term_features(pool: CandidatePool, question: Question, terms: Terms) -> dict[str, Floats]:
+def _term_features(
+    pool: CandidatePool, question: ParsedQuery, terms: QueryTerms
+) -> dict[str, Floats]:
     layout, roles = pool.layout, pool.roles
     counts, lengths = pool.texts.counts(terms.stems), pool.texts.lengths
     speakers = {stem(name) for role in roles.names for name in _names(role)}
@@ -322,7 +324,7 @@ def _term_features(pool: CandidatePool, question: Question, terms: Terms) -> dic
     }
 
 
-def _plain_features(pool: CandidatePool, question: Question) -> dict[str, Floats]:
+def _plain_features(pool: CandidatePool, question: ParsedQuery) -> dict[str, Floats]:
     texts = pool.texts
     found = {
         # A question that says something of whoever asks it is evidence as any other turn.
@@ -347,7 +349,7 @@ def _plain_features(pool: CandidatePool, question: Question) -> dict[str, Floats
 class _Roles:
     """The roles of the speakers, and which of them each candidate has."""
 
-    def __init__(self, candidates: Sequence[Candidate]) -> None:
+    def __init__(self, candidates: Sequence[RecallCandidate]) -> None:
         places: dict[str, int] = {}
         self._whose = np.array(
             [places.setdefault(each.source_role or "", len(places)) for each in candidates],
@@ -364,7 +366,7 @@ class _Roles:
         return np.array(values, dtype=np.float64)[self._whose]
 
 
-def _speaker(question: Question, roles: _Roles, names_one: NDArray[np.bool_]) -> Floats:
+def _speaker(question: ParsedQuery, roles: _Roles, names_one: NDArray[np.bool_]) -> Floats:
     """Return 1 where the speaker, or the speaker's role, is the one that the question asks about.
 
     All 0 where that distinguishes nobody. What nobody in particular said counts as that of the
@@ -435,7 +437,7 @@ def _weighted(
     return total
 
 
-def _time_of(candidate: Candidate) -> int:
+def _time_of(candidate: RecallCandidate) -> int:
     return candidate.created_at if candidate.event_time is None else candidate.event_time
 
 

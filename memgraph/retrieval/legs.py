@@ -13,12 +13,12 @@ from memgraph.config.schema import RetrievalSettings
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import Degraded
 from memgraph.retrieval import context
-from memgraph.retrieval.query import Question, Terms, choose_terms
+from memgraph.retrieval.query import ParsedQuery, QueryTerms, choose_terms
 from memgraph.retrieval.timer import Timed, untimed
 from memgraph.rules.ranking import reciprocal_rank_fusion
 from memgraph.store import graph, recall
 from memgraph.store.engine import DeadlinePassed
-from memgraph.store.recall import Candidate, RecallFilter
+from memgraph.store.recall import RecallCandidate, RecallFilter
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING
 
@@ -46,7 +46,7 @@ LINK_SHARE, SUCCESSOR_SHARE = 0.5, 0.9
 
 
 @dataclass(slots=True)
-class Legs:
+class LegResults:
     """The results of the legs: candidates by key, and the ranked keys of every leg.
 
     Attributes:
@@ -60,17 +60,17 @@ class Legs:
         matches: what holds the words of the question; None: it took too long to look up.
     """
 
-    candidates: dict[int, Candidate] = field(default_factory=dict)
+    candidates: dict[int, RecallCandidate] = field(default_factory=dict)
     ranked: dict[str, list[int]] = field(default_factory=dict)
     degraded: list[Degraded] = field(default_factory=list)
     first: dict[str, int] = field(default_factory=dict)
-    replaced: dict[int, Candidate] = field(default_factory=dict)
+    replaced: dict[int, RecallCandidate] = field(default_factory=dict)
     successors: dict[int, list[int]] = field(default_factory=dict)
     links: list[tuple[int, int, float]] = field(default_factory=list)
     match: str = ""
     relevance: dict[int, float] = field(default_factory=dict)
     pool: context.CandidatePool | None = None
-    terms: Terms | None = None
+    terms: QueryTerms | None = None
     matches: TextMatches | None = None
 
     def judge(self) -> Mapping[int, float]:
@@ -81,7 +81,7 @@ class Legs:
             self.relevance = {each.pk: float(one) for each, one in both}
         return self.relevance
 
-    def put(self, name: str, found: Sequence[Candidate]) -> None:
+    def put(self, name: str, found: Sequence[RecallCandidate]) -> None:
         """A leg's candidates, best first; a leg that found nothing is left out."""
         if found:
             self.candidates.update((each.pk, each) for each in found)
@@ -105,7 +105,7 @@ class Legs:
 
 
 @dataclass(frozen=True)
-class Search:
+class SnapshotSearch:
     """One search on the snapshot of a reader.
 
     Attributes:
@@ -132,17 +132,17 @@ class Search:
 
     def gather(
         self,
-        question: Question,
+        question: ParsedQuery,
         query_vector: NDArray[np.float32] | None,
         name_keys: Collection[str],
         matches: TextMatches | None = None,
-    ) -> Legs:
+    ) -> LegResults:
         """Run all legs that weigh anything; one of weight 0 brings no candidates either.
 
         Args:
             matches: what holds the words, where that is known.
         """
-        legs = Legs()
+        legs = LegResults()
         matches = legs.matches = matches or self._matches(question, legs)
         terms = self._terms(question, matches)
         if terms.stems:
@@ -164,7 +164,7 @@ class Search:
                 self._context(legs, around, question, terms, query_vector)
         return legs
 
-    def _graph(self, legs: Legs) -> None:
+    def _graph(self, legs: LegResults) -> None:
         """Add the neighbours of the best candidates, by the sum of weight / (k + rank)."""
         fused = reciprocal_rank_fusion(legs.ranked, self.settings.rrf_k)[:SEEDS]
         seeds = {legs.candidates[each.id].memory_id: each.id for each in fused}
@@ -186,7 +186,7 @@ class Search:
                 one, other = keys[step.memory_id], seeds[step.origin_id]
                 legs.links.append((one, other, LINK_SHARE * step.weight))
 
-    def _matches(self, question: Question, legs: Legs) -> TextMatches | None:
+    def _matches(self, question: ParsedQuery, legs: LegResults) -> TextMatches | None:
         """Return what holds the words of a question; None: it took too long."""
         if question.cut:
             legs.tell("query.cut", "the query is very long; its beginning was searched for")
@@ -194,20 +194,20 @@ class Search:
             return self.snapshot.engine.texts.search(self.snapshot, question.words.keys())
         return None
 
-    def _terms(self, question: Question, matches: TextMatches | None) -> Terms:
+    def _terms(self, question: ParsedQuery, matches: TextMatches | None) -> QueryTerms:
         if matches is None:
             return choose_terms(question, {}, 0)
         return choose_terms(question, matches.frequencies, matches.documents)
 
     def _leg(
         self,
-        legs: Legs,
+        legs: LegResults,
         name: str,
-        run: Callable[[int, RecallFilter], list[Candidate]],
+        run: Callable[[int, RecallFilter], list[RecallCandidate]],
     ) -> None:
         limit = self._limit(name)
-        found: list[Candidate] = []
-        first: list[Candidate] = []
+        found: list[RecallCandidate] = []
+        first: list[RecallCandidate] = []
         starved = False
         with self.timed(name), self._bounded(name, legs):
             if self._looks_at_replaced:
@@ -224,11 +224,11 @@ class Search:
         legs.put(name, found[:limit])
         legs.first.update((name, each.pk) for each in first or found[:1])
 
-    def _within(self, legs: Legs, name: str, run: Callable[[Legs], None]) -> None:
+    def _within(self, legs: LegResults, name: str, run: Callable[[LegResults], None]) -> None:
         with self.timed(name), self._bounded(name, legs):
             run(legs)
 
-    def _is_shown(self, found: Candidate) -> bool:
+    def _is_shown(self, found: RecallCandidate) -> bool:
         statuses = self.narrowing.view.statuses
         return statuses is None or found.status in statuses
 
@@ -250,7 +250,7 @@ class Search:
         return self.settings.top_k_vector if name == "vector" else TOP_K_ENTITY
 
     @contextmanager
-    def _bounded(self, leg: str, legs: Legs) -> Iterator[None]:
+    def _bounded(self, leg: str, legs: LegResults) -> Iterator[None]:
         """Give a leg up that takes longer than its deadline."""
         try:
             with self.snapshot.engine.deadline(self.snapshot, self._deadline_ms):
@@ -262,23 +262,23 @@ class Search:
             )
 
     def _text(
-        self, matches: TextMatches | None, terms: Terms, limit: int, narrowing: RecallFilter
-    ) -> list[Candidate]:
+        self, matches: TextMatches | None, terms: QueryTerms, limit: int, narrowing: RecallFilter
+    ) -> list[RecallCandidate]:
         if matches is None:
             return []
         return recall.by_text(self.snapshot, matches, terms.stems, narrowing, limit)
 
     def _vector(
         self, query: NDArray[np.float32], limit: int, narrowing: RecallFilter
-    ) -> list[Candidate]:
+    ) -> list[RecallCandidate]:
         return recall.by_vector(self.snapshot, query, narrowing, limit, self.vectors)
 
     def _entity(
         self, keys: Collection[str], limit: int, narrowing: RecallFilter
-    ) -> list[Candidate]:
+    ) -> list[RecallCandidate]:
         return recall.by_entities(self.snapshot, keys, MAX_MENTIONS, narrowing, limit)
 
-    def _succession(self, legs: Legs) -> None:
+    def _succession(self, legs: LegResults) -> None:
         """Add the successors of superseded candidates, in their order."""
         ends = self._successors(list(legs.replaced.values()))
         wanted = dict.fromkeys(one for at in ends.values() for one in at)
@@ -293,7 +293,7 @@ class Search:
             legs.successors[pk] = [keys[one] for one in ends[each.memory_id] if one in keys]
             legs.links.extend((one, pk, SUCCESSOR_SHARE) for one in legs.successors[pk])
 
-    def _successors(self, replaced: Sequence[Candidate]) -> dict[str, list[str]]:
+    def _successors(self, replaced: Sequence[RecallCandidate]) -> dict[str, list[str]]:
         """The ends of the chains of replacements and lost contradictions that begin at these."""
         view = self.narrowing.with_statuses(STANDING).view
         ends = {each.memory_id: [each.memory_id] for each in replaced}
@@ -313,10 +313,10 @@ class Search:
 
     def _context(
         self,
-        legs: Legs,
-        around: Sequence[Candidate],
-        question: Question,
-        terms: Terms,
+        legs: LegResults,
+        around: Sequence[RecallCandidate],
+        question: ParsedQuery,
+        terms: QueryTerms,
         query_vector: NDArray[np.float32] | None,
     ) -> None:
         members = {**legs.replaced, **legs.candidates, **{each.pk: each for each in around}}

@@ -52,7 +52,7 @@ _HOW_MANY = re.compile(r"\b(?:how (?:many|much|often|old)|what number)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ParsedQuery:
     """A query, read.
 
     Attributes:
@@ -77,7 +77,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class QueryTerms:
     """The terms that count: stem, word and inverse document frequency of each, the rarest first.
 
     Attributes:
@@ -98,7 +98,7 @@ class Terms:
         return f"{{content tags search_terms}} : ({quoted})"
 
 
-def read(query: str, asked_ms: int = 0) -> Question:
+def read(query: str, asked_ms: int = 0) -> ParsedQuery:
     """Read a query of any Unicode text; ``asked_ms`` is when, for "last week" and the like."""
     text = query[:MAX_READ_CHARS]
     folded = fold(text)
@@ -111,7 +111,7 @@ def read(query: str, asked_ms: int = 0) -> Question:
         if len(by_stem) == MAX_CONSIDERED:
             break
         by_stem.setdefault(stem(word), word)
-    return Question(
+    return ParsedQuery(
         words=by_stem,
         names=distinct,
         asks_when=_WHEN.search(folded) is not None,
@@ -131,7 +131,9 @@ def _speaker(folded: str, found: Collection[str]) -> str | None:
     return None if FIRST_PERSON.isdisjoint(found) else USER
 
 
-def choose_terms(question: Question, frequencies: Mapping[str, int], documents: int) -> Terms:
+def choose_terms(
+    question: ParsedQuery, frequencies: Mapping[str, int], documents: int
+) -> QueryTerms:
     """Return the terms that occur, the `MAX_TERMS` rarest, the rarest first.
 
     idf is that of BM25, ln(1 + (N - n + 0.5) / (n + 0.5)).
@@ -147,7 +149,7 @@ def choose_terms(question: Question, frequencies: Mapping[str, int], documents: 
         * (NAME_WEIGHT if each in question.named else 1.0)
         for each in question.words
     }
-    return Terms(
+    return QueryTerms(
         stems=tuple(chosen),
         words=tuple(question.words[each] for each in chosen),
         idf=tuple(_idf(frequencies[each], documents) for each in chosen),

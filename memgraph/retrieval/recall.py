@@ -19,36 +19,36 @@ from memgraph.model.enums import MemoryStatus, TrustTier
 from memgraph.model.recall import (
     AS_STORED,
     Accesses,
-    Account,
     Bundle,
     Degraded,
     RecallItem,
     RecallRequest,
-    Then,
+    RecallTrace,
+    ReplayMoment,
 )
 from memgraph.model.values import Memory, StoredSource
-from memgraph.retrieval import grounds
+from memgraph.retrieval import candidate_states
+from memgraph.retrieval.candidate_states import CandidateStates
 from memgraph.retrieval.citation import citation
-from memgraph.retrieval.grounds import CandidateStates
-from memgraph.retrieval.legs import Legs, Search
-from memgraph.retrieval.prepare import Embed, NameKeys, PreparedRequest, narrowed, prepared
-from memgraph.retrieval.rating import Rated, distrusted, in_order, lift_agreed, rating
+from memgraph.retrieval.legs import LegResults, SnapshotSearch
+from memgraph.retrieval.request import Embed, NameKeys, PreparedRequest, narrowed, prepared
+from memgraph.retrieval.scores import RatedCandidate, distrusted, in_order, lift_agreed, rating
 from memgraph.retrieval.timer import Timed, untimed
 from memgraph.rules.budget import select_within
 from memgraph.rules.ranking import (
     MOST_BEFORE,
     MOST_OTHER_SIDES,
     MOST_REPLACED,
-    Fused,
+    FusedCandidate,
     placed,
     reciprocal_rank_fusion,
 )
 from memgraph.rules.scope import Viewer
 from memgraph.rules.trust import (
-    Captured,
-    Named,
+    CaptureFacts,
+    NamedSource,
     PlaceClaim,
-    Trust,
+    TrustRules,
     contested,
     crowding,
     flooding,
@@ -59,7 +59,7 @@ from memgraph.store import embeddings, graph
 from memgraph.store import recall as recall_rows
 from memgraph.store import trust as trust_rows
 from memgraph.store.engine import Database
-from memgraph.store.recall import Candidate, RecallFilter, StoreState
+from memgraph.store.recall import RecallCandidate, RecallFilter, StoreState
 from memgraph.store.rows import built
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING, View
@@ -105,7 +105,7 @@ def recall(
     held: HeldVectors | None = None,
     timed: Timed = untimed,
     turn: AbstractContextManager[object] = ALWAYS,
-    then: Then | None = None,
+    then: ReplayMoment | None = None,
 ) -> Bundle:
     """Answer a request.
 
@@ -163,8 +163,8 @@ def recalled(
     model_changed: Callable[[StoreState], bool] | None = None,
     held: HeldVectors | None = None,
     timed: Timed = untimed,
-    then: Then | None = None,
-) -> tuple[tuple[RecallItem, ...], tuple[Degraded, ...], Account]:
+    then: ReplayMoment | None = None,
+) -> tuple[tuple[RecallItem, ...], tuple[Degraded, ...], RecallTrace]:
     """The items of a bundle, on a snapshot that the caller holds, what they had to do without, and
     how they came about.
 
@@ -189,7 +189,7 @@ class _Found:
     items: list[RecallItem]
     cut_reasons: set[str]
     degraded: tuple[Degraded, ...]
-    account: Account
+    account: RecallTrace
 
 
 @dataclass(slots=True)
@@ -202,10 +202,10 @@ class _Origins:
 
     snapshot: Snapshot
     low: Collection[int] = ()
-    _sources: dict[str, Captured] = field(default_factory=dict)
-    _names: dict[str, frozenset[Named]] = field(default_factory=dict)
+    _sources: dict[str, CaptureFacts] = field(default_factory=dict)
+    _names: dict[str, frozenset[NamedSource]] = field(default_factory=dict)
 
-    def look_up(self, some: Iterable[Candidate]) -> None:
+    def look_up(self, some: Iterable[RecallCandidate]) -> None:
         """Look up the sources of those that are not known yet."""
         unknown = {each.source_id for each in some} - self._sources.keys()
         if unknown:
@@ -213,15 +213,17 @@ class _Origins:
             self._sources |= found
             self._names |= {source_id: each.names for source_id, each in found.items()}
 
-    def captured(self, each: Candidate) -> Captured:
+    def captured(self, each: RecallCandidate) -> CaptureFacts:
         return self._sources[each.source_id]._replace(session_id=each.session_id)
 
-    def names(self, each: Candidate) -> frozenset[Named]:
+    def names(self, each: RecallCandidate) -> frozenset[NamedSource]:
         names = self._names[each.source_id]
-        return names if each.session_id is None else names | Captured.of_session(each.session_id)
+        return (
+            names if each.session_id is None else names | CaptureFacts.of_session(each.session_id)
+        )
 
     def claims(
-        self, some: Sequence[Rated], relevance: Mapping[int, float], *, turns: bool
+        self, some: Sequence[RatedCandidate], relevance: Mapping[int, float], *, turns: bool
     ) -> list[PlaceClaim]:
         """Return the claim of each; turns are bounded where ``turns`` or low trust says so."""
         return [
@@ -247,7 +249,7 @@ class _Answer:
     held: HeldVectors | None
     model_changed: bool
     timed: Timed
-    then: Then | None
+    then: ReplayMoment | None
     state: StoreState
 
     def bundle(self, receipt_id: str) -> Bundle:
@@ -307,7 +309,9 @@ class _Answer:
         stand = CandidateStates()
         if self.state.ties:
             names = [legs.candidates[each.id].memory_id for each in considered]
-            stand = grounds.standing(self.snapshot, names, self.narrowing.view, self.state.ties)
+            stand = candidate_states.standing(
+                self.snapshot, names, self.narrowing.view, self.state.ties
+            )
         rate = rating(self.narrowing.at, self.settings, stand, self._accessed).rated
         ranked = [rate(legs.candidates[each.id], each.score, each.ranks) for each in considered]
         ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
@@ -323,12 +327,14 @@ class _Answer:
         }
         reasons_of = {"top_n": "top_n", "budget": "token_budget"}
         reasons = {named for one, named in reasons_of.items() if left_out[one]}
-        account = Account(self.state.change_seq, left_out, legs.match)
+        account = RecallTrace(self.state.change_seq, left_out, legs.match)
         return _Found(items, reasons, (*told, *legs.degraded), account)
 
-    def _with_shares(self, ranked: list[Rated], legs: Legs, top_n: int) -> list[Rated]:
+    def _with_shares(
+        self, ranked: list[RatedCandidate], legs: LegResults, top_n: int
+    ) -> list[RatedCandidate]:
         """Return the ranked with a share of the places for each source, and each source's trust."""
-        trust = Trust.of(self.settings.trust)
+        trust = TrustRules.of(self.settings.trust)
         if self.state.has_trusted:
             trust = trust_rows.with_told(self.snapshot, trust)
         most = most_of(self.settings.retrieval.source_share, top_n)
@@ -352,8 +358,13 @@ class _Answer:
         return self._bounded(ranked, legs, origins, top_n, most)
 
     def _bounded(
-        self, ranked: list[Rated], legs: Legs, origins: _Origins, top_n: int, most: int
-    ) -> list[Rated]:
+        self,
+        ranked: list[RatedCandidate],
+        legs: LegResults,
+        origins: _Origins,
+        top_n: int,
+        most: int,
+    ) -> list[RatedCandidate]:
         """Return the ranked with at most ``most`` of the first places for each source.
 
         Where one source crowds the others out of all candidates, they are searched for without it.
@@ -388,7 +399,9 @@ class _Answer:
         claims = origins.claims(ranked, relevance, turns=turns)
         return in_order([ranked[at] for at in shared(claims, top_n, most)])
 
-    def _is_flooded(self, legs: Legs, crowd: Collection[Named], origins: _Origins) -> bool:
+    def _is_flooded(
+        self, legs: LegResults, crowd: Collection[NamedSource], origins: _Origins
+    ) -> bool:
         """Return whether one talk of several holds most of what words and vectors found."""
         keys = [pk for leg in ("text", "vector") for pk in legs.ranked.get(leg, ())]
         found = [legs.candidates[pk] for pk in keys]
@@ -427,7 +440,7 @@ class _Answer:
 
     def _legs(
         self, narrowing: RecallFilter | None = None, matches: TextMatches | None = None
-    ) -> Legs:
+    ) -> LegResults:
         """Search, within ``narrowing`` instead of the answer's own where one is given.
 
         Args:
@@ -436,7 +449,7 @@ class _Answer:
         narrowing = narrowing or self.narrowing
         retrieval = self.settings.retrieval
         with_replaced = self.request.as_of is not None or self.state.has_replaced
-        search = Search(
+        search = SnapshotSearch(
             self.snapshot,
             narrowing,
             retrieval,
@@ -450,7 +463,7 @@ class _Answer:
         )
         question, vector = self.asked.question, self._vector
         if not question.words and vector is None:
-            legs = Legs()
+            legs = LegResults()
             legs.put(
                 "filter",
                 recall_rows.by_filters(self.snapshot, narrowing, retrieval.top_k_text),
@@ -458,14 +471,14 @@ class _Answer:
             return legs
         return search.gather(question, vector, self.asked.name_keys, matches)
 
-    def _fused(self, legs: Legs) -> list[Fused[int]]:
+    def _fused(self, legs: LegResults) -> list[FusedCandidate[int]]:
         retrieval = self.settings.retrieval
         weights = retrieval.weights.model_dump()
         return reciprocal_rank_fusion(legs.ranked, retrieval.rrf_k, weights)
 
     def _with_other_sides(
-        self, ranked: Sequence[Rated], legs: Legs, stand: CandidateStates, top_n: int
-    ) -> tuple[list[Rated], CandidateStates]:
+        self, ranked: Sequence[RatedCandidate], legs: LegResults, stand: CandidateStates, top_n: int
+    ) -> tuple[list[RatedCandidate], CandidateStates]:
         """Return the best ``top_n``, and how all of them stand in the graph.
 
         Both sides of an open contradiction stand together, the later first. What amended a memory
@@ -493,7 +506,7 @@ class _Answer:
             )
             outside = {each.memory_id: each for each in fetched}
         if outside:
-            stand |= grounds.standing(
+            stand |= candidate_states.standing(
                 self.snapshot, list(outside), self.narrowing.view, self.state.ties
             )
         before = {
@@ -516,7 +529,7 @@ class _Answer:
         return chosen, stand
 
     def _items(
-        self, chosen: Sequence[Rated], stand: CandidateStates, legs: Legs
+        self, chosen: Sequence[RatedCandidate], stand: CandidateStates, legs: LegResults
     ) -> tuple[list[RecallItem], int]:
         """The chosen as they are handed out, as far as the token budget goes; how many it left."""
         found = recall_rows.items(
@@ -542,7 +555,7 @@ class _Answer:
         return items, len(left_out)
 
 
-def _replaced_by(each: Candidate, legs: Legs) -> str:
+def _replaced_by(each: RecallCandidate, legs: LegResults) -> str:
     """Return "replaced by …", with the short id and the date of what replaced a memory."""
     after = [legs.candidates[one] for one in legs.successors.get(each.pk, ())]
     if each.status == MemoryStatus.ACTIVE.value or not after:
@@ -552,12 +565,12 @@ def _replaced_by(each: Candidate, legs: Legs) -> str:
     )
 
 
-def _time_of(each: Candidate) -> int:
+def _time_of(each: RecallCandidate) -> int:
     return each.created_at if each.event_time is None else each.event_time
 
 
 def _item(
-    each: Rated,
+    each: RatedCandidate,
     memory: Memory,
     source: StoredSource,
     stand: CandidateStates,

@@ -14,10 +14,10 @@ from dataclasses import replace
 from memgraph.model.enums import EdgeType, Sensitivity, SourceType
 from memgraph.model.recall import MAX_TOP_N, Bundle, Degraded, RecallItem, RecallRequest
 from memgraph.model.values import Edge, StoredSource
-from memgraph.retrieval.rating import AGREEMENT
 from memgraph.retrieval.recall import EDGES_PER_MEMORY, MAX_EDGES_PER_ITEM
+from memgraph.retrieval.scores import AGREEMENT
 from memgraph.rules.budget import select_within
-from memgraph.rules.contradictions import UNDATED, Conflicts, Side
+from memgraph.rules.contradictions import UNDATED, Conflicts, ConflictSide
 from memgraph.rules.ranking import MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED, placed
 
 LEG = "rerank"
@@ -196,7 +196,7 @@ def _moment(item: RecallItem) -> int:
 
 def _conflicts(there: Mapping[str, RecallItem]) -> Conflicts:
     """Return the open contradictions among some items."""
-    sides = {one: Side(_moment(item), one) for one, item in there.items()}
+    sides = {one: ConflictSide(_moment(item), one) for one, item in there.items()}
     return Conflicts.of(
         (sides[one], sides[other])
         for one, item in there.items()

@@ -112,7 +112,7 @@ def forget() -> None:
     _STEMS.clear()
 
 
-class Texts:
+class TextWords:
     """The words of some texts."""
 
     def __init__(self, contents: Sequence[str]) -> None:

@@ -28,7 +28,7 @@ _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Selection(Generic[Id]):
+class BudgetSelection(Generic[Id]):
     """A selection that fits a budget.
 
     Attributes:
@@ -64,7 +64,7 @@ def select_within(
     items: Iterable[tuple[Id, int]],
     budget: int,
     together: Mapping[Id, Collection[Id]] | None = None,
-) -> Selection[Id]:
+) -> BudgetSelection[Id]:
     """Takes what fits, best first; one that is too large is passed over, the next is tried.
 
     Args:
@@ -87,7 +87,7 @@ def select_within(
         fits = cost <= budget - spent or cost == 0
         taken.update(dict.fromkeys(group, fits))
         spent += cost if fits else 0
-    return Selection(
+    return BudgetSelection(
         tuple(one for one in costs if taken[one]),
         tuple(one for one in costs if not taken[one]),
         spent,

@@ -21,7 +21,7 @@ MOST_NAMED = 3
 """Other sides that a mark names; the rest are counted."""
 
 
-class Side(NamedTuple):
+class ConflictSide(NamedTuple):
     """One side of a contradiction. ``time``: when it happened, else when it was stored, in
     milliseconds; ``UNDATED``: nobody knows."""
 
@@ -29,7 +29,7 @@ class Side(NamedTuple):
     memory_id: str
 
 
-def in_order(pair: tuple[Side, Side]) -> tuple[Side, Side]:
+def in_order(pair: tuple[ConflictSide, ConflictSide]) -> tuple[ConflictSide, ConflictSide]:
     """Return the later side, then the earlier one: of one moment the higher id is the later.
 
     Neither of two undated sides is newer: the one that was stored first comes first.
@@ -46,7 +46,7 @@ class Conflicts:
     graph: nx.DiGraph[str] | None = None
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[Side, Side]]) -> Conflicts:
+    def of(cls, pairs: Iterable[tuple[ConflictSide, ConflictSide]]) -> Conflicts:
         """Return the graph of unresolved contradictions; a pair may come in both orders."""
         ordered = [in_order(pair) for pair in pairs]
         if not ordered:
@@ -131,7 +131,7 @@ _MOST_CONFIDENCE: Final = math.log(4)
 _LEAST_DIFFERENCE: Final = 0.05
 
 
-class Ground(StrEnum):
+class SuggestionGround(StrEnum):
     """Why a side is favoured."""
 
     CONFIRMED = "confirmed"
@@ -167,15 +167,15 @@ class SideFacts:
     stale: bool
 
 
-class Weighed(NamedTuple):
+class WeighedReason(NamedTuple):
     """A reason. ``weight``: of the evidence, natural log of the odds, above 0."""
 
-    ground: Ground
+    ground: SuggestionGround
     favours: str
     weight: float
 
 
-class Suggested(NamedTuple):
+class WeighedSuggestion(NamedTuple):
     """A suggestion, with its reasons added up.
 
     Attributes:
@@ -186,10 +186,10 @@ class Suggested(NamedTuple):
 
     winner_id: str | None
     confidence: float
-    reasons: tuple[Weighed, ...]
+    reasons: tuple[WeighedReason, ...]
 
 
-def suggest(one: SideFacts, other: SideFacts) -> Suggested:
+def suggest(one: SideFacts, other: SideFacts) -> WeighedSuggestion:
     """Weighs two sides; the order in which they are given does not matter.
 
     A side that was replaced or retracted is never suggested, nor any below ``LEAST_CONFIDENCE``.
@@ -201,22 +201,22 @@ def suggest(one: SideFacts, other: SideFacts) -> Suggested:
     confidence = 1.0 / (1.0 + math.exp(-abs(balance)))
     favoured = one if balance > 0.0 else other
     told = confidence >= LEAST_CONFIDENCE and favoured.active
-    return Suggested(favoured.memory_id if told else None, confidence, tuple(reasons))
+    return WeighedSuggestion(favoured.memory_id if told else None, confidence, tuple(reasons))
 
 
-def _reasons(side: SideFacts, other: SideFacts) -> Iterator[Weighed]:
+def _reasons(side: SideFacts, other: SideFacts) -> Iterator[WeighedReason]:
     """Return what speaks for ``side``."""
     for ground, weight in (
-        (Ground.CONFIRMED, _CONFIRMED * (side.confirmed and not other.confirmed)),
-        (Ground.OTHER_ENDED, _ENDED * (side.active and not other.active)),
-        (Ground.OTHER_STALE, _STALE * (other.stale and not side.stale)),
-        (Ground.MORE_SOURCES, _by_sources(side, other)),
-        (Ground.HIGHER_TRUST, _TIER * (side.trust - other.trust)),
-        (Ground.HIGHER_CONFIDENCE, _by_confidence(side, other)),
-        (Ground.NEWER, _NEWER * (side.said_at - other.said_at >= MS_PER_DAY)),
+        (SuggestionGround.CONFIRMED, _CONFIRMED * (side.confirmed and not other.confirmed)),
+        (SuggestionGround.OTHER_ENDED, _ENDED * (side.active and not other.active)),
+        (SuggestionGround.OTHER_STALE, _STALE * (other.stale and not side.stale)),
+        (SuggestionGround.MORE_SOURCES, _by_sources(side, other)),
+        (SuggestionGround.HIGHER_TRUST, _TIER * (side.trust - other.trust)),
+        (SuggestionGround.HIGHER_CONFIDENCE, _by_confidence(side, other)),
+        (SuggestionGround.NEWER, _NEWER * (side.said_at - other.said_at >= MS_PER_DAY)),
     ):
         if weight > 0.0:
-            yield Weighed(ground, side.memory_id, weight)
+            yield WeighedReason(ground, side.memory_id, weight)
 
 
 def _by_sources(side: SideFacts, other: SideFacts) -> float:
@@ -237,5 +237,5 @@ def _logit(share: float) -> float:
     return math.log(bounded / (1.0 - bounded))
 
 
-def _weightiest(reason: Weighed) -> tuple[float, str, str]:
+def _weightiest(reason: WeighedReason) -> tuple[float, str, str]:
     return -reason.weight, reason.ground, reason.favours

@@ -24,7 +24,7 @@ class SessionState(StrEnum):
 
 
 @dataclass(slots=True)
-class Course:
+class SessionTransition:
     """The effect of a batch of turns on sessions.
 
     Attributes:
@@ -38,14 +38,16 @@ class Course:
     done: set[str] = field(default_factory=set)
 
 
-def follow(turns: Sequence[str], known: Collection[str], open_now: Iterable[str]) -> Course:
+def follow(
+    turns: Sequence[str], known: Collection[str], open_now: Iterable[str]
+) -> SessionTransition:
     """Turns as they are said, in order, each given by its session.
 
     Args:
         known: sessions that were registered before, of those in ``turns``.
         open_now: all sessions that are open; needed only where a turn begins a session.
     """
-    course = Course()
+    course = SessionTransition()
     going_on = dict.fromkeys(open_now)
     registered = set(known)
     for session_id in turns:

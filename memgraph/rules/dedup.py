@@ -24,7 +24,7 @@ _NEGATIONS = frozenset(
 )
 
 
-class Sameness(StrEnum):
+class Similarity(StrEnum):
     EXACT = "exact"
     NEAR = "near"
     DIFFERENT = "different"
@@ -62,7 +62,7 @@ def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
     return shared / union if union else 0.0
 
 
-def compare(left: str, right: str, threshold: float = JACCARD_THRESHOLD) -> Sameness:
+def compare(left: str, right: str, threshold: float = JACCARD_THRESHOLD) -> Similarity:
     """Return how alike two texts are.
 
     NEAR asks for a word overlap of at least ``threshold``, and for the same numbers and
@@ -70,11 +70,11 @@ def compare(left: str, right: str, threshold: float = JACCARD_THRESHOLD) -> Same
     The order of words is not looked at.
     """
     if normalise_content(left) == normalise_content(right):
-        return Sameness.EXACT
+        return Similarity.EXACT
     words_left, words_right = word_set(left), word_set(right)
     if jaccard(words_left, words_right) < threshold:
-        return Sameness.DIFFERENT
-    return Sameness.NEAR if same_weights(left, right) else Sameness.DIFFERENT
+        return Similarity.DIFFERENT
+    return Similarity.NEAR if same_weights(left, right) else Similarity.DIFFERENT
 
 
 def same_weights(left: str, right: str) -> bool:
@@ -124,7 +124,7 @@ def near_duplicates(texts: Mapping[int, str]) -> dict[int, int]:
         for other in candidates[-MOST_CANDIDATES:]:
             if jaccard(own, words[other]) < JACCARD_THRESHOLD:
                 continue
-            if compare(texts[other], texts[key]) is Sameness.NEAR:
+            if compare(texts[other], texts[key]) is Similarity.NEAR:
                 found[key] = other
                 break
         for word in first:

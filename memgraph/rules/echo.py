@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from memgraph.model.conversation import AGENTS, SILENT, Voice, voice_of
+from memgraph.model.conversation import AGENTS, SILENT, SpeakerRole, voice_of
 from memgraph.text.sentences import split_sentences
 
 # A model has what it was told at hand for as long as its conversation lasts, a user what it was
@@ -114,17 +114,17 @@ def is_agent(source_role: str | None) -> bool:
     A name alone may be an agent's, which says again what it was told. Callers that know of a
     person by another name give ``heard_role``.
     """
-    return voice_of(source_role) is not Voice.PERSON
+    return voice_of(source_role) is not SpeakerRole.PERSON
 
 
 def heard_role(source_role: str | None, told_as: str | None) -> str | None:
     """A role that says by itself what a turn was told to be."""
     if told_as is None:
         return source_role
-    return "user" if voice_of(source_role, told_as) is Voice.PERSON else "assistant"
+    return "user" if voice_of(source_role, told_as) is SpeakerRole.PERSON else "assistant"
 
 
-def known_echo(voice: Voice) -> EchoReason | None:
+def known_echo(voice: SpeakerRole) -> EchoReason | None:
     """Return the reason why a repeated statement adds no support; None: it adds some.
 
     Only a person's does: an agent that says again what is remembered adds nothing, however it came
@@ -133,7 +133,7 @@ def known_echo(voice: Voice) -> EchoReason | None:
     Args:
         voice: of the turn that the statement is quoted from.
     """
-    return None if voice is Voice.PERSON else EchoReason.KNOWN
+    return None if voice is SpeakerRole.PERSON else EchoReason.KNOWN
 
 
 def judged_at(said_ms: int, stored_ms: int) -> int:
@@ -316,7 +316,7 @@ CALENDAR = frozenset(_CALENDAR_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class SentenceWords:
     """The words of a sentence.
 
     Attributes:
@@ -338,7 +338,7 @@ class Wording:
     opening: str | None
 
 
-class Words:
+class WordSplitter:
     """Takes sentences apart with a stemmer."""
 
     def __init__(self, stem: Stem) -> None:
@@ -347,11 +347,11 @@ class Words:
         # The same sentences are compared with one another again and again.
         self._kept = lru_cache(maxsize=512)(self._taken_apart)
 
-    def wording(self, text: str) -> Wording:
+    def wording(self, text: str) -> SentenceWords:
         """One sentence or clause."""
         return self._kept(text)
 
-    def _taken_apart(self, text: str) -> Wording:
+    def _taken_apart(self, text: str) -> SentenceWords:
         plain = unicodedata.normalize("NFKC", text)
         order: list[str] = []
         terms: dict[str, None] = {}
@@ -379,7 +379,7 @@ class Words:
                     else:
                         opening = stem
             before = ""
-        return Wording(
+        return SentenceWords(
             tuple(order),
             tuple(terms),
             frozenset(_NUMBER.findall(plain)),
@@ -435,7 +435,7 @@ def _begin(stem: str) -> str:
     return stem[: max(len(stem) - 2, 1)]
 
 
-def covered(said: Wording, text: Wording) -> bool:
+def covered(said: SentenceWords, text: SentenceWords) -> bool:
     """Return True when ``text`` says all of ``said``; both are single statements."""
     content = set(said.order)
     if len(content) < MIN_CONTENT or not content <= set(text.order):
@@ -445,7 +445,7 @@ def covered(said: Wording, text: Wording) -> bool:
     return _same_places(said, text) and _same_order(said, text) and _same_subject(content, text)
 
 
-def _same_places(said: Wording, text: Wording) -> bool:
+def _same_places(said: SentenceWords, text: SentenceWords) -> bool:
     """A word that follows a preposition follows it there too: from Paris is not to Paris."""
     theirs: dict[str, set[str]] = {}
     for preposition, word in text.placed:
@@ -455,7 +455,7 @@ def _same_places(said: Wording, text: Wording) -> bool:
     )
 
 
-def _same_order(said: Wording, text: Wording) -> bool:
+def _same_order(said: SentenceWords, text: SentenceWords) -> bool:
     """Names keep their order: who does something to whom."""
     names = (said.names | text.names) & set(said.order)
     return _of(names, said.order) == _of(names, text.order)
@@ -465,7 +465,7 @@ def _of(names: frozenset[str] | set[str], order: tuple[str, ...]) -> list[str]:
     return [word for word in dict.fromkeys(order) if word in names]
 
 
-def _same_subject(content: set[str], text: Wording) -> bool:
+def _same_subject(content: set[str], text: SentenceWords) -> bool:
     """Return True when the text names its subject, or a pronoun in it stands for that name."""
     for word in text.order:
         if word in content:

@@ -185,7 +185,7 @@ MAX_HOPS: Final = 6
 """Over so many steps the end of a ground is told on; premises further away are not looked at."""
 
 
-class Basis(NamedTuple):
+class Dependency(NamedTuple):
     """One memory stands on another. ``edge_type`` None: it was derived from it."""
 
     dependent_id: str
@@ -194,7 +194,7 @@ class Basis(NamedTuple):
     edge_id: str = ""
 
 
-class Refuted(NamedTuple):
+class RefutedEvidence(NamedTuple):
     """A ground that no longer holds.
 
     Attributes:
@@ -207,8 +207,8 @@ class Refuted(NamedTuple):
 
 
 def broken_paths(
-    bases: Iterable[Basis], refuted: Mapping[str, Refuted], *, max_hops: int = MAX_HOPS
-) -> dict[str, tuple[Basis, ...]]:
+    bases: Iterable[Dependency], refuted: Mapping[str, RefutedEvidence], *, max_hops: int = MAX_HOPS
+) -> dict[str, tuple[Dependency, ...]]:
     """For each memory that stands on a refuted ground, the way down to it; pure.
 
     Of several grounds the one that ended last counts, of those of one moment the highest id; of
@@ -224,10 +224,10 @@ def broken_paths(
     """
     if not refuted:
         return {}
-    above: dict[str, list[Basis]] = {}
+    above: dict[str, list[Dependency]] = {}
     for basis in sorted(set(bases), key=_by_ids):
         above.setdefault(basis.ground_id, []).append(basis)
-    found: dict[str, tuple[Basis, ...]] = {}
+    found: dict[str, tuple[Dependency, ...]] = {}
     # In the order in which endings are listed, whatever page of them is looked at.
     newest = sorted(refuted.items(), key=lambda one: (one[1].since, one[0]), reverse=True)
     for ground, ending in newest:
@@ -240,7 +240,7 @@ def leading_to(bases: Iterable[Step], grounds: Collection[str]) -> list[Step]:
     """Return those by way of which, over any number of steps, one of the grounds is reached; pure.
 
     Args:
-        bases: tuples that begin as ``Basis`` does, with the dependent and the ground.
+        bases: tuples that begin as ``Dependency`` does, with the dependent and the ground.
     """
     above: dict[str, list[Step]] = {}
     for basis in bases:
@@ -258,12 +258,12 @@ def leading_to(bases: Iterable[Step], grounds: Collection[str]) -> list[Step]:
 
 
 def _reached(
-    above: Mapping[str, list[Basis]], ground: str, but: Iterable[str], max_hops: int
-) -> dict[str, tuple[Basis, ...]]:
+    above: Mapping[str, list[Dependency]], ground: str, but: Iterable[str], max_hops: int
+) -> dict[str, tuple[Dependency, ...]]:
     """Breadth first, so that the first way to a memory is a shortest one."""
     passed = {ground, *but}
-    found: dict[str, tuple[Basis, ...]] = {}
-    frontier: list[tuple[str, tuple[Basis, ...]]] = [(ground, ())]
+    found: dict[str, tuple[Dependency, ...]] = {}
+    frontier: list[tuple[str, tuple[Dependency, ...]]] = [(ground, ())]
     for _ in range(max_hops):
         reached = []
         for one, path in frontier:
@@ -276,5 +276,5 @@ def _reached(
     return found
 
 
-def _by_ids(basis: Basis) -> tuple[str, str, str, str]:
+def _by_ids(basis: Dependency) -> tuple[str, str, str, str]:
     return basis.ground_id, basis.dependent_id, basis.edge_type or "", basis.edge_id

@@ -66,7 +66,7 @@ _WRITTEN = {each.value: each for each in Operator if each is not Operator.ANY}
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class FilterTerm:
     """One condition.
 
     Attributes:
@@ -102,14 +102,14 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class SortOrder:
     """By which field, and whether the greatest comes first. Ties: by id, the lowest first."""
 
     field: str
     descending: bool
 
 
-def parse(filters: Mapping[str, Any]) -> tuple[Term, ...]:
+def parse(filters: Mapping[str, Any]) -> tuple[FilterTerm, ...]:
     """The conditions of a filter.
 
     Raises:
@@ -118,17 +118,19 @@ def parse(filters: Mapping[str, Any]) -> tuple[Term, ...]:
     """
     if not isinstance(filters, Mapping):
         raise InvalidInput("filters must be a mapping of fields to wanted values", field="filters")
-    terms: list[Term] = []
+    terms: list[FilterTerm] = []
     for name, wanted in filters.items():
         field, path = _field(name)
         for operator_, operand in _conditions(name, field, wanted):
-            terms.append(Term(field, operator_, _operand(name, field, operator_, operand), path))
+            terms.append(
+                FilterTerm(field, operator_, _operand(name, field, operator_, operand), path)
+            )
     if len(terms) > MAX_TERMS:
         raise InvalidInput(f"a filter has {MAX_TERMS} conditions at most", field="filters")
     return tuple(terms)
 
 
-def parse_order(order_by: str) -> Order:
+def parse_order(order_by: str) -> SortOrder:
     """``timestamp``: the newest first; ``-timestamp``: the oldest first; so with every field.
 
     Raises:
@@ -139,7 +141,7 @@ def parse_order(order_by: str) -> Order:
             f"order_by is one of {', '.join(ORDER_FIELDS)}; a leading - reverses the order",
             field="order_by",
         )
-    return Order(order_by.removeprefix("-"), not order_by.startswith("-"))
+    return SortOrder(order_by.removeprefix("-"), not order_by.startswith("-"))
 
 
 def parse_limit(limit: int) -> int:
@@ -149,15 +151,15 @@ def parse_limit(limit: int) -> int:
     return limit
 
 
-def matches(item: ContextItem, terms: Iterable[Term]) -> bool:
+def matches(item: ContextItem, terms: Iterable[FilterTerm]) -> bool:
     """Return True when an item meets all conditions."""
     return all(each.holds(item) for each in terms)
 
 
-def ordered(items: Iterable[ContextItem], order: Order) -> list[ContextItem]:
+def ordered(items: Iterable[ContextItem], order: SortOrder) -> list[ContextItem]:
     """Items in an order; those without the field come last either way."""
     by_id = sorted(items, key=lambda each: each.context_item_id)
-    key = Term(order.field, Operator.EQ, None)._value
+    key = FilterTerm(order.field, Operator.EQ, None)._value
     having = [each for each in by_id if key(each) is not None]
     # Sorting is stable in reverse, too: ties stay by id.
     having.sort(key=key, reverse=order.descending)

@@ -28,7 +28,7 @@ DISMISSED: Final = "dismissed"
 """``outcome`` in the ``resolution`` of a Contradicts edge that is none; others have no outcome."""
 
 
-class Action(StrEnum):
+class StatusAction(StrEnum):
     """An action on a memory's status. Only RESTORE brings a retracted memory back."""
 
     SUPERSEDE = "supersede"
@@ -37,12 +37,12 @@ class Action(StrEnum):
     RESTORE = "restore"
 
 
-_TRANSITIONS: Mapping[tuple[MemoryStatus, Action], MemoryStatus] = {
-    (MemoryStatus.ACTIVE, Action.SUPERSEDE): MemoryStatus.SUPERSEDED,
-    (MemoryStatus.ACTIVE, Action.RETRACT): MemoryStatus.RETRACTED,
-    (MemoryStatus.SUPERSEDED, Action.REACTIVATE): MemoryStatus.ACTIVE,
-    (MemoryStatus.SUPERSEDED, Action.RETRACT): MemoryStatus.RETRACTED,
-    (MemoryStatus.RETRACTED, Action.RESTORE): MemoryStatus.ACTIVE,
+_TRANSITIONS: Mapping[tuple[MemoryStatus, StatusAction], MemoryStatus] = {
+    (MemoryStatus.ACTIVE, StatusAction.SUPERSEDE): MemoryStatus.SUPERSEDED,
+    (MemoryStatus.ACTIVE, StatusAction.RETRACT): MemoryStatus.RETRACTED,
+    (MemoryStatus.SUPERSEDED, StatusAction.REACTIVATE): MemoryStatus.ACTIVE,
+    (MemoryStatus.SUPERSEDED, StatusAction.RETRACT): MemoryStatus.RETRACTED,
+    (MemoryStatus.RETRACTED, StatusAction.RESTORE): MemoryStatus.ACTIVE,
 }
 
 
@@ -164,7 +164,7 @@ class ReopeningPlan:
     changes: tuple[MemoryChange, ...]
 
 
-def next_status(current: MemoryStatus, action: Action) -> MemoryStatus:
+def next_status(current: MemoryStatus, action: StatusAction) -> MemoryStatus:
     """The status that ``action`` leads to.
 
     Raises:
@@ -180,7 +180,7 @@ def next_status(current: MemoryStatus, action: Action) -> MemoryStatus:
     return target
 
 
-def may(current: MemoryStatus, action: Action) -> bool:
+def may(current: MemoryStatus, action: StatusAction) -> bool:
     """Return True when ``next_status`` would answer."""
     return (current, action) in _TRANSITIONS
 
@@ -202,7 +202,7 @@ def plan_supersession(new: MemoryState, old: MemoryState) -> SupersessionPlan:
     # Two records may both replace a third; whichever is read second finds it replaced.
     if old.status is MemoryStatus.SUPERSEDED:
         return SupersessionPlan(edge, None)
-    status = next_status(old.status, Action.SUPERSEDE)
+    status = next_status(old.status, StatusAction.SUPERSEDE)
     return SupersessionPlan(edge, MemoryChange(old.memory_id, status=status))
 
 
@@ -252,7 +252,7 @@ def plan_resolution(
     lowered = min(loser.confidence, LOSER_CONFIDENCE)
     loser_change = MemoryChange(
         loser.memory_id,
-        status=MemoryStatus.SUPERSEDED if may(loser.status, Action.SUPERSEDE) else None,
+        status=MemoryStatus.SUPERSEDED if may(loser.status, StatusAction.SUPERSEDE) else None,
         confidence=lowered if lowered != loser.confidence else None,
     )
     gained = (*winner.supersedes, loser.memory_id) if adds else None
@@ -287,7 +287,7 @@ def plan_reopening(
 
 def _restored(record: ResolutionRecord, loser: MemoryState) -> MemoryChange:
     reactivates = record.loser_prior_status is MemoryStatus.ACTIVE and may(
-        loser.status, Action.REACTIVATE
+        loser.status, StatusAction.REACTIVATE
     )
     # A confidence that is not what the resolution left was set by someone since: it stands.
     prior = record.loser_prior_confidence
@@ -330,7 +330,7 @@ def lost_to(winner_id: str, reason: str) -> str:
     return f"lost to {winner_id}: {reason}"
 
 
-class Ending(NamedTuple):
+class EndOfLife(NamedTuple):
     """The facts that tell whether a memory still holds.
 
     Attributes:
@@ -344,7 +344,7 @@ class Ending(NamedTuple):
     lost: bool = False
 
 
-def refuted(ending: Ending) -> bool:
+def refuted(ending: EndOfLife) -> bool:
     """Return True when what stands on such a memory stands on nothing: it was replaced, or taken
     back.
     """

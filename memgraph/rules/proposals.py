@@ -375,7 +375,7 @@ _AGENT_PROPOSALS_DATE = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class QuotedTurn:
     """A turn as far as it matters here."""
 
     content: str
@@ -396,7 +396,7 @@ class ProposedFact:
     quoted: str
 
 
-def judge_fact(item: Any, turns: Mapping[str, Said]) -> ProposedFact | str:
+def judge_fact(item: Any, turns: Mapping[str, QuotedTurn]) -> ProposedFact | str:
     """The fact that may be staged, or the code of why it may not.
 
     Args:
@@ -437,7 +437,7 @@ def judge_fact(item: Any, turns: Mapping[str, Said]) -> ProposedFact | str:
     )
 
 
-def grounded(content: str, turns: Sequence[Said]) -> float:
+def grounded(content: str, turns: Sequence[QuotedTurn]) -> float:
     """Share of the words of ``content`` that its evidence has too, 0..1.
 
     Words of fewer than four letters count only where there are no others; a word is known by its

@@ -20,7 +20,7 @@ Id = TypeVar("Id", int, str)
 RRF_K = 60
 
 
-class Fused(NamedTuple, Generic[Id]):
+class FusedCandidate(NamedTuple, Generic[Id]):
     """One candidate after the merge.
 
     Attributes:
@@ -75,7 +75,7 @@ class RankFacts(NamedTuple):
     stale_basis: bool = False
 
 
-class Modified(NamedTuple):
+class ModifiedScore(NamedTuple):
     """The final score, and every factor by name in the order it was applied."""
 
     score: float
@@ -86,7 +86,7 @@ def reciprocal_rank_fusion(
     legs: Mapping[str, Sequence[Id]],
     k: int = RRF_K,
     weights: Mapping[str, float] | None = None,
-) -> list[Fused[Id]]:
+) -> list[FusedCandidate[Id]]:
     """Merges ranked lists: score(d) = sum over legs of weight / (k + rank of d), ranks from 1.
 
     Best first, equal scores by id; neither the order of the legs nor that of the weights matters.
@@ -126,12 +126,12 @@ def reciprocal_rank_fusion(
                 scores[one] += share / (k + rank)
     # The second sort keeps the order of equals, reversed or not.
     order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
-    return [Fused(one, scores[one], ranks[one]) for one in order]
+    return [FusedCandidate(one, scores[one], ranks[one]) for one in order]
 
 
 def apply_modifiers(
     score: float, facts: RankFacts, settings: ModifierSettings | None = None
-) -> Modified:
+) -> ModifiedScore:
     """Multiplies a score by every factor. All factors are listed, those of 1.0 too."""
     limits = settings or ModifierSettings()
     factors = {
@@ -142,7 +142,7 @@ def apply_modifiers(
         "stale_basis": limits.stale_basis_factor if facts.stale_basis else 1.0,
         "status": _status_factor(facts.status, limits),
     }
-    return Modified(score * math.prod(factors.values()), factors)
+    return ModifiedScore(score * math.prod(factors.values()), factors)
 
 
 def importance_factor(importance: int, settings: ModifierSettings) -> float:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 
 from memgraph.errors import InvalidInput
-from memgraph.model.access import Measure
+from memgraph.model.access import HealthMetric
 from memgraph.model.enums import JobState
 from memgraph.model.jobs import STOPPED, JobRun
 
@@ -106,7 +106,7 @@ ALL: Final = "all"
 _LIMIT = re.compile(r"(?P<name>[a-z_]+)(?:=(?P<rate>\d{1,3}(?:\.\d{1,9})?)(?P<percent>%)?)?")
 
 
-def limits_of(given: Iterable[str]) -> dict[Measure, float]:
+def limits_of(given: Iterable[str]) -> dict[HealthMetric, float]:
     """The highest rates that pass, 0..1, from texts such as ``stale=0.1``, ``stale=10%``, ``echo``.
 
     A name alone lets nothing pass; ``all`` stands for every measure that no other text names.
@@ -118,8 +118,8 @@ def limits_of(given: Iterable[str]) -> dict[Measure, float]:
     for text in given:
         match = _LIMIT.fullmatch(text)
         name = match["name"] if match else ""
-        if match is None or (name != ALL and name not in set(Measure)):
-            known = ", ".join([*Measure, ALL])
+        if match is None or (name != ALL and name not in set(HealthMetric)):
+            known = ", ".join([*HealthMetric, ALL])
             raise InvalidInput(
                 f"a limit is NAME or NAME=RATE, such as stale=0.05 or stale=5%; names: {known}",
                 field="fail_on",
@@ -133,8 +133,8 @@ def limits_of(given: Iterable[str]) -> dict[Measure, float]:
             )
         found[name] = rate
     others = found.pop(ALL, None)
-    rest = {} if others is None else dict.fromkeys(Measure, others)
-    return rest | {Measure(name): rate for name, rate in found.items()}
+    rest = {} if others is None else dict.fromkeys(HealthMetric, others)
+    return rest | {HealthMetric(name): rate for name, rate in found.items()}
 
 
 def rate_of(count: int, of: int) -> float:
@@ -142,6 +142,6 @@ def rate_of(count: int, of: int) -> float:
     return count / of if of else 0.0
 
 
-def fails(measure: Measure, rate: float, limits: Mapping[Measure, float]) -> bool:
+def fails(measure: HealthMetric, rate: float, limits: Mapping[HealthMetric, float]) -> bool:
     """Return True when a rate is above the limit of its measure."""
     return measure in limits and rate > limits[measure]

@@ -54,14 +54,14 @@ def part_of(locator: str | None) -> FilePart | None:
     return FilePart(pointer=locator) if locator.startswith("/") else None
 
 
-class Text:
+class FileText:
     """The text of a file; lines and values of JSON are found when they are first asked for."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     @classmethod
-    def of(cls, data: bytes) -> Text:
+    def of(cls, data: bytes) -> FileText:
         """As ingestion reads bytes."""
         encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
         return cls(data.decode(encoding, errors="replace"))
@@ -87,7 +87,7 @@ class Text:
 
 
 def texts_of(
-    text: Text, part: FilePart, hidden: Iterable[FilePart] = ()
+    text: FileText, part: FilePart, hidden: Iterable[FilePart] = ()
 ) -> Iterator[tuple[int | None, str]]:
     """The lines of a part with their numbers, but for those of hidden parts.
 

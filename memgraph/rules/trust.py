@@ -32,21 +32,21 @@ KEPT_APART: Final[Mapping[str, str]] = {
 _NO_QUOTA: Final = -1
 
 
-class Named(NamedTuple):
+class NamedSource(NamedTuple):
     """A source by one of its names. A path names a file, or a folder with all below it."""
 
     kind: SourceName
     name: str
 
 
-class Trusted(NamedTuple):
+class AssignedTrust(NamedTuple):
     """The trust that an operator assigned; ``max_memories`` None: the quota of its tier."""
 
     tier: TrustTier
     max_memories: int | None = None
 
 
-class Captured(NamedTuple):
+class CaptureFacts(NamedTuple):
     """The facts of a source, and of a memory from it, that its trust depends on."""
 
     source_type: SourceType
@@ -58,7 +58,7 @@ class Captured(NamedTuple):
     session_id: str | None = None
 
     @property
-    def names(self) -> frozenset[Named]:
+    def names(self) -> frozenset[NamedSource]:
         """All its names; a conversation and the session of a turn are one thing."""
         given = (
             (SourceName.PATH, self.source_path),
@@ -67,23 +67,23 @@ class Captured(NamedTuple):
             (SourceName.RUN, self.workflow_run_id),
             (SourceName.CONTENT, self.content_sha256),
         )
-        return frozenset(Named(kind, name) for kind, name in given if name)
+        return frozenset(NamedSource(kind, name) for kind, name in given if name)
 
     @staticmethod
-    def of_session(session_id: str) -> frozenset[Named]:
+    def of_session(session_id: str) -> frozenset[NamedSource]:
         """The name that a memory has from its session."""
-        return frozenset((Named(SourceName.CONVERSATION, session_id),) if session_id else ())
+        return frozenset((NamedSource(SourceName.CONVERSATION, session_id),) if session_id else ())
 
 
 class Quota(NamedTuple):
     """So many memories may bear this name, those retracted not counted."""
 
-    named: Named
+    named: NamedSource
     most: int
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class TrustRules:
     """The trust of the sources of one orchestrator.
 
     Attributes:
@@ -93,10 +93,12 @@ class Trust:
     captured_by: Mapping[CapturedBy, TrustTier]
     source_type: Mapping[SourceType, TrustTier]
     max_memories: Mapping[TrustTier, int]
-    told: Mapping[Named, Trusted] = field(default_factory=dict)
+    told: Mapping[NamedSource, AssignedTrust] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, settings: TrustSettings, told: Mapping[Named, Trusted] | None = None) -> Trust:
+    def of(
+        cls, settings: TrustSettings, told: Mapping[NamedSource, AssignedTrust] | None = None
+    ) -> TrustRules:
         """Return the trust by the settings and the operators."""
         captors, types = settings.captured_by, settings.source_type
         quotas = settings.max_memories
@@ -124,7 +126,7 @@ class Trust:
         told = any(each.max_memories is not None for each in self.told.values())
         return not told and not any(self.max_memories[each] for each in self.tiers)
 
-    def tier(self, source: Captured) -> TrustTier:
+    def tier(self, source: CaptureFacts) -> TrustTier:
         """Return how far a source is trusted.
 
         Of a path the longest that was told counts: the file before its folder. Of several names
@@ -135,9 +137,9 @@ class Trust:
             return lowest(found)
         return lowest((self.captured_by[source.captured_by], self.source_type[source.source_type]))
 
-    def quotas(self, source: Captured) -> list[Quota]:
+    def quotas(self, source: CaptureFacts) -> list[Quota]:
         """Return the quota of each name of a source, and of each folder that has one."""
-        found: dict[Named, int] = {}
+        found: dict[NamedSource, int] = {}
         by_default = self.max_memories[self.tier(source)]
         for named in source.names:
             if by_default:
@@ -148,17 +150,17 @@ class Trust:
                     found[one] = self.max_memories[tier] or _NO_QUOTA if most is None else most
         return sorted(Quota(one, most) for one, most in found.items() if most != _NO_QUOTA)
 
-    def is_told(self, source: Captured) -> bool:
+    def is_told(self, source: CaptureFacts) -> bool:
         """Return True when an operator said something of it, or of a folder in which it lies."""
         return any(True for _ in self._told_of(source))
 
-    def words(self, source: Captured) -> frozenset[tuple[Named, Trusted]]:
+    def words(self, source: CaptureFacts) -> frozenset[tuple[NamedSource, AssignedTrust]]:
         """Return what operators said that decides how far a source is trusted; empty: the settings
         do.
         """
         return frozenset(self._told_of(source))
 
-    def _told_of(self, source: Captured) -> Iterator[tuple[Named, Trusted]]:
+    def _told_of(self, source: CaptureFacts) -> Iterator[tuple[NamedSource, AssignedTrust]]:
         for named in source.names:
             for one in _with_folders(named):
                 if one in self.told:
@@ -178,13 +180,13 @@ class TrustFacts:
         own_gone: where it came from was taken back; it stands by what else says it.
     """
 
-    own: Captured
-    supports: tuple[Captured, ...] = ()
+    own: CaptureFacts
+    supports: tuple[CaptureFacts, ...] = ()
     grounds: tuple[str, ...] = ()
     own_gone: bool = False
 
     @property
-    def saying(self) -> tuple[Captured, ...]:
+    def saying(self) -> tuple[CaptureFacts, ...]:
         """The sources that say it, where any is left; else where it came from."""
         return self.supports if self.own_gone and self.supports else (self.own, *self.supports)
 
@@ -194,14 +196,14 @@ def lowest(tiers: Iterable[TrustTier]) -> TrustTier:
     return min(tiers, key=lambda each: each.level)
 
 
-def ceiling(standing: TrustFacts, trust: Trust) -> TrustTier:
+def ceiling(standing: TrustFacts, trust: TrustRules) -> TrustTier:
     """The tier of the best source that says a memory: what protects it."""
     tiers = [trust.tier(each) for each in standing.saying]
     return max(tiers, key=lambda each: each.level)
 
 
 def floors(
-    wanted: Iterable[str], standings: Mapping[str, TrustFacts], trust: Trust
+    wanted: Iterable[str], standings: Mapping[str, TrustFacts], trust: TrustRules
 ) -> dict[str, TrustTier]:
     """The tier of the least that each of some memories stands on: with which it may replace.
 
@@ -229,14 +231,14 @@ def _floor(
     return floor
 
 
-def _with_folders(named: Named) -> Iterator[Named]:
+def _with_folders(named: NamedSource) -> Iterator[NamedSource]:
     """A name, and for a path every folder above it, the nearest first."""
     yield named
     if named.kind is SourceName.PATH:
         path = named.name
         while "/" in path:
             path = path.rpartition("/")[0]
-            yield Named(named.kind, path or "/")
+            yield NamedSource(named.kind, path or "/")
 
 
 # A share of an answer's places for each source, so that no single one fills an answer. Pure.
@@ -264,7 +266,7 @@ class PlaceClaim(NamedTuple):
             about.
     """
 
-    names: frozenset[Named]
+    names: frozenset[NamedSource]
     relevance: float
     bounded: bool
 
@@ -274,13 +276,13 @@ def most_of(share: float, places: int) -> int:
     return max(math.ceil(share * places), 1)
 
 
-def crowding(claims: Iterable[PlaceClaim], most: int) -> frozenset[Named]:
+def crowding(claims: Iterable[PlaceClaim], most: int) -> frozenset[NamedSource]:
     """Return the names of sources with more bounded claims than their share."""
     held = Counter(name for each in claims if each.bounded for name in each.names)
     return frozenset(name for name, count in held.items() if count > most)
 
 
-def flooding(found: Collection[frozenset[Named]], crowd: Collection[Named]) -> bool:
+def flooding(found: Collection[frozenset[NamedSource]], crowd: Collection[NamedSource]) -> bool:
     """Return whether one of a crowd holds more than `FLOOD` of what a search found.
 
     Args:
@@ -290,7 +292,7 @@ def flooding(found: Collection[frozenset[Named]], crowd: Collection[Named]) -> b
     return max(held.values(), default=0) > FLOOD * len(found)
 
 
-def contested(claims: Iterable[PlaceClaim], crowd: Collection[Named]) -> bool:
+def contested(claims: Iterable[PlaceClaim], crowd: Collection[NamedSource]) -> bool:
     """Return whether `RIVALS` other sources are comparably relevant to the best of a crowd."""
     claims = list(claims)
     best = max((each.relevance for each in claims if not each.names.isdisjoint(crowd)), default=0.0)
@@ -314,7 +316,7 @@ def shared(claims: Sequence[PlaceClaim], places: int, most: int) -> list[int]:
         most: places of one source.
     """
     left = list(range(len(claims)))
-    held: Counter[Named] = Counter()
+    held: Counter[NamedSource] = Counter()
     order: list[int] = []
 
     def is_over(claim: PlaceClaim) -> bool:

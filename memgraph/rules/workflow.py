@@ -23,7 +23,7 @@ from memgraph.rules.workflow_candidates import (
     MAX_TAG_CHARS,
     MAX_TAGS,
     OUR_ID,
-    Collector,
+    CandidateCollector,
     Rejection,
     WorkflowCandidate,
     relation_named,
@@ -77,7 +77,7 @@ class LineReader:
         read_json: for fenced JSON.
     """
 
-    def __init__(self, into: Collector, read_json: ReadJson, prefix: str = "") -> None:
+    def __init__(self, into: CandidateCollector, read_json: ReadJson, prefix: str = "") -> None:
         self._into = into
         self._read_json = read_json
         self._prefix = prefix
@@ -278,24 +278,24 @@ _JSON_FENCE = re.compile(r"(`{3,}|~{3,}) *json", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedOutput:
     """The candidates in the order of the output, and what was rejected."""
 
     candidates: tuple[WorkflowCandidate, ...]
     rejections: tuple[Rejection, ...]
 
 
-def parse(output: str | Mapping[str, Any] | Sequence[Any]) -> Parsed:
+def parse(output: str | Mapping[str, Any] | Sequence[Any]) -> ParsedOutput:
     """Read an output; never fails, whatever it holds."""
-    into = Collector()
+    into = CandidateCollector()
     if isinstance(output, str):
         _read_text(output, into)
     else:
         _Values(into).read(output)
-    return Parsed(*into.done())
+    return ParsedOutput(*into.done())
 
 
-def _read_text(text: str, into: Collector, prefix: str = "") -> None:
+def _read_text(text: str, into: CandidateCollector, prefix: str = "") -> None:
     if len(text) > MAX_OUTPUT_CHARS:
         into.reject(prefix, "too_large")
         text = text[:MAX_OUTPUT_CHARS]
@@ -346,7 +346,7 @@ def _parts(text: str) -> Iterator[tuple[bool, list[str]]]:
     yield bool(mark), lines
 
 
-def _read_json(body: str, into: Collector, where: str) -> None:
+def _read_json(body: str, into: CandidateCollector, where: str) -> None:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
@@ -358,7 +358,7 @@ def _read_json(body: str, into: Collector, where: str) -> None:
 class _Values:
     """Reads JSON values into a collector, each with its pointer."""
 
-    def __init__(self, into: Collector, prefix: str = "") -> None:
+    def __init__(self, into: CandidateCollector, prefix: str = "") -> None:
         self._into = into
         self._prefix = prefix
         self._left = MAX_VALUES

@@ -108,7 +108,7 @@ class _Draft:
     part_of: list[str] = field(default_factory=list)
 
 
-class Collector:
+class CandidateCollector:
     """Takes statements, refuses what may not be, joins them. For one output."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ Chore = Callable[[Callable[[], bool]], object]
 """Takes a function that returns True to stop, and returns when nothing is left to do."""
 
 
-class InFlight:
+class InFlightCalls:
     """Counts the calls that are being answered. Thread-safe."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class InFlight:
         return False
 
 
-class Background:
+class BackgroundWork:
     """Runs its chores when woken, and from time to time for what was postponed.
 
     Args:

@@ -14,7 +14,7 @@ from memgraph.errors import AccessDenied, MemgraphError
 from memgraph.store.snapshot import NewEntry
 
 if TYPE_CHECKING:
-    from memgraph.service.opened import Opened
+    from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.store.snapshot import JournalledTransaction
 
 ACTION: Final = "deny"
@@ -65,7 +65,7 @@ class _Window:
     times: int
 
 
-class DenialBook:
+class DenialLog:
     """Journals every refusal, with a bounded number of entries.
 
     The first of its kind is journalled at once. Equal ones within a minute are counted, and
@@ -165,13 +165,18 @@ def _entry(refusal: _Refusal, window: _Window) -> NewEntry:
 
 
 def tell_denial(
-    opened: Opened, *, actor: str, field: str, asked: str | None = None, code: str | None = None
+    opened: OpenOrchestrator,
+    *,
+    actor: str,
+    field: str,
+    asked: str | None = None,
+    code: str | None = None,
 ) -> None:
     """Log a refusal and journal it in the orchestrator that refused.
 
     Neither contains content or a name, but a digest by which an auditor who knows the name finds
     it. The request is refused even when the entry cannot be written. Equal refusals within a minute
-    become one more entry, see ``DenialBook``.
+    become one more entry, see ``DenialLog``.
 
     Args:
         actor: the requester.
@@ -186,7 +191,7 @@ def tell_denial(
         opened.log.failure(NOT_JOURNALLED, error)
 
 
-def tell_each(opened: Opened, denials: Sequence[Denial], *, actor: str) -> None:
+def tell_each(opened: OpenOrchestrator, denials: Sequence[Denial], *, actor: str) -> None:
     """Call ``tell_denial`` for several, each with its own entry, durable on return.
 
     The caller bounds how often.

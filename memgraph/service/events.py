@@ -13,12 +13,12 @@ from typing import Final
 from memgraph.clock import Clock
 from memgraph.errors import Conflict, InvalidInput, MemgraphError
 from memgraph.log import EventLog
-from memgraph.model.events import EVENTS, Delivered, Handler, event_of
+from memgraph.model.events import EVENTS, DeliveredEvent, Handler, event_of
 from memgraph.rules.conversations import MOST_ATTEMPTS, gives_up, pause_ms
-from memgraph.service.background import Background
+from memgraph.service.background import BackgroundWork
 from memgraph.store import events
 from memgraph.store.engine import Database
-from memgraph.store.events import Cursor, StoredEvent
+from memgraph.store.events import EventCursor, StoredEvent
 
 PAGE: Final = 64
 MOST_RETRIED: Final = 1_000
@@ -46,7 +46,7 @@ class Subscriber:
     at_work: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
 
-class Later(Exception):
+class DeliverLater(Exception):
     """Raised by a handler that cannot take an event now: it is retried without counting an attempt.
 
     Args:
@@ -86,7 +86,7 @@ class Subscribers:
 
 
 @dataclass(slots=True)
-class Delivery:
+class DeliveryRound:
     """The result of one round of deliveries.
 
     Attributes:
@@ -114,7 +114,7 @@ class _Turn:
 
     subscriber: Subscriber
     claimed: int
-    cursor: Cursor
+    cursor: EventCursor
     saved_at: int
     settled: bool = False
 
@@ -143,7 +143,7 @@ class EventBus:
         *,
         only: str | None = None,
         most: int | None = None,
-    ) -> Delivery:
+    ) -> DeliveryRound:
         """Deliver new events to every subscriber; no transaction is open meanwhile.
 
         A subscriber that raises gets the event again after a pause, and delays nobody else. One
@@ -156,9 +156,9 @@ class EventBus:
         Raises:
             StorageError: the database failed; events not recorded as delivered come again.
         """
-        total = Delivery()
+        total = DeliveryRound()
         for subscriber in self._chosen(only):
-            told = Delivery()
+            told = DeliveryRound()
             # Not free: another thread uses it, or a handler calls itself.
             if subscriber.at_work.acquire(blocking=False):
                 try:
@@ -200,7 +200,7 @@ class EventBus:
                 break
             try:
                 code = self._handle(subscriber, event)
-            except Later:
+            except DeliverLater:
                 break
             if code is None:
                 taken += 1
@@ -208,10 +208,10 @@ class EventBus:
                     events.unpark(transaction, subscriber.name, event.seq)
             if not self._advance(turn, turn.cursor):
                 return taken
-        self._save(turn, Cursor(cursor.delivered_seq, cursor.attempts, 0))
+        self._save(turn, EventCursor(cursor.delivered_seq, cursor.attempts, 0))
         return taken
 
-    def _begin(self, subscriber: Subscriber, cursor: Cursor) -> _Turn | None:
+    def _begin(self, subscriber: Subscriber, cursor: EventCursor) -> _Turn | None:
         """Take a claim; None: another process has one, or there is a pause."""
         now = self._clock.now_ms()
         if _is_put_off(cursor, now, subscriber.claim_ms):
@@ -220,13 +220,13 @@ class EventBus:
         with self._database.write(durable=False) as transaction:
             if not events.claim(transaction, subscriber.name, cursor, until):
                 return None
-        begun = Cursor(cursor.delivered_seq, cursor.attempts + 1, until)
+        begun = EventCursor(cursor.delivered_seq, cursor.attempts + 1, until)
         return _Turn(subscriber, until, begun, now)
 
     def _page(
         self,
         subscriber: Subscriber,
-        told: Delivery,
+        told: DeliveryRound,
         stop: Callable[[], bool],
         most: int | None,
     ) -> bool:
@@ -250,32 +250,32 @@ class EventBus:
                 break
         else:
             if len(page) < size:
-                turn.cursor = Cursor(last, 0, 0)
+                turn.cursor = EventCursor(last, 0, 0)
         if turn.settled:
             return False
-        return self._save(turn, Cursor(turn.cursor.delivered_seq, 0, 0)) and len(page) == size
+        return self._save(turn, EventCursor(turn.cursor.delivered_seq, 0, 0)) and len(page) == size
 
-    def _one(self, turn: _Turn, event: StoredEvent, told: Delivery) -> bool:
+    def _one(self, turn: _Turn, event: StoredEvent, told: DeliveryRound) -> bool:
         """Deliver one event; return True when the next one may follow."""
         subscriber, attempts = turn.subscriber, turn.cursor.attempts
         # An event begun so often without an end has crashed its process each time.
         code = INTERRUPTED if attempts > 1 and gives_up(attempts - 1) else None
         try:
             code = code or self._handle(subscriber, event)
-        except Later as later:
+        except DeliverLater as later:
             again = self._clock.now_ms() + later.pause_ms
-            self._save(turn, Cursor(turn.cursor.delivered_seq, attempts - 1, again))
+            self._save(turn, EventCursor(turn.cursor.delivered_seq, attempts - 1, again))
             turn.settled = True
             return False
         if code is None:
             told.handled += 1
-            return self._advance(turn, Cursor(event.seq, 1, turn.claimed))
+            return self._advance(turn, EventCursor(event.seq, 1, turn.claimed))
         if gives_up(attempts) or code == INTERRUPTED:
             told.parked += 1
             return self._park(turn, event, code)
         told.failed += 1
         again = self._clock.now_ms() + pause_ms(attempts)
-        self._save(turn, Cursor(turn.cursor.delivered_seq, attempts, again))
+        self._save(turn, EventCursor(turn.cursor.delivered_seq, attempts, again))
         turn.settled = True
         return False
 
@@ -283,8 +283,8 @@ class EventBus:
         """Return the code of the handler's error; None: it accepted the event. Raises Later."""
         try:
             event = event_of(stored.topic, json.loads(stored.payload))
-            subscriber.handler(Delivered(stored.seq, stored.at, event))
-        except Later:
+            subscriber.handler(DeliveredEvent(stored.seq, stored.at, event))
+        except DeliverLater:
             raise
         # What it raises is logged, counted and shown by health, and the event comes again; other
         # subscribers and the rest of the background go on.
@@ -301,20 +301,20 @@ class EventBus:
         self.failing.discard(subscriber.name)
         return None
 
-    def _advance(self, turn: _Turn, cursor: Cursor) -> bool:
+    def _advance(self, turn: _Turn, cursor: EventCursor) -> bool:
         """Advance the cursor, and save it when the last save was a while ago."""
         turn.cursor = cursor
         now = self._clock.now_ms()
         if now - turn.saved_at < SAVE_AFTER_MS:
             return True
         claimed = now + turn.subscriber.claim_ms
-        saved = self._save(turn, Cursor(cursor.delivered_seq, cursor.attempts, claimed))
+        saved = self._save(turn, EventCursor(cursor.delivered_seq, cursor.attempts, claimed))
         turn.claimed, turn.saved_at = claimed, now
         return saved
 
     def _park(self, turn: _Turn, event: StoredEvent, code: str) -> bool:
         with self._database.write() as transaction:
-            cursor = Cursor(event.seq, 1, turn.claimed)
+            cursor = EventCursor(event.seq, 1, turn.claimed)
             held = events.move(transaction, turn.subscriber.name, turn.claimed, cursor)
             if held:
                 events.park(transaction, turn.subscriber.name, event, code)
@@ -323,7 +323,7 @@ class EventBus:
         turn.cursor, turn.settled = cursor, not held
         return held
 
-    def _save(self, turn: _Turn, cursor: Cursor) -> bool:
+    def _save(self, turn: _Turn, cursor: EventCursor) -> bool:
         """Write the cursor; return True when the claim still held."""
         # Losing the last cursor to a power failure only makes events come again.
         with self._database.write(durable=False) as transaction:
@@ -332,7 +332,7 @@ class EventBus:
         return held
 
 
-def _is_put_off(cursor: Cursor, now_ms: int, claim_ms: int) -> bool:
+def _is_put_off(cursor: EventCursor, now_ms: int, claim_ms: int) -> bool:
     """Return True while there is a claim or a pause.
 
     A time further ahead than either can be was written by a fast clock, and is ignored.
@@ -353,14 +353,14 @@ def checked_topics(topics: Sequence[str] | None) -> tuple[str, ...]:
     return wanted
 
 
-class Couriers:
+class EventDispatcher:
     """Delivers to each subscriber in its own thread: a blocked one delays nobody else."""
 
     def __init__(self, bus: EventBus, log: EventLog) -> None:
         self._bus = bus
         self._log = log
         self._lock = threading.Lock()
-        self._known: dict[str, Background] = {}
+        self._known: dict[str, BackgroundWork] = {}
         self._stopped = False
 
     def wake(self) -> None:
@@ -371,7 +371,7 @@ class Couriers:
                 return
             gone = [self._known.pop(name) for name in set(self._known) - wanted]
             for name in wanted - set(self._known):
-                self._known[name] = Background((self._delivering(name),), self._failed)
+                self._known[name] = BackgroundWork((self._delivering(name),), self._failed)
             for each in self._known.values():
                 each.wake()
         for each in gone:

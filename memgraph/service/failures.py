@@ -13,7 +13,7 @@ from memgraph.errors import StorageError
 from memgraph.log import EventLog
 
 
-class Troubles:
+class OpenFailures:
     """Errors by the orchestrator's name, from the first one until its file is opened again.
 
     Args:

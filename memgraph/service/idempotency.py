@@ -72,7 +72,7 @@ class RequestClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAnswer:
+class CachedAnswer:
     """The stored answer to the same request."""
 
     status: int
@@ -132,7 +132,7 @@ def note(
     return committed
 
 
-class Answers:
+class AnswerCache:
     """The answers to requests: kept in memory at once, and written with their claims later.
 
     Thread-safe. A crash in between loses the answer, never the claim.
@@ -148,7 +148,7 @@ class Answers:
 
     def find(
         self, claim: RequestClaim, view: View | None = None
-    ) -> KeptAnswer | idempotency.Done | None:
+    ) -> CachedAnswer | idempotency.CompletedRequest | None:
         """Return the outcome of the same request before; a ``Done`` has no answer (yet).
 
         Args:
@@ -161,7 +161,7 @@ class Answers:
             waiting = self._waiting.get(claim.key_sha256)
         if waiting is not None:
             _require_same(claim, waiting.request_sha256)
-            return KeptAnswer(waiting.status, waiting.text)
+            return CachedAnswer(waiting.status, waiting.text)
         with self._database.read() as snapshot:
             found = idempotency.find(
                 snapshot, claim.key_sha256, expired=self._clock.now_ms() - KEPT_MS
@@ -174,7 +174,7 @@ class Answers:
         _require_same(claim, found.request_sha256)
         if found.status is None:
             return found
-        return KeptAnswer(found.status, found.answer or "")
+        return CachedAnswer(found.status, found.answer or "")
 
     def keep(self, claim: RequestClaim, status: int, text: str) -> bool:
         """Keep an answer; return True when enough wait to be written now.

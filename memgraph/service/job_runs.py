@@ -17,7 +17,7 @@ from memgraph.model.enums import JobName, JobState
 from memgraph.model.events import RunFailed
 from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport, JobRun, Trigger
 from memgraph.rules import schedule
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import events, health, jobs
 from memgraph.store.snapshot import Snapshot, Transaction
 
@@ -28,7 +28,7 @@ WALL = SystemClock()
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunRequest:
     """The request for a run.
 
     Attributes:
@@ -49,7 +49,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Reins:
+class RunCallbacks:
     """The callbacks of a run: progress and stop.
 
     ``outlives``: an error that is no MemgraphError is recorded and logged, not raised, so that a
@@ -62,27 +62,29 @@ class Reins:
     outlives: bool = False
 
 
-NO_REINS = Reins()
+NO_REINS = RunCallbacks()
 
 
-def of_job(job: JobName, *, actor: str | None = None) -> Asked:
+def of_job(job: JobName, *, actor: str | None = None) -> RunRequest:
     """Return the request for a job on demand."""
-    return Asked(job, f"job:{job}", actor=actor)
+    return RunRequest(job, f"job:{job}", actor=actor)
 
 
-def of_moment(job: JobName, due_at: int) -> Asked:
+def of_moment(job: JobName, due_at: int) -> RunRequest:
     """Return the request for a scheduled job."""
-    return Asked(job, f"job:{job}", "schedule", due_at)
+    return RunRequest(job, f"job:{job}", "schedule", due_at)
 
 
-def of_session(session_id: str, trigger: Trigger = "manual", *, actor: str | None = None) -> Asked:
+def of_session(
+    session_id: str, trigger: Trigger = "manual", *, actor: str | None = None
+) -> RunRequest:
     """Return the request to consolidate one session."""
-    return Asked(
+    return RunRequest(
         JobName.CONSOLIDATION, f"session:{session_id}", trigger, session_id=session_id, actor=actor
     )
 
 
-def run(opened: Opened, asked: Asked, reins: Reins = NO_REINS) -> JobRun:
+def run(opened: OpenOrchestrator, asked: RunRequest, reins: RunCallbacks = NO_REINS) -> JobRun:
     """Run a job under its lease and record it.
 
     A job that fails is recorded as such, not raised: see ``state`` and ``error_code``.
@@ -100,7 +102,7 @@ def run(opened: Opened, asked: Asked, reins: Reins = NO_REINS) -> JobRun:
         raise
 
 
-def _run(opened: Opened, asked: Asked, run_id: str, reins: Reins) -> JobRun:
+def _run(opened: OpenOrchestrator, asked: RunRequest, run_id: str, reins: RunCallbacks) -> JobRun:
     lease = _claim(opened, run_id, asked, reins.wall)
     asked = replace(asked, take=_sessions(opened, run_id, reins))
     heard = False
@@ -137,7 +139,7 @@ def _run(opened: Opened, asked: Asked, run_id: str, reins: Reins) -> JobRun:
     return _end(opened, run_id, lease, report)
 
 
-def close_left(opened: Opened, wall: Clock = WALL) -> None:
+def close_left(opened: OpenOrchestrator, wall: Clock = WALL) -> None:
     """Mark the runs of dead processes as abandoned."""
     with opened.database.read() as snapshot:
         if not jobs.some_left(snapshot, wall_ms=wall.now_ms()):
@@ -146,7 +148,7 @@ def close_left(opened: Opened, wall: Clock = WALL) -> None:
         _sweep(transaction, opened, wall.now_ms())
 
 
-def _claim(opened: Opened, run_id: str, asked: Asked, wall: Clock) -> Lease:
+def _claim(opened: OpenOrchestrator, run_id: str, asked: RunRequest, wall: Clock) -> LeaseRenewal:
     holder = new_holder(run_id)
     with opened.database.write() as transaction:
         now = wall.now_ms()
@@ -167,10 +169,10 @@ def _claim(opened: Opened, run_id: str, asked: Asked, wall: Clock) -> Lease:
             holder=holder,
             reason=None if asked.session_id is None else f"session {asked.session_id}",
         )
-    return Lease(opened, asked.lease, holder, wall=wall, acquired_ms=now)
+    return LeaseRenewal(opened, asked.lease, holder, wall=wall, acquired_ms=now)
 
 
-def _require_wanted(snapshot: Snapshot, asked: Asked, now_ms: int) -> None:
+def _require_wanted(snapshot: Snapshot, asked: RunRequest, now_ms: int) -> None:
     """Check that no other worker did it between reading the schedule and taking the lease."""
     if asked.due_at is None:
         return
@@ -180,12 +182,12 @@ def _require_wanted(snapshot: Snapshot, asked: Asked, now_ms: int) -> None:
         raise Conflict(f"{asked.job} has already run for that time", due_at=asked.due_at)
 
 
-def _sweep(transaction: Transaction, opened: Opened, wall_ms: int) -> None:
+def _sweep(transaction: Transaction, opened: OpenOrchestrator, wall_ms: int) -> None:
     jobs.abandon_left(transaction, at=opened.clock.now_ms(), wall_ms=wall_ms)
     jobs.sweep(transaction, wall_ms=wall_ms)
 
 
-def _end(opened: Opened, run_id: str, lease: Lease, report: JobReport) -> JobRun:
+def _end(opened: OpenOrchestrator, run_id: str, lease: LeaseRenewal, report: JobReport) -> JobRun:
     now = opened.clock.now_ms()
     with opened.database.write() as transaction:
         jobs.end(transaction, run_id, report, ended_at=now)
@@ -204,7 +206,7 @@ def _end(opened: Opened, run_id: str, lease: Lease, report: JobReport) -> JobRun
     return ended
 
 
-def _give_back(opened: Opened, run_id: str, asked: Asked) -> None:
+def _give_back(opened: OpenOrchestrator, run_id: str, asked: RunRequest) -> None:
     """Record that a run was interrupted, if it has begun and not ended."""
     report = _cut_short(JobReport.done({}), STOPPED, "it was interrupted")
     with opened.database.write() as transaction:
@@ -225,7 +227,7 @@ def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
     )
 
 
-def _sessions(opened: Opened, run_id: str, reins: Reins) -> TakeSession:
+def _sessions(opened: OpenOrchestrator, run_id: str, reins: RunCallbacks) -> TakeSession:
     """Take the lease of one session; yield True when it is free."""
 
     @contextmanager
@@ -239,7 +241,7 @@ def _sessions(opened: Opened, run_id: str, reins: Reins) -> TakeSession:
             yield False
             return
         try:
-            with Lease(opened, name, holder, wall=reins.wall, acquired_ms=now):
+            with LeaseRenewal(opened, name, holder, wall=reins.wall, acquired_ms=now):
                 yield True
         finally:
             with opened.database.write(durable=False) as transaction:
@@ -248,7 +250,7 @@ def _sessions(opened: Opened, run_id: str, reins: Reins) -> TakeSession:
     return take
 
 
-def _work(opened: Opened, asked: Asked, progress: Told, stop: Stop) -> JobReport:
+def _work(opened: OpenOrchestrator, asked: RunRequest, progress: Told, stop: Stop) -> JobReport:
     now_ms, actor = opened.clock.now_ms(), asked.actor or asked.job.value
     match asked.job:
         case JobName.ENRICHMENT:
@@ -275,9 +277,9 @@ def _work(opened: Opened, asked: Asked, progress: Told, stop: Stop) -> JobReport
             return _verify(opened, progress, stop)
 
 
-def _verify(opened: Opened, progress: Told, stop: Stop) -> JobReport:
+def _verify(opened: OpenOrchestrator, progress: Told, stop: Stop) -> JobReport:
     """Audit the database; health reports findings until they are fixed."""
-    from memgraph.operations.upkeep.maintenance import verify
+    from memgraph.operations.maintenance.maintenance import verify
 
     report = verify(opened, progress, stop)
     if stop():
@@ -293,7 +295,7 @@ def _verify(opened: Opened, progress: Told, stop: Stop) -> JobReport:
 
 
 def _one_session(
-    opened: Opened, session_id: str, actor: str, progress: Told, stop: Stop
+    opened: OpenOrchestrator, session_id: str, actor: str, progress: Told, stop: Stop
 ) -> JobReport:
     from memgraph.operations.life.consolidation import consolidate_session
 
@@ -324,7 +326,7 @@ def _one_session(
 OVERDUE_MS = MS_PER_DAY
 
 
-def owed(opened: Opened, job: JobName, now_ms: int) -> int | None:
+def owed(opened: OpenOrchestrator, job: JobName, now_ms: int) -> int | None:
     """Return the moment for which a job is to be run now, or None."""
     settings = opened.settings.memory.schedule
     with opened.database.read() as snapshot:
@@ -333,7 +335,7 @@ def owed(opened: Opened, job: JobName, now_ms: int) -> int | None:
         return _owed(snapshot, expression, settings.timezone, job, served, now_ms)
 
 
-def plan(opened: Opened, job: JobName, now_ms: int) -> JobPlan:
+def plan(opened: OpenOrchestrator, job: JobName, now_ms: int) -> JobPlan:
     """Return when a job is next due, and since when it is overdue."""
     settings = opened.settings.memory.schedule
     expression = getattr(settings, job.value)
@@ -350,7 +352,7 @@ def plan(opened: Opened, job: JobName, now_ms: int) -> JobPlan:
     )
 
 
-def shortcomings(opened: Opened, now_ms: int) -> list[str]:
+def shortcomings(opened: OpenOrchestrator, now_ms: int) -> list[str]:
     """Return codes for missed or failed jobs.
 
     ``jobs.failing``: the last run of a job failed. ``jobs.overdue``: a job that a worker ran before
@@ -375,7 +377,7 @@ def shortcomings(opened: Opened, now_ms: int) -> list[str]:
     return found
 
 
-def upcoming(opened: Opened, now_ms: int) -> list[int]:
+def upcoming(opened: OpenOrchestrator, now_ms: int) -> list[int]:
     """Return the next times at which something runs: scheduled moments, and retries of failed
     runs.
     """
@@ -423,7 +425,7 @@ def new_holder(run_id: str) -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{run_id}"
 
 
-class Lease:
+class LeaseRenewal:
     """Renews a lease that was just acquired, for the time of the block, and releases it.
 
     Args:
@@ -432,7 +434,7 @@ class Lease:
     """
 
     def __init__(
-        self, opened: Opened, name: str, holder: str, *, wall: Clock, acquired_ms: int
+        self, opened: OpenOrchestrator, name: str, holder: str, *, wall: Clock, acquired_ms: int
     ) -> None:
         self.name = name
         self.holder = holder
@@ -449,7 +451,7 @@ class Lease:
         """True when another process may have it by now; also right after a suspend."""
         return self._gone or self._wall.now_ms() >= self._expires_ms
 
-    def __enter__(self) -> Lease:
+    def __enter__(self) -> LeaseRenewal:
         self._thread.start()
         return self
 
@@ -483,5 +485,5 @@ class Lease:
             self._gone = True
 
 
-def lease_ms(opened: Opened) -> int:
+def lease_ms(opened: OpenOrchestrator) -> int:
     return round(opened.settings.memory.schedule.lease_s * 1000)

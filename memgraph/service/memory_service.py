@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from memgraph.clock import Clock, FixedClock, SystemClock
 from memgraph.config import Settings, load_settings
 from memgraph.config.schema import EmbeddingSettings, RerankerSettings
-from memgraph.context.token_counters import Counters
+from memgraph.context.token_counters import TokenCounters
 from memgraph.errors import (
     MemgraphError,
     MemoryDisabled,
@@ -26,8 +26,8 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.ids import IdSource, UlidSource
-from memgraph.model.values import Change, validated
-from memgraph.operations.ingestion.uploads import Intake
+from memgraph.model.values import ActorReason, validated
+from memgraph.operations.ingestion.uploads import DropZoneWorker
 from memgraph.paths import OrchestratorPaths, naming_full_disk, orchestrator_names, runtime_root
 from memgraph.providers.completion import CompletionProvider
 from memgraph.providers.embedding import (
@@ -36,8 +36,8 @@ from memgraph.providers.embedding import (
     embedding_provider,
 )
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.service.background import InFlight
-from memgraph.service.failures import Troubles
+from memgraph.service.background import InFlightCalls
+from memgraph.service.failures import OpenFailures
 from memgraph.service.meters import SILENT, Meters
 from memgraph.service.pool import OrchestratorPool
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
     from memgraph.providers.reranking import RerankingProvider
     from memgraph.service.events import Subscribers
-    from memgraph.service.opened import Opened
+    from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.service.worker import Worker
     from memgraph.store.engine import Engine
     from memgraph.store.ports import HeldVectors, VectorCache
@@ -70,7 +70,7 @@ STALE_S: Final = 86_400.0
 _PREFIX: Final = "copy-"
 
 
-class Copies:
+class CopyLimiter:
     """Makes copies below a runtime root, a limited number at a time. Thread-safe."""
 
     def __init__(self, root: Path) -> None:
@@ -171,15 +171,15 @@ class MemoryService:
         self._rerankers: dict[RerankerSettings, RerankingProvider] = {}
         self._background = background
         self.meters = meters
-        self.troubles = Troubles(self._log_of)
+        self.troubles = OpenFailures(self._log_of)
         self._pool = OrchestratorPool(self._open, self.troubles)
         self._subscribers: dict[str, Subscribers] = {}
-        self.counters = Counters()
-        self.copies = Copies(self.root)
-        self.intake = Intake(self)
+        self.counters = TokenCounters()
+        self.copies = CopyLimiter(self.root)
+        self.intake = DropZoneWorker(self)
         # More recalls at a time than processors end no sooner, and each takes a snapshot's cache.
         self._turns = threading.BoundedSemaphore(max(os.cpu_count() or 1, FEWEST_TURNS))
-        self._recalls = InFlight()
+        self._recalls = InFlightCalls()
         self._vector_cache: VectorCache | None = None
         self._vector_cache_lock = threading.Lock()
 
@@ -202,7 +202,7 @@ class MemoryService:
             OrchestratorMissing: there is none, and ``create`` is not set.
             InvalidInput: an invalid name of an orchestrator or an actor.
         """
-        validated(Change, {"actor": actor})
+        validated(ActorReason, {"actor": actor})
         paths = OrchestratorPaths(self.root, name)
         if create and _never_made(paths):
             # Another thread or process may be making it at this very moment.
@@ -225,7 +225,7 @@ class MemoryService:
             DatabaseFull: there is no room for it.
         """
         from memgraph.audit import anchor
-        from memgraph.audit.journal import Head
+        from memgraph.audit.journal import JournalHead
         from memgraph.store.engine import store_of
 
         paths = OrchestratorPaths(self.root, name)
@@ -236,7 +236,7 @@ class MemoryService:
             store = store_of(paths, settings.memory.storage.url)
             store.create(dimensions=dimensions, now_ms=self.clock.now_ms())
             anchors = settings.memory.audit.anchor_path
-            anchor.write(anchor.anchor_path(paths.database, anchors), Head(0, ""))
+            anchor.write(anchor.anchor_path(paths.database, anchors), JournalHead(0, ""))
 
     def orchestrators(self) -> list[str]:
         """Return the names of all orchestrators under the root, sorted."""
@@ -327,14 +327,14 @@ class MemoryService:
         )
 
     @contextmanager
-    def opened(self, name: str) -> Iterator[Opened]:
+    def opened(self, name: str) -> Iterator[OpenOrchestrator]:
         """Yield the open orchestrator for the time of one call; idle ones are closed, oldest
         first.
         """
         with self._pool.use(name) as opened:
             yield opened
 
-    def if_open(self, name: str) -> AbstractContextManager[Opened | None]:
+    def if_open(self, name: str) -> AbstractContextManager[OpenOrchestrator | None]:
         """Return a context that yields the orchestrator if it is open already, else None."""
         return self._pool.if_open(name)
 
@@ -399,14 +399,14 @@ class MemoryService:
         return self._background
 
     def _log_of(self, name: str) -> EventLog:
-        from memgraph.service.opened import log_of
+        from memgraph.service.open_orchestrator import log_of
 
         return log_of(self.paths(name), self.settings(name), self.clock)
 
-    def _open(self, name: str) -> Opened:
+    def _open(self, name: str) -> OpenOrchestrator:
         from memgraph.operations.write.entity_links import find_names
         from memgraph.service.events import Subscribers
-        from memgraph.service.opened import Opened
+        from memgraph.service.open_orchestrator import OpenOrchestrator
         from memgraph.store.engine import store_of
 
         settings = self.settings(name)
@@ -417,7 +417,7 @@ class MemoryService:
         chosen = settings.memory.storage
         database = store_of(paths, chosen.url).open(chosen)
         try:
-            opened = Opened(
+            opened = OpenOrchestrator(
                 paths=paths,
                 database=database,
                 settings=settings,

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Literal, Protocol, runtime_checkable
 
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.jobs import Ready
+from memgraph.model.jobs import ServiceReadiness
 
 Work = Literal["recall", "write", "job"]
 TOTAL: Final = "total"
@@ -43,15 +43,15 @@ class Meters(Protocol):
 
 
 @runtime_checkable
-class Exposing(Protocol):
+class ReadableMeters(Protocol):
     """Meters whose figures can be read."""
 
-    def exposition(self, ready: Ready) -> tuple[bytes, str]:
+    def exposition(self, ready: ServiceReadiness) -> tuple[bytes, str]:
         """Return all figures and the orchestrators' states as a text, with its media type."""
         ...
 
 
-class Silent:
+class NullMeters:
     """Discards everything."""
 
     _NOTHING: Final = nullcontext()
@@ -69,4 +69,4 @@ class Silent:
         return None
 
 
-SILENT: Final[Meters] = Silent()
+SILENT: Final[Meters] = NullMeters()

@@ -18,10 +18,10 @@ from memgraph.errors import (
     MemoryDisabled,
     StorageError,
 )
-from memgraph.service.failures import Troubles
+from memgraph.service.failures import OpenFailures
 
 if TYPE_CHECKING:
-    from memgraph.service.opened import Opened
+    from memgraph.service.open_orchestrator import OpenOrchestrator
 
 GATES = 64
 
@@ -34,10 +34,10 @@ class OrchestratorPool:
         troubles: records damage, and files that cannot be opened.
     """
 
-    def __init__(self, open_one: Callable[[str], Opened], troubles: Troubles) -> None:
+    def __init__(self, open_one: Callable[[str], OpenOrchestrator], troubles: OpenFailures) -> None:
         self._open_one = open_one
         self._troubles = troubles
-        self._opened: OrderedDict[str, Opened] = OrderedDict()
+        self._opened: OrderedDict[str, OpenOrchestrator] = OrderedDict()
         self._lock = threading.Lock()
         # One thread at a time opens an orchestrator; who waits at its gate finds it open.
         self._gates = tuple(threading.Lock() for _ in range(GATES))
@@ -45,7 +45,7 @@ class OrchestratorPool:
         self._pid = os.getpid()
 
     @contextmanager
-    def use(self, name: str) -> Iterator[Opened]:
+    def use(self, name: str) -> Iterator[OpenOrchestrator]:
         """Yield the open orchestrator for the time of the block.
 
         Raises:
@@ -67,7 +67,7 @@ class OrchestratorPool:
             self._release(opened)
 
     @contextmanager
-    def if_open(self, name: str) -> Iterator[Opened | None]:
+    def if_open(self, name: str) -> Iterator[OpenOrchestrator | None]:
         """Yield the orchestrator if it is open already, else None; does not count as a use."""
         with self._lock:
             opened = self._opened.get(name)
@@ -105,7 +105,7 @@ class OrchestratorPool:
         for each in idle:
             each.close()
 
-    def _acquire(self, name: str) -> Opened:
+    def _acquire(self, name: str) -> OpenOrchestrator:
         if os.getpid() != self._pid:
             # Connections and locks are the parent's; SQLite would damage the file through them.
             raise MemoryDisabled(
@@ -128,7 +128,7 @@ class OrchestratorPool:
             each.close()
         return opened
 
-    def _opened_anew(self, name: str) -> Opened:
+    def _opened_anew(self, name: str) -> OpenOrchestrator:
         try:
             opened = self._open_one(name)
         except (DatabaseBusy, DatabaseReplaced):
@@ -140,7 +140,7 @@ class OrchestratorPool:
         self._troubles.over(name)
         return opened
 
-    def _in_service(self, name: str) -> Opened | None:
+    def _in_service(self, name: str) -> OpenOrchestrator | None:
         """Return the open orchestrator, held for its user; None: it is to be opened, maybe
         again.
         """
@@ -152,13 +152,13 @@ class OrchestratorPool:
         self._release(found)
         return None
 
-    def _replace(self, name: str, opened: Opened) -> None:
+    def _replace(self, name: str, opened: OpenOrchestrator) -> None:
         """Let the next use of a name open its current file; users of this one continue with it."""
         with self._lock:
             if self._opened.get(name) is opened:
                 self._retire([name])
 
-    def _held(self, name: str) -> Opened | None:
+    def _held(self, name: str) -> OpenOrchestrator | None:
         with self._lock:
             if self._closed:
                 raise MemoryDisabled("the service was closed")
@@ -168,14 +168,14 @@ class OrchestratorPool:
                 self._opened.move_to_end(name)
             return found
 
-    def _release(self, opened: Opened) -> None:
+    def _release(self, opened: OpenOrchestrator) -> None:
         with self._lock:
             opened.users -= 1
             last = opened.retired and opened.users == 0
         if last:
             opened.close()
 
-    def _retire(self, names: Sequence[str]) -> list[Opened]:
+    def _retire(self, names: Sequence[str]) -> list[OpenOrchestrator]:
         """Take some out of service; return those to close now. The last users close the others."""
         taken = [self._opened.pop(name) for name in names]
         for each in taken:
@@ -197,7 +197,7 @@ class OrchestratorPool:
         return chosen
 
 
-def _was_replaced(opened: Opened) -> bool:
+def _was_replaced(opened: OpenOrchestrator) -> bool:
     try:
         opened.database.require_same_store()
     except DatabaseReplaced:

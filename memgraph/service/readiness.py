@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Final
 
 from memgraph.audit import anchor
 from memgraph.errors import DatabaseCorrupt, DatabaseReplaced, MemgraphError, MemoryDisabled
-from memgraph.model.jobs import LastJob, Ready, Standing
+from memgraph.model.jobs import LastJob, OrchestratorState, ServiceReadiness
 from memgraph.paths import Stamp, global_config_file, stamp_of
-from memgraph.service.sanitizing import outward
+from memgraph.service.sanitizer import outward
 from memgraph.store import embeddings, jobs
 from memgraph.store.engine import Store, store_of
 
@@ -71,7 +71,7 @@ class _Found:
     """
 
     stamp: Stamp | None
-    standing: Standing
+    standing: OrchestratorState
     oldest: int | None
     trouble: str | None = None
 
@@ -94,15 +94,15 @@ class Readiness:
         root = self._service.root
         return root.is_dir() and os.access(root, os.R_OK | os.W_OK | os.X_OK)
 
-    def look(self) -> Ready:
+    def look(self) -> ServiceReadiness:
         """Return the state of each orchestrator; opens changed ones, for ``LOOK_S`` at most."""
         try:
-            return self._looked() if self.usable() else Ready(status="unusable")
+            return self._looked() if self.usable() else ServiceReadiness(status="unusable")
         except OSError:
             # It may have gone a moment ago, or no file can be opened any more.
-            return Ready(status="unusable")
+            return ServiceReadiness(status="unusable")
 
-    def _looked(self) -> Ready:
+    def _looked(self) -> ServiceReadiness:
         with self._lock:
             rested = self._looked_at is None or time.monotonic() - self._looked_at >= REST_S
             troubles = self._service.troubles.changes
@@ -113,7 +113,7 @@ class Readiness:
             names = sorted(self._found)
             standings = tuple(self._told(name) for name in names)
         free = shutil.disk_usage(self._service.root).free
-        return Ready(status="ready", disk_free_bytes=free, orchestrators=standings)
+        return ServiceReadiness(status="ready", disk_free_bytes=free, orchestrators=standings)
 
     def _bring_up_to_date(self) -> None:
         names = self._service.orchestrators()
@@ -125,7 +125,7 @@ class Readiness:
         now = self._service.clock.now_ms()
         for name in names:
             known = self._found.setdefault(
-                name, _Found(None, Standing(orchestrator=name, status="unknown"), None)
+                name, _Found(None, OrchestratorState(orchestrator=name, status="unknown"), None)
             )
             if known.stamp != self._stamp(name) or self._damaged(name, known):
                 changed.append(known)
@@ -175,7 +175,7 @@ class Readiness:
         looked = standing.model_copy(update={"looked_at": now})
         return _Found(stamp, looked, oldest, trouble)
 
-    def _of_closed(self, name: str) -> tuple[Standing, int | None]:
+    def _of_closed(self, name: str) -> tuple[OrchestratorState, int | None]:
         """Return the state of a closed one, opened outside the pool, which would close another."""
         chosen = self._service.settings(name).memory
         if not chosen.enabled:
@@ -192,16 +192,18 @@ class Readiness:
         finally:
             database.close()
 
-    def _told(self, name: str) -> Standing:
+    def _told(self, name: str) -> OrchestratorState:
         found = self._found[name]
         if found.oldest is None:
             return found.standing
         waited_s = max(self._service.clock.now_ms() - found.oldest, 0) / 1_000
         return found.standing.model_copy(update={"oldest_pending_s": waited_s})
 
-    def _disabled(self, name: str, error: MemgraphError) -> Standing:
+    def _disabled(self, name: str, error: MemgraphError) -> OrchestratorState:
         advice = outward(error, self._service.root).message
-        return Standing(orchestrator=name, status="disabled", codes=(error.code,), advice=advice)
+        return OrchestratorState(
+            orchestrator=name, status="disabled", codes=(error.code,), advice=advice
+        )
 
     def _stamp(self, name: str) -> Stamp | None:
         """Return its files' stamp; None: they cannot be read, which must not affect the others."""
@@ -217,9 +219,9 @@ class Readiness:
             return None
 
 
-def _read(snapshot: Snapshot, name: str, codes: list[str]) -> tuple[Standing, int | None]:
+def _read(snapshot: Snapshot, name: str, codes: list[str]) -> tuple[OrchestratorState, int | None]:
     last = next(iter(jobs.latest(snapshot, 1)), None)
-    standing = Standing(
+    standing = OrchestratorState(
         orchestrator=name,
         status="degraded" if codes else "ready",
         codes=tuple(codes),

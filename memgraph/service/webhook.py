@@ -23,7 +23,7 @@ from memgraph import __version__
 from memgraph.clock import Clock, iso
 from memgraph.config.webhook import WebhookSettings
 from memgraph.errors import WebhookFailed
-from memgraph.model.events import Delivered
+from memgraph.model.events import DeliveredEvent
 from memgraph.service.events import Subscriber
 from memgraph.store.key_file import own_bytes
 
@@ -46,7 +46,9 @@ def subscriber(handle: Orchestrator, clock: Clock, *, threaded: bool) -> Subscri
     return Subscriber(SUBSCRIBER, send, tuple(sorted(chosen.topics)), CLAIM_MS, threaded=threaded)
 
 
-def deliver(chosen: WebhookSettings, orchestrator: str, clock: Clock, given: Delivered) -> None:
+def deliver(
+    chosen: WebhookSettings, orchestrator: str, clock: Clock, given: DeliveredEvent
+) -> None:
     """Post one event; it is taken when the receiver answers with 2xx.
 
     Raises:

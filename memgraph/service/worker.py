@@ -22,9 +22,9 @@ from memgraph.model.jobs import CRASHED, STOPPED, JobRun
 from memgraph.paths import Stamp, global_config_file, stamp_of
 from memgraph.service import job_runs as jobs
 from memgraph.service import webhook
-from memgraph.service.events import Later, Subscriber
-from memgraph.service.job_runs import WALL, Asked, Reins, lease_ms
-from memgraph.service.opened import Opened
+from memgraph.service.events import DeliverLater, Subscriber
+from memgraph.service.job_runs import WALL, RunCallbacks, RunRequest, lease_ms
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import comparisons, embeddings, events
 from memgraph.store import jobs as jobs_rows
 
@@ -229,7 +229,7 @@ class Worker:
             # It would be closed for another soon, and closing changes its files.
             self._service.forget(name)
 
-    def _consolidate(self, opened: Opened) -> bool:
+    def _consolidate(self, opened: OpenOrchestrator) -> bool:
         """Consolidate ended sessions; return True when there are more."""
         told = opened.events.deliver(self._is_stopping, only=SUBSCRIBER, most=SESSIONS_AT_ONCE)
         with opened.database.read() as snapshot:
@@ -239,14 +239,14 @@ class Worker:
                 events.drop_settled(transaction, SUBSCRIBER)
         return told.passed >= SESSIONS_AT_ONCE
 
-    def _post(self, opened: Opened) -> None:
+    def _post(self, opened: OpenOrchestrator) -> None:
         """Post waiting events to the webhook, or wake the thread that does."""
         if self._service.embeds_in_background:
             opened.courier.wake()
         else:
             opened.events.deliver(self._is_stopping, only=webhook.SUBSCRIBER, most=POSTED_AT_ONCE)
 
-    def _again(self, opened: Opened, now_ms: int) -> int:
+    def _again(self, opened: OpenOrchestrator, now_ms: int) -> int:
         """Return when there may be work though no other process has changed anything."""
         at = [now_ms + LOOK_MS, *jobs.upcoming(opened, now_ms)]
         with opened.database.read() as snapshot:
@@ -267,7 +267,7 @@ class Worker:
             events.after(snapshot, cursor.delivered_seq, [SessionCompleted.topic], 1)
         )
 
-    def _next_post(self, opened: Opened, snapshot: Snapshot) -> int | None:
+    def _next_post(self, opened: OpenOrchestrator, snapshot: Snapshot) -> int | None:
         """Return when the webhook may have its next event; None: none waits."""
         posting = opened.subscribers.find(webhook.SUBSCRIBER)
         cursor = events.cursor(snapshot, webhook.SUBSCRIBER)
@@ -276,10 +276,10 @@ class Worker:
         waiting = events.after(snapshot, cursor.delivered_seq, posting.topics, 1)
         return cursor.next_attempt_at if waiting else None
 
-    def _run(self, name: str, opened: Opened, asked: Asked) -> JobRun | None:
+    def _run(self, name: str, opened: OpenOrchestrator, asked: RunRequest) -> JobRun | None:
         """Run a job; None: another worker runs it, or did."""
         try:
-            reins = Reins(stop=self._is_stopping, wall=self._wall, outlives=True)
+            reins = RunCallbacks(stop=self._is_stopping, wall=self._wall, outlives=True)
             ended = jobs.run(opened, asked, reins)
         except Conflict:
             return None
@@ -321,10 +321,10 @@ class Worker:
             ended = self._run(name, opened, jobs.of_session(event.session_id, "event"))
         if ended is None:
             # Its worker may be stopped, or die.
-            raise Later(BUSY_MS)
+            raise DeliverLater(BUSY_MS)
         # One that failed is the nightly run's; one that was broken off is begun again.
         if ended.error_code == STOPPED:
-            raise Later
+            raise DeliverLater
 
     def retry(self, name: str, subscriber: str = SUBSCRIBER) -> int:
         """Retry what was parked, the ends of sessions or the webhook's events; return how many
@@ -334,7 +334,7 @@ class Worker:
         with self._service.opened(name) as opened:
             return opened.events.retry(self._is_stopping, only=subscriber)
 
-    def _embed(self, opened: Opened) -> bool:
+    def _embed(self, opened: OpenOrchestrator) -> bool:
         """Embed waiting memories; return True when more could be embedded now."""
         if opened.embedding is None or opened.other_model is not None:
             return False
@@ -344,7 +344,7 @@ class Worker:
         drained = opened.worker.drain(limit=EMBEDDED_AT_ONCE, stop=self._is_stopping)
         return drained.error_code is None and drained.ready >= EMBEDDED_AT_ONCE
 
-    def _compare(self, opened: Opened) -> bool:
+    def _compare(self, opened: OpenOrchestrator) -> bool:
         """Compare waiting facts; return True when more could be compared now."""
         with opened.database.read() as snapshot:
             if not comparisons.has_waiting(snapshot):
@@ -365,7 +365,7 @@ class Worker:
 
 
 @contextmanager
-def _logged(opened: Opened) -> Iterator[None]:
+def _logged(opened: OpenOrchestrator) -> Iterator[None]:
     """Log an unexpected error in the log of its orchestrator."""
     try:
         yield

@@ -16,7 +16,7 @@ from sqlalchemy.schema import CreateTable
 
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, SourceType
 from memgraph.rules.bulletin import MOST_COUNTED
-from memgraph.rules.contradictions import Side
+from memgraph.rules.contradictions import ConflictSide
 from memgraph.store import tables
 from memgraph.store.items import is_no_item
 from memgraph.store.snapshot import Snapshot
@@ -116,7 +116,7 @@ MOST_READ = 200
 MOST_CONFLICTS = 2_000
 
 
-class Excerpt(NamedTuple):
+class BulletinExcerpt(NamedTuple):
     """The part of a memory that a bulletin shows.
 
     ``valid_until`` is None where reading puts the end off: no journal entry tells of that.
@@ -146,8 +146,8 @@ class OpenConflict(NamedTuple):
     """An open contradiction; of a side from a file that does not tell its time, the time is 0."""
 
     since: int
-    first: Side
-    second: Side
+    first: ConflictSide
+    second: ConflictSide
 
 
 def journal_head(snapshot: Snapshot, as_of: int | None = None) -> tuple[int, int, str]:
@@ -181,11 +181,11 @@ class SectionQuery(NamedTuple):
     by_index: str
     by: Callable[[Table], tuple[Column, ...]] = _by_importance
 
-    def read(self, snapshot: Snapshot, view: View, at: int, floor: float) -> list[Excerpt]:
+    def read(self, snapshot: Snapshot, view: View, at: int, floor: float) -> list[BulletinExcerpt]:
         """Return the first memories with a stored confidence of at least ``floor``."""
         values = {"at": at, "floor": floor, "limit": MOST_READ}
         rows = self._statement(view, True).rows(snapshot, view.params, **values)
-        return [Excerpt._make(row) for row in rows]
+        return [BulletinExcerpt._make(row) for row in rows]
 
     def total(self, snapshot: Snapshot, view: View, at: int) -> int:
         """Return how many there are, at most one more than ``MOST_COUNTED``."""
@@ -286,7 +286,7 @@ _WALKS: Final = (
 )
 
 
-def decisions(snapshot: Snapshot, view: View, at: int, floor: float) -> list[Excerpt]:
+def decisions(snapshot: Snapshot, view: View, at: int, floor: float) -> list[BulletinExcerpt]:
     """Return the newest decisions by when they were taken; the undated come last."""
     found = [one for walk in _WALKS for one in walk.read(snapshot, view, at, floor)]
     return sorted(
@@ -310,11 +310,11 @@ def _excerpts(view: View) -> sa.Select[Any]:
 
 def excerpts(
     snapshot: Snapshot, view: View, memory_ids: Sequence[str], at: int
-) -> dict[str, Excerpt]:
+) -> dict[str, BulletinExcerpt]:
     """Return those of some memories that are visible, active and not expired, by id."""
     ids = json.dumps(list(memory_ids))
     rows = _excerpts(view.shape).rows(snapshot, view.params, ids=ids, at=at)
-    return {row[0]: Excerpt._make(row) for row in rows}
+    return {row[0]: BulletinExcerpt._make(row) for row in rows}
 
 
 @prepared
@@ -340,7 +340,7 @@ def open_conflicts(snapshot: Snapshot, view: View) -> list[OpenConflict]:
     first.
     """
     return [
-        OpenConflict(since, Side(time, one), Side(other_time, other))
+        OpenConflict(since, ConflictSide(time, one), ConflictSide(other_time, other))
         for since, time, one, other_time, other in _open_conflicts(view.shape).rows(
             snapshot, view.params
         )
@@ -374,6 +374,6 @@ def _path(m: Table) -> Column:
 
 
 def moment(m: Table) -> Column:
-    """Return the time of a side of a contradiction, see ``Side``: a file has no day of its own."""
+    """Return the time of a side of a contradiction, see ``ConflictSide``: a file has no day of its own."""
     said_at = sa.case((_path(m).is_(None), m.c.created_at), else_=0)
     return sa.func.coalesce(m.c.event_time, said_at)

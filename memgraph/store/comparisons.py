@@ -24,7 +24,7 @@ from memgraph.model.enums import (
 from memgraph.store import tables
 from memgraph.store.items import is_no_item
 from memgraph.store.sessions import ComparisonPlace
-from memgraph.store.snapshot import Insert, Snapshot, Transaction
+from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import Column, among, least, listed, ordered, prepared, value
 from memgraph.store.text_index import matching
 from memgraph.store.visibility import View
@@ -79,7 +79,7 @@ class WaitingFact(NamedTuple):
     roles: str
 
 
-_enqueue = Insert("memory_comparisons", ("memory_pk", "stage"), or_ignore=True)
+_enqueue = InsertRows("memory_comparisons", ("memory_pk", "stage"), or_ignore=True)
 
 
 def _said_at(m: sa.FromClause) -> Column:
@@ -242,7 +242,7 @@ def has_waiting(snapshot: Snapshot) -> bool:
     return _is_any(False).row(snapshot) is not None
 
 
-class Beside(NamedTuple):
+class FactLocation(NamedTuple):
     """The place of a fact: it is compared with the active facts there.
 
     Attributes:
@@ -309,7 +309,9 @@ def _facts_by_text(view: View | None) -> sa.Select[Any]:
     return found.order_by(f.c.rank).limit(value("most"))
 
 
-def facts_by_text(snapshot: Snapshot, match: str, beside: Beside, limit: int) -> list[ComparedFact]:
+def facts_by_text(
+    snapshot: Snapshot, match: str, beside: FactLocation, limit: int
+) -> list[ComparedFact]:
     """Return facts that fulfil an FTS5 expression, best bm25 first."""
     asked = snapshot.engine.phrases.expression(match)
     rows = _facts_by_text(beside.shape).rows(snapshot, beside.params, match=asked, most=limit)
@@ -326,7 +328,7 @@ def _facts_of_entity(view: View | None) -> sa.Select[Any]:
 
 
 def facts_of_entities(
-    snapshot: Snapshot, entity_pks: Collection[int], beside: Beside, limit: int
+    snapshot: Snapshot, entity_pks: Collection[int], beside: FactLocation, limit: int
 ) -> list[ComparedFact]:
     """Return facts in which entities are named, the newest of each first."""
     statement, values = _facts_of_entity(beside.shape), beside.params
@@ -344,7 +346,9 @@ def _facts_by_key(view: View | None) -> sa.Select[Any]:
     return _facts_in(k, k.c.value, view)[1].order_by(k.c.key)
 
 
-def facts_by_key(snapshot: Snapshot, pks: Sequence[int], beside: Beside) -> list[ComparedFact]:
+def facts_by_key(
+    snapshot: Snapshot, pks: Sequence[int], beside: FactLocation
+) -> list[ComparedFact]:
     """Return those of some memories that are beside, in the order of ``pks``."""
     rows = _facts_by_key(beside.shape).rows(snapshot, beside.params, pks=json.dumps(list(pks)))
     return [ComparedFact._make(row) for row in rows]

@@ -37,7 +37,7 @@ class DecayRow(NamedTuple):
     restored: int
 
 
-class Rule(NamedTuple):
+class ExpiryRule(NamedTuple):
     """The rule of expiry: the moment, and the settings."""
 
     now_ms: int
@@ -97,7 +97,7 @@ def _expired_after() -> sa.Select[Any]:
     return found.order_by(m.c.pk).limit(value("limit"))
 
 
-def expired_after(snapshot: Snapshot, rule: Rule, after: int, limit: int) -> list[int]:
+def expired_after(snapshot: Snapshot, rule: ExpiryRule, after: int, limit: int) -> list[int]:
     """Return keys of the next facts that have expired, or are too close for SQLite to decide."""
     return _expired_after().column(snapshot, _values(rule), after=after, limit=limit)
 
@@ -161,13 +161,13 @@ def _visible_expired(view: View) -> sa.Select[Any]:
     return found.where(_decays(m), _expired(m), view.where(m)).order_by(m.c.pk)
 
 
-def visible_expired(snapshot: Snapshot, rule: Rule, view: View) -> Iterator[DecayRow]:
+def visible_expired(snapshot: Snapshot, rule: ExpiryRule, view: View) -> Iterator[DecayRow]:
     """Yield the expired facts that the reader may see, and nearly expired ones, by key."""
     values = view.params | _values(rule)
     yield from (DecayRow(*row) for row in _visible_expired(view.shape).cursor(snapshot, values))
 
 
-def _values(rule: Rule) -> dict[str, float]:
+def _values(rule: ExpiryRule) -> dict[str, float]:
     return {
         "now": rule.now_ms,
         "exponent": rule.exponent,

@@ -398,7 +398,7 @@ def last_place(snapshot: Snapshot) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class ContradictionFilter:
     """A filter of contradictions; None leaves nothing out.
 
     Attributes:
@@ -414,7 +414,7 @@ class Sought:
     oldest_first: bool = False
 
 
-EVERY: Final = Sought()
+EVERY: Final = ContradictionFilter()
 
 
 def contradictions(
@@ -424,7 +424,7 @@ def contradictions(
     resolved: bool,
     limit: int,
     after: tuple[int, str] | None = None,
-    sought: Sought = EVERY,
+    sought: ContradictionFilter = EVERY,
 ) -> list[Edge]:
     """Return Contradicts edges with both ends visible, in the order of a time.
 

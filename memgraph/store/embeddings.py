@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from memgraph.model.enums import EmbeddingState, MemoryStatus, Scope, Sensitivity
 from memgraph.store import tables
 from memgraph.store.ports import VectorIndex
-from memgraph.store.snapshot import Insert, Snapshot, Transaction
+from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import among, prepared, value
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _is_scaled(blob: bytes) -> bool:
     return (b"\x7f" in blob or b"\x81" in blob) and b"\x80" not in blob
 
 
-_enqueue = Insert("memory_embeddings", ("memory_pk", "state"), values="(?, 'pending')")
+_enqueue = InsertRows("memory_embeddings", ("memory_pk", "state"), values="(?, 'pending')")
 
 
 def _is_waiting(e: sa.FromClause) -> sa.ColumnElement[bool]:

@@ -47,14 +47,14 @@ class DeadlinePassed(Exception):
     """A statement took longer than it was given; the snapshot can still be read."""
 
 
-class Damage(NamedTuple):
+class EngineDamage(NamedTuple):
     """Damage of an engine's own structures. ``of_index``: it can be rebuilt."""
 
     message: str
     of_index: bool
 
 
-class Upgraded(NamedTuple):
+class SchemaUpgrade(NamedTuple):
     """Schema revisions before and after.
 
     ``sealed_at`` is the number of the journal's entry that records the state of all tables after
@@ -134,7 +134,7 @@ class Engine(Protocol):
     def columns(self, snapshot: Snapshot, table: str) -> tuple[str, ...]:
         """Return the names of a table's columns in the order in which they were made."""
 
-    def damage(self, snapshot: Snapshot) -> list[Damage]:
+    def damage(self, snapshot: Snapshot) -> list[EngineDamage]:
         """Return what is wrong with the engine's own structures; empty: nothing."""
 
     def dangling(self, snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
@@ -282,7 +282,7 @@ class Store(Protocol):
 
     def upgrade(
         self, *, first: Callable[[], None] = lambda: None, key: bytes | None = None
-    ) -> Upgraded:
+    ) -> SchemaUpgrade:
         """Bring its schema to head.
 
         Args:

@@ -165,7 +165,7 @@ def _texts() -> sa.Select[Any]:
     return found.order_by(m.c.pk.desc()).limit(value("limit"))
 
 
-class Unsure(NamedTuple):
+class UncertainName(NamedTuple):
     """A name that is not sure, texts that hold it, and what it may mean, as (id, name)."""
 
     entity_id: str
@@ -181,7 +181,7 @@ def unsure(
     *,
     texts: int,
     candidates: int,
-) -> list[Unsure]:
+) -> list[UncertainName]:
     """Return names below ``confidence`` that may mean another entity, most mentioned first.
 
     Args:
@@ -195,5 +195,5 @@ def unsure(
         if not alike:
             continue
         held = _texts().column(snapshot, values, pk=pk, limit=texts)
-        found.append(Unsure(entity_id, name, held, alike))
+        found.append(UncertainName(entity_id, name, held, alike))
     return found

@@ -15,7 +15,7 @@ from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
 from memgraph.model.values import Memory
 from memgraph.store import tables
 from memgraph.store.rows import memory_from_row
-from memgraph.store.snapshot import Insert, Snapshot, Transaction
+from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
@@ -38,7 +38,7 @@ NAMED_TYPES: Final = (
 )
 """What has a name of its own; addresses and dates are found by their form."""
 
-_insert = Insert(
+_insert = InsertRows(
     "entities",
     (
         *("pk", "entity_id", "canonical_name", "name_key", "type", "created_at"),
@@ -112,8 +112,8 @@ def _newest() -> sa.Select[Any]:
     return sa.select(*(one.scalar_subquery() for one in read))
 
 
-_spelling = Insert("entity_aliases", ("alias_key", "entity_pk", "alias"), or_ignore=True)
-_link = Insert("memory_entities", ("entity_pk", "memory_pk"), or_ignore=True)
+_spelling = InsertRows("entity_aliases", ("alias_key", "entity_pk", "alias"), or_ignore=True)
+_link = InsertRows("memory_entities", ("entity_pk", "memory_pk"), or_ignore=True)
 
 
 PROVIDERS: Final = ("regex", "spacy", "llm", "told")
@@ -228,7 +228,7 @@ def known_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
     return {key: next(iter(pks)) for key, pks in meant.items() if len(pks) == 1} | first
 
 
-class Typed(NamedTuple):
+class TypedEntity(NamedTuple):
     """An entity and who gave it its type."""
 
     pk: int
@@ -246,7 +246,7 @@ def _typed_otherwise() -> sa.Select[Any]:
     return found.where(*named, e.c.type != value("type")).order_by(e.c.pk)
 
 
-def typed_worse(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[Typed]:
+def typed_worse(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[TypedEntity]:
     """Return entities of that name that a memory names, of a type that a worse provider gave."""
     if name.type not in NAMED_TYPES:
         return []
@@ -254,7 +254,7 @@ def typed_worse(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[Ty
         snapshot, memory_pk=memory_pk, key=name.key, type=name.type.value
     )
     return [
-        Typed(pk, entity_id, EntityType(kind), provider)
+        TypedEntity(pk, entity_id, EntityType(kind), provider)
         for pk, entity_id, kind, provider, confidence in found
         if kind in NAMED_TYPES
         and _rank(provider) < _rank(name.provider)
@@ -262,7 +262,7 @@ def typed_worse(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[Ty
     ]
 
 
-class NamesSeen(NamedTuple):
+class NameCursor(NamedTuple):
     """The last entity and the last alias that were read."""
 
     entity: int = 0
@@ -272,8 +272,8 @@ class NamesSeen(NamedTuple):
 
 
 def new_names(
-    snapshot: Snapshot, seen: NamesSeen
-) -> tuple[list[tuple[str, str, EntityType]], NamesSeen, bool]:
+    snapshot: Snapshot, seen: NameCursor
+) -> tuple[list[tuple[str, str, EntityType]], NameCursor, bool]:
     """Return names and aliases that came since ``seen``, each (key, as written, type).
 
     The last value says whether what was read before is void: a transaction was rolled back, or
@@ -285,14 +285,14 @@ def new_names(
     void = (entity_id, alias_key) != (seen.entity_id, seen.alias_key)
     if not void and (entity or 0, alias or 0) == (seen.entity, seen.alias):
         return [], seen, False
-    entity, alias, after = entity or 0, alias or 0, NamesSeen() if void else seen
+    entity, alias, after = entity or 0, alias or 0, NameCursor() if void else seen
     found = _new_names().rows(snapshot, entity=after.entity, alias=after.alias)
     rows = [(key, name, EntityType(kind)) for key, name, kind in found]
     entity_id, alias_key, _, _ = _newest().row(snapshot, entity=entity, alias=alias)
-    return rows, NamesSeen(entity, entity_id, alias, alias_key), void
+    return rows, NameCursor(entity, entity_id, alias, alias_key), void
 
 
-class Saying(NamedTuple):
+class MentionContext(NamedTuple):
     """The context of a memory that tells whom it is about, beside the names that rules find in it.
 
     Attributes:
@@ -337,7 +337,7 @@ def _sayings() -> sa.Select[Any]:
     return found.select_from(ordered(f, (m, m.c.pk == f.c.value)))
 
 
-def sayings(snapshot: Snapshot, pks: Sequence[int]) -> list[Saying]:
+def sayings(snapshot: Snapshot, pks: Sequence[int]) -> list[MentionContext]:
     """Return what some memories say, and who says it, in the order of ``pks``."""
     found = []
     rows = _sayings().rows(snapshot, pks=json.dumps(list(pks)))
@@ -345,7 +345,7 @@ def sayings(snapshot: Snapshot, pks: Sequence[int]) -> list[Saying]:
         speakers = [(role, told_as)] if role is not None and kind == "episode" else []
         if sources is not None:
             speakers.extend((who, told) for who, told in json.loads(sources))
-        found.append(Saying(pk, content, list(dict.fromkeys(speakers)), given))
+        found.append(MentionContext(pk, content, list(dict.fromkeys(speakers)), given))
     return found
 
 
@@ -759,7 +759,7 @@ def _set_type() -> sa.Update:
     return sa.update(e).where(e.c.pk == value("entity")).values(type=value("kind"), **given)
 
 
-def retype(transaction: Transaction, one: Typed, name: EntityName) -> None:
+def retype(transaction: Transaction, one: TypedEntity, name: EntityName) -> None:
     """Give an entity the type that a better provider told, or join it to the one that has it."""
     found = _of_type().row(transaction, key=name.key, type=name.type.value)
     if found is not None:

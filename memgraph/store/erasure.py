@@ -334,7 +334,7 @@ class ErasedRow(NamedTuple):
     after: tuple[str | None, ...] | None
 
 
-class Redacted(NamedTuple):
+class RedactedJournalEntry(NamedTuple):
     """An entry of the journal: its number, its seal, the SHA-256 of its details as they are now."""
 
     seq: int
@@ -535,7 +535,7 @@ def _sealed() -> sa.Select[Any]:
     return sa.select(log.c.seq, log.c.hash).where(among(log.c.seq, "seqs")).order_by(log.c.seq)
 
 
-def redacted(snapshot: Snapshot, changes: Sequence[ErasedRow]) -> list[Redacted]:
+def redacted(snapshot: Snapshot, changes: Sequence[ErasedRow]) -> list[RedactedJournalEntry]:
     """Return what a tombstone says of those that are the journal's."""
     details = {
         each.key[0]: each.after[0] or ""
@@ -543,7 +543,7 @@ def redacted(snapshot: Snapshot, changes: Sequence[ErasedRow]) -> list[Redacted]
         if each.table == JOURNAL and each.after is not None
     }
     sealed = _sealed().rows(snapshot, seqs=json.dumps(sorted(details)))
-    return [Redacted(seq, seal, digest(details[seq])) for seq, seal in sealed]
+    return [RedactedJournalEntry(seq, seal, digest(details[seq])) for seq, seal in sealed]
 
 
 def digest(text: str) -> str:

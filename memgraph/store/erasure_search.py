@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.model.enums import EntityType, Scope
-from memgraph.model.erasure import Erasable
+from memgraph.model.erasure import ErasureTargetKind
 from memgraph.rules.erasure import free_texts
 from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot
@@ -20,7 +20,7 @@ from memgraph.store.statements import Column, among, member, prepared, value
 from memgraph.store.text_index import matching, saying
 
 
-class Entity(NamedTuple):
+class EntityForms(NamedTuple):
     """An entity with all that means it: those merged into it, and how they are written.
 
     ``dates``: those of the names that are no more than a date.
@@ -32,7 +32,7 @@ class Entity(NamedTuple):
     dates: tuple[str, ...] = ()
 
 
-class Doomed(NamedTuple):
+class MemoryToErase(NamedTuple):
     """A memory that is to be erased, with its texts."""
 
     pk: int
@@ -74,31 +74,31 @@ _PLACES: Final = (
 
 
 @prepared
-def _chosen(kind: Erasable) -> sa.Select[Any] | sa.CompoundSelect[Any]:
+def _chosen(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
     m, s, name = tables.memories, tables.sources.alias("s"), value("name")
 
     def from_source(condition: Column) -> sa.Select[Any]:
         return sa.select(m.c.pk).where(m.c.source_id.in_(sa.select(s.c.source_id).where(condition)))
 
-    if kind is Erasable.MEMORY:
+    if kind is ErasureTargetKind.MEMORY:
         return sa.select(m.c.pk).where(m.c.memory_id == name)
-    if kind is Erasable.PATH:
+    if kind is ErasureTargetKind.PATH:
         # A folder stands for all that lies below it.
         below = sa.func.substr(s.c.source_path, 1, sa.func.length(name) + 1) == name.concat("/")
         return from_source((s.c.source_path == name) | below)
-    if kind is Erasable.RUN:
+    if kind is ErasureTargetKind.RUN:
         return from_source(s.c.workflow_run_id == name)
-    if kind is Erasable.CONTENT:
+    if kind is ErasureTargetKind.CONTENT:
         return from_source(s.c.content_sha256 == name)
     # As sources are listed: a conversation may be a session in which turns were stored.
     found = [sa.select(m.c.pk).where(m.c.session_id == name)]
-    if kind is Erasable.SESSION:
+    if kind is ErasureTargetKind.SESSION:
         # What was said there, what belongs to it alone, and what was drawn from it.
         found.append(sa.select(m.c.pk).where(m.c.scope == Scope.SESSION, m.c.scope_id == name))
     return sa.union(*found, from_source(s.c.conversation_id == name))
 
 
-def chosen(snapshot: Snapshot, kind: Erasable, name: str) -> list[int]:
+def chosen(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> list[int]:
     """Return keys of the memories that are named so, but those that are erased already."""
     return standing_among(snapshot, _chosen(kind).column(snapshot, name=name))
 
@@ -132,7 +132,7 @@ def _entity_ids_of_name() -> sa.Select[Any]:
     )
 
 
-def entity(snapshot: Snapshot, named: str) -> list[Entity]:
+def entity(snapshot: Snapshot, named: str) -> list[EntityForms]:
     """Return entities with this id or, in any case, this name; each with whatever means it."""
     ids = _entity_ids_of_name().column(snapshot, named=named)
     return [_entity(snapshot, entity_id) for entity_id in ids]
@@ -151,13 +151,13 @@ def _aliases() -> sa.Select[Any]:
     return sa.select(a.c.alias).where(among(a.c.entity_pk, "pks"))
 
 
-def _entity(snapshot: Snapshot, entity_id: str) -> Entity:
+def _entity(snapshot: Snapshot, entity_id: str) -> EntityForms:
     rows = _with_merged().rows(snapshot, id=entity_id)
     pks = tuple(pk for pk, *_ in rows)
     aliases = _aliases().column(snapshot, pks=json.dumps(pks))
     names = sorted({*aliases, *(name for _, name, _ in rows)})
     dated = all(kind == EntityType.DATE for *_, kind in rows)
-    return Entity(entity_id, pks, tuple(names), tuple(names) if dated else ())
+    return EntityForms(entity_id, pks, tuple(names), tuple(names) if dated else ())
 
 
 @prepared
@@ -171,7 +171,7 @@ def _saying() -> sa.Select[Any]:
     return matching("words")
 
 
-def naming(snapshot: Snapshot, found: Entity) -> list[int]:
+def naming(snapshot: Snapshot, found: EntityForms) -> list[int]:
     """Return memories that are linked to an entity, or say one of its names."""
     pks = set(_linked().column(snapshot, pks=json.dumps(found.pks)))
     for name in found.names:
@@ -190,11 +190,11 @@ def _named_only_by() -> sa.Select[Any]:
     return alone.order_by(e.c.pk)
 
 
-def named_only_by(snapshot: Snapshot, pks: Sequence[int]) -> Entity:
+def named_only_by(snapshot: Snapshot, pks: Sequence[int]) -> EntityForms:
     """Return, as one, the entities that only these memories name, and how they are written."""
     ids = _named_only_by().column(snapshot, pks=json.dumps(list(pks)))
     found = [_entity(snapshot, entity_id) for entity_id in ids]
-    return Entity(
+    return EntityForms(
         "",
         tuple(pk for each in found for pk in each.pks),
         tuple(name for each in found for name in each.names),
@@ -268,14 +268,14 @@ def said_elsewhere(snapshot: Snapshot, pks: Sequence[int], erased: Sequence[int]
 @prepared
 def _doomed() -> sa.Select[Any]:
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
-    its = (m.c[name] if name in m.c else s.c[name] for name in Doomed._fields)
+    its = (m.c[name] if name in m.c else s.c[name] for name in MemoryToErase._fields)
     found = sa.select(*its).select_from(m.join(s, s.c.source_id == m.c.source_id))
     return found.where(among(m.c.pk, "pks")).order_by(m.c.pk)
 
 
-def doomed(snapshot: Snapshot, pks: Sequence[int]) -> list[Doomed]:
+def doomed(snapshot: Snapshot, pks: Sequence[int]) -> list[MemoryToErase]:
     """Return the memories with these keys and all that they say."""
-    return [Doomed._make(row) for row in _doomed().rows(snapshot, pks=json.dumps(list(pks)))]
+    return [MemoryToErase._make(row) for row in _doomed().rows(snapshot, pks=json.dumps(list(pks)))]
 
 
 @prepared
@@ -437,7 +437,7 @@ def _erasures() -> sa.Select[Any]:
     return found.group_by(erasure_id).order_by(sa.func.max(log.c.seq).desc())
 
 
-def erased_before(snapshot: Snapshot, kind: Erasable, name: str) -> tuple[str, ...] | None:
+def erased_before(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> tuple[str, ...] | None:
     """Return the erasures that took the memories that are named so; None: there never were any."""
     pks = _chosen(kind).column(snapshot, name=name)
     return tuple(_erasures().column(snapshot, pks=json.dumps(pks))) if pks else None

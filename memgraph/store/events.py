@@ -19,7 +19,7 @@ from memgraph.model.events import Event, EventFailure, SessionCompleted
 from memgraph.rules.conversations import KEEP_TAKEN_MS, KEEP_WAITING_MS, removable_through
 from memgraph.store import tables
 from memgraph.store.rows import compact_json
-from memgraph.store.snapshot import Insert, Snapshot, Transaction
+from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
@@ -31,11 +31,11 @@ from memgraph.store.statements import (
 )
 from memgraph.store.visibility import View
 
-_append = Insert("events", ("at", "topic", "payload"))
+_append = InsertRows("events", ("at", "topic", "payload"))
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class EventCursor:
     """The position of a subscriber.
 
     Attributes:
@@ -98,10 +98,10 @@ def _cursor() -> sa.Select[Any]:
     return place.where(c.c.subscriber == value("subscriber"))
 
 
-def cursor(snapshot: Snapshot, subscriber: str) -> Cursor | None:
+def cursor(snapshot: Snapshot, subscriber: str) -> EventCursor | None:
     """Return how far a subscriber has come; None: nobody of that name has subscribed."""
     row = _cursor().row(snapshot, subscriber=subscriber)
-    return None if row is None else Cursor(*row)
+    return None if row is None else EventCursor(*row)
 
 
 @prepared
@@ -129,7 +129,7 @@ def _claim() -> sa.Update:
     return sa.update(c).where(c.c.subscriber == value("name"), *seen).values(claimed)
 
 
-def claim(transaction: Transaction, subscriber: str, seen: Cursor, until: int) -> bool:
+def claim(transaction: Transaction, subscriber: str, seen: EventCursor, until: int) -> bool:
     """Take the events after ``seen`` for oneself until a moment; False: somebody else has."""
     claimed = _claim().write(
         transaction,
@@ -150,7 +150,7 @@ def _move() -> sa.Update:
     return sa.update(c).where(*claimed).values(to)
 
 
-def move(transaction: Transaction, subscriber: str, claimed: int, to: Cursor) -> bool:
+def move(transaction: Transaction, subscriber: str, claimed: int, to: EventCursor) -> bool:
     """Change the cursor under a claim; False: the claim ran out and another has it."""
     moved = _move().write(
         transaction,

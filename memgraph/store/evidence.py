@@ -14,8 +14,15 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.rules.evidence import BASIS_EDGES, MAX_HOPS, Basis, Refuted, broken_paths, leading_to
-from memgraph.rules.lifecycle import Ending, lost_to, refuted
+from memgraph.rules.evidence import (
+    BASIS_EDGES,
+    MAX_HOPS,
+    Dependency,
+    RefutedEvidence,
+    broken_paths,
+    leading_to,
+)
+from memgraph.rules.lifecycle import EndOfLife, lost_to, refuted
 from memgraph.store import graph, receipts, tables
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
@@ -25,7 +32,7 @@ from memgraph.store.visibility import AS_OF, Table, View
 # How memories came to their end, as ``memgraph.rules.lifecycle`` wants to know it.
 
 
-def endings(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict[str, Ending]:
+def endings(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict[str, EndOfLife]:
     """Return the ending of each of some visible memories, as it is or was at the view's time.
 
     The statuses that the view shows do not matter: what is gone has an ending too.
@@ -33,7 +40,7 @@ def endings(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict
     anyone = View(view.viewer, view.as_of)
     rows = _endings(anyone.shape).rows(snapshot, anyone.params, ids=_listed(memory_ids))
     return {
-        str(one): Ending(MemoryStatus(status), reason, bool(lost))
+        str(one): EndOfLife(MemoryStatus(status), reason, bool(lost))
         for one, status, reason, lost in rows
     }
 
@@ -117,7 +124,7 @@ def _refutes(h: Table) -> Column:
     return (h.c.status != MemoryStatus.ACTIVE) & reason.not_in(kept)
 
 
-class Ended(NamedTuple):
+class EndedMemory(NamedTuple):
     """A memory with something on it came to its end. ``since``: when, milliseconds."""
 
     since: int
@@ -128,12 +135,12 @@ _Row: TypeAlias = tuple[str, str, str | None, str]
 """Dependent, ground, type of the edge (None: a derivation), id of the edge."""
 
 
-class Walk(NamedTuple):
+class EvidenceWalk(NamedTuple):
     """The paths of a walk from memories to their grounds. ``cut``: a step had more rows than are
     read.
     """
 
-    bases: tuple[Basis, ...]
+    bases: tuple[Dependency, ...]
     cut: bool
 
 
@@ -145,7 +152,7 @@ def walked(
     *,
     max_hops: int = MAX_HOPS,
     max_rows: int = MAX_ROWS,
-) -> Walk:
+) -> EvidenceWalk:
     """Return all that the memories stand on (OUT), or all that stands on them (IN), step by step.
 
     Args:
@@ -153,7 +160,7 @@ def walked(
     """
     anyone = View(view.viewer, view.as_of)
     rows, cut = _walked(snapshot, memory_ids, anyone, direction, max_hops, max_rows, anyone)
-    return Walk(tuple(map(_basis, rows)), cut)
+    return EvidenceWalk(tuple(map(_basis, rows)), cut)
 
 
 def _walked(
@@ -189,9 +196,9 @@ def _walked(
     return walk, cut
 
 
-def _basis(row: _Row) -> Basis:
+def _basis(row: _Row) -> Dependency:
     dependent, ground, edge_type, edge_id = row
-    return Basis(dependent, ground, _KINDS.get(edge_type or ""), edge_id)
+    return Dependency(dependent, ground, _KINDS.get(edge_type or ""), edge_id)
 
 
 def _step(
@@ -249,7 +256,7 @@ _INDEXES: Final = {
 
 def broken(
     snapshot: Snapshot, memory_ids: Iterable[str], view: View
-) -> dict[str, tuple[Basis, ...]]:
+) -> dict[str, tuple[Dependency, ...]]:
     """Return those of the memories that stand on a refuted ground, with the way down to it."""
     wanted = sorted(set(memory_ids))
     anyone = View(view.viewer, view.as_of)
@@ -284,13 +291,13 @@ def _ended_among(snapshot: Snapshot, memory_ids: Collection[str], view: View) ->
 
 def refuted_among(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
-) -> dict[str, Refuted]:
+) -> dict[str, RefutedEvidence]:
     """Return the visible memories that hold no more: since when, and what took their place."""
     if not memory_ids:
         return {}
     ids = sorted(memory_ids)
     ended = endings(snapshot, ids, view)
-    gone = [one for one in ids if refuted(ended.get(one, Ending(MemoryStatus.ACTIVE)))]
+    gone = [one for one in ids if refuted(ended.get(one, EndOfLife(MemoryStatus.ACTIVE)))]
     if not gone:
         return {}
     anyone = View(view.viewer, view.as_of)
@@ -298,7 +305,7 @@ def refuted_among(
     for old, new in graph.replacements(snapshot, gone, anyone, MAX_ROWS):
         successors.setdefault(old, set()).add(new)
     since = _since(snapshot, gone, view)
-    return {one: Refuted(since[one], frozenset(successors.get(one, ()))) for one in gone}
+    return {one: RefutedEvidence(since[one], frozenset(successors.get(one, ()))) for one in gone}
 
 
 @prepared
@@ -346,8 +353,8 @@ def _newest_endings(view: View, is_next: bool) -> sa.Select[Any]:
 
 
 def newest_endings(
-    snapshot: Snapshot, view: View, *, after: Ended | None, looks: int
-) -> tuple[list[Ended], Ended | None]:
+    snapshot: Snapshot, view: View, *, after: EndedMemory | None, looks: int
+) -> tuple[list[EndedMemory], EndedMemory | None]:
     """Return those of the next ``looks`` endings, newest first, that something stands on.
 
     One that was housekeeping is no such ending, nor is one that the view does not show.
@@ -362,8 +369,8 @@ def newest_endings(
     since, memory_id = after or (None, None)
     values = anyone.params | {"since": since, "id": memory_id, "looks": looks}
     rows = _newest_endings(anyone.shape, after is not None).rows(snapshot, values)
-    met = [Ended(int(at), str(one)) for at, one, wanted in rows if wanted]
-    last = Ended(int(rows[-1][0]), str(rows[-1][1])) if len(rows) == looks else None
+    met = [EndedMemory(int(at), str(one)) for at, one, wanted in rows if wanted]
+    last = EndedMemory(int(rows[-1][0]), str(rows[-1][1])) if len(rows) == looks else None
     return met, last
 
 
@@ -378,7 +385,7 @@ def _among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> froze
     return frozenset(receipts.visible_ids(snapshot, view, sorted(memory_ids)))
 
 
-class ToldEnding(NamedTuple):
+class EndReason(NamedTuple):
     """By whom, why and when (milliseconds) a memory came to its end.
 
     ``lost``: a contradiction, and with it that.
@@ -392,7 +399,7 @@ class ToldEnding(NamedTuple):
 
 def told_endings(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
-) -> dict[str, ToldEnding]:
+) -> dict[str, EndReason]:
     """Return how some visible memories came to their end; what has not is left out.
 
     Of what was taken back and is back as what it was, this is told of what had ended it.
@@ -401,7 +408,7 @@ def told_endings(
     values = {"ids": _listed(memory_ids), "view_as_of": view.as_of}
     rows = _periods(view.shape).rows(snapshot, values)
     told = {
-        one: ToldEnding(actor, reason, since, ended[one].lost)
+        one: EndReason(actor, reason, since, ended[one].lost)
         for one, _, actor, reason, since in rows
     }
     superseded = [one for one in told if ended[one].status is MemoryStatus.SUPERSEDED]
@@ -425,19 +432,19 @@ def _periods(view: View, *, all_before: bool = False) -> sa.Select[Any]:
 
 def _replacements(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
-) -> dict[str, ToldEnding]:
+) -> dict[str, EndReason]:
     """Return of superseded memories how they came to that when they were active last.
 
     Those that were retracted before are left out.
     """
     values = {"ids": _listed(memory_ids), "view_as_of": view.as_of}
     rows = _periods(view.shape, all_before=True).rows(snapshot, values)
-    first: dict[str, tuple[str, ToldEnding]] = {}
+    first: dict[str, tuple[str, EndReason]] = {}
     for one, status, actor, reason, since in rows:
         if status == MemoryStatus.ACTIVE:
             first.pop(one, None)
         else:
-            first.setdefault(one, (status, ToldEnding(actor, reason, since, lost=False)))
+            first.setdefault(one, (status, EndReason(actor, reason, since, lost=False)))
     return {one: each for one, (how, each) in first.items() if how == MemoryStatus.SUPERSEDED}
 
 
@@ -456,13 +463,11 @@ def _last_decisions(view: View) -> sa.Select[Any]:
     return sa.select(both.c.lost, *told, both.c.at).order_by(both.c.at)
 
 
-def _decisions(
-    snapshot: Snapshot, memory_ids: Collection[str], view: View
-) -> dict[str, ToldEnding]:
+def _decisions(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict[str, EndReason]:
     """Return of memories that lost a contradiction the last decision against each."""
     rows = _last_decisions(view.shape).rows(snapshot, view.params, ids=_listed(memory_ids))
     return {
-        one: ToldEnding(actor, lost_to(winner, reason), at, lost=True)
+        one: EndReason(actor, lost_to(winner, reason), at, lost=True)
         for one, actor, winner, reason, at in rows
         if actor is not None and reason is not None
     }

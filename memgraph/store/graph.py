@@ -19,7 +19,7 @@ from memgraph.clock import MAX_MS
 from memgraph.errors import NotFound
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource
-from memgraph.rules.contradictions import Side
+from memgraph.rules.contradictions import ConflictSide
 from memgraph.store import tables
 from memgraph.store.bulletins import moment
 from memgraph.store.rows import (
@@ -49,7 +49,7 @@ from memgraph.store.visibility import Table, View
 _STRENGTH = itemgetter(*(EDGE_FIELDS.index(one) for one in ("weight", "created_at", "edge_id")))
 
 
-class Step(NamedTuple):
+class GraphStep(NamedTuple):
     """A visible memory one edge or derivation away. ``edge_type`` None: a derivation.
 
     ``partial``: 1 where the edge replaces only a part of the older memory.
@@ -81,7 +81,7 @@ def strongest_neighbours(
     view: View,
     edge_types: Collection[EdgeType] | None,
     per_node: int,
-) -> list[Step]:
+) -> list[GraphStep]:
     """Return for each of ``ids`` the strongest edges that lead to a visible memory.
 
     At most ``per_node`` edges in and as many out: by weight, then the newest, then the higher edge
@@ -89,7 +89,7 @@ def strongest_neighbours(
     """
     statement = _strongest_neighbours(view.shape, _types(edge_types))
     rows = statement.rows(snapshot, view.params, ids=_listed(ids), per_node=per_node)
-    return [Step._make(row) for row in rows]
+    return [GraphStep._make(row) for row in rows]
 
 
 @prepared
@@ -208,7 +208,7 @@ def linked(
     limit: int,
     *,
     derivations: bool = False,
-) -> list[Step]:
+) -> list[GraphStep]:
     """Return visible memories one step from ``ids`` along some edges in one direction.
 
     With ``derivations`` also what the ids were derived from (OUT) or what was derived from them
@@ -216,7 +216,7 @@ def linked(
     """
     statement = _linked(direction, view.shape, _types(edge_types), derivations)
     rows = statement.rows(snapshot, view.params, ids=_listed(ids), limit=limit)
-    return [Step._make(row) for row in rows]
+    return [GraphStep._make(row) for row in rows]
 
 
 @prepared
@@ -367,7 +367,7 @@ def _open_contradictions(view: View) -> sa.Select[Any]:
 
 def open_contradictions(
     snapshot: Snapshot, memory_ids: Collection[str], view: View, limit: int
-) -> list[tuple[Side, Side]]:
+) -> list[tuple[ConflictSide, ConflictSide]]:
     """Return the sides of the unresolved Contradicts edges of some memories, by both ids.
 
     The first side is one of ``memory_ids``; the other is active and visible.
@@ -375,7 +375,7 @@ def open_contradictions(
     statement = _open_contradictions(view.shape)
     rows = statement.rows(snapshot, view.params, ids=_listed(memory_ids), limit=limit)
     return [
-        (Side(int(time), str(one)), Side(int(other_time), str(other)))
+        (ConflictSide(int(time), str(one)), ConflictSide(int(other_time), str(other)))
         for time, one, other_time, other in rows
     ]
 

@@ -241,20 +241,20 @@ def _found(
 _KEY: Final = "verified"
 
 
-class Verified(NamedTuple):
+class LastVerification(NamedTuple):
     """``at``: in milliseconds, 0: never; ``totals``: how many findings of each code."""
 
     at: int = 0
     totals: Mapping[str, int] = {}
 
 
-def last(snapshot: Snapshot) -> Verified:
+def last(snapshot: Snapshot) -> LastVerification:
     """Return what the last audit by a worker came to."""
     text = metadata.get(snapshot, _KEY)
     if text is None:
-        return Verified()
+        return LastVerification()
     told = json.loads(text)
-    return Verified(int(told["at"]), told["totals"])
+    return LastVerification(int(told["at"]), told["totals"])
 
 
 def note(transaction: Transaction, at: int, totals: Mapping[str, int]) -> None:

@@ -37,7 +37,7 @@ class Interval(NamedTuple):
     until: int
 
 
-class Begun(NamedTuple):
+class StatusStart(NamedTuple):
     """A status that began. ``first``: 1 where the memory came with it."""
 
     memory_id: str
@@ -51,7 +51,7 @@ class Begun(NamedTuple):
     first: int
 
 
-class Pair(NamedTuple):
+class ContradictingPair(NamedTuple):
     """A contradiction that is seen, with the beginnings of what its sides say."""
 
     edge_id: str
@@ -72,7 +72,7 @@ class EdgeDecision(NamedTuple):
     details: str
 
 
-class Moved(NamedTuple):
+class ConfidenceMove(NamedTuple):
     """A confidence before the first of its changes in an interval and after the last."""
 
     memory_id: str
@@ -106,10 +106,10 @@ def _begun(view: View) -> sa.Select[Any]:
     )
 
 
-def begun(snapshot: Snapshot, view: View, during: Interval) -> list[Begun]:
+def begun(snapshot: Snapshot, view: View, during: Interval) -> list[StatusStart]:
     """Return every status but that of turns that began during an interval, the newest first."""
     rows = _begun(view.shape).rows(snapshot, view.params, **during._asdict())
-    return [Begun._make(row) for row in rows]
+    return [StatusStart._make(row) for row in rows]
 
 
 @prepared
@@ -129,7 +129,7 @@ def said(snapshot: Snapshot, view: View, during: Interval) -> int:
 
 
 def _pairs(view: View) -> tuple[sa.Select[Any], Table]:
-    """Return the ``Pair`` of every contradiction whose sides are seen, and the edges."""
+    """Return the ``ContradictingPair`` of every contradiction whose sides are seen, and the edges."""
     e, a, b = tables.edges.alias("e"), tables.memories.alias("a"), tables.memories.alias("b")
     ends = ((a, a.c.memory_id == e.c.from_memory_id), (b, b.c.memory_id == e.c.to_memory_id))
     sides = (a.c.memory_id, b.c.memory_id, _text(a), _text(b))
@@ -143,10 +143,10 @@ def _contradicted(view: View) -> sa.Select[Any]:
     return found.where(_within(e.c.created_at)).order_by(e.c.created_at.desc(), e.c.edge_id.desc())
 
 
-def contradicted(snapshot: Snapshot, view: View, during: Interval) -> list[Pair]:
+def contradicted(snapshot: Snapshot, view: View, during: Interval) -> list[ContradictingPair]:
     """Return contradictions that were found during an interval, both sides seen, newest first."""
     rows = _contradicted(view.shape).rows(snapshot, view.params, **during._asdict())
-    return [Pair._make(row) for row in rows]
+    return [ContradictingPair._make(row) for row in rows]
 
 
 @prepared
@@ -155,11 +155,13 @@ def _pairs_of(view: View) -> sa.Select[Any]:
     return found.where(among(e.c.edge_id, "ids"))
 
 
-def pairs(snapshot: Snapshot, view: View, edge_ids: Collection[str]) -> dict[str, Pair]:
+def pairs(
+    snapshot: Snapshot, view: View, edge_ids: Collection[str]
+) -> dict[str, ContradictingPair]:
     """Return those of some contradictions of which both sides are seen, by edge id."""
     ids = json.dumps(sorted(edge_ids))
     rows = _pairs_of(view.shape).rows(snapshot, view.params, ids=ids)
-    return {row[0]: Pair._make(row) for row in rows}
+    return {row[0]: ContradictingPair._make(row) for row in rows}
 
 
 @prepared
@@ -187,7 +189,9 @@ def _who_found() -> sa.Select[Any]:
     return sa.select(edge_id, a.c.actor, reason).select_from(ordered(f, (a, joined)))
 
 
-def who_found(snapshot: Snapshot, found: Collection[Pair]) -> dict[str, tuple[str, str]]:
+def who_found(
+    snapshot: Snapshot, found: Collection[ContradictingPair]
+) -> dict[str, tuple[str, str]]:
     """Return (actor, reason) of the entry that joined the sides of contradictions, by edge id."""
     given = json.dumps([(one.edge_id, one.first_id) for one in found])
     rows = _who_found().rows(snapshot, pairs=given)
@@ -224,11 +228,13 @@ def _moved(then: View, view: View) -> sa.Select[Any]:
     )
 
 
-def moved(snapshot: Snapshot, view: View, during: Interval) -> list[Moved]:
+def moved(snapshot: Snapshot, view: View, during: Interval) -> list[ConfidenceMove]:
     """Return memories that were there before an interval with another confidence after it."""
     then = View(view.viewer, during.until)
     values = view.params | then.params | during._asdict()
-    return [Moved._make(row) for row in _moved(then.shape, view.shape).rows(snapshot, values)]
+    return [
+        ConfidenceMove._make(row) for row in _moved(then.shape, view.shape).rows(snapshot, values)
+    ]
 
 
 @prepared

@@ -16,7 +16,7 @@ from memgraph.store.statements import prepared, value
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CompletedRequest:
     """A request that was done. ``status`` None: what was answered is not known, or not yet."""
 
     request_sha256: str
@@ -94,13 +94,15 @@ def _find() -> sa.Select[Any]:
     return found.where(done.key_sha256 == value("key"), done.created_at > value("expired"))
 
 
-def find(snapshot: Snapshot, key_sha256: str, *, expired: int) -> Done | None:
+def find(snapshot: Snapshot, key_sha256: str, *, expired: int) -> CompletedRequest | None:
     """Return the request that was done with a key since ``expired``; None: there is none."""
     row = _find().row(snapshot, key=key_sha256, expired=expired)
     if row is None:
         return None
     request_sha256, created_at, memory_ids, status, answer = row
-    return Done(request_sha256, created_at, tuple(json.loads(memory_ids)), status, answer)
+    return CompletedRequest(
+        request_sha256, created_at, tuple(json.loads(memory_ids)), status, answer
+    )
 
 
 @prepared

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from memgraph.clock import MAX_MS, parse_time
 from memgraph.model.enums import MemoryKind
-from memgraph.model.influence import HandOut, SourceTurn
+from memgraph.model.influence import ReceiptMention, SourceTurn
 from memgraph.store import tables
 from memgraph.store.receipts import BULLETIN, covered
 from memgraph.store.rows import built
@@ -109,7 +109,7 @@ def naming(
     *,
     limit: int,
     until: int = MAX_MS,
-) -> list[HandOut]:
+) -> list[ReceiptMention]:
     """Return receipts that name any of the memories, the newest first, at most ``limit``.
 
     Args:
@@ -137,7 +137,7 @@ def given_to(
     *,
     limit: int,
     before: int | None = None,
-) -> list[HandOut]:
+) -> list[ReceiptMention]:
     """Return receipts for a run or a conversation, the newest first, at most ``limit``.
 
     Args:
@@ -328,14 +328,14 @@ class _Names:
 
 def _hand_outs(
     names: _Names, rows: Any, limit: int, wanted: frozenset[str] | None
-) -> list[HandOut]:
+) -> list[ReceiptMention]:
     """Return the first ``limit`` that name nothing hidden, with the ids that they name.
 
     Args:
         rows: a cursor; it is read as far as it has to be.
         wanted: ids that are told; None: all.
     """
-    found: list[HandOut] = []
+    found: list[ReceiptMention] = []
     while len(found) < limit and (block := rows.fetchmany(min(limit, _BLOCK))):
         heads = [_Head._make(row) for row in block]
         found += [_hand_out(head, _wanted(ids, wanted)) for head, ids in names.of(heads)]
@@ -343,7 +343,7 @@ def _hand_outs(
     return found[:limit]
 
 
-def _hand_out(head: _Head, memory_ids: tuple[str, ...]) -> HandOut:
+def _hand_out(head: _Head, memory_ids: tuple[str, ...]) -> ReceiptMention:
     fields = {
         "receipt_id": head.receipt_id,
         "at": head.at,
@@ -358,7 +358,7 @@ def _hand_out(head: _Head, memory_ids: tuple[str, ...]) -> HandOut:
         # A request is kept as JSON, where a time is ISO 8601.
         "as_of": None if head.as_of is None else parse_time(head.as_of),
     }
-    return built(HandOut, fields)
+    return built(ReceiptMention, fields)
 
 
 def _wanted(ids: Collection[str], wanted: frozenset[str] | None) -> tuple[str, ...]:

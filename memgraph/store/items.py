@@ -14,11 +14,11 @@ import sqlalchemy as sa
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.model.recall import MAX_TOKEN_BUDGET
 from memgraph.model.values import Memory
-from memgraph.rules.filters import PAYLOAD, Operator, Order, Term
+from memgraph.rules.filters import PAYLOAD, FilterTerm, Operator, SortOrder
 from memgraph.rules.lifecycle import KEPT_TYPES
 from memgraph.rules.namespaces import ITEM_TAG, ROOT, Namespace, after, parse_item_id, within
 from memgraph.store import tables
-from memgraph.store.recall import Narrowed, RecallFilter
+from memgraph.store.recall import FilterShape, RecallFilter
 from memgraph.store.rows import MEMORY_FIELDS, memory_from_row
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
@@ -142,7 +142,7 @@ class ItemFilter:
         rest: the terms that are still to be asked of each row.
     """
 
-    def __init__(self, terms: Iterable[Term]) -> None:
+    def __init__(self, terms: Iterable[FilterTerm]) -> None:
         every = [(term, _asked(term, f"term_{number}")) for number, term in enumerate(terms)]
         self.asked = tuple(asked for _, asked in every if asked.decided or asked.hinted)
         self.rest = [term for term, asked in every if not asked.decided]
@@ -155,7 +155,7 @@ class ItemFilter:
             self.params[asked.name] = json.dumps(term.operand) if many else term.operand
 
 
-def _asked(term: Term, name: str) -> _Asked:
+def _asked(term: FilterTerm, name: str) -> _Asked:
     operands = term.operand if isinstance(term.operand, tuple) else (term.operand,)
     binds = all(map(_binds, operands))
     if term.field == "tags":
@@ -439,7 +439,7 @@ def count(snapshot: Snapshot, place: ItemPlace) -> int:
 
 @prepared
 def _select(
-    view: View, scope: Scope, asked: tuple[_Asked, ...], order: Order, limit: int | None
+    view: View, scope: Scope, asked: tuple[_Asked, ...], order: SortOrder, limit: int | None
 ) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     by = _FIELDS[order.field](m)
@@ -452,10 +452,10 @@ def _select(
 def select(
     snapshot: Snapshot,
     place: ItemPlace,
-    terms: Sequence[Term],
-    order: Order,
+    terms: Sequence[FilterTerm],
+    order: SortOrder,
     limit: int | None = None,
-) -> tuple[Iterator[Memory], list[Term]]:
+) -> tuple[Iterator[Memory], list[FilterTerm]]:
     """Return memories in the order of the items that they are.
 
     Returns:
@@ -559,7 +559,7 @@ _KNOWLEDGE_INDEX, _TYPE_INDEX = "ix_memories_knowledge", "ix_memories_type_statu
 _OTHERS = tuple(each for each in MemoryType if each not in _KNOWLEDGE)
 
 
-def _is_held(narrowed: Narrowed, m: sa.FromClause) -> Column:
+def _is_held(narrowed: FilterShape, m: sa.FromClause) -> Column:
     """Return whether one task or project holds a memory."""
     return sa.and_(
         m.c.scope == value("tier_scope"),
@@ -571,7 +571,7 @@ def _is_held(narrowed: Narrowed, m: sa.FromClause) -> Column:
     )
 
 
-def _shown(narrowed: Narrowed, m: sa.FromClause) -> sa.Select[Any]:
+def _shown(narrowed: FilterShape, m: sa.FromClause) -> sa.Select[Any]:
     return sa.select(*narrowed.view.memory_columns(m))
 
 
@@ -580,14 +580,14 @@ def _by_importance(m: sa.FromClause) -> tuple[Column, ...]:
 
 
 @prepared
-def _first(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
+def _first(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     held = _shown(narrowed, m).where(_is_held(narrowed, m))
     return held.order_by(_time(m), m.c.pk).limit(limit)
 
 
 @prepared
-def _both_ends(narrowed: Narrowed, each_end: int) -> sa.Select[Any]:
+def _both_ends(narrowed: FilterShape, each_end: int) -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
     held = sa.select(n.c.pk).where(_is_held(narrowed, n)).limit(each_end)
     orders = ((_time(n), n.c.pk), (_time(n).desc(), n.c.pk.desc()))
@@ -614,14 +614,14 @@ def first_and_last(
 
 
 @prepared
-def _most_important(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
+def _most_important(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     held = _shown(narrowed, m).where(_is_held(narrowed, m))
     return held.order_by(*_by_importance(m)).limit(limit)
 
 
 @prepared
-def _most_important_of_all(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
+def _most_important_of_all(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
     # Left to itself the planner gathers the four types one by one and sorts them all.
     ways = [
@@ -664,7 +664,7 @@ def most_important(
 
 
 @prepared
-def _by_ids(narrowed: Narrowed) -> sa.Select[Any]:
+def _by_ids(narrowed: FilterShape) -> sa.Select[Any]:
     f, m = listed("tier_ids", "f"), tables.memories.alias("m")
     found = _shown(narrowed, m).select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
     return found.where(narrowed.where(m))
@@ -730,7 +730,7 @@ def of(
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class AgentMemoryFilter:
     """A filter of an agent's own memories; None leaves nothing out.
 
     Attributes:
@@ -785,7 +785,7 @@ def _items_of_agent(given: frozenset[str]) -> sa.Select[Any]:
     )
 
 
-def items_of_agent(snapshot: Snapshot, own: Own) -> list[str]:
+def items_of_agent(snapshot: Snapshot, own: AgentMemoryFilter) -> list[str]:
     """Return the ids of what was not taken back, oldest first."""
     shown = [each.value for each in Sensitivity if each.level <= own.clearance.level]
     narrower = {

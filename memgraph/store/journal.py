@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from memgraph.model.enums import CapturedBy, MemoryKind, SourceType
 from memgraph.store import tables
 from memgraph.store.rows import compact_array
-from memgraph.store.snapshot import Insert, Snapshot, Transaction
+from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import prepared, value
 
 SEAL: Final = "seal"
@@ -27,7 +27,7 @@ SEAL: Final = "seal"
 UPGRADE: Final = "upgrade"
 """The action of the entry that tells the state after an upgrade."""
 _COLUMNS: Final = ("seq", "at", "actor", "action", "subject", "details", "hash", "state")
-_insert = Insert("audit_log", _COLUMNS)
+_insert = InsertRows("audit_log", _COLUMNS)
 
 
 def chain_hash(

@@ -23,7 +23,7 @@ from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType,
 from memgraph.model.values import Memory, Source
 from memgraph.store import embeddings, tables
 from memgraph.store.rows import MEMORY_FIELDS, SOURCE_FIELDS, json_text, memory_from_row
-from memgraph.store.snapshot import Insert, JournalledTransaction, Snapshot, Transaction
+from memgraph.store.snapshot import InsertRows, JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
@@ -43,10 +43,10 @@ from memgraph.store.visibility import View
 _SHORT_ID = re.compile(rf"[0-9A-HJKMNP-TV-Z]{{{SHORT_CHARS}}}")
 _COLUMNS = ("pk", *MEMORY_FIELDS, "search_terms")
 _STATUS_COLUMNS = ("memory_id", "status", "since", "until", "actor", "reason")
-_insert = Insert("memories", _COLUMNS)
-_insert_source = Insert("memory_sources", SOURCE_FIELDS, or_ignore=True)
-_insert_status = Insert("memory_status", _STATUS_COLUMNS)
-_insert_derivation = Insert(
+_insert = InsertRows("memories", _COLUMNS)
+_insert_source = InsertRows("memory_sources", SOURCE_FIELDS, or_ignore=True)
+_insert_status = InsertRows("memory_status", _STATUS_COLUMNS)
+_insert_derivation = InsertRows(
     "memory_derivations", ("memory_id", "derived_from_id", "added_at"), or_ignore=True
 )
 _memory_values = itemgetter(*_COLUMNS)
@@ -66,7 +66,7 @@ class TurnIdentity(NamedTuple):
     item_id: str | None
 
 
-class Alike(NamedTuple):
+class MemoryIdentity(NamedTuple):
     """The identity of a memory with some content; enums are given by value."""
 
     memory_id: str
@@ -130,7 +130,7 @@ def _same_content(named: bool) -> sa.Select[Any]:
     # Thousands of items may say the same; few have the same name: then the index of names is used.
     content_hash = unindexed(m.c.content_hash) if named else m.c.content_hash
     return (
-        sa.select(*(m.c[name] for name in Alike._fields))
+        sa.select(*(m.c[name] for name in MemoryIdentity._fields))
         .where(
             among(content_hash, "hashes"),
             among(m.c.item_id, "item_ids") if named else m.c.item_id.is_(None),
@@ -149,7 +149,7 @@ def same_content(
     *,
     item_ids: Sequence[str] | None = None,
     at: int,
-) -> list[Alike]:
+) -> list[MemoryIdentity]:
     """Return active memories but turns whose content hash is one of ``hashes``, oldest first.
 
     ``view`` None: all of them. What is valid no more ``at`` that time is not among them: it says
@@ -162,7 +162,7 @@ def same_content(
         return []
     values = {"hashes": json.dumps(list(hashes)), "item_ids": json.dumps(list(item_ids or ()))}
     rows = _same_content(item_ids is not None).rows(snapshot, values, at=at)
-    found = [Alike._make(row) for row in rows]
+    found = [MemoryIdentity._make(row) for row in rows]
     if view is None:
         return found
     seen = existing_ids(snapshot, [one.memory_id for one in found], view)
@@ -332,7 +332,7 @@ def update(transaction: Transaction, memory_id: str, **values: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class MemoryFilter:
     """A filter of memories; an empty field leaves nothing out.
 
     ``tags`` asks for all of them; ``before`` is the id of the last memory of the page before.
@@ -394,7 +394,7 @@ def _select(view: View, statuses: frozenset[ShownStatus], given: frozenset[str])
     )
 
 
-def select(snapshot: Snapshot, view: View, chosen: Filter, *, limit: int) -> list[Memory]:
+def select(snapshot: Snapshot, view: View, chosen: MemoryFilter, *, limit: int) -> list[Memory]:
     """Return visible memories that pass the filter, newest first."""
     lists = {name: getattr(chosen, name) for name in ("memory_ids", "types", "kinds", "tags")}
     values: dict[str, Any] = {name: json.dumps(each) for name, each in lists.items() if each}

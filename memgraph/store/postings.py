@@ -27,7 +27,7 @@ from zlib import crc32
 import sqlalchemy as sa
 
 from memgraph.store import tables
-from memgraph.store.snapshot import Insert, Snapshot, Transaction
+from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import Column, prepared, raw_text, value
 from memgraph.store.text_tables import changes
 from memgraph.store.text_tables import postings as rows
@@ -247,7 +247,7 @@ def _add_head() -> sa.Insert:
     return sa.insert(heads).values(made).returning(heads.c.segment)
 
 
-_add_rows = Insert("text_postings", ("segment", "term", "postings"))
+_add_rows = InsertRows("text_postings", ("segment", "term", "postings"))
 
 
 @prepared

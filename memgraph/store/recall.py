@@ -26,7 +26,7 @@ from memgraph.model.recall import RecallRequest
 from memgraph.model.values import Memory, StoredSource
 from memgraph.rules.reflection import WEEKLY
 from memgraph.rules.scope import Viewer, predicate
-from memgraph.rules.trust import Named
+from memgraph.rules.trust import NamedSource
 from memgraph.store import embeddings, tables
 from memgraph.store.rows import SOURCE_FIELDS, memory_from_row, source_from_row
 from memgraph.store.snapshot import Snapshot
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 # What a recall may find: the view of the reader and the filters of the request, as expressions.
 
 
-class Narrowed(NamedTuple):
+class FilterShape(NamedTuple):
     """The part of a ``RecallFilter`` that shapes its condition; the rest are ``params``.
 
     Attributes:
@@ -149,7 +149,7 @@ class RecallFilter:
     without: frozenset[str] = frozenset()
 
     @cached_property
-    def shape(self) -> Narrowed:
+    def shape(self) -> FilterShape:
         """Return what statements are prepared for; its condition binds ``params``."""
         request = self.request
         given = [name for name in _FILTERS if getattr(request, name) not in (None, ())]
@@ -158,7 +158,7 @@ class RecallFilter:
             given.append("source_path_end" if is_folder else "source_path")
         if self.without:
             given.append("without")
-        return Narrowed(self.view.shape, frozenset(given))
+        return FilterShape(self.view.shape, frozenset(given))
 
     @cached_property
     def params(self) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class RecallFilter:
         view = View(self.view.viewer, self.view.as_of, statuses)
         return replace(self, view=view)
 
-    def without_sources(self, names: Collection[Named]) -> RecallFilter:
+    def without_sources(self, names: Collection[NamedSource]) -> RecallFilter:
         """Return the same without what comes from some sources."""
         return replace(self, without=frozenset(each.name for each in names))
 
@@ -214,7 +214,7 @@ OVERSAMPLING = 16
 _WIDENED = 4
 
 
-class Candidate(NamedTuple):
+class RecallCandidate(NamedTuple):
     """A candidate of ranking. Times are milliseconds, ``status`` is that of the view."""
 
     pk: int
@@ -239,10 +239,10 @@ def by_text(
     stems: Collection[str],
     narrowing: RecallFilter,
     limit: int,
-) -> list[Candidate]:
+) -> list[RecallCandidate]:
     """Return memories that hold any of some stems, best BM25 first."""
     marks = _text_marks(snapshot.engine.texts, narrowing.view.viewer)
-    found: list[Candidate] = []
+    found: list[RecallCandidate] = []
     looked_at, wanted = 0, limit
     while True:
         best = matches.best(stems, wanted, marks)
@@ -268,7 +268,7 @@ def by_vector(
     narrowing: RecallFilter,
     limit: int,
     index: VectorIndex,
-) -> list[Candidate]:
+) -> list[RecallCandidate]:
     """Return memories by cosine similarity, best first."""
     visibilities = _visibilities(narrowing)
     # Some of the nearest may not pass the filters.
@@ -286,8 +286,8 @@ def by_vector(
 
 def _first_that_pass(
     snapshot: Snapshot, pks: Sequence[int], narrowing: RecallFilter, limit: int
-) -> list[Candidate]:
-    found: list[Candidate] = []
+) -> list[RecallCandidate]:
+    found: list[RecallCandidate] = []
     for start in range(0, len(pks), limit):
         found.extend(candidates(snapshot, pks[start : start + limit], narrowing))
         if len(found) >= limit:
@@ -301,7 +301,7 @@ def by_entities(
     most_mentions: int,
     narrowing: RecallFilter,
     limit: int,
-) -> list[Candidate]:
+) -> list[RecallCandidate]:
     """Return the memories that name some entities, by the sum of the entities' weights, then the
     newest.
 
@@ -316,7 +316,7 @@ def by_entities(
 
 
 @prepared
-def _by_entities(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
+def _by_entities(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     f, a = listed("keys", "f"), tables.aliases.alias("a")
     e, r = tables.entities.alias("e"), tables.entities.alias("r")
     meant = (r, r.c.entity_id == sa.func.coalesce(e.c.merged_into, e.c.entity_id))
@@ -345,7 +345,7 @@ def _by_entities(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
 
 
 @prepared
-def _by_filters(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
+def _by_filters(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     importance = narrowed.view.value("importance", m)
     return (
@@ -356,13 +356,13 @@ def _by_filters(narrowed: Narrowed, limit: int) -> sa.Select[Any]:
     )
 
 
-def by_filters(snapshot: Snapshot, narrowing: RecallFilter, limit: int) -> list[Candidate]:
+def by_filters(snapshot: Snapshot, narrowing: RecallFilter, limit: int) -> list[RecallCandidate]:
     """Return what the filters let through, the most important first, then the newest."""
     return _found(snapshot, _by_filters(narrowing.shape, limit), narrowing, {})
 
 
 @prepared
-def _candidates(narrowed: Narrowed, key: str) -> sa.Select[Any]:
+def _candidates(narrowed: FilterShape, key: str) -> sa.Select[Any]:
     f, m = listed("keys", "f", numbers=key == "pk"), tables.memories.alias("m")
     found = sa.select(*_candidate_columns(narrowed.view, m))
     return found.select_from(ordered(f, (m, m.c[key] == f.c.value))).where(narrowed.where(m))
@@ -370,7 +370,7 @@ def _candidates(narrowed: Narrowed, key: str) -> sa.Select[Any]:
 
 def candidates(
     snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter
-) -> list[Candidate]:
+) -> list[RecallCandidate]:
     """Return those of ``pks`` that pass, in the order of ``pks``."""
     values = {"keys": json.dumps(list(pks))}
     return _found(snapshot, _candidates(narrowing.shape, "pk"), narrowing, values)
@@ -378,14 +378,14 @@ def candidates(
 
 def candidates_by_id(
     snapshot: Snapshot, memory_ids: Collection[str], narrowing: RecallFilter
-) -> list[Candidate]:
+) -> list[RecallCandidate]:
     """Return those of ``memory_ids`` that pass, in their order."""
     values = {"keys": json.dumps(list(memory_ids))}
     return _found(snapshot, _candidates(narrowing.shape, "memory_id"), narrowing, values)
 
 
 @prepared
-def _neighbours(narrowed: Narrowed) -> sa.Select[Any]:
+def _neighbours(narrowed: FilterShape) -> sa.Select[Any]:
     f, m = listed("pks", "f", numbers=True), tables.memories.alias("m")
     o, n = tables.memories.alias("o"), tables.memories.alias("n")
     distance = value("distance")
@@ -402,14 +402,14 @@ def _neighbours(narrowed: Narrowed) -> sa.Select[Any]:
 
 def neighbours(
     snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter, distance: int
-) -> list[Candidate]:
+) -> list[RecallCandidate]:
     """Return what was said up to ``distance`` turns before and after, in the same session."""
     values = {"pks": json.dumps(list(pks)), "distance": distance}
     return _found(snapshot, _neighbours(narrowing.shape), narrowing, values)
 
 
 @prepared
-def _items(narrowed: Narrowed) -> sa.Select[Any]:
+def _items(narrowed: FilterShape) -> sa.Select[Any]:
     f, m = listed("pks", "f", numbers=True), tables.memories.alias("m")
     s = tables.sources.alias("s")
     source = (s.c[name] for name in SOURCE_FIELDS)
@@ -439,7 +439,7 @@ def items(
 
 
 @prepared
-def _allowed(narrowed: Narrowed) -> sa.Select[Any]:
+def _allowed(narrowed: FilterShape) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     return sa.select(m.c.pk).where(narrowed.where(m))
 
@@ -472,7 +472,7 @@ def _marks_of(viewer: Viewer, statuses: frozenset[MemoryStatus]) -> tuple[int, .
 
 
 def _candidate_columns(view: View, m: Table) -> list[Column]:
-    """Return the columns of a ``Candidate``."""
+    """Return the columns of a ``RecallCandidate``."""
     as_it_was = {
         "status": view.status(m),
         "content": sa.func.substr(m.c.content, 1, MAX_COMPARED_CHARS),
@@ -480,7 +480,7 @@ def _candidate_columns(view: View, m: Table) -> list[Column]:
         "last_accessed_at": view.last_accessed(m),
         **{name: view.value(name, m) for name in ("importance", "decay_rate")},
     }
-    return [as_it_was.get(name, m.c[name]) for name in Candidate._fields]
+    return [as_it_was.get(name, m.c[name]) for name in RecallCandidate._fields]
 
 
 def _found(
@@ -488,15 +488,15 @@ def _found(
     statement: CompiledStatement,
     narrowing: RecallFilter,
     values: dict[str, Any],
-) -> list[Candidate]:
+) -> list[RecallCandidate]:
     rows = statement.rows(snapshot, narrowing.params | values)
-    return [Candidate._make(row) for row in rows]
+    return [RecallCandidate._make(row) for row in rows]
 
 
 # What a recall has to know of a database as a whole, read in one statement.
 
 
-class Ties(NamedTuple):
+class GraphContents(NamedTuple):
     """The types of edges in a database, and whether there are derivations."""
 
     edge_types: frozenset[EdgeType]
@@ -524,7 +524,7 @@ class StoreState(NamedTuple):
     has_pending: bool
     has_replaced: bool
     has_trusted: bool
-    ties: Ties
+    ties: GraphContents
 
 
 @prepared
@@ -564,5 +564,5 @@ def read(snapshot: Snapshot) -> StoreState:
         bool(pending),
         bool(replaced),
         bool(trusted),
-        Ties(present, bool(derivations)),
+        GraphContents(present, bool(derivations)),
     )

@@ -17,7 +17,7 @@ from memgraph.model.enums import MemoryStatus
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.rules.scope import ScopeFacts, Viewer, VisibilityReason, covers, viewer_of, visible
 from memgraph.store import tables
-from memgraph.store.recall import Narrowed, RecallFilter
+from memgraph.store.recall import FilterShape, RecallFilter
 from memgraph.store.rows import json_text, unreadable
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
@@ -102,7 +102,7 @@ class NewReceipt:
     beside: str | None = None
 
 
-class Stored(NamedTuple):
+class StoredReceipt(NamedTuple):
     """A stored receipt, and memories that its asker might not see."""
 
     receipt: Receipt
@@ -150,25 +150,25 @@ def _count_use() -> sa.Update:
     return sa.update(m).where(m.c.memory_id == value("memory")).values(used)
 
 
-class Use(NamedTuple):
+class MemoryUse(NamedTuple):
     """The use of a memory: how often it was asked for, and when last, in milliseconds."""
 
     asked: int
     last_at: int
 
 
-def uses(receipts: Iterable[Receipt]) -> dict[str, Use]:
+def uses(receipts: Iterable[Receipt]) -> dict[str, MemoryUse]:
     """Return how the memories were used that some receipts handed out.
 
     A bulletin is a use of what stands in it, and goes with every message: nobody asked for it.
     """
-    found: dict[str, Use] = {}
+    found: dict[str, MemoryUse] = {}
     for receipt in receipts:
         if not receipt.counts and receipt.purpose != BULLETIN:
             continue
         for item in receipt.items:
-            asked, last_at = found.get(item.memory_id, Use(0, receipt.at))
-            found[item.memory_id] = Use(asked + receipt.counts, max(last_at, receipt.at))
+            asked, last_at = found.get(item.memory_id, MemoryUse(0, receipt.at))
+            found[item.memory_id] = MemoryUse(asked + receipt.counts, max(last_at, receipt.at))
     return found
 
 
@@ -185,7 +185,7 @@ def _read_items() -> sa.Select[Any]:
     return items.where(i.c.recall_id == value("receipt")).order_by(i.c.rank)
 
 
-def read(snapshot: Snapshot, receipt_id: str) -> Stored | None:
+def read(snapshot: Snapshot, receipt_id: str) -> StoredReceipt | None:
     """Return a stored receipt; None: there is none. ``counts`` is not kept and is True.
 
     Raises:
@@ -202,7 +202,7 @@ def read(snapshot: Snapshot, receipt_id: str) -> Stored | None:
         raise unreadable("receipt", receipt_id) from error
 
 
-def _stored(head: Mapping[str, Any], found: Sequence[tuple[str, float, str]]) -> Stored:
+def _stored(head: Mapping[str, Any], found: Sequence[tuple[str, float, str]]) -> StoredReceipt:
     left_out = None if head["left_out"] is None else json.loads(head["left_out"])
     viewer = None if head["viewer"] is None else json.loads(head["viewer"])
     if viewer is not None:
@@ -218,7 +218,7 @@ def _stored(head: Mapping[str, Any], found: Sequence[tuple[str, float, str]]) ->
         left_out=None if left_out is None else _numbers(left_out),
         **{name: head[name] for name in _PLAIN},
     )
-    return Stored(receipt, {} if left_out is None else _lists(left_out))
+    return StoredReceipt(receipt, {} if left_out is None else _lists(left_out))
 
 
 def covered(reader: Viewer, receipt_or_bulletin_id: str, viewer: str | None) -> bool:
@@ -615,7 +615,7 @@ def hidden_matches(snapshot: Snapshot, match: str, narrowing: RecallFilter) -> d
 
 
 @prepared
-def _hidden_matches(anyones: Narrowed) -> sa.Select[Any]:
+def _hidden_matches(anyones: FilterShape) -> sa.Select[Any]:
     m, said = tables.memories.alias("m"), matching("match")
     pk = said.selected_columns[0]
     newest = said.with_only_columns(pk.label("pk")).order_by(pk.desc()).limit(value("most_met"))

@@ -117,7 +117,7 @@ def driver(snapshot: Snapshot) -> Any:
     return snapshot.driver
 
 
-class Insert:
+class InsertRows:
     """``INSERT INTO table (columns)``; called with rows of values in the order of the columns.
 
     Args:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, MemoryStatus, SourceName
-from memgraph.rules.trust import Captured, Named
+from memgraph.rules.trust import CaptureFacts, NamedSource
 from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, among, each, listed, member, ordered, prepared, value
@@ -84,7 +84,7 @@ def _bound(kind: SourceName) -> sa.Select[Any]:
     return sa.select(sa.func.count()).select_from(some.subquery())
 
 
-def bound(snapshot: Snapshot, named: Named, most: int) -> int:
+def bound(snapshot: Snapshot, named: NamedSource, most: int) -> int:
     """Return no less than how many memories a source has, counted up to ``most``.
 
     It reads indexes alone.
@@ -100,7 +100,7 @@ def _count(kind: SourceName) -> sa.Select[Any]:
     return sa.select(sa.func.count()).select_from(some.subquery())
 
 
-def count(snapshot: Snapshot, named: Named, most: int) -> int:
+def count(snapshot: Snapshot, named: NamedSource, most: int) -> int:
     """Return how many memories of a source are not retracted, counted up to ``most``."""
     return int(_count(named.kind).scalar(snapshot, name=named.name, most=most))
 
@@ -113,7 +113,7 @@ def _given_by(view: View, kind: SourceName) -> sa.Select[Any]:
     return found.order_by(m.c.pk)
 
 
-def given_by(snapshot: Snapshot, named: Named, view: View) -> list[str]:
+def given_by(snapshot: Snapshot, named: NamedSource, view: View) -> list[str]:
     """Return the visible memories of a source that are not retracted, the oldest first."""
     statement = _given_by(view.shape, named.kind)
     return statement.column(snapshot, view.params, name=named.name)
@@ -182,7 +182,7 @@ def _said_by(view: View, kind: SourceName) -> sa.Select[Any]:
     return found.where(view.where(m)).order_by(m.c.pk, p.c.source_id)
 
 
-def said_by(snapshot: Snapshot, named: Named, view: View) -> dict[str, list[str]]:
+def said_by(snapshot: Snapshot, named: NamedSource, view: View) -> dict[str, list[str]]:
     """Return visible memories of which the source is a further one, the oldest first.
 
     Each with the ids of the source's rows.
@@ -194,7 +194,7 @@ def said_by(snapshot: Snapshot, named: Named, view: View) -> dict[str, list[str]
     return found
 
 
-class Totals(NamedTuple):
+class SourceTotals(NamedTuple):
     """The number of visible memories of a source, and their times in milliseconds."""
 
     memories: int
@@ -254,7 +254,7 @@ def _is_seen(view: View, kind: SourceName) -> sa.Select[Any]:
     return sa.select(sa.exists().select_from(given).where(view.where(m)))
 
 
-def is_seen(snapshot: Snapshot, named: Named, view: View) -> bool:
+def is_seen(snapshot: Snapshot, named: NamedSource, view: View) -> bool:
     """Return whether a memory that came from a source is visible."""
     statement = _is_seen(view.shape, named.kind)
     return bool(statement.scalar(snapshot, view.params, name=named.name))
@@ -272,10 +272,10 @@ def _totals(view: View, kind: SourceName) -> sa.Select[Any]:
     return sa.select(*columns).select_from(given).where(view.where(m))
 
 
-def totals(snapshot: Snapshot, named: Named, view: View) -> Totals | None:
+def totals(snapshot: Snapshot, named: NamedSource, view: View) -> SourceTotals | None:
     """Return what of a source is visible, in numbers; None: nothing."""
     row = _totals(view.shape, named.kind).row(snapshot, view.params, name=named.name)
-    return Totals(*row) if row[0] else None
+    return SourceTotals(*row) if row[0] else None
 
 
 @prepared
@@ -287,7 +287,7 @@ def _captured(view: View, kind: SourceName) -> sa.Select[Any]:
     return found.where(view.where(m)).limit(_SEVERAL)
 
 
-def captured(snapshot: Snapshot, named: Named, view: View) -> list[Captured]:
+def captured(snapshot: Snapshot, named: NamedSource, view: View) -> list[CaptureFacts]:
     """Return what tells how far visible memories of a source are trusted, each once, a few."""
     rows = _captured(view.shape, named.kind).rows(snapshot, view.params, name=named.name)
     return [captured_from_row(row) for row in rows]
@@ -350,7 +350,7 @@ def replaced_by(
     return _replaced_by(view.shape).rows(snapshot, view.params, ids=ids)
 
 
-class Joined(NamedTuple):
+class JoinedContradiction(NamedTuple):
     """A contradiction."""
 
     edge_id: str
@@ -359,7 +359,7 @@ class Joined(NamedTuple):
 
 
 def _by_age(ways: list[sa.Select[Any]]) -> sa.CompoundSelect[Any]:
-    """Return edges, each once, with the time of each before the fields of ``Joined``."""
+    """Return edges, each once, with the time of each before the fields of ``JoinedContradiction``."""
     return sa.union(*ways).order_by("created_at", "edge_id")
 
 
@@ -386,11 +386,13 @@ def _decided_for() -> sa.CompoundSelect[Any]:
     )
 
 
-def decided_for(snapshot: Snapshot, replaced: Mapping[str, Collection[str]]) -> list[Joined]:
+def decided_for(
+    snapshot: Snapshot, replaced: Mapping[str, Collection[str]]
+) -> list[JoinedContradiction]:
     """Return the contradictions that some memories lost to those named with each, by age."""
     pairs = [{"old": old, "new": new} for old, by in replaced.items() for new in by]
     rows = _decided_for().rows(snapshot, pairs=json.dumps(pairs))
-    return [Joined(*row) for _, *row in rows]
+    return [JoinedContradiction(*row) for _, *row in rows]
 
 
 @prepared
@@ -419,16 +421,16 @@ def _open_since(view: View) -> sa.CompoundSelect[Any]:
     )
 
 
-def open_since(snapshot: Snapshot, won: Collection[str], view: View) -> list[Joined]:
+def open_since(snapshot: Snapshot, won: Collection[str], view: View) -> list[JoinedContradiction]:
     """Return open contradictions that were last decided for one of some memories, by age.
 
     Told are those whose other side is visible, and active or one of these.
     """
     rows = _open_since(view.shape).rows(snapshot, view.params, ids=json.dumps(list(won)))
-    return [Joined(*row) for _, *row in rows]
+    return [JoinedContradiction(*row) for _, *row in rows]
 
 
-class Lost(NamedTuple):
+class SupportLoss(NamedTuple):
     """A memory, the rows of a source that count for it no longer, its confidence before and after.
 
     ``own``: it is where the memory came from.
@@ -466,7 +468,7 @@ def _is_kept_retracted(m: sa.FromClause) -> tuple[Column, ...]:
     return (m.c.status == MemoryStatus.RETRACTED, m.c.content != "")
 
 
-def taken_back(snapshot: Snapshot, named: Named, view: View) -> list[str]:
+def taken_back(snapshot: Snapshot, named: NamedSource, view: View) -> list[str]:
     """Return visible memories that are retracted because this source was taken back, by key.
 
     What was retracted for another reason since is none, nor is what was erased.
@@ -492,13 +494,13 @@ def _taken_with_others() -> sa.Select[Any]:
     return found.where(a.c.action == "retract", source.is_not(None)).order_by(m.c.pk)
 
 
-def taken_with_others(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, Named]:
+def taken_with_others(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, NamedSource]:
     """Return those of some memories that are retracted because a source was taken back, with that.
 
     What was retracted for another reason since is none, nor is what was erased.
     """
     rows = _taken_with_others().rows(snapshot, ids=json.dumps(list(memory_ids)))
-    return {one: Named(SourceName(kind), name) for one, kind, name in rows}
+    return {one: NamedSource(SourceName(kind), name) for one, kind, name in rows}
 
 
 @prepared
@@ -525,7 +527,7 @@ def _lost_with(view: View) -> sa.Select[Any]:
     return found.where(view.where(m)).group_by(a.c.seq).order_by(a.c.seq.desc())
 
 
-def lost_with(snapshot: Snapshot, named: Named, view: View) -> list[Lost]:
+def lost_with(snapshot: Snapshot, named: NamedSource, view: View) -> list[SupportLoss]:
     """Return what visible memories lost with a source and have not got back, last loss first."""
     statement = _lost_with(view.shape)
     found = statement.rows(snapshot, view.params, kind=named.kind.value, name=named.name)
@@ -533,7 +535,7 @@ def lost_with(snapshot: Snapshot, named: Named, view: View) -> list[Lost]:
     for memory_id, details, rows, own in found:
         told = json.loads(details)["confidence"]
         source_ids = tuple(json.loads(rows))
-        losses.append(Lost(memory_id, source_ids, told["before"], told["after"], bool(own)))
+        losses.append(SupportLoss(memory_id, source_ids, told["before"], told["after"], bool(own)))
     return losses
 
 

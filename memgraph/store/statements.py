@@ -227,31 +227,31 @@ class Unindexed(Construct):
     name = "unindexed"
 
 
-class Greatest(Construct):
+class GreatestOf(Construct):
     name = "greatest"
 
 
-class Least(Construct):
+class LeastOf(Construct):
     name = "least"
 
 
-class Member(Construct):
+class JsonMember(Construct):
     name = "member"
 
 
-class Element(Construct):
+class JsonElement(Construct):
     name = "element"
 
 
-class OfFirst(Construct):
+class FirstValue(Construct):
     name = "of_first"
 
 
-class OfLast(Construct):
+class LastValue(Construct):
     name = "of_last"
 
 
-class AsRead(Construct):
+class StoredText(Construct):
     name = "as_read"
 
 
@@ -280,28 +280,28 @@ def unindexed(column: Column) -> Column:
 
 def greatest(*columns: Column) -> Column:
     """Return the greatest of some values; NULL where one of them is."""
-    return Greatest(*columns, type_=columns[0].type)
+    return GreatestOf(*columns, type_=columns[0].type)
 
 
 def least(*columns: Column) -> Column:
     """Return the least of some values; NULL where one of them is."""
-    return Least(*columns, type_=columns[0].type)
+    return LeastOf(*columns, type_=columns[0].type)
 
 
 def of_first(column: Column, by: Column) -> Column:
     """Return the value in the row of a group where ``by`` is least; select that least value, too,
     and no other extreme."""
-    return OfFirst(column, by, type_=column.type)
+    return FirstValue(column, by, type_=column.type)
 
 
 def of_last(column: Column, by: Column) -> Column:
     """Return the value in the row of a group where ``by`` is greatest; see ``of_first``."""
-    return OfLast(column, by, type_=column.type)
+    return LastValue(column, by, type_=column.type)
 
 
 def as_read(column: Column) -> Column:
     """Return what to order by, for an engine that does not read in the order of a join."""
-    return AsRead(column, type_=column.type)
+    return StoredText(column, type_=column.type)
 
 
 def place_of(table: sa.FromClause) -> Column:
@@ -316,12 +316,12 @@ def member(column: Column, key: str, type_: Any = None) -> Column:
         key: its name; ``one.two`` is a member of a member.
         type_: what it is; None: a text.
     """
-    return Member(column, sa.literal(key), type_=column.type if type_ is None else type_)
+    return JsonMember(column, sa.literal(key), type_=column.type if type_ is None else type_)
 
 
 def element(array: Column, index: int) -> Column:
     """Return an element of a JSON array, counted from 0; see ``member``."""
-    return Element(array, sa.literal(index), type_=array.type)
+    return JsonElement(array, sa.literal(index), type_=array.type)
 
 
 def raw_text(column: Column) -> Column:

@@ -77,7 +77,7 @@ Indexes (full text, vectors) have checks of their own."""
 _MODULUS: Final = 1 << 256
 
 
-class Watched(NamedTuple):
+class DigestedColumns(NamedTuple):
     """Columns of a table that count together, under a name."""
 
     name: str
@@ -150,7 +150,7 @@ def state(snapshot: Snapshot) -> str:
     return _state(_known(snapshot))
 
 
-def watched(columns: Callable[[str], tuple[str, ...]]) -> list[Watched]:
+def watched(columns: Callable[[str], tuple[str, ...]]) -> list[DigestedColumns]:
     """Return what is counted.
 
     Args:
@@ -158,10 +158,10 @@ def watched(columns: Callable[[str], tuple[str, ...]]) -> list[Watched]:
     """
     tables = {**SEALED, **COUNTED}
     found = [
-        Watched(name, name, tuple(each for each in columns(name) if each not in out))
+        DigestedColumns(name, name, tuple(each for each in columns(name) if each not in out))
         for name, out in tables.items()
     ]
-    return [*found, Watched(*USES)]
+    return [*found, DigestedColumns(*USES)]
 
 
 @prepared

@@ -211,11 +211,11 @@ class SearchCache:
         self.rows = rows
         # Names the database in the keys of the rows, which may stay longer than it is open.
         self.owner = object()
-        self.tail: Tail | None = None
-        self.changed: Changed | None = None
+        self.tail: SegmentTail | None = None
+        self.changed: ChangedMemories | None = None
 
 
-class Changed(NamedTuple):
+class ChangedMemories(NamedTuple):
     """The memories whose words changed since their segment was written.
 
     Attributes:
@@ -229,7 +229,7 @@ class Changed(NamedTuple):
     documents: dict[tuple[int, int], IndexedText]
 
 
-class Tail:
+class SegmentTail:
     """The words of the memories behind the last segment, read once and then followed.
 
     Args:
@@ -526,7 +526,7 @@ def _tail(
 ) -> _Part:
     tail = None if kept is None else kept.tail
     if tail is None or tail.after != covered:
-        tail = Tail(covered)
+        tail = SegmentTail(covered)
         # A reader of an earlier snapshot leaves what is kept for the later ones.
         if kept is not None and (kept.tail is None or kept.tail.after < covered):
             kept.tail = tail
@@ -551,7 +551,7 @@ def _changed(
             if row[2] is not None
         }
         pks = np.array([row[0] for row in texts], dtype=np.int64)
-        changed = Changed(state, pks, documents)
+        changed = ChangedMemories(state, pks, documents)
         if kept is not None:
             kept.changed = changed
     for part in parts:

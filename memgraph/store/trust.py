@@ -13,11 +13,19 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
 from memgraph.clock import MAX_MS, MS_PER_DAY
-from memgraph.model.conversation import PERSONS, Voice, voice_of
+from memgraph.model.conversation import PERSONS, SpeakerRole, voice_of
 from memgraph.model.enums import CapturedBy, MemoryKind, SourceName, SourceType, TrustTier
 from memgraph.model.values import StoredSource
 from memgraph.rules.evidence import Origin
-from memgraph.rules.trust import Captured, Named, Trust, Trusted, TrustFacts, ceiling, floors
+from memgraph.rules.trust import (
+    AssignedTrust,
+    CaptureFacts,
+    NamedSource,
+    TrustFacts,
+    TrustRules,
+    ceiling,
+    floors,
+)
 from memgraph.store import tables
 from memgraph.store.rows import SOURCE_FIELDS, source_from_row
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
@@ -151,7 +159,7 @@ def _said(snapshot: Snapshot, memory_id: str, until: int) -> dict[str, list[_Sai
         name = (role or "").casefold()
         # "user" and "human" name nobody: they may be one.
         speaker = "user" if name in PERSONS else name
-        turn = _Said(speaker, at // MS_PER_DAY, words, voice is Voice.PERSON)
+        turn = _Said(speaker, at // MS_PER_DAY, words, voice is SpeakerRole.PERSON)
         found.setdefault(session_id, []).append(turn)
     return found
 
@@ -312,19 +320,19 @@ _UNREAD: Final = ""
 class TrustRow(NamedTuple):
     """A row of ``source_trust``; ``set_at`` in milliseconds."""
 
-    named: Named
-    trusted: Trusted
+    named: NamedSource
+    trusted: AssignedTrust
     set_at: int
     actor: str
     reason: str
 
 
-def with_told(snapshot: Snapshot, defaults: Trust) -> Trust:
+def with_told(snapshot: Snapshot, defaults: TrustRules) -> TrustRules:
     """Return the defaults of the settings with all that operators said."""
     words = {each.named: each.trusted for each in told(snapshot)}
     if not words:
         return defaults
-    return Trust(defaults.captured_by, defaults.source_type, defaults.max_memories, words)
+    return TrustRules(defaults.captured_by, defaults.source_type, defaults.max_memories, words)
 
 
 _TOLD: Final = ("kind", "name", "tier", "max_memories", "set_at", "actor", "reason")
@@ -340,7 +348,11 @@ def told(snapshot: Snapshot) -> list[TrustRow]:
     """Return what operators said, by kind and name."""
     return [
         TrustRow(
-            Named(SourceName(kind), name), Trusted(TrustTier(tier), most), set_at, actor, reason
+            NamedSource(SourceName(kind), name),
+            AssignedTrust(TrustTier(tier), most),
+            set_at,
+            actor,
+            reason,
         )
         for kind, name, tier, most, set_at, actor, reason in _told().rows(snapshot)
     ]
@@ -368,12 +380,14 @@ def _untell() -> sa.Delete:
     return sa.delete(t).where(t.c.kind == value("kind"), t.c.name == value("name"))
 
 
-def untell(transaction: Transaction, named: Named) -> bool:
+def untell(transaction: Transaction, named: NamedSource) -> bool:
     """Take back what was said of a source; return whether something was."""
     return _untell().write(transaction, kind=named.kind.value, name=named.name) > 0
 
 
-def tiers(snapshot: Snapshot, trust: Trust, memory_ids: Collection[str]) -> dict[str, TrustTier]:
+def tiers(
+    snapshot: Snapshot, trust: TrustRules, memory_ids: Collection[str]
+) -> dict[str, TrustTier]:
     """Return with which tier each of some memories may replace others: see ``floors``."""
     wanted = list(dict.fromkeys(memory_ids))
     if trust.uniform:
@@ -382,7 +396,7 @@ def tiers(snapshot: Snapshot, trust: Trust, memory_ids: Collection[str]) -> dict
 
 
 def protections(
-    snapshot: Snapshot, trust: Trust, memory_ids: Collection[str]
+    snapshot: Snapshot, trust: TrustRules, memory_ids: Collection[str]
 ) -> dict[str, TrustTier]:
     """Return the tier against which each of some memories is protected: see ``ceiling``."""
     found = _read(snapshot, list(dict.fromkeys(memory_ids)), 0)
@@ -390,7 +404,7 @@ def protections(
 
 
 def protections_then(
-    snapshot: Snapshot, defaults: Trust, memory_ids: Collection[str], at: int
+    snapshot: Snapshot, defaults: TrustRules, memory_ids: Collection[str], at: int
 ) -> dict[str, tuple[TrustTier, bool]]:
     """Return the tier that protected each of some memories at a time, and whether it is known.
 
@@ -416,7 +430,7 @@ def protections_then(
     }
 
 
-def may_replace(snapshot: Snapshot, trust: Trust, new_id: str, old_id: str) -> bool:
+def may_replace(snapshot: Snapshot, trust: TrustRules, new_id: str, old_id: str) -> bool:
     """Return whether one memory is trusted far enough to replace another."""
     if trust.uniform:
         return True
@@ -425,7 +439,7 @@ def may_replace(snapshot: Snapshot, trust: Trust, new_id: str, old_id: str) -> b
 
 
 def replaceable(
-    snapshot: Snapshot, trust: Trust, source: Captured, memory_ids: Collection[str]
+    snapshot: Snapshot, trust: TrustRules, source: CaptureFacts, memory_ids: Collection[str]
 ) -> set[str]:
     """Return those of some memories that a new one of this source, without grounds, may replace."""
     if trust.uniform:
@@ -442,7 +456,7 @@ def _sources_by_id() -> sa.Select[Any]:
     return sa.select(s.c.source_id, *captured_columns(s), sa.null()).select_from(joined)
 
 
-def sources_by_id(snapshot: Snapshot, source_ids: Collection[str]) -> dict[str, Captured]:
+def sources_by_id(snapshot: Snapshot, source_ids: Collection[str]) -> dict[str, CaptureFacts]:
     """Return sources by their ids, each without the session of a memory."""
     rows = _sources_by_id().rows(snapshot, ids=json.dumps(list(source_ids)))
     return {source_id: captured_from_row(row) for source_id, *row in rows}
@@ -459,7 +473,7 @@ def _some_sessions() -> sa.Select[Any]:
     return sa.select(tables.sessions.c.session_id).limit(value("limit"))
 
 
-def has_other_talks(snapshot: Snapshot, names: Collection[Named]) -> bool:
+def has_other_talks(snapshot: Snapshot, names: Collection[NamedSource]) -> bool:
     """Return whether there is a conversation, or a session, beside those of some names.
 
     Sessions count where none of the names is a conversation: a talk has many of them.
@@ -528,13 +542,13 @@ def _read(
         at: milliseconds; with the further sources of then, None: of now.
     """
     ids = json.dumps(list(memory_ids))
-    own: dict[str, Captured] = {}
+    own: dict[str, CaptureFacts] = {}
     own_gone: set[str] = set()
     for memory_id, gone, *row in _sources().rows(snapshot, ids=ids, at=at):
         own[memory_id] = captured_from_row(row)
         if gone:
             own_gone.add(memory_id)
-    supports: dict[str, list[Captured]] = {}
+    supports: dict[str, list[CaptureFacts]] = {}
     for memory_id, *row in _supports().rows(snapshot, ids=ids, at=at):
         supports.setdefault(memory_id, []).append(captured_from_row(row))
     grounds: dict[str, list[str]] = {}
@@ -558,11 +572,11 @@ def captured_columns(s: sa.FromClause) -> list[Column]:
     return _of(s, _CAPTURED)
 
 
-def captured_from_row(row: Sequence[Any]) -> Captured:
+def captured_from_row(row: Sequence[Any]) -> CaptureFacts:
     """Return what tells of a source how far it is trusted.
 
     Args:
         row: ``captured_columns``, and the session of the memory.
     """
     source_type, captured_by, *names = row
-    return Captured(SourceType(source_type), CapturedBy(captured_by), *names)
+    return CaptureFacts(SourceType(source_type), CapturedBy(captured_by), *names)

@@ -29,7 +29,7 @@ _VIEWS_KEPT = 8
 _REMOVED = 0
 
 
-class Rows(NamedTuple):
+class VectorRows(NamedTuple):
     """Vectors as they are stored, by ascending key.
 
     Attributes:
@@ -43,7 +43,7 @@ class Rows(NamedTuple):
     codes: NDArray[np.int8]
 
 
-class Stamp(NamedTuple):
+class VectorStamp(NamedTuple):
     """The stamp of a snapshot's vectors: equal stamps of one database mean equal vectors."""
 
     version: int
@@ -102,7 +102,7 @@ class LocalHeldVectors:
 
     def clear(self) -> None:
         """Keep nothing any more."""
-        self._states: OrderedDict[Stamp, VectorState] = OrderedDict()
+        self._states: OrderedDict[VectorStamp, VectorState] = OrderedDict()
         self._loading: _Loading | None = None
 
     def close(self) -> None:
@@ -111,10 +111,10 @@ class LocalHeldVectors:
 
     def state(
         self,
-        stamp: Stamp,
+        stamp: VectorStamp,
         last_key: int,
-        read: Callable[[int], tuple[Rows, int]],
-        changed: Callable[[int], Iterable[tuple[int, int, Rows]] | None],
+        read: Callable[[int], tuple[VectorRows, int]],
+        changed: Callable[[int], Iterable[tuple[int, int, VectorRows]] | None],
     ) -> VectorState | None:
         """Return the vectors of a snapshot, brought up to date by what changed.
 
@@ -150,10 +150,10 @@ class LocalHeldVectors:
 
     def _loaded(
         self,
-        stamp: Stamp,
+        stamp: VectorStamp,
         last_key: int,
-        read: Callable[[int], tuple[Rows, int]],
-        changed: Callable[[int], Iterable[tuple[int, int, Rows]] | None],
+        read: Callable[[int], tuple[VectorRows, int]],
+        changed: Callable[[int], Iterable[tuple[int, int, VectorRows]] | None],
     ) -> VectorState | None:
         loading = self._loading
         if loading is not None and loading.stamp.version > stamp.version:
@@ -208,7 +208,7 @@ class _Arrays:
         """Return what a row takes."""
         return dimensions + -(-dimensions // _WORD_BITS) * 8 + 16
 
-    def append(self, count: int, rows: Rows) -> int:
+    def append(self, count: int, rows: VectorRows) -> int:
         """Write rows behind the first ``count``; returns how many there are then."""
         end = count + len(rows.keys)
         if end > len(self.keys):
@@ -246,7 +246,7 @@ class _Arrays:
 class _Loading:
     """The rows read so far, from the snapshot of ``stamp`` on."""
 
-    stamp: Stamp
+    stamp: VectorStamp
     arrays: _Arrays
     rows: int = 0
     through: int = 0
@@ -275,7 +275,7 @@ class VectorState:
     """
 
     def __init__(
-        self, stamp: Stamp, arrays: _Arrays, marks: NDArray[np.int32], order: _Order | None
+        self, stamp: VectorStamp, arrays: _Arrays, marks: NDArray[np.int32], order: _Order | None
     ) -> None:
         count = len(marks)
         self.stamp = stamp
@@ -335,7 +335,7 @@ class VectorState:
         return found
 
     def followed(
-        self, stamp: Stamp, changes: Iterable[tuple[int, int, Rows]] | None
+        self, stamp: VectorStamp, changes: Iterable[tuple[int, int, VectorRows]] | None
     ) -> VectorState | None:
         """Return the state after some changes; None: it has to be read anew.
 
@@ -356,12 +356,12 @@ class VectorState:
                 marks = marks.copy()
             marks[state._between(first, last)] = _REMOVED
             marks[known] = state._arrays.marks_of(rows.visibilities[there])
-            new = Rows(rows.keys[~there], rows.visibilities[~there], rows.codes[~there])
+            new = VectorRows(rows.keys[~there], rows.visibilities[~there], rows.codes[~there])
             state = state._with(marks, new)
             marks = state._marks
         return VectorState(stamp, state._arrays, marks, state._order)
 
-    def _with(self, marks: NDArray[np.int32], new: Rows) -> VectorState:
+    def _with(self, marks: NDArray[np.int32], new: VectorRows) -> VectorState:
         """Return the state with new rows behind the known ones."""
         if not len(new.keys):
             return VectorState(self.stamp, self._arrays, marks, self._order)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.vector_cache import LocalHeldVectors, Rows, Stamp, VectorState
+    from memgraph.store.vector_cache import LocalHeldVectors, VectorRows, VectorStamp, VectorState
 
 # Of older versions a process reads all vectors anew; so many runs of keys have a version each.
 VERSIONS_KEPT: Final = 1_024
@@ -251,15 +251,15 @@ class RowVectorIndex(ABC):
                     yield FaultyVector(pk, memory_id, VectorFault.VISIBILITY)
 
     @cached_property
-    def _bounds(self) -> tuple[Stamp, int]:
+    def _bounds(self) -> tuple[VectorStamp, int]:
         """The stamp of the snapshot's vectors, and their last key."""
-        from memgraph.store.vector_cache import Stamp
+        from memgraph.store.vector_cache import VectorStamp
 
         *stamp, last_key = _stamp().row(self._snapshot)
-        return Stamp(*stamp), int(last_key)
+        return VectorStamp(*stamp), int(last_key)
 
     @property
-    def _stamp(self) -> Stamp:
+    def _stamp(self) -> VectorStamp:
         return self._bounds[0]
 
     @property
@@ -277,11 +277,11 @@ class RowVectorIndex(ABC):
             return None
         return self._held.state(*self._bounds, self._read_after, self._changed_since)
 
-    def _read_after(self, key: int) -> tuple[Rows, int]:
+    def _read_after(self, key: int) -> tuple[VectorRows, int]:
         last = key + self._keys_at_once
         return self._read(key + 1, last), last
 
-    def _changed_since(self, version: int) -> Iterator[tuple[int, int, Rows]] | None:
+    def _changed_since(self, version: int) -> Iterator[tuple[int, int, VectorRows]] | None:
         changes = _changes().rows(self._snapshot, version=version)
         if not changes or changes[0][2] != version + 1:
             return None
@@ -297,7 +297,7 @@ class RowVectorIndex(ABC):
         return ((first, last, self._read(first, last)) for first, last in pieces)
 
     @abstractmethod
-    def _read(self, first: int, last: int) -> Rows:
+    def _read(self, first: int, last: int) -> VectorRows:
         """Return the searched vectors with keys from ``first`` to ``last``."""
 
     @abstractmethod

@@ -212,12 +212,12 @@ def bounded_protocol(settings: ServerSettings) -> type[BoundedProtocol]:
     most = min(settings.max_connections, max(1, _open_files(settings.max_connections) // 2))
     table = Connections(most, settings.connections_per_address, settings.trusted_proxies)
 
-    class Bounded(BoundedProtocol):
+    class BoundedServerProtocol(BoundedProtocol):
         open_connections = table
         head_timeout_s = settings.head_timeout_s
         write_timeout_s = settings.request_timeout_s
 
-    return Bounded
+    return BoundedServerProtocol
 
 
 def _open_files(connections: int) -> int:

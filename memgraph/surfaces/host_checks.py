@@ -78,7 +78,7 @@ def shown_key(scope: Scope) -> str | None:
     return given[len(_BEARER) :].strip() if given.lower().startswith(_BEARER) else ""
 
 
-class Guarded:
+class HostCheck:
     """Answers requests for known hosts, and those of allowed web pages.
 
     A page in a browser on the same machine can reach a loopback address, too: its Origin gives it

@@ -10,9 +10,9 @@ from typing import Final, get_args
 
 from memgraph.errors import ExtraMissing, JournalBroken
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.jobs import Ready, StandingStatus
+from memgraph.model.jobs import ServiceReadiness, StandingStatus
 from memgraph.service.meters import Work
-from memgraph.surfaces.request_metrics import Answered, known_method
+from memgraph.surfaces.request_metrics import RequestOutcome, known_method
 
 try:
     from prometheus_client import (
@@ -85,9 +85,9 @@ class PrometheusMeters:
         self,
         method: str,
         traceparent: str | None = None,  # noqa: ARG002 - for traces
-    ) -> Iterator[Answered]:
+    ) -> Iterator[RequestOutcome]:
         """Measure one request; the block fills in the answer at its end."""
-        answered = Answered()
+        answered = RequestOutcome()
         began = time.perf_counter()
         self._in_hand.inc()
         try:
@@ -98,7 +98,7 @@ class PrometheusMeters:
                 known_method(method), answered.route, str(answered.status)
             ).observe(time.perf_counter() - began)
 
-    def exposition(self, ready: Ready) -> tuple[bytes, str]:
+    def exposition(self, ready: ServiceReadiness) -> tuple[bytes, str]:
         """Return all figures as text, and its media type."""
         found = ready.orchestrators or ()
         counts = Tally(each.status for each in found)

@@ -18,19 +18,19 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 
 
 @dataclass(slots=True)
-class Answered:
+class RequestOutcome:
     """The result of a request. ``status`` 0: the client went away before the answer."""
 
     route: str = NO_ROUTE
     status: int = 0
 
 
-class Requests(Protocol):
+class RequestMeter(Protocol):
     """Measures requests."""
 
     def request(
         self, method: str, traceparent: str | None = None
-    ) -> AbstractContextManager[Answered]:
+    ) -> AbstractContextManager[RequestOutcome]:
         """Measure the block as a request; the block fills in the answer.
 
         Args:
@@ -39,10 +39,10 @@ class Requests(Protocol):
         ...
 
 
-class Recorded:
+class MeteredApp:
     """Measures the requests of an application."""
 
-    def __init__(self, app: ASGIApp, requests: Requests) -> None:
+    def __init__(self, app: ASGIApp, requests: RequestMeter) -> None:
         self._app = app
         self._requests = requests
 

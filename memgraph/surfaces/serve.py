@@ -24,7 +24,7 @@ from memgraph.service.access.keys import KeyStore
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.worker import Worker
 from memgraph.surfaces.metrics import PrometheusMeters
-from memgraph.surfaces.request_metrics import Recorded
+from memgraph.surfaces.request_metrics import MeteredApp
 from memgraph.surfaces.server_log import server_log
 from memgraph.surfaces.shutdown import DrainingServer, ended_at_the_latest, tell_supervisor
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from memgraph.surfaces.mcp.http import McpApp
-    from memgraph.surfaces.tracing import Traced
+    from memgraph.surfaces.traces import TracingMeters
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 BACKLOG = 2_048
@@ -42,7 +42,7 @@ CLOSING_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class RunningServer:
     """A server that takes requests.
 
     Attributes:
@@ -62,7 +62,7 @@ def serve(
     *,
     config: Mapping[str, Any] | None = None,
     with_worker: bool = True,
-    ready: Callable[[Serving], None] = lambda _serving: None,
+    ready: Callable[[RunningServer], None] = lambda _serving: None,
 ) -> None:
     """Serve the orchestrators of a root until SIGTERM or SIGINT, and finish running work.
 
@@ -93,7 +93,7 @@ def serve(
             app = application(gate, settings.server)
             app.state.log = log
             worker = _worker(service, log) if with_worker else None
-            serving = Serving(_url(listener), os.getpid(), with_worker, _nobody(gate))
+            serving = RunningServer(_url(listener), os.getpid(), with_worker, _nobody(gate))
 
             def started() -> None:
                 log.info("serving", url=serving.url, pid=serving.pid, worker=with_worker)
@@ -114,7 +114,7 @@ def serve(
                     worker.stop()
 
             server = DrainingServer(
-                Recorded(app, meters), settings=settings.server, draining=draining
+                MeteredApp(app, meters), settings=settings.server, draining=draining
             )
             with nullcontext() if worker is None else worker:
                 server.serve_at(listener, started)
@@ -127,13 +127,13 @@ def serve(
 @contextmanager
 def _metered(
     root: str | Path | None, config: Mapping[str, Any] | None
-) -> Iterator[PrometheusMeters | Traced]:
+) -> Iterator[PrometheusMeters | TracingMeters]:
     """Yield the meters, which also send traces if configured."""
     figures = PrometheusMeters()
     if not load_settings(runtime_root(root), overrides=config).memory.server.traces:
         yield figures
         return
-    from memgraph.surfaces.tracing import tracing
+    from memgraph.surfaces.traces import tracing
 
     with tracing(figures) as traced:
         yield traced
@@ -181,10 +181,10 @@ def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
     ``/console``.
     """
     from memgraph.surfaces.http.app import create_app
-    from memgraph.surfaces.http.slow_requests import Lengthy
+    from memgraph.surfaces.http.slow_requests import SlowRequestLimit
     from memgraph.surfaces.web.app import console_pages
 
-    lengthy = Lengthy(chosen.threads)
+    lengthy = SlowRequestLimit(chosen.threads)
     pages = console_pages(gate, chosen.console, lengthy.one) if chosen.console.enabled else None
     app = create_app(gate, pages=pages, lengthy=lengthy)
     mcp = _Mcp(gate, chosen)

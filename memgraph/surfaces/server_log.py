@@ -28,7 +28,7 @@ def server_log_file(root: Path) -> Path:
     return root / "logs" / "server.log"
 
 
-class Queued:
+class QueuedLog:
     """Passes lines to a thread that writes them, so that logging does not wait for the disk."""
 
     def __init__(self, sink: LineSink) -> None:
@@ -59,7 +59,7 @@ def server_log(root: Path, clock: Clock, chosen: LogSettings) -> Iterator[EventL
     """Open the log for the lifetime of a server; it also gets records of libraries and threads."""
     path = server_log_file(root)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    sink = Queued(RotatingFile(path, max_bytes=chosen.max_bytes, keep_files=chosen.keep_files))
+    sink = QueuedLog(RotatingFile(path, max_bytes=chosen.max_bytes, keep_files=chosen.keep_files))
     log = EventLog(sink, clock, level=chosen.level)
     try:
         with _complaints_to(log):

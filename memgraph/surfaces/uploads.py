@@ -11,14 +11,14 @@ from anyio.to_thread import run_sync
 from starlette.requests import ClientDisconnect, Request
 
 from memgraph.errors import RequestRefused, RequestTimeout
-from memgraph.model.remote import Uploaded
+from memgraph.model.remote import UploadResult
 from memgraph.operations.ingestion.uploads import UploadDraft
 
 PIECE: Final = 1 << 18
 """Bytes of a file written at a time."""
 
 
-async def taken(request: Request, draft: UploadDraft, timeout_s: float) -> Uploaded:
+async def taken(request: Request, draft: UploadDraft, timeout_s: float) -> UploadResult:
     """Write the whole body of a request to a draft, and store the draft.
 
     The draft is always discarded in the end.

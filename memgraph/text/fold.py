@@ -35,7 +35,7 @@ _LETTER: Final = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
 _ESCAPE: Final = re.compile(rb"\\+u")
 
 
-class Folded:
+class FoldedBytes:
     """Bytes of UTF-8 as they read.
 
     Attributes:
@@ -107,14 +107,14 @@ def _instead(found: re.Match[bytes]) -> bytes:
 
 
 def fold(text: str) -> str:
-    """The text as it reads; see ``Folded``."""
-    return Folded(text.encode("utf-8", "surrogatepass")).data.decode("utf-8", "surrogatepass")
+    """The text as it reads; see ``FoldedBytes``."""
+    return FoldedBytes(text.encode("utf-8", "surrogatepass")).data.decode("utf-8", "surrogatepass")
 
 
 def unfolded_length(text: str, characters: int) -> int:
     """Return how many first characters of a text yield so many folded ones."""
     data = text.encode("utf-8", "surrogatepass")
-    folded = Folded(data)
+    folded = FoldedBytes(data)
     known = len(
         folded.data.decode("utf-8", "surrogatepass")[:characters].encode("utf-8", "surrogatepass")
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from working import NAME, copy_folder, filled, tampering, working
 
 from memgraph.audit import anchor
-from memgraph.audit.journal import Head
+from memgraph.audit.journal import JournalHead
 from memgraph.audit.verify import verify
 from memgraph.errors import JournalBroken
 
@@ -23,8 +23,8 @@ def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, seq: int, hashed: str
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "journal.anchor"
-    anchor.write(path, Head(seq, hashed))
-    assert anchor.read(path) == Head(seq, hashed)
+    anchor.write(path, JournalHead(seq, hashed))
+    assert anchor.read(path) == JournalHead(seq, hashed)
     assert path.stat().st_mode & 0o777 == 0o600
 
 
@@ -34,7 +34,7 @@ def test_an_anchor_behind_a_link_is_not_written(tmp_path: Path) -> None:
     link = tmp_path / "journal.anchor"
     link.symlink_to(elsewhere)
     with pytest.raises(OSError, match="symbolic"):
-        anchor.write(link, Head(1, "0" * 64))
+        anchor.write(link, JournalHead(1, "0" * 64))
     assert elsewhere.read_text() == "precious"
 
 
@@ -42,7 +42,7 @@ def test_every_change_moves_the_anchor(tmp_path: Path) -> None:
     with working(tmp_path) as service:
         orchestrator = service.orchestrator(NAME, create=True)
         path = anchor.anchor_path(tmp_path / NAME / "memory" / "memory.db")
-        assert anchor.read(path) == Head(0, "")
+        assert anchor.read(path) == JournalHead(0, "")
         for seq in (1, 2, 3):
             orchestrator.remember(f"text {seq}")
             found = anchor.read(path)
@@ -105,7 +105,7 @@ def test_an_anchor_may_lie_elsewhere(tmp_path: Path) -> None:
         orc.remember("kept")
         path = elsewhere / f"{NAME}.anchor"
         head = orc.journal_state()
-        assert anchor.read(path) == Head(1, head.hash)
+        assert anchor.read(path) == JournalHead(1, head.hash)
         with service.opened(NAME) as opened:
             assert not anchor.anchor_path(opened.paths.database).exists()
             with tampering(opened.paths.database) as connection:

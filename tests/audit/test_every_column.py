@@ -13,7 +13,7 @@ from working import NAME, copy_folder, fill_the_rest, filled, tampering
 from memgraph.audit.anchor import anchor_path
 from memgraph.audit.verify import verify
 from memgraph.store import sqlite, table_digests
-from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite import provision
 
 DOCS = Path(__file__).parents[2] / "docs" / "guides" / "audit.md"
 DERIVED = ("memory_fts", "memory_vectors", "text_", "sqlite_")
@@ -34,7 +34,7 @@ REST = (
 
 def fill_everything(path: Path) -> None:
     """Rows that closing an orchestrator would tidy up, in transactions as memgraph makes them."""
-    database = provisioning.open_database(path, NAME, synchronous="OFF", busy_timeout_ms=5_000)
+    database = provision.open_database(path, NAME, synchronous="OFF", busy_timeout_ms=5_000)
     fill_the_rest(database)
     with database.write() as connection:
         for statement in REST:
@@ -79,7 +79,7 @@ def other(value: Any) -> Any:
 
 
 def codes(path: Path) -> set[str]:
-    database = provisioning.open_database(path, NAME, synchronous="OFF", busy_timeout_ms=5_000)
+    database = provision.open_database(path, NAME, synchronous="OFF", busy_timeout_ms=5_000)
     try:
         return set(verify(database, anchor_path(database.path)).totals)
     finally:
@@ -162,7 +162,7 @@ def test_digests_that_are_made_to_fit_are_not_what_the_journal_tells(
 ) -> None:
     edit(edited, "DELETE FROM memory_derivations", "memory_derivations")
     assert "table.edited" in codes(edited)
-    with provisioning.alone(edited) as connection:
+    with provision.alone(edited) as connection:
         table_digests.renew(connection)
     assert codes(edited) == {"table.unsealed"}
 

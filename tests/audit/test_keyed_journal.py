@@ -11,7 +11,7 @@ from working import NAME, tampering, working
 
 from memgraph import MemoryService
 from memgraph.audit import anchor
-from memgraph.audit.journal import Head
+from memgraph.audit.journal import JournalHead
 from memgraph.errors import ImportRejected, InvalidConfig, JournalBroken
 from memgraph.operations.exchange.export import export_lines
 from memgraph.store.journal import chain_hash
@@ -45,7 +45,7 @@ def forge(path: Path) -> None:
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
             (*entry, sealed),
         )
-    anchor.write(anchor.anchor_path(path), Head(seq + 1, sealed))
+    anchor.write(anchor.anchor_path(path), JournalHead(seq + 1, sealed))
 
 
 def test_an_entry_without_the_key_is_found_and_stops_writes(keyed: MemoryService) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memgraph.audit.needles import Needles
+from memgraph.audit.search_terms import SearchTerms
 from memgraph.rules.erasure import ENOUGH, MARK
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=12)
@@ -25,18 +25,18 @@ def test_a_string_is_found_in_every_spelling(
     text: str, before: bytes, after: bytes, way: int
 ) -> None:
     written = WAYS[way](text).encode()
-    assert Needles([text]).found_in(before + written + after) == {0}
+    assert SearchTerms([text]).found_in(before + written + after) == {0}
 
 
 @given(TEXTS, st.binary(max_size=40))
 def test_a_json_text_inside_of_another_is_found(text: str, before: bytes) -> None:
     told = json.dumps({"answer": json.dumps({"content": text})}).encode()
-    assert Needles([text]).found_in(before + told) == {0}
+    assert SearchTerms([text]).found_in(before + told) == {0}
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=5), TEXTS)
 def test_a_scrubbed_text_says_none_of_the_strings(strings: list[str], around: str) -> None:
-    needles = Needles(strings)
+    needles = SearchTerms(strings)
     said = around.join(strings)
     left = needles.scrub(said)
     assert left != said
@@ -51,7 +51,7 @@ def test_a_scrubbed_text_says_none_of_the_strings(strings: list[str], around: st
 @example("e9 is how it begins", "\u00e9")
 def test_a_scrubbed_json_text_is_one_still(text: str, other: str) -> None:
     told = json.dumps({"a": [f"{other}{text}{other}"], "b": 1})
-    assert json.loads(Needles([text]).scrub(told))["b"] == 1
+    assert json.loads(SearchTerms([text]).scrub(told))["b"] == 1
 
 
 @pytest.mark.parametrize(
@@ -67,18 +67,18 @@ def test_a_scrubbed_json_text_is_one_still(text: str, other: str) -> None:
     ],
 )
 def test_an_escape_goes_whole_or_stays(text: str, said: str, left: str) -> None:
-    assert Needles([text]).scrub(said) == left
+    assert SearchTerms([text]).scrub(said) == left
 
 
 @given(st.text('abc äß\n"\\', min_size=60, max_size=90), st.integers(ENOUGH, 59))
 def test_a_text_that_was_cut_short_is_found_by_its_beginning(text: str, length: int) -> None:
     cut = text[:length] + "…"
-    assert Needles([text]).found_in(cut.encode()) == {0}
-    assert text[:ENOUGH] not in Needles([text]).scrub(cut)
+    assert SearchTerms([text]).found_in(cut.encode()) == {0}
+    assert text[:ENOUGH] not in SearchTerms([text]).scrub(cut)
 
 
 def test_what_is_unlike_is_not_found() -> None:
-    needles = Needles(["The vault lies under the attic stairs"])
+    needles = SearchTerms(["The vault lies under the attic stairs"])
     assert needles.found_in(b"The vault lies under") == set()
     assert needles.found_in(b"the vault lies under the attic stairs") == set()
     assert needles.scrub("The vault is open") == "The vault is open"
@@ -86,7 +86,7 @@ def test_what_is_unlike_is_not_found() -> None:
 
 def test_a_longer_beginning_is_asked_for_where_another_text_begins_so() -> None:
     text = "The vault lies under the attic stairs"
-    needles = Needles([text], {0: len("The vault lies under the ") + 1})
+    needles = SearchTerms([text], {0: len("The vault lies under the ") + 1})
     assert needles.found_in(b"The vault lies under the cellar") == set()
     assert needles.found_in(text.encode()) == {0}
 
@@ -97,14 +97,14 @@ def test_nothing_is_missed_where_pieces_meet(size: int) -> None:
     data = bytearray(size + len(text))
     for start in (0, (1 << 22) - 3, (1 << 22) - len(text), size):
         data[start : start + len(text)] = text
-        assert Needles([text.decode()]).found_in(bytes(data)) == {0}
+        assert SearchTerms([text.decode()]).found_in(bytes(data)) == {0}
         data[start : start + len(text)] = bytes(len(text))
-    assert Needles([text.decode()]).found_in(bytes(data)) == set()
+    assert SearchTerms([text.decode()]).found_in(bytes(data)) == set()
 
 
 def test_bytes_are_found_as_they_are() -> None:
     blob = bytes(range(64))
-    needles = Needles(["some words of some text"], blobs=[blob])
+    needles = SearchTerms(["some words of some text"], blobs=[blob])
     assert needles.found_in(b"..." + blob) == {1}
     assert needles.found_in(b"..." + blob[:-1]) == set()
     assert len(needles) == 2

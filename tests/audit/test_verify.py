@@ -12,11 +12,11 @@ from working import NAME, copy_folder, filled, tampering
 
 from memgraph.audit import anchor
 from memgraph.audit.anchor import anchor_path
-from memgraph.audit.findings import MAX_PER_CODE, Code, VerifyReport
-from memgraph.audit.journal import Head
+from memgraph.audit.findings import MAX_PER_CODE, FindingCode, VerifyReport
+from memgraph.audit.journal import JournalHead
 from memgraph.audit.verify import verify
 from memgraph.store.journal import chain_hash
-from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite import provision
 from memgraph.store.sqlite.database import SqliteDatabase
 
 Tamper = Callable[[Any, dict[str, str]], None]
@@ -37,7 +37,7 @@ def copied(
 ) -> Iterator[tuple[SqliteDatabase, dict[str, str]]]:
     folder, ids = template
     path = copy_folder(folder, tmp_path / "memory")
-    database = provisioning.open_database(path, NAME, synchronous="NORMAL", busy_timeout_ms=5_000)
+    database = provision.open_database(path, NAME, synchronous="NORMAL", busy_timeout_ms=5_000)
     yield database, ids
     database.close()
 
@@ -345,8 +345,8 @@ def test_a_finding_names_what_is_concerned(copied: tuple[SqliteDatabase, dict[st
         _remove_last_entries(connection, ids)
     report = verify(database, anchor_path(database.path))
     subjects = {each.code: each.subject for each in report.findings}
-    assert subjects[Code.MEMORY_CONTENT_DAMAGED] == ids["berlin"]
-    assert subjects[Code.JOURNAL_TRUNCATED] == "12"
+    assert subjects[FindingCode.MEMORY_CONTENT_DAMAGED] == ids["berlin"]
+    assert subjects[FindingCode.JOURNAL_TRUNCATED] == "12"
     told = json.loads(json.dumps(report.as_dict()))
     assert told["ok"] is False
     assert "Rome" not in json.dumps(told)
@@ -359,7 +359,7 @@ def test_one_flipped_byte_of_a_text_is_found(copied: tuple[SqliteDatabase, dict[
     content = path.read_bytes()
     place = content.index(b"The office is in Berlin.")
     path.write_bytes(content[:place] + b"U" + content[place + 1 :])
-    damaged = provisioning.open_database(path, NAME, synchronous="NORMAL", busy_timeout_ms=5_000)
+    damaged = provision.open_database(path, NAME, synchronous="NORMAL", busy_timeout_ms=5_000)
     found = codes(verify(damaged, anchor_path(damaged.path)))
     damaged.close()
     assert "memory.content_damaged" in found
@@ -379,7 +379,7 @@ def test_overwritten_pages_are_findings_and_the_other_checks_go_on(
     with path.open("r+b") as file:
         file.seek((root - 1) * page)
         file.write(b"\xa5" * page)
-    damaged = provisioning.open_database(path, NAME, synchronous="NORMAL", busy_timeout_ms=5_000)
+    damaged = provision.open_database(path, NAME, synchronous="NORMAL", busy_timeout_ms=5_000)
     report = verify(damaged, anchor_path(damaged.path))
     damaged.close()
     assert report.totals["database.damaged"] >= 2
@@ -414,14 +414,14 @@ def test_an_anchor_that_lags_behind_a_crash_is_no_finding(
     database, _ = copied
     with database.read() as connection:
         hashed = connection.exec_driver_sql("SELECT hash FROM audit_log WHERE seq = 12").scalar()
-    anchor.write(anchor.anchor_path(database.path), Head(12, str(hashed)))
+    anchor.write(anchor.anchor_path(database.path), JournalHead(12, str(hashed)))
     assert verify(database, anchor_path(database.path)).ok
 
 
 def test_a_new_database_without_an_anchor_is_sound(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    provisioning.create(path, NAME, dimensions=20, now_ms=1)
-    database = provisioning.open_database(path, NAME, synchronous="OFF", busy_timeout_ms=1_000)
+    provision.create(path, NAME, dimensions=20, now_ms=1)
+    database = provision.open_database(path, NAME, synchronous="OFF", busy_timeout_ms=1_000)
     report = verify(database, anchor_path(database.path))
     database.close()
     assert report.ok
@@ -431,7 +431,7 @@ def test_a_new_database_without_an_anchor_is_sound(tmp_path: Path) -> None:
 def test_the_report_stays_small_and_its_totals_are_full() -> None:
     report = VerifyReport()
     for number in range(MAX_PER_CODE + 5):
-        report.add(Code.MEMORY_EDITED, "edited", number)
+        report.add(FindingCode.MEMORY_EDITED, "edited", number)
     assert len(report.findings) == MAX_PER_CODE
     assert report.totals["memory.edited"] == MAX_PER_CODE + 5
     assert not report.rebuildable

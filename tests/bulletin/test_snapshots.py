@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memgraph.bulletin.document import composed
-from memgraph.bulletin.snapshots import Snapshots
+from memgraph.bulletin.snapshots import BulletinFiles
 from memgraph.config.schema import BulletinSettings
 from memgraph.model.context import Bulletin
 from memgraph.rules.bulletin import BulletinSection, LayoutEntry
@@ -21,8 +21,8 @@ def bulletin(seq: int, key: str = PLAIN, text: str = "Ship — 船") -> Bulletin
     return composed(offered, BulletinSettings(), change_seq=seq, key=key)
 
 
-def snapshots(folder: Path, keep: int = 20) -> Snapshots:
-    return Snapshots(folder, keep=keep, plain_key=PLAIN)
+def snapshots(folder: Path, keep: int = 20) -> BulletinFiles:
+    return BulletinFiles(folder, keep=keep, plain_key=PLAIN)
 
 
 def saved(folder: Path, *bulletins: Bulletin, keep: int = 20) -> list[str]:

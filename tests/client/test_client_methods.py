@@ -14,7 +14,7 @@ from serving_worlds import Served
 from memgraph import Orchestrator
 from memgraph.audit.findings import VerifyReport
 from memgraph.client import Client, RemoteOrchestrator
-from memgraph.client.operations import Method
+from memgraph.client.operations import RemoteMethod
 from memgraph.clock import parse_time
 from memgraph.errors import (
     AccessDenied,
@@ -25,15 +25,15 @@ from memgraph.errors import (
     InvalidInput,
     NotFound,
 )
-from memgraph.model.context import ContextBlock, ContextPackage, ContextRequest, Issued
+from memgraph.model.context import BuiltBulletin, ContextBlock, ContextPackage, ContextRequest
 from memgraph.model.conversation import SessionInfo
 from memgraph.model.entities import EntityInfo, EntityProfile
 from memgraph.model.enums import JobName, MemoryType
 from memgraph.model.graph import ContradictionPage, Subgraph, Trace
-from memgraph.model.jobs import ExpiringReport, JobRun, Relevant, SessionReport
+from memgraph.model.jobs import ExpiringReport, JobRun, RelevantMemories, SessionReport
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptList
-from memgraph.model.remote import Forgotten, IngestPage, TierPage
+from memgraph.model.remote import ForgetOutcome, IngestPage, TierPage
 from memgraph.model.values import EpisodeInput, Memory, MemoryInput, Outcome
 
 if TYPE_CHECKING:
@@ -205,11 +205,11 @@ def test_what_is_handed_out_has_the_librarys_types(way: Any) -> None:
         "Nora Quill drinks green tea.", type=MemoryType.PREFERENCE, decay_rate=0.1
     )
     bulletin = way.bulletin()
-    assert type(bulletin) is Issued
+    assert type(bulletin) is BuiltBulletin
     assert bulletin.warning is None
     assert memory_id in bulletin.bulletin.memory_ids
     found = way.relevant("What does Nora Quill drink?", limit=3)
-    assert type(found) is Relevant
+    assert type(found) is RelevantMemories
     assert found.bundle.ids == (memory_id,)
     assert found.reflection is way.latest_reflection() is None
     receipt = way.receipt(found.bundle.receipt_id)
@@ -322,7 +322,7 @@ def test_the_audit_and_the_copies(way: Any, tmp_path: Path) -> None:
 def test_forgetting_has_an_outcome_each(way: Any) -> None:
     memory_id = way.remember("The key lies under the mat.")
     outcomes = way.forget([memory_id, "fact_none"], reason="secret")
-    assert [type(each) for each in outcomes] == [Forgotten] * 2
+    assert [type(each) for each in outcomes] == [ForgetOutcome] * 2
     assert [each.outcome for each in outcomes] == ["retracted", "rejected"]
     for none in ([], "fact_none"):
         with pytest.raises(InvalidInput):
@@ -367,7 +367,7 @@ def test_the_methods_are_the_librarys_with_its_names_for_arguments() -> None:
         name: each
         for kind in RemoteOrchestrator.__mro__
         for name, each in vars(kind).items()
-        if isinstance(each, Method)
+        if isinstance(each, RemoteMethod)
     }
     assert len(methods) > 40
     own = {name for name in methods if not hasattr(Orchestrator, name)}

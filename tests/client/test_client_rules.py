@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from memgraph import errors
 from memgraph.client import AsyncClient, Client
-from memgraph.client.calls import Call, Repeat, typed
-from memgraph.client.exchange import NoAnswer, Response, Rules, Send, exchange
+from memgraph.client.calls import Call, RetryRule, typed
+from memgraph.client.exchange import NoResponse, Response, RetryRules, SendStep, exchange
 from memgraph.client.orchestrator import MAX_BYTES, batches
 from memgraph.errors import (
     AnswerLost,
@@ -288,19 +288,19 @@ ANSWERS = st.builds(
     body=st.binary(max_size=40) | TOLD.map(lambda each: json.dumps(each).encode()),
 )
 CAME = ANSWERS | st.builds(
-    NoAnswer, why=st.just("ReadError"), sent=st.booleans(), text=st.just("nothing came")
+    NoResponse, why=st.just("ReadError"), sent=st.booleans(), text=st.just("nothing came")
 )
 
 
-@given(st.lists(CAME, min_size=4, max_size=4), st.sampled_from(Repeat), st.integers(0, 3))
+@given(st.lists(CAME, min_size=4, max_size=4), st.sampled_from(RetryRule), st.integers(0, 3))
 def test_any_course_ends_in_an_answer_or_an_error_of_the_library(
-    replies: list[Response | NoAnswer], repeat: Repeat, retries: int
+    replies: list[Response | NoResponse], repeat: RetryRule, retries: int
 ) -> None:
     """Whatever comes, of a server, a proxy or a stranger."""
-    rules = Rules(retries=retries, longest_pause_s=30)
+    rules = RetryRules(retries=retries, longest_pause_s=30)
     steps = exchange(Call("POST", "/x", typed(dict), repeat=repeat), rules)
-    sent: list[Response | NoAnswer] = []
-    came: Response | NoAnswer | None = None
+    sent: list[Response | NoResponse] = []
+    came: Response | NoResponse | None = None
     ended: object = None
     while ended is None:
         try:
@@ -310,13 +310,13 @@ def test_any_course_ends_in_an_answer_or_an_error_of_the_library(
         except MemgraphError as error:
             ended = error
         else:
-            came = replies[len(sent)] if isinstance(step, Send) else None
+            came = replies[len(sent)] if isinstance(step, SendStep) else None
             sent += [] if came is None else [came]
-            assert isinstance(step, Send) or 0 <= step.seconds <= 30
+            assert isinstance(step, SendStep) or 0 <= step.seconds <= 30
     assert isinstance(ended, dict | MemgraphError)
     assert 1 <= len(sent) <= retries + 1
-    if repeat is Repeat.NEVER:
-        assert not any(isinstance(each, NoAnswer) and each.sent for each in sent[:-1])
+    if repeat is RetryRule.NEVER:
+        assert not any(isinstance(each, NoResponse) and each.sent for each in sent[:-1])
     # Nothing is sent after what is good.
     assert not any(isinstance(each, Response) and each.status // 100 == 2 for each in sent[:-1])
 

@@ -23,10 +23,10 @@ from memgraph.consolidation.agent_tools import (
     longest_shown,
 )
 from memgraph.consolidation.ports import (
-    Budget,
     Extractor,
     FactCandidate,
     KnownFact,
+    ModelBudget,
     PageProposal,
     ResolutionProposal,
     TurnPage,
@@ -35,7 +35,7 @@ from memgraph.errors import ProviderAnswerInvalid, ProviderRejected, ProviderUna
 from memgraph.model.enums import MemoryType, Sensitivity
 from memgraph.model.jobs import MAX_REJECTED_KEPT
 from memgraph.providers.fake import FakeToolCalling
-from memgraph.providers.tool_calling import ChatTurn, ToolCall
+from memgraph.providers.tool_calls import ChatTurn, ToolCall
 
 SESSION = "s-1"
 OLD = KnownFact("fact_old", "The garden fence is red.", MemoryType.FACT, 0.6, 1_000, False)
@@ -88,7 +88,7 @@ def page(**changed: Any) -> TurnPage:
         "before": (PageTurn("ep_0", "Good morning, garden people.", "Ana", 1_000, 0),),
         "sensitivity": Sensitivity.INTERNAL,
         "known": Known(),
-        "budget": Budget(100, 1_000_000),
+        "budget": ModelBudget(100, 1_000_000),
         "max_facts": 12,
         "now_ms": 10_000,
     }
@@ -433,15 +433,15 @@ def test_sensitive_pages_are_not_sent() -> None:
 @pytest.mark.parametrize(
     ("budget", "turns", "complete", "calls"),
     [
-        (Budget(0, 1_000), [asks(SAVE)], False, 0),
-        (Budget(10, 0), [asks(SAVE)], False, 0),
-        (Budget(1, 100_000), [asks(("is_session_consolidated", {}))], False, 1),
+        (ModelBudget(0, 1_000), [asks(SAVE)], False, 0),
+        (ModelBudget(10, 0), [asks(SAVE)], False, 0),
+        (ModelBudget(1, 100_000), [asks(("is_session_consolidated", {}))], False, 1),
         # What was staged is kept: a page may need more than a whole budget.
-        (Budget(1, 100_000), [asks(SAVE), asks(END)], True, 1),
-        (Budget(10, 105), [asks(SAVE), asks(END)], True, 1),
+        (ModelBudget(1, 100_000), [asks(SAVE), asks(END)], True, 1),
+        (ModelBudget(10, 105), [asks(SAVE), asks(END)], True, 1),
     ],
 )
-def test_the_budget_is_kept(budget: Budget, turns: Any, complete: bool, calls: int) -> None:
+def test_the_budget_is_kept(budget: ModelBudget, turns: Any, complete: bool, calls: int) -> None:
     rules, provider = Rules(), FakeToolCalling(turns)
     proposal = extractor(provider, rules).propose(page(budget=budget))
     assert proposal.complete is complete

@@ -10,7 +10,7 @@ from networkx.algorithms.link_analysis.pagerank_alg import _pagerank_python
 
 from memgraph.consolidation.centrality import (
     DAMPING,
-    Tie,
+    WeightedEdge,
     central,
     derivation_ties,
     edge_ties,
@@ -20,13 +20,15 @@ from memgraph.model.enums import EdgeType
 
 names = st.sampled_from([f"fact_{number}" for number in range(8)])
 preferences = st.dictionaries(names, st.floats(0.01, 100), min_size=1)
-ties = st.lists(st.builds(Tie, names, names, st.floats(0.05, 1)), max_size=20).map(
+ties = st.lists(st.builds(WeightedEdge, names, names, st.floats(0.05, 1)), max_size=20).map(
     lambda found: [tie for tie in found if tie.one != tie.other]
 )
 
 
 @given(preferences, ties)
-def test_the_values_are_those_of_networkx(preference: dict[str, float], given: list[Tie]) -> None:
+def test_the_values_are_those_of_networkx(
+    preference: dict[str, float], given: list[WeightedEdge]
+) -> None:
     known = {tie for tie in given if tie.one in preference and tie.other in preference}
     graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from(preference)
@@ -43,7 +45,7 @@ def test_the_values_are_those_of_networkx(preference: dict[str, float], given: l
 
 @given(preferences, ties, st.randoms())
 def test_the_order_of_what_is_given_changes_no_bit(
-    preference: dict[str, float], given: list[Tie], random: object
+    preference: dict[str, float], given: list[WeightedEdge], random: object
 ) -> None:
     shuffled, turned = list(given), dict(reversed(preference.items()))
     random.shuffle(shuffled)  # type: ignore[attr-defined]  # hypothesis gives a Random

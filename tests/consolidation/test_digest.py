@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph.clock import MS_PER_DAY
-from memgraph.consolidation.digest import MAX_CHARS, DigestPart, Week, digest, headline, title
+from memgraph.consolidation.digest import (
+    MAX_CHARS,
+    DigestPart,
+    WeekMaterial,
+    digest,
+    headline,
+    title,
+)
 from memgraph.model.enums import (
     MemoryKind,
     MemoryStatus,
@@ -54,8 +61,8 @@ def memory(number: int, content: str = "", **values: Any) -> Memory:
     return Memory(**{**absent, **fields, **values})
 
 
-def week(*memories: Memory, **values: Any) -> Week:
-    return Week(during=WEEK, now_ms=NOW, memories=memories, **values)
+def week(*memories: Memory, **values: Any) -> WeekMaterial:
+    return WeekMaterial(during=WEEK, now_ms=NOW, memories=memories, **values)
 
 
 def test_a_week_as_it_reads() -> None:

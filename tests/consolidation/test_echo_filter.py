@@ -9,7 +9,7 @@ import pytest
 from memgraph import MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.consolidation.agent_tools import PageTurn
-from memgraph.consolidation.echo_filter import EchoFilter, Remainder
+from memgraph.consolidation.echo_filter import EchoFilter, EchoRemainder
 from memgraph.operations.life.echoes import echo_filter, forget_old_lines, record_handed_out
 from memgraph.rules.echo import LATE_MS, WINDOW_MS, EchoReason, judged_at
 
@@ -161,7 +161,7 @@ def test_what_is_new_remains(service: MemoryService, told: Orchestrator) -> None
         untouched = found.without_echo("Ida  keeps bees.\n", source_role="user", at_ms=at)
     assert left.text == "Sure!\nHer sister Ida keeps bees.\n[fact_1] Ida is 41."
     assert left.reasons == (EchoReason.LINE, EchoReason.LINE)
-    assert untouched == Remainder("Ida  keeps bees.\n")
+    assert untouched == EchoRemainder("Ida  keeps bees.\n")
 
 
 def test_a_citation_leads_to_what_was_said(

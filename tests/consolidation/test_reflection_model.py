@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.consolidation.ports import Budget
+from memgraph.consolidation.ports import ModelBudget
 from memgraph.consolidation.reflection_model import (
     MAX_CITED,
     MAX_PROMPT_TOKENS,
@@ -15,7 +15,7 @@ from memgraph.consolidation.reflection_model import (
     MAX_SENTENCES,
     CitedSentence,
     ModelReflection,
-    Reflectable,
+    ReflectionInput,
     reflect_with_model,
 )
 from memgraph.errors import ProviderAnswerInvalid, ProviderUnavailable
@@ -23,7 +23,7 @@ from memgraph.model.enums import MemoryType, Sensitivity
 from memgraph.providers.fake import FakeCompletion
 
 
-def memory(number: int, **changed: Any) -> Reflectable:
+def memory(number: int, **changed: Any) -> ReflectionInput:
     given: dict[str, Any] = {
         "memory_id": f"fact_{number}",
         "content": f"The garden has {number} <trees>.",
@@ -31,7 +31,7 @@ def memory(number: int, **changed: Any) -> Reflectable:
         "at_ms": 86_400_000,
         "sensitivity": Sensitivity.INTERNAL,
     }
-    return Reflectable(**(given | changed))
+    return ReflectionInput(**(given | changed))
 
 
 def sentence(*numbers: Any, text: Any = "The garden grew.") -> dict[str, Any]:
@@ -39,18 +39,20 @@ def sentence(*numbers: Any, text: Any = "The garden grew.") -> dict[str, Any]:
 
 
 def reflected(
-    *sentences: Any, memories: list[Reflectable] | None = None, budget: Budget | None = None
+    *sentences: Any,
+    memories: list[ReflectionInput] | None = None,
+    budget: ModelBudget | None = None,
 ) -> ModelReflection | None:
     return reflect_with_model(
         FakeCompletion([{"sentences": list(sentences)}]),
         [memory(7), memory(8), memory(9)] if memories is None else memories,
-        budget or Budget(3, 100_000),
+        budget or ModelBudget(3, 100_000),
         max_sensitivity=Sensitivity.INTERNAL,
     )
 
 
 def test_sentences_with_the_ids_they_cite() -> None:
-    budget = Budget(3, 100_000)
+    budget = ModelBudget(3, 100_000)
     found = reflected(sentence(1, 3, 1), sentence(2, text="Two\n more\u202e trees."), budget=budget)
     assert found is not None
     assert found.sentences == (
@@ -69,7 +71,7 @@ def test_memories_are_fenced_and_numbered() -> None:
     reflect_with_model(
         provider,
         [memory(7)],
-        Budget(1, 1_000),
+        ModelBudget(1, 1_000),
         max_sensitivity=Sensitivity.INTERNAL,
         mark=lambda: "mark",
     )
@@ -132,13 +134,13 @@ def test_an_answer_without_a_usable_sentence_is_invalid(answer: Any) -> None:
         reflect_with_model(
             FakeCompletion([answer]),
             [memory(1)],
-            Budget(1, 1_000),
+            ModelBudget(1, 1_000),
             max_sensitivity=Sensitivity.INTERNAL,
         )
 
 
 def test_a_model_that_is_down_is_told_and_its_call_counted() -> None:
-    budget = Budget(2, 1_000)
+    budget = ModelBudget(2, 1_000)
     with pytest.raises(ProviderUnavailable):
         reflect_with_model(
             FakeCompletion(), [memory(1)], budget, max_sensitivity=Sensitivity.INTERNAL
@@ -160,4 +162,4 @@ def test_what_is_too_sensitive_or_too_much_is_not_sent() -> None:
 
 
 def test_without_a_budget_the_model_is_not_asked() -> None:
-    assert reflected(sentence(1), budget=Budget(0, 1_000)) is None
+    assert reflected(sentence(1), budget=ModelBudget(0, 1_000)) is None

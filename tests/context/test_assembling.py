@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.context.assembly import Assembled, ContextPlan, assembled
+from memgraph.context.assembly import AssembledContext, ContextPlan, assembled
 from memgraph.context.blocks import render
 from memgraph.context.candidates import ContextCandidate
 from memgraph.context.fit import CUT
-from memgraph.context.token_counters import Estimate
-from memgraph.model.context import BlockFormat, BlockLine, Shares, Tier
+from memgraph.context.token_counters import EstimatedCounter
+from memgraph.model.context import BlockFormat, BlockLine, Tier, TierShares
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Sensitivity
 from memgraph.model.values import Memory
 from memgraph.rules.blocks import LIST_TITLE
@@ -23,7 +23,7 @@ from memgraph.rules.budget import token_cost
 from memgraph.rules.dedup import content_hash
 
 MARK = "0123456789abcdef"
-COUNTER = Estimate()
+COUNTER = EstimatedCounter()
 
 
 def candidate(number: int, tier: Tier, text: str = "", **fields: Any) -> ContextCandidate:
@@ -53,7 +53,7 @@ def candidate(number: int, tier: Tier, text: str = "", **fields: Any) -> Context
 def plan(budget: int = 2_000, **fields: Any) -> ContextPlan:
     given_ = {
         "budget_tokens": budget,
-        "shares": Shares(),
+        "shares": TierShares(),
         "head_tail": 2,
         "format": BlockFormat.LIST,
         "max_items": 100,
@@ -62,15 +62,15 @@ def plan(budget: int = 2_000, **fields: Any) -> ContextPlan:
     return ContextPlan(**(given_ | fields))
 
 
-def numbers(found: Assembled, tier: Tier | None = None) -> list[int]:
+def numbers(found: AssembledContext, tier: Tier | None = None) -> list[int]:
     return [int(each.memory_id[5:]) for each in found.items if tier in (None, each.tier)]
 
 
-def reasons(found: Assembled) -> dict[int, tuple[str, ...]]:
+def reasons(found: AssembledContext) -> dict[int, tuple[str, ...]]:
     return {int(each.memory_id[5:]): each.reasons for each in found.items}
 
 
-def left_out(found: Assembled) -> dict[int, str]:
+def left_out(found: AssembledContext) -> dict[int, str]:
     return {int(each.memory_id[5:]): each.reason for each in found.left_out}
 
 
@@ -290,7 +290,7 @@ def test_equal_texts_are_shown_once_nearest_to_the_task() -> None:
 
 def test_a_tier_without_a_share_is_not_considered() -> None:
     given_ = [candidate(at, tier) for at, tier in enumerate(Tier)]
-    shares = Shares(task=1.0, project=0.0, everywhere=0.0)
+    shares = TierShares(task=1.0, project=0.0, everywhere=0.0)
     found = assembled(given_, plan(shares=shares), COUNTER)
     assert numbers(found) == [0]
     assert found.left_out_count == 0

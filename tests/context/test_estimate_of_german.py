@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memgraph.context.blocks import render
-from memgraph.context.token_counters import Counters, Estimate
+from memgraph.context.token_counters import EstimatedCounter, TokenCounters
 from memgraph.model.context import BlockFormat, BlockLine
 from memgraph.model.enums import MemoryKind
 
@@ -43,12 +43,12 @@ def block(form: BlockFormat) -> str:
 
 @pytest.mark.parametrize("model", FIGURES)
 def test_the_estimate_of_german_notes_is_as_far_off_as_the_guide_says(model: str) -> None:
-    counters = Counters()
+    counters = TokenCounters()
     assert counters.wait(model)
     counter, _ = counters.at_hand(model)
     texts = {form: block(form) for form in BlockFormat}
     off = {
-        form.value: Estimate().count(text) / counter.count(text) - 1.0
+        form.value: EstimatedCounter().count(text) / counter.count(text) - 1.0
         for form, text in texts.items()
     }
     below, above = FIGURES[model]

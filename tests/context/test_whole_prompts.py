@@ -14,7 +14,7 @@ from memgraph.model.context import BlockFormat, BlockLine, ContextPackage
 from memgraph.model.enums import MemoryKind
 from memgraph.rules.blocks import FENCE_INTRO, LIST_TITLE, SECTION_TITLE
 from memgraph.rules.bulletin import INTRO, BulletinSection, LayoutEntry, compose
-from memgraph.service.turns.prompts import ShownMemories
+from memgraph.service.turns.prompts import PromptMemories
 
 BATCH = 20
 EVERYTHING = 1_000_000
@@ -56,7 +56,7 @@ def prompt_of(texts: list[str], form: BlockFormat) -> tuple[str, str, str]:
     ]
     block = render(lines[1:], form, mark=MARK, insight=lines[0])
     context = ContextPackage.model_construct(text=block)
-    shown = ShownMemories(bulletin, None, context, None, ())
+    shown = PromptMemories(bulletin, None, context, None, ())
     return bulletin, block, shown.prompt
 
 
@@ -92,5 +92,5 @@ def test_no_text_of_twenty_thousand_leaves_its_half(form: BlockFormat) -> None:
 def test_one_half_alone_stands_as_it_is() -> None:
     bulletin, block, _ = prompt_of(["Mira lives in Graz."], BlockFormat.FENCED)
     context = ContextPackage.model_construct(text=block)
-    assert ShownMemories("", None, context, None, ()).prompt == block
-    assert ShownMemories(bulletin, None, None, None, ()).prompt == bulletin
+    assert PromptMemories("", None, context, None, ()).prompt == block
+    assert PromptMemories(bulletin, None, None, None, ()).prompt == bulletin

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memgraph.entities.providers import Findings, RegexNames
+from memgraph.entities.providers import EntityFindings, RegexNames
 from memgraph.entities.spans import EntitySpan
-from memgraph.entities.strategies import Strategy
+from memgraph.entities.strategies import EntityStrategy
 from memgraph.errors import ExtraMissing, MemgraphError, ProviderUnavailable
 from memgraph.model.enums import EntityType
 
@@ -27,11 +27,11 @@ class Says:
     def extract(self, text: str) -> list[EntitySpan]:
         return self.extract_many([text])[0].spans
 
-    def extract_many(self, texts: Sequence[str]) -> list[Findings]:
+    def extract_many(self, texts: Sequence[str]) -> list[EntityFindings]:
         self.asked += 1
         if self.error is not None:
             raise self.error
-        return [Findings(self._spans(text), self.rejected) for text in texts]
+        return [EntityFindings(self._spans(text), self.rejected) for text in texts]
 
     def _spans(self, text: str) -> list[EntitySpan]:
         return [
@@ -45,7 +45,7 @@ TEXT = "Oswin Tarrant saw Vellmark"
 
 
 def found(*providers: Says) -> list[tuple[str, EntityType]]:
-    [spans] = Strategy(providers).extract([TEXT]).spans
+    [spans] = EntityStrategy(providers).extract([TEXT]).spans
     return [(each.text, each.type) for each in spans]
 
 
@@ -61,7 +61,9 @@ def test_the_more_confident_wins_an_overlap_then_the_longer() -> None:
 def test_a_provider_that_fails_is_told_and_the_others_count() -> None:
     down = Says("llm", error=ProviderUnavailable("down"))
     missing = Says("spacy", error=ExtraMissing("no spaCy"))
-    told = Strategy((down, missing, Says("regex", [("Vellmark", PLACE, 0.9)]))).extract([TEXT])
+    told = EntityStrategy((down, missing, Says("regex", [("Vellmark", PLACE, 0.9)]))).extract(
+        [TEXT]
+    )
     assert [[each.text for each in one] for one in told.spans] == [["Vellmark"]]
     assert {name: error.code for name, error in told.failures.items()} == {
         "llm": "provider.unavailable",
@@ -71,12 +73,12 @@ def test_a_provider_that_fails_is_told_and_the_others_count() -> None:
 
 def test_what_was_refused_is_told_for_each_text() -> None:
     strict = Says("llm", [("Vellmark", PLACE, 0.9)], rejected=("entity.not_in_text",))
-    told = Strategy((strict, RegexNames())).extract([TEXT, "nothing"])
+    told = EntityStrategy((strict, RegexNames())).extract([TEXT, "nothing"])
     assert told.rejected == [("entity.not_in_text",)] * 2
     assert told.failures == {}
 
 
 def test_a_provider_that_must_not_see_a_text_does_not() -> None:
     model = Says("llm", [("Vellmark", PLACE, 0.9)])
-    told = Strategy((model,)).extract([TEXT], without=("llm",))
+    told = EntityStrategy((model,)).extract([TEXT], without=("llm",))
     assert (told.spans, model.asked) == ([[]], 0)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from memgraph.config.loading import load_settings
+from memgraph.config.loader import load_settings
 from memgraph.surfaces.cli.app import run
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -25,7 +25,7 @@ from memgraph.graph.influence import (
     impact,
 )
 from memgraph.model.enums import Sensitivity
-from memgraph.model.influence import HandOut
+from memgraph.model.influence import ReceiptMention
 from memgraph.rules.scope import Viewer, covers, viewer_fields
 from memgraph.store import influence
 from memgraph.store.engine import Database
@@ -316,7 +316,7 @@ def test_a_bound_out_of_range_is_told(database: Database, bound: Any) -> None:
         grounds_of_run(database, "run-1", max_nodes=bound)
 
 
-def _ids(found: tuple[HandOut, ...]) -> list[str]:
+def _ids(found: tuple[ReceiptMention, ...]) -> list[str]:
     return [each.receipt_id for each in found]
 
 

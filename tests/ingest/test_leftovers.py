@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from ingest.file_copies import stage
 from ingest.leftovers import STALE_SECONDS, remove_emptied, remove_stale
 from ingest.pipeline import IngestPipeline
-from ingest.staging import stage
 from memgraph import Orchestrator
 
 

@@ -14,7 +14,13 @@ from pathlib import Path
 import pytest
 
 from ingest.reasons import RejectionReason
-from ingest.safe_files import FileContent, StillBeingWritten, Vanished, open_directory, read_safely
+from ingest.safe_files import (
+    FileContent,
+    FileVanished,
+    StillBeingWritten,
+    open_directory,
+    read_safely,
+)
 from memgraph.errors import IngestRejected
 
 LIMIT = 1000
@@ -82,7 +88,7 @@ def test_size_is_capped(tmp_path: Path, folder: int) -> None:
 
 
 def test_a_name_that_is_gone(folder: int) -> None:
-    with pytest.raises(Vanished):
+    with pytest.raises(FileVanished):
         read("gone.txt", folder)
 
 
@@ -194,7 +200,7 @@ def test_swapping_a_file_for_a_link_leaks_nothing(tmp_path: Path, folder: int) -
                 seen.add(read("a.txt", folder).data)
             except IngestRejected as error:
                 refusals.add(str(error.details["reason"]))
-            except (StillBeingWritten, Vanished):
+            except (StillBeingWritten, FileVanished):
                 continue
     finally:
         stop.set()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ingest.discover import discover
+from ingest.file_copies import stage
 from ingest.reasons import RejectionReason
-from ingest.staging import stage
 
 
 @pytest.fixture

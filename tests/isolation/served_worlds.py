@@ -24,7 +24,7 @@ from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.model.access import Permission
-from memgraph.operations.ingestion.uploads import Intake
+from memgraph.operations.ingestion.uploads import DropZoneWorker
 from memgraph.operations.life import entity_merge as merging
 from memgraph.service.access import gate as gate_module
 from memgraph.service.access.gate import Gate
@@ -32,7 +32,7 @@ from memgraph.service.access.keys import KeyStore
 from memgraph.store.snapshot import NewEntry
 from memgraph.surfaces.http import event_streams as streaming
 from memgraph.surfaces.metrics import PrometheusMeters
-from memgraph.surfaces.request_metrics import Recorded
+from memgraph.surfaces.request_metrics import MeteredApp
 from memgraph.surfaces.serve import application
 from memgraph.surfaces.server_log import server_log
 
@@ -311,7 +311,7 @@ def served(made: Built, root: Path, meters: Any = None) -> Iterator[Served]:
         patch.object(gate_module, "FLOOR_S", 0.001),
         patch.object(streaming, "TICK_S", 0.001),
         # Files are worked off when a test says so: what is refused of them is an entry of its own.
-        patch.object(Intake, "wake", lambda _intake, _name: None),
+        patch.object(DropZoneWorker, "wake", lambda _intake, _name: None),
         working(
             root, clock=FixedClock(SOON + 500), config=config, meters=meters or PrometheusMeters()
         ) as service,
@@ -321,7 +321,7 @@ def served(made: Built, root: Path, meters: Any = None) -> Iterator[Served]:
             Gate(service, KeyStore(root, service.clock)), service.settings().memory.server
         )
         app.state.ending, app.state.log = OneLook(), log
-        recorded = Recorded(app, service.meters)
+        recorded = MeteredApp(app, service.meters)
         with (
             TestClient(recorded, "http://127.0.0.1", raise_server_exceptions=False) as client,
             _reading(service, ONE) as one,

@@ -13,7 +13,7 @@ from served_worlds import ONE, OWNERS, SEEING, TWO, Ask, Built, served
 from test_routes_walked import in_order
 
 from memgraph.surfaces.metrics import PrometheusMeters
-from memgraph.surfaces.tracing import tracing
+from memgraph.surfaces.traces import tracing
 
 FILE_NAMES = {f"Kx{one}{each}azz" for one in "ab" for each in ascii_lowercase}
 ODD = "Kxspoke"

@@ -14,7 +14,7 @@ from memgraph.operations.ingestion.extraction import propose
 from memgraph.providers.completion import completion_provider
 from memgraph.providers.embedding import embedding_provider
 from memgraph.providers.reranking import reranking_provider
-from memgraph.providers.tool_calling import tool_calling_provider
+from memgraph.providers.tool_calls import tool_calling_provider
 from memgraph.surfaces.cli import main
 
 MODEL = "litellm/openai/some-model"

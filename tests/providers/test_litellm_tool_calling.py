@@ -17,8 +17,8 @@ from memgraph.errors import (
     ProviderUnavailable,
 )
 from memgraph.providers.fake import FakeToolCalling
-from memgraph.providers.litellm_tool_calling import LitellmToolCalling
-from memgraph.providers.tool_calling import (
+from memgraph.providers.litellm_tool_calls import LitellmToolCalling
+from memgraph.providers.tool_calls import (
     MAX_TOOL_CALLS,
     ChatTurn,
     ToolCall,

@@ -9,13 +9,13 @@ import pytest
 
 from memgraph.retrieval import context, query
 from memgraph.retrieval.context import CandidatePool
-from memgraph.retrieval.query import Terms
-from memgraph.retrieval.rating import Rated, lift_agreed
-from memgraph.rules.ranking import Modified
-from memgraph.store.recall import Candidate
+from memgraph.retrieval.query import QueryTerms
+from memgraph.retrieval.scores import RatedCandidate, lift_agreed
+from memgraph.rules.ranking import ModifiedScore
+from memgraph.store.recall import RecallCandidate
 
 
-def candidate(pk: int, content: str = "words", **values: Any) -> Candidate:
+def candidate(pk: int, content: str = "words", **values: Any) -> RecallCandidate:
     fields: dict[str, Any] = {
         "pk": pk,
         "memory_id": f"ep_{pk:03d}",
@@ -32,16 +32,16 @@ def candidate(pk: int, content: str = "words", **values: Any) -> Candidate:
         "last_accessed_at": None,
         "source_id": "src",
     }
-    return Candidate(**(fields | values))
+    return RecallCandidate(**(fields | values))
 
 
-def terms(*stems: str) -> Terms:
-    return Terms(stems, stems, tuple(1.0 for _ in stems))
+def terms(*stems: str) -> QueryTerms:
+    return QueryTerms(stems, stems, tuple(1.0 for _ in stems))
 
 
 def features(
-    candidates: list[Candidate],
-    wanted: Terms,
+    candidates: list[RecallCandidate],
+    wanted: QueryTerms,
     question: str = "",
     links: tuple[tuple[int, int, float], ...] = (),
 ) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def test_a_part_in_a_dialogue_is_no_name() -> None:
 
 
 def test_rare_words_tell_more_than_frequent_ones() -> None:
-    wanted = Terms(("heron", "project"), ("heron", "project"), (4.0, 0.1))
+    wanted = QueryTerms(("heron", "project"), ("heron", "project"), (4.0, 0.1))
     pool = [
         candidate(1, "the project of a project is a project", session_id=None),
         candidate(2, "a heron was seen by somebody at the edge of the lake", session_id=None),
@@ -251,9 +251,9 @@ def test_my_points_to_the_user_and_your_advice_to_the_assistant() -> None:
     assert advice.tolist() == [0.0, 1.0, 0.0, 0.0]
 
 
-def rated(name: str, score: float, **values: Any) -> Rated:
+def rated(name: str, score: float, **values: Any) -> RatedCandidate:
     found = candidate(int(name), **{"memory_id": name, "sequence": None} | values)
-    return Rated(found, {}, Modified(score, {}), 1.0)
+    return RatedCandidate(found, {}, ModifiedScore(score, {}), 1.0)
 
 
 def test_what_is_first_by_text_and_by_vectors_is_lifted_with_a_reason() -> None:

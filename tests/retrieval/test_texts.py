@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.retrieval import texts as texts_module
-from memgraph.retrieval.texts import Texts
+from memgraph.retrieval.texts import TextWords
 from memgraph.text.stem import stem, words
 
 PIECES = st.one_of(
@@ -25,13 +25,13 @@ def test_counts_and_lengths_agree_with_the_words_of_each_text(contents: list[str
     # Pairs of CJK characters are looked for as such, inside words too.
     known = {one for each in expected for one in each}
     stems = sorted(one for one in known if len(one) > 2 or one.isascii())
-    texts = Texts(contents)
+    texts = TextWords(contents)
     assert texts.lengths.tolist() == [sum(each.values()) for each in expected]
     assert texts.counts(stems).tolist() == [[each[one] for one in stems] for each in expected]
 
 
 def test_words_and_runs_of_digits() -> None:
-    texts = Texts(["Yesterday, it rained.", "In 2023!", "room 12", "yesterdays", "—YESTERDAY—"])
+    texts = TextWords(["Yesterday, it rained.", "In 2023!", "room 12", "yesterdays", "—YESTERDAY—"])
     assert texts.any_of("yesterday ago").tolist() == [1.0, 0.0, 0.0, 0.0, 1.0]
     assert texts.digits(4).tolist() == [0.0, 1.0, 0.0, 0.0, 0.0]
     assert texts.digits(1).tolist() == [0.0, 1.0, 1.0, 0.0, 0.0]
@@ -48,9 +48,9 @@ def test_a_kept_text_is_read_once_until_it_is_forgotten(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(texts_module._Text, "read", counted)
     texts_module.forget()
-    Texts(["cat", "two", "cat"])
-    Texts(["three", "cat", "two"])
+    TextWords(["cat", "two", "cat"])
+    TextWords(["three", "cat", "two"])
     assert read == ["cat", "two", "three"]
     texts_module.forget()
-    assert Texts(["cat"]).counts(["cat"]).tolist() == [[1.0]]
+    assert TextWords(["cat"]).counts(["cat"]).tolist() == [[1.0]]
     assert read == ["cat", "two", "three", "cat"]

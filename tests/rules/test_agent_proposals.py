@@ -15,15 +15,15 @@ from memgraph.rules.proposals import (
     MAX_EVIDENCE,
     MAX_QUOTE_CHARS,
     ProposedFact,
-    Said,
+    QuotedTurn,
     grounded,
     judge_fact,
 )
 
 TURNS = {
-    "ep_1": Said("Hello! We decided to paint the\n garden fence green.", "Ana"),
-    "ep_2": Said("Good. I fly to Oslo tomorrow at nine.", "Bruno"),
-    "ep_3": Said("来週、京都に引っ越します。", "健"),
+    "ep_1": QuotedTurn("Hello! We decided to paint the\n garden fence green.", "Ana"),
+    "ep_2": QuotedTurn("Good. I fly to Oslo tomorrow at nine.", "Bruno"),
+    "ep_3": QuotedTurn("来週、京都に引っ越します。", "健"),
 }
 
 
@@ -123,7 +123,7 @@ def test_what_is_no_fact_at_all_has_a_code(item: Any) -> None:
 
 
 def test_a_fact_of_short_words_alone_is_held_against_them() -> None:
-    turns = [Said("Bo is ill.", "Al")]
+    turns = [QuotedTurn("Bo is ill.", "Al")]
     assert grounded("Bo is ill", turns) == 1.0
     assert grounded("Al is ill", turns) == 1.0
     assert grounded("Cy has a cat", turns) == 0.0
@@ -150,13 +150,15 @@ def test_anything_is_judged_and_what_is_taken_keeps_the_bounds(changed: dict[str
 
 
 SAID = {
-    "ep_1": Said(
+    "ep_1": QuotedTurn(
         "I do not take sugar in tea, and the budget is not 9,000 euros; never pay Carol.", "Ann"
     ),
-    "ep_2": Said(
+    "ep_2": QuotedTurn(
         "We meet at nine. I have two cats, Tom and Kit. I moved from Oslo last year.", "Ben"
     ),
-    "ep_3": Said("Can't wait to see Rome! I stopped eating meat. I don't like jazz at all.", "Ann"),
+    "ep_3": QuotedTurn(
+        "Can't wait to see Rome! I stopped eating meat. I don't like jazz at all.", "Ann"
+    ),
 }
 
 

@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.clock import MS_PER_DAY
-from memgraph.rules.contradictions import LEAST_CONFIDENCE, Ground, SideFacts, Suggested, suggest
+from memgraph.rules.contradictions import (
+    LEAST_CONFIDENCE,
+    SideFacts,
+    SuggestionGround,
+    WeighedSuggestion,
+    suggest,
+)
 
 PLAIN = SideFacts("one", 0, 1, 1, 0.8, confirmed=False, active=True, stale=False)
 OTHER = replace(PLAIN, memory_id="two")
@@ -28,7 +34,7 @@ sides = st.builds(
 )
 
 
-def balance(found: Suggested, memory_id: str) -> float:
+def balance(found: WeighedSuggestion, memory_id: str) -> float:
     return sum(each.weight if each.favours == memory_id else -each.weight for each in found.reasons)
 
 
@@ -59,30 +65,33 @@ def test_who_is_suggested_has_the_evidence_and_holds(one: SideFacts, other: Side
 @given(sides)
 def test_equal_sides_are_left_to_whoever_decides(side: SideFacts) -> None:
     found = suggest(side, replace(side, memory_id="two"))
-    assert found == Suggested(None, 0.5, ())
+    assert found == WeighedSuggestion(None, 0.5, ())
 
 
 @pytest.mark.parametrize(
     ("change", "ground"),
     [
-        ({"confirmed": True}, Ground.CONFIRMED),
-        ({"independent_sources": 2}, Ground.MORE_SOURCES),
-        ({"trust": 2}, Ground.HIGHER_TRUST),
-        ({"effective_confidence": 0.9}, Ground.HIGHER_CONFIDENCE),
-        ({"said_at": MS_PER_DAY}, Ground.NEWER),
+        ({"confirmed": True}, SuggestionGround.CONFIRMED),
+        ({"independent_sources": 2}, SuggestionGround.MORE_SOURCES),
+        ({"trust": 2}, SuggestionGround.HIGHER_TRUST),
+        ({"effective_confidence": 0.9}, SuggestionGround.HIGHER_CONFIDENCE),
+        ({"said_at": MS_PER_DAY}, SuggestionGround.NEWER),
     ],
 )
-def test_each_reason_is_named(change: dict[str, Any], ground: Ground) -> None:
+def test_each_reason_is_named(change: dict[str, Any], ground: SuggestionGround) -> None:
     [reason] = suggest(replace(PLAIN, **change), OTHER).reasons
     assert (reason.ground, reason.favours) == (ground, "one")
 
 
 @pytest.mark.parametrize(
     ("change", "ground"),
-    [({"active": False}, Ground.OTHER_ENDED), ({"stale": True}, Ground.OTHER_STALE)],
+    [
+        ({"active": False}, SuggestionGround.OTHER_ENDED),
+        ({"stale": True}, SuggestionGround.OTHER_STALE),
+    ],
 )
 def test_what_speaks_against_a_side_speaks_for_the_other(
-    change: dict[str, Any], ground: Ground
+    change: dict[str, Any], ground: SuggestionGround
 ) -> None:
     found = suggest(replace(PLAIN, **change), OTHER)
     assert [(each.ground, each.favours) for each in found.reasons] == [(ground, "two")]

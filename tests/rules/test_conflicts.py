@@ -1,8 +1,8 @@
 """Open contradictions as a graph from the later to the earlier statement."""
 
-from memgraph.rules.contradictions import UNDATED, Conflicts, Side
+from memgraph.rules.contradictions import UNDATED, Conflicts, ConflictSide
 
-OLD, MIDDLE, NEW = Side(1, "a"), Side(2, "b"), Side(3, "c")
+OLD, MIDDLE, NEW = ConflictSide(1, "a"), ConflictSide(2, "b"), ConflictSide(3, "c")
 
 
 def test_opponents_are_told_apart_by_their_time() -> None:
@@ -15,18 +15,18 @@ def test_opponents_are_told_apart_by_their_time() -> None:
 
 
 def test_of_one_moment_the_higher_id_is_the_later() -> None:
-    conflicts = Conflicts.of([(Side(1, "b"), Side(1, "a"))])
+    conflicts = Conflicts.of([(ConflictSide(1, "b"), ConflictSide(1, "a"))])
     assert conflicts.later("a") == ("b",)
 
 
 def test_of_two_undated_sides_the_one_stored_first_comes_first() -> None:
-    conflicts = Conflicts.of([(Side(UNDATED, "b"), Side(UNDATED, "a"))])
+    conflicts = Conflicts.of([(ConflictSide(UNDATED, "b"), ConflictSide(UNDATED, "a"))])
     assert conflicts.later("b") == ("a",)
     assert conflicts.mark("a") == "contradicted by b (undated)"
 
 
 def test_an_undated_side_is_the_earlier() -> None:
-    assert Conflicts.of([(Side(UNDATED, "b"), OLD)]).later("b") == ("a",)
+    assert Conflicts.of([(ConflictSide(UNDATED, "b"), OLD)]).later("b") == ("a",)
 
 
 def test_without_contradictions_nothing_is_in_it() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.rules.dedup import (
-    Sameness,
+    Similarity,
     compare,
     content_hash,
     jaccard,
@@ -43,7 +43,7 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
 @given(any_text)
 def test_every_text_has_a_hash_and_equals_itself(text: str) -> None:
     assert len(content_hash(text)) == 64
-    assert compare(text, text) is Sameness.EXACT
+    assert compare(text, text) is Similarity.EXACT
 
 
 def test_a_lone_surrogate_has_a_hash() -> None:
@@ -52,7 +52,7 @@ def test_a_lone_surrogate_has_a_hash() -> None:
 
 @given(any_text, any_text)
 def test_exact_is_the_same_hash(left: str, right: str) -> None:
-    exact = compare(left, right) is Sameness.EXACT
+    exact = compare(left, right) is Similarity.EXACT
     assert exact == (content_hash(left) == content_hash(right))
     assert compare(left, right) is compare(right, left)
 
@@ -77,23 +77,23 @@ def test_words_fold_case_width_and_apostrophes() -> None:
 @pytest.mark.parametrize(
     ("left", "right", "same"),
     [
-        ("The team meets on Monday.", "the team meets on monday", Sameness.NEAR),
-        ("The team meets on Monday now", "The team meets on Monday", Sameness.NEAR),
-        ("We now store logs on port 80", "We now store logs on port 81", Sameness.DIFFERENT),
+        ("The team meets on Monday.", "the team meets on monday", Similarity.NEAR),
+        ("The team meets on Monday now", "The team meets on Monday", Similarity.NEAR),
+        ("We now store logs on port 80", "We now store logs on port 81", Similarity.DIFFERENT),
         ("we do deploy to all three regions", "we do not deploy to all three regions",
-         Sameness.DIFFERENT),
+         Similarity.DIFFERENT),
         ("they do eat meat at home today", "they do eat meat at home today isn't",
-         Sameness.DIFFERENT),
-        ("Anna likes tea", "Boris likes coffee", Sameness.DIFFERENT),
-        ("", "", Sameness.EXACT),
-        ("!", "?", Sameness.DIFFERENT),
+         Similarity.DIFFERENT),
+        ("Anna likes tea", "Boris likes coffee", Similarity.DIFFERENT),
+        ("", "", Similarity.EXACT),
+        ("!", "?", Similarity.DIFFERENT),
     ],
 )  # fmt: skip
-def test_near_and_different(left: str, right: str, same: Sameness) -> None:
+def test_near_and_different(left: str, right: str, same: Similarity) -> None:
     assert compare(left, right) is same
 
 
 def test_the_threshold_is_inclusive() -> None:
     left, right = "a b c d", "a b c"
-    assert compare(left, right, threshold=0.75) is Sameness.NEAR
-    assert compare(left, right, threshold=0.76) is Sameness.DIFFERENT
+    assert compare(left, right, threshold=0.75) is Similarity.NEAR
+    assert compare(left, right, threshold=0.76) is Similarity.DIFFERENT

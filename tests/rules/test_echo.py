@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.ids import short_id
-from memgraph.model.conversation import Voice, turn_event, voice_of
+from memgraph.model.conversation import SpeakerRole, turn_event, voice_of
 from memgraph.model.events import UserMessage
 from memgraph.model.values import EpisodeInput
 from memgraph.rules import bulletin, echo
@@ -128,27 +128,27 @@ def test_how_an_agent_begins(line: str, bare: str) -> None:
 @pytest.mark.parametrize(
     ("role", "told_as", "voice"),
     [
-        ("User", None, Voice.PERSON),
-        ("human", None, Voice.PERSON),
-        ("Mira", "person", Voice.PERSON),
-        ("assistant", "person", Voice.PERSON),
-        ("Mira", None, Voice.NAMED),
-        ("customer", None, Voice.NAMED),
-        ("Mira", "nonsense", Voice.NAMED),
-        ("Mira", "agent", Voice.AGENT),
-        ("user", "agent", Voice.AGENT),
-        ("Bot", None, Voice.AGENT),
-        ("Tool", None, Voice.SILENT),
-        ("tool", "agent", Voice.SILENT),
-        ("  ", None, Voice.SILENT),
-        (None, None, Voice.SILENT),
+        ("User", None, SpeakerRole.PERSON),
+        ("human", None, SpeakerRole.PERSON),
+        ("Mira", "person", SpeakerRole.PERSON),
+        ("assistant", "person", SpeakerRole.PERSON),
+        ("Mira", None, SpeakerRole.NAMED),
+        ("customer", None, SpeakerRole.NAMED),
+        ("Mira", "nonsense", SpeakerRole.NAMED),
+        ("Mira", "agent", SpeakerRole.AGENT),
+        ("user", "agent", SpeakerRole.AGENT),
+        ("Bot", None, SpeakerRole.AGENT),
+        ("Tool", None, SpeakerRole.SILENT),
+        ("tool", "agent", SpeakerRole.SILENT),
+        ("  ", None, SpeakerRole.SILENT),
+        (None, None, SpeakerRole.SILENT),
     ],
 )
 def test_only_a_person_adds_to_what_is_known(
-    role: str | None, told_as: str | None, voice: Voice
+    role: str | None, told_as: str | None, voice: SpeakerRole
 ) -> None:
     assert voice_of(role, told_as) is voice
-    person = voice is Voice.PERSON
+    person = voice is SpeakerRole.PERSON
     assert (echo.known_echo(voice) is None) is person
     assert echo.is_agent(echo.heard_role(role, told_as)) is not person or told_as == "nonsense"
 

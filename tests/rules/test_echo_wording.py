@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.rules.echo import Words
+from memgraph.rules.echo import WordSplitter
 
-WORDS = Words(lambda word: word.casefold().rstrip("s").removesuffix("ed"))
+WORDS = WordSplitter(lambda word: word.casefold().rstrip("s").removesuffix("ed"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.model.enums import MemoryStatus
-from memgraph.rules.lifecycle import CLEARED, DECAYED, EVICTED, QUIET, TASK_CLOSED, Ending, refuted
+from memgraph.rules.lifecycle import (
+    CLEARED,
+    DECAYED,
+    EVICTED,
+    QUIET,
+    TASK_CLOSED,
+    EndOfLife,
+    refuted,
+)
 from memgraph.store import decay
 
 reasons = st.none() | st.sampled_from(sorted(QUIET)) | st.sampled_from(["deleted", "", "Evicted"])
@@ -16,7 +24,7 @@ reasons = st.none() | st.sampled_from(sorted(QUIET)) | st.sampled_from(["deleted
 def test_only_what_ended_quietly_is_not_refuted(
     status: MemoryStatus, reason: str | None, lost: bool
 ) -> None:
-    told = refuted(Ending(status, reason, lost))
+    told = refuted(EndOfLife(status, reason, lost))
     if status is MemoryStatus.ACTIVE:
         assert not told
     elif status is MemoryStatus.SUPERSEDED or lost:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 
-from memgraph.audit.needles import Needles
+from memgraph.audit.search_terms import SearchTerms
 from memgraph.rules.erasure import MARK, scrubbed, strings_of, unsought
 from memgraph.rules.sources import line_spans
 
 
 def test_fields_keep_their_names_and_numbers_stay_numbers() -> None:
-    scrub = Needles(["reason", "94371234", "Ada Okafor"]).scrub
+    scrub = SearchTerms(["reason", "94371234", "Ada Okafor"]).scrub
     told = {"reason": "the reason", "n": 94371234, "Ada Okafor": json.dumps({"reason": ["x"]})}
     assert json.loads(scrubbed(json.dumps(told), scrub)) == {
         "reason": f"the {MARK}",
@@ -21,11 +21,11 @@ def test_fields_keep_their_names_and_numbers_stay_numbers() -> None:
 
 def test_a_text_without_any_is_the_same_one() -> None:
     text = json.dumps({"b": 1, "a": ["x"]})
-    assert scrubbed(text, Needles(["Ada Okafor"]).scrub) is text
+    assert scrubbed(text, SearchTerms(["Ada Okafor"]).scrub) is text
 
 
 def test_a_string_that_begins_within_an_escape_goes_and_the_json_stays() -> None:
-    needles = Needles(["name of the vault", "nothing else"])
+    needles = SearchTerms(["name of the vault", "nothing else"])
     told = {"name": 1, "a": "so:\name of the vault", "b": ["\nothing else"], "c": "\nsaid"}
     left = scrubbed(json.dumps(told), needles.scrub)
     assert json.loads(left) == {"name": 1, "a": f"so:{MARK}", "b": [MARK], "c": "\nsaid"}
@@ -33,7 +33,7 @@ def test_a_string_that_begins_within_an_escape_goes_and_the_json_stays() -> None
 
 
 def test_a_few_letters_within_an_id_are_no_hit() -> None:
-    needles = Needles(["ACME", "beef", "4711"])
+    needles = SearchTerms(["ACME", "beef", "4711"])
     for each in ("fact_01M81YP476PSACME344R4BZPPC", "ab" * 20 + "beef" + "01" * 8, "1794711662064"):
         assert needles.found_in(each.encode()) == set()
     assert needles.found_in(b"id fact_01M81YP476PSWP2344R4BZPPCSACME, beef: 4711") == {0, 1, 2}
@@ -41,7 +41,7 @@ def test_a_few_letters_within_an_id_are_no_hit() -> None:
 
 def test_a_string_in_a_file_of_sixteen_bits_is_found() -> None:
     for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
-        assert Needles(["The key is under the pot"]).found_in(
+        assert SearchTerms(["The key is under the pot"]).found_in(
             "so: The key is under the pot".encode(encoding)
         ) == {0}
 

@@ -15,8 +15,8 @@ from memgraph.model.context import ContextItem
 from memgraph.rules.filters import (
     MAX_LIMIT,
     ORDER_FIELDS,
+    FilterTerm,
     Operator,
-    Term,
     matches,
     ordered,
     parse,
@@ -34,7 +34,7 @@ def passes(one: ContextItem, wanted: dict[str, Any]) -> bool:
     return matches(one, parse(wanted))
 
 
-def parsed(wanted: dict[str, Any]) -> tuple[Term, ...]:
+def parsed(wanted: dict[str, Any]) -> tuple[FilterTerm, ...]:
     """A filter that is taken; others are of no interest."""
     try:
         return parse(wanted)
@@ -169,8 +169,8 @@ def test_limits_have_bounds() -> None:
 
 def test_what_a_filter_wants_is_kept_as_it_is_compared() -> None:
     assert parse({"timestamp": {"$gte": "1970-01-01T00:00:01Z"}, "tags": ["a"]}) == (
-        Term("timestamp", Operator.GTE, 1_000),
-        Term("tags", Operator.ANY, ("a",)),
+        FilterTerm("timestamp", Operator.GTE, 1_000),
+        FilterTerm("tags", Operator.ANY, ("a",)),
     )
 
 

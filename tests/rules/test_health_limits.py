@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 
 from memgraph.errors import InvalidInput
-from memgraph.model.access import Measure
+from memgraph.model.access import HealthMetric
 from memgraph.rules.schedule import fails, limits_of, rate_of
 
 
 def test_rates_are_shares_or_percent_and_a_name_alone_lets_nothing_pass() -> None:
     assert limits_of(["stale=0.05", "orphan=12.5%", "echo"]) == {
-        Measure.STALE: 0.05,
-        Measure.ORPHAN: 0.125,
-        Measure.ECHO: 0.0,
+        HealthMetric.STALE: 0.05,
+        HealthMetric.ORPHAN: 0.125,
+        HealthMetric.ECHO: 0.0,
     }
 
 
 def test_all_stands_for_those_that_are_not_named() -> None:
     limits = limits_of(["stale=20%", "all=1%"])
-    assert limits[Measure.STALE] == 0.2
-    assert {limits[each] for each in Measure if each is not Measure.STALE} == {0.01}
+    assert limits[HealthMetric.STALE] == 0.2
+    assert {limits[each] for each in HealthMetric if each is not HealthMetric.STALE} == {0.01}
 
 
 @pytest.mark.parametrize("text", ["", "size", "stale=", "stale=2", "stale=-1", "stale=nan", "=1"])
@@ -36,7 +36,7 @@ def test_two_limits_for_one_measure_are_refused() -> None:
 
 def test_a_rate_at_its_limit_passes() -> None:
     limits = limits_of(["stale=50%"])
-    assert not fails(Measure.STALE, rate_of(1, 2), limits)
-    assert fails(Measure.STALE, rate_of(2, 3), limits)
-    assert not fails(Measure.ECHO, 1.0, limits)
+    assert not fails(HealthMetric.STALE, rate_of(1, 2), limits)
+    assert fails(HealthMetric.STALE, rate_of(2, 3), limits)
+    assert not fails(HealthMetric.ECHO, 1.0, limits)
     assert rate_of(0, 0) == 0.0

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from memgraph.errors import Conflict, IllegalTransition, InvalidInput
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.rules.lifecycle import (
-    Action,
     MemoryChange,
     MemoryState,
     ResolutionRecord,
+    StatusAction,
     may,
     next_status,
     plan_reopening,
@@ -53,20 +53,22 @@ def applied(before: MemoryState, changes: tuple[MemoryChange, ...]) -> MemorySta
 @pytest.mark.parametrize(
     ("current", "action", "target"),
     [
-        (ACTIVE, Action.SUPERSEDE, SUPERSEDED),
-        (ACTIVE, Action.RETRACT, RETRACTED),
-        (SUPERSEDED, Action.REACTIVATE, ACTIVE),
-        (SUPERSEDED, Action.RETRACT, RETRACTED),
-        (RETRACTED, Action.RESTORE, ACTIVE),
+        (ACTIVE, StatusAction.SUPERSEDE, SUPERSEDED),
+        (ACTIVE, StatusAction.RETRACT, RETRACTED),
+        (SUPERSEDED, StatusAction.REACTIVATE, ACTIVE),
+        (SUPERSEDED, StatusAction.RETRACT, RETRACTED),
+        (RETRACTED, StatusAction.RESTORE, ACTIVE),
     ],
 )
-def test_allowed_transitions(current: MemoryStatus, action: Action, target: MemoryStatus) -> None:
+def test_allowed_transitions(
+    current: MemoryStatus, action: StatusAction, target: MemoryStatus
+) -> None:
     assert next_status(current, action) is target
     assert may(current, action)
 
 
 def test_every_other_transition_is_illegal_and_says_which() -> None:
-    refused = [(s, a) for s in MemoryStatus for a in Action if not may(s, a)]
+    refused = [(s, a) for s in MemoryStatus for a in StatusAction if not may(s, a)]
     assert len(refused) == 7
     for status, action in refused:
         with pytest.raises(IllegalTransition) as caught:
@@ -75,7 +77,7 @@ def test_every_other_transition_is_illegal_and_says_which() -> None:
 
 
 def test_only_restore_leads_out_of_retracted() -> None:
-    assert [action for action in Action if may(RETRACTED, action)] == [Action.RESTORE]
+    assert [action for action in StatusAction if may(RETRACTED, action)] == [StatusAction.RESTORE]
 
 
 def test_supersession_links_the_newer_to_the_older_and_changes_the_older_alone() -> None:

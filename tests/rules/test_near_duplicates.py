@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.rules.dedup import MOST_CANDIDATES, Sameness, compare, near_duplicates
+from memgraph.rules.dedup import MOST_CANDIDATES, Similarity, compare, near_duplicates
 
 WORDS = ["the", "lift", "cellar", "door", "is", "not", "red", "10", "20", "open", "Über", "opens"]
 
@@ -17,7 +17,7 @@ def test_it_finds_what_comparing_each_with_each_finds(texts: list[str]) -> None:
     numbered = dict(enumerate(texts))
     expected: dict[int, int] = {}
     for one, other in combinations(numbered, 2):
-        if compare(texts[one], texts[other]) is Sameness.NEAR:
+        if compare(texts[one], texts[other]) is Similarity.NEAR:
             expected.setdefault(other, one)
     assert near_duplicates(numbered) == expected
 

@@ -7,18 +7,20 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.rules.evidence import MAX_HOPS, Basis, Refuted, broken_paths
+from memgraph.rules.evidence import MAX_HOPS, Dependency, RefutedEvidence, broken_paths
 
 names = st.sampled_from("abcdef")
 bases = st.lists(
     st.tuples(names, names).filter(lambda ends: ends[0] != ends[1]), max_size=12, unique=True
-).map(lambda pairs: [Basis(one, ground, None) for one, ground in pairs])
+).map(lambda pairs: [Dependency(one, ground, None) for one, ground in pairs])
 endings = st.dictionaries(
-    names, st.builds(Refuted, st.integers(0, 3), st.frozensets(names, max_size=2)), max_size=4
+    names,
+    st.builds(RefutedEvidence, st.integers(0, 3), st.frozensets(names, max_size=2)),
+    max_size=4,
 )
 
 
-def ways(bases: list[Basis], start: str, goal: str, avoiding: frozenset[str]) -> list[int]:
+def ways(bases: list[Dependency], start: str, goal: str, avoiding: frozenset[str]) -> list[int]:
     """Lengths of all ways without a circle from a memory down to a ground."""
     found: list[int] = []
 
@@ -36,7 +38,7 @@ def ways(bases: list[Basis], start: str, goal: str, avoiding: frozenset[str]) ->
 
 @given(bases, endings, st.integers(0, 4))
 def test_the_way_is_a_shortest_one_to_the_ground_that_ended_last(
-    bases: list[Basis], refuted: dict[str, Refuted], max_hops: int
+    bases: list[Dependency], refuted: dict[str, RefutedEvidence], max_hops: int
 ) -> None:
     found = broken_paths(bases, refuted, max_hops=max_hops)
     for start in "abcdef":
@@ -61,7 +63,7 @@ def test_the_way_is_a_shortest_one_to_the_ground_that_ended_last(
 
 @given(bases, endings)
 def test_the_order_in_which_it_is_told_does_not_matter(
-    bases: list[Basis], refuted: dict[str, Refuted]
+    bases: list[Dependency], refuted: dict[str, RefutedEvidence]
 ) -> None:
     there = broken_paths(bases, refuted)
     back = broken_paths(bases[::-1], dict(reversed(refuted.items())))
@@ -69,8 +71,8 @@ def test_the_order_in_which_it_is_told_does_not_matter(
 
 
 def test_far_away_it_is_not_told_on() -> None:
-    tower = [Basis(str(floor + 1), str(floor), None) for floor in range(MAX_HOPS + 2)]
-    found = broken_paths(tower, {"0": Refuted(0)})
+    tower = [Dependency(str(floor + 1), str(floor), None) for floor in range(MAX_HOPS + 2)]
+    found = broken_paths(tower, {"0": RefutedEvidence(0)})
     assert set(found) == {str(floor) for floor in range(1, MAX_HOPS + 1)}
     assert broken_paths(tower, {}) == {}
 
@@ -78,10 +80,10 @@ def test_far_away_it_is_not_told_on() -> None:
 def test_a_successor_stands_and_what_stands_on_it_alone() -> None:
     """``new`` took the place of its own ground ``old``."""
     bases = [
-        Basis("new", "old", None),
-        Basis("above", "new", None),
-        Basis("both", "new", None),
-        Basis("both", "old", None),
+        Dependency("new", "old", None),
+        Dependency("above", "new", None),
+        Dependency("both", "new", None),
+        Dependency("both", "old", None),
     ]
-    found = broken_paths(bases, {"old": Refuted(0, frozenset({"new"}))})
+    found = broken_paths(bases, {"old": RefutedEvidence(0, frozenset({"new"}))})
     assert set(found) == {"both"}

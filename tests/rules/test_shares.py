@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memgraph.model.enums import SourceName
 from memgraph.rules.trust import (
     COMPARABLE,
-    Named,
+    NamedSource,
     PlaceClaim,
     contested,
     crowding,
@@ -20,7 +20,7 @@ from memgraph.rules.trust import (
 
 
 def claim(source: str, relevance: float = 1.0, *, bounded: bool = True) -> PlaceClaim:
-    names = frozenset({Named(SourceName.CONVERSATION, source)} if source else ())
+    names = frozenset({NamedSource(SourceName.CONVERSATION, source)} if source else ())
     return PlaceClaim(names, relevance, bounded)
 
 
@@ -76,7 +76,7 @@ def test_nothing_is_lost_and_no_share_is_passed_where_others_would_do(
 ) -> None:
     order = shared(claims, places, most)
     assert sorted(order) == list(range(len(claims)))
-    held: dict[Named, int] = {}
+    held: dict[NamedSource, int] = {}
     for place, at in enumerate(order[:places]):
         one = claims[at]
         over = any(held.get(name, 0) >= most for name in one.names)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.rules.sources import FilePart, Text, part_of, texts_of
+from memgraph.rules.sources import FilePart, FileText, part_of, texts_of
 
 TEXT = "one\ntwo\r\nthree\rfour\u2028five"
 LINES = ["one", "two", "three", "four", "five"]
@@ -20,7 +20,7 @@ def shown(text: str, locator: str, *hidden: str) -> list[tuple[int | None, str]]
     part = part_of(locator)
     assert part is not None
     hidden_parts = [one for one in map(part_of, hidden) if one is not None]
-    return list(texts_of(Text.of(text.encode()), part, hidden_parts))
+    return list(texts_of(FileText.of(text.encode()), part, hidden_parts))
 
 
 @pytest.mark.parametrize("locator", [None, "", "L0-L2", "L3-L2", "L1", "l1-l2", "L1-L2#/a", "a/b"])
@@ -49,7 +49,7 @@ def test_a_hidden_place_that_is_no_range_hides_all_lines(own: list[int]) -> None
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_text_is_read_as_it_is_encoded(encoding: str) -> None:
-    found = texts_of(Text.of("eins\nzwei ü\n".encode(encoding)), FilePart(2, 2))
+    found = texts_of(FileText.of("eins\nzwei ü\n".encode(encoding)), FilePart(2, 2))
     assert list(found) == [(2, "zwei ü")]
 
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from memgraph.config.context import CaptorTiers, QuotaSettings, TrustSettings
 from memgraph.model.enums import CapturedBy, SourceName, SourceType, TrustTier
 from memgraph.rules.trust import (
-    Captured,
-    Named,
+    AssignedTrust,
+    CaptureFacts,
+    NamedSource,
     Quota,
-    Trust,
-    Trusted,
     TrustFacts,
+    TrustRules,
     ceiling,
     floors,
     lowest,
@@ -26,25 +26,29 @@ TIERS = st.sampled_from(TrustTier)
 NO_QUOTAS = QuotaSettings(low=0)
 
 
-def captured(**names: str) -> Captured:
-    return Captured(SourceType.MANUAL, CapturedBy.USER, **names)
+def captured(**names: str) -> CaptureFacts:
+    return CaptureFacts(SourceType.MANUAL, CapturedBy.USER, **names)
 
 
-def run(name: str) -> Captured:
+def run(name: str) -> CaptureFacts:
     return captured(workflow_run_id=name)
 
 
-def trust(told: Mapping[tuple[str, str], TrustTier | Trusted], settings: TrustSettings) -> Trust:
-    return Trust.of(
+def trust(
+    told: Mapping[tuple[str, str], TrustTier | AssignedTrust], settings: TrustSettings
+) -> TrustRules:
+    return TrustRules.of(
         settings,
         {
-            Named(SourceName(kind), name): one if isinstance(one, Trusted) else Trusted(one)
+            NamedSource(SourceName(kind), name): one
+            if isinstance(one, AssignedTrust)
+            else AssignedTrust(one)
             for (kind, name), one in told.items()
         },
     )
 
 
-def runs(tiers: Mapping[str, TrustTier]) -> Trust:
+def runs(tiers: Mapping[str, TrustTier]) -> TrustRules:
     return trust({("run", name): tier for name, tier in tiers.items()}, TrustSettings())
 
 
@@ -78,38 +82,38 @@ class TestTiers:
         assert made.tier(captured(workflow_run_id="r", conversation_id="d")) is TrustTier.HIGH
 
     def test_settings_give_the_lower_of_two(self) -> None:
-        made = Trust.of(TrustSettings(captured_by=CaptorTiers(extractor="low", user="high")))
-        assert made.tier(Captured(SourceType.MANUAL, CapturedBy.EXTRACTOR)) is TrustTier.LOW
-        assert made.tier(Captured(SourceType.MANUAL, CapturedBy.USER)) is TrustTier.STANDARD
+        made = TrustRules.of(TrustSettings(captured_by=CaptorTiers(extractor="low", user="high")))
+        assert made.tier(CaptureFacts(SourceType.MANUAL, CapturedBy.EXTRACTOR)) is TrustTier.LOW
+        assert made.tier(CaptureFacts(SourceType.MANUAL, CapturedBy.USER)) is TrustTier.STANDARD
 
     def test_it_is_uniform_until_somebody_differs(self) -> None:
-        assert Trust.of(TrustSettings()).uniform
+        assert TrustRules.of(TrustSettings()).uniform
         assert trust({("run", "r"): TrustTier.STANDARD}, TrustSettings()).uniform
         assert not trust({("run", "r"): TrustTier.LOW}, TrustSettings()).uniform
-        assert not Trust.of(TrustSettings(captured_by=CaptorTiers(extractor="low"))).uniform
+        assert not TrustRules.of(TrustSettings(captured_by=CaptorTiers(extractor="low"))).uniform
 
 
 class TestQuotas:
     def test_nobody_counts_where_no_tier_in_use_has_one(self) -> None:
-        assert Trust.of(TrustSettings()).unlimited
+        assert TrustRules.of(TrustSettings()).unlimited
         assert not trust({("run", "r"): TrustTier.LOW}, TrustSettings()).unlimited
         low = trust({("run", "r"): TrustTier.LOW}, TrustSettings(max_memories=NO_QUOTAS))
         assert low.unlimited
-        told = {("run", "r"): Trusted(TrustTier.STANDARD, 0)}
+        told = {("run", "r"): AssignedTrust(TrustTier.STANDARD, 0)}
         assert not trust(told, TrustSettings(max_memories=NO_QUOTAS)).unlimited
 
     def test_each_name_and_each_folder_that_was_told_has_one(self) -> None:
         told = {
-            ("path", "/in"): Trusted(TrustTier.LOW, 5),
-            ("path", "/in/a"): Trusted(TrustTier.STANDARD),
-            ("conversation", "c"): Trusted(TrustTier.LOW),
+            ("path", "/in"): AssignedTrust(TrustTier.LOW, 5),
+            ("path", "/in/a"): AssignedTrust(TrustTier.STANDARD),
+            ("conversation", "c"): AssignedTrust(TrustTier.LOW),
         }
         settings = TrustSettings(max_memories=QuotaSettings(low=9))
         source = captured(source_path="/in/a/x.md", conversation_id="c")
         assert trust(told, settings).quotas(source) == [
-            Quota(Named(SourceName.CONVERSATION, "c"), 9),
-            Quota(Named(SourceName.PATH, "/in"), 5),
-            Quota(Named(SourceName.PATH, "/in/a/x.md"), 9),
+            Quota(NamedSource(SourceName.CONVERSATION, "c"), 9),
+            Quota(NamedSource(SourceName.PATH, "/in"), 5),
+            Quota(NamedSource(SourceName.PATH, "/in/a/x.md"), 9),
         ]
 
 

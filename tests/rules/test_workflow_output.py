@@ -16,16 +16,16 @@ from memgraph.rules.proposals import (
     MAX_IMPORTANCE,
     MAX_PROPOSALS,
 )
-from memgraph.rules.workflow import MAX_OUTPUT_CHARS, Parsed, parse
+from memgraph.rules.workflow import MAX_OUTPUT_CHARS, ParsedOutput, parse
 
 AN_ID = "fact_01M816E9XGP4Z93601ZHY38MWS"
 
 
-def found(parsed: Parsed) -> list[tuple[str, str]]:
+def found(parsed: ParsedOutput) -> list[tuple[str, str]]:
     return [(each.type.value, each.content) for each in parsed.candidates]
 
 
-def codes(parsed: Parsed) -> list[str]:
+def codes(parsed: ParsedOutput) -> list[str]:
     return [each.code for each in parsed.rejections]
 
 

@@ -11,7 +11,7 @@ from working import put
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.enums import EdgeType, Sensitivity
-from memgraph.model.graph import Support
+from memgraph.model.graph import MemorySupport
 from memgraph.operations.tools.calls import (
     MAX_RESULT_CHARS,
     get_entity_info,
@@ -233,7 +233,7 @@ def test_what_stands_beside_the_memories_of_a_result_leaves_room_for_them(
     ground = fact(agent, "Ada Okafor keeps bees.")
     found = agent.trace(fact(agent, "Honey is made in May.", derived_from=[ground]))
     source = found.source.model_copy(update={"conversation_id": "c" * 480})
-    support = Support(source=source, added_at=found.memory.created_at)
+    support = MemorySupport(source=source, added_at=found.memory.created_at)
     many = found.model_copy(update={"supports": (support,) * 20})
     profile = agent.get_entity_info("Ada Okafor")
     called = profile.model_copy(update={"aliases": ("n" * 480,) * 10})

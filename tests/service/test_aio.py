@@ -13,7 +13,7 @@ import pytest
 from memgraph import AsyncOrchestrator, MemoryService, Orchestrator, Viewer
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.operation import operations_of
-from memgraph.operations.aio import Awaited
+from memgraph.operations.aio import AwaitableMethod
 
 STAY = {
     # Stores, handles and a generator, which are not awaited.
@@ -46,7 +46,7 @@ def test_every_operation_is_awaited_with_its_signature() -> None:
     assert public.keys() >= STAY
     for name in public.keys() - STAY:
         awaited = vars(AsyncOrchestrator)[name]
-        assert isinstance(awaited, Awaited), name
+        assert isinstance(awaited, AwaitableMethod), name
         assert awaited.__wrapped__ is public[name], name
 
 

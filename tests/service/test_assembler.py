@@ -16,9 +16,9 @@ from pydantic import ValidationError
 from working import put
 
 from memgraph import ContextAssembler, MemoryService, Sensitivity
-from memgraph.context.token_counters import Counters
+from memgraph.context.token_counters import TokenCounters
 from memgraph.errors import AccessDenied, InvalidInput, OrchestratorMissing
-from memgraph.model.context import AgentProfile, BlockFormat, ContextRequest, Shares, Task, Tier
+from memgraph.model.context import AgentProfile, BlockFormat, ContextRequest, Task, Tier, TierShares
 from memgraph.model.values import validated
 from memgraph.operations.life.echoes import echo_filter
 from memgraph.rules.budget import token_cost
@@ -164,7 +164,7 @@ def test_the_request_wins_over_the_profile_and_the_profile_over_the_settings(
     plain = assembler(service).build_context(TASK)
     assert (plain.budget_tokens, plain.format) == (2_000, BlockFormat.FENCED)
     profile = AgentProfile(
-        name="p", budget_tokens=300, format=BlockFormat.LIST, shares=Shares(task=1.0)
+        name="p", budget_tokens=300, format=BlockFormat.LIST, shares=TierShares(task=1.0)
     )
     building = assembler(service, profile=profile)
     of_profile = building.build_context(TASK)
@@ -258,7 +258,7 @@ def test_an_assembler_has_a_service_and_a_name(service: MemoryService) -> None:
 
 def test_who_makes_a_value_hears_pydantic_and_who_hands_over_its_fields_hears_the_memory() -> None:
     for kind, fields in (
-        (Shares, {"task": 0, "project": 0, "everywhere": 0}),
+        (TierShares, {"task": 0, "project": 0, "everywhere": 0}),
         (AgentProfile, {"name": "p", "budget": 3}),
     ):
         with pytest.raises(ValidationError):
@@ -370,7 +370,7 @@ def test_one_long_text_fills_the_budget_by_a_tokenizer(
 )
 def test_no_tokenizer_is_fetched(model: str, known: bool) -> None:
     # Sockets are blocked: one that had to be fetched would fail.
-    counters = Counters()
+    counters = TokenCounters()
     assert counters.wait(model)
     counter, told = counters.at_hand(model)
     assert counter.name == (f"litellm:{model}" if known else "estimate")
@@ -382,7 +382,7 @@ def test_no_tokenizer_is_fetched(model: str, known: bool) -> None:
 
 
 def test_until_a_tokenizer_is_there_the_estimate_counts_and_says_so() -> None:
-    counters = Counters()
+    counters = TokenCounters()
     counter, told = counters.at_hand("gpt-4o")
     assert (counter.name, [each.code for each in told]) == ("estimate", ["tokenizer.loading"])
     assert counters.wait("gpt-4o")

@@ -10,7 +10,7 @@ from pathlib import Path
 from conversation_workers import CLAIM_S, ORC, SETTINGS, TURNS, start
 
 from memgraph import MemoryKind, MemoryService, Orchestrator
-from memgraph.model.events import Delivered, SessionCompleted
+from memgraph.model.events import DeliveredEvent, SessionCompleted
 from memgraph.model.values import Memory
 
 ROUNDS = 6
@@ -54,7 +54,7 @@ def test_a_killed_process_loses_no_turn_and_no_event(tmp_path: Path) -> None:
         orc = service.orchestrator(ORC)
         happened: dict[int, str] = {}
 
-        def note(given: Delivered) -> None:
+        def note(given: DeliveredEvent) -> None:
             if isinstance(given.event, SessionCompleted):
                 happened[given.seq] = given.event.session_id
 

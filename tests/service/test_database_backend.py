@@ -26,7 +26,7 @@ from memgraph.operations.context import database_backend
 from memgraph.operations.context.database_backend import DatabaseBackend
 from memgraph.operations.context.promotion import retract_all
 from memgraph.rules.filters import MAX_DEPTH, matches, parse
-from memgraph.service.opened import Transaction
+from memgraph.service.open_orchestrator import Transaction
 
 EVERYTHING = Viewer(
     clearance=Sensitivity.RESTRICTED,

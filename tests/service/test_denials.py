@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from memgraph import MemoryService, Orchestrator, Scope, Viewer
-from memgraph.audit.findings import Code
+from memgraph.audit.findings import FindingCode
 from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, DatabaseBusy, DatabaseFull, InvalidInput
 from memgraph.service.denials import MAX_WINDOWS, WINDOW_MS, Denial, tell_denial, tell_each
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 
 VIEWER = Viewer(session_ids=frozenset({"t1"}), project_ids=frozenset({"p1"}))
 ONLY_GLOBAL = Viewer(scopes=frozenset({Scope.GLOBAL}))
@@ -97,7 +97,7 @@ def test_a_refusal_stands_where_it_cannot_be_journalled(
     def busy(*_: object, **__: object) -> None:
         raise DatabaseBusy("busy")
 
-    monkeypatch.setattr(Opened, "transaction", busy)
+    monkeypatch.setattr(OpenOrchestrator, "transaction", busy)
     with pytest.raises(AccessDenied):
         orc.task("t1")
     assert len(logged(service)) == 1
@@ -198,7 +198,7 @@ def test_what_could_not_be_journalled_is_journalled_later(
         raise DatabaseBusy("busy")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Opened, "transaction", busy)
+        patch.setattr(OpenOrchestrator, "transaction", busy)
         ask(orc, "t1", "t1", "t2")
     assert times(service) == []
     tell_all(service)
@@ -216,7 +216,7 @@ def test_what_cannot_be_journalled_for_long_takes_no_memory_without_end(
     denials = [Denial("id", f"guess-{number}") for number in range(MAX_WINDOWS * 3)]
     with service.opened("orc-1") as opened:
         with monkeypatch.context() as patch:
-            patch.setattr(Opened, "transaction", full)
+            patch.setattr(OpenOrchestrator, "transaction", full)
             tell_each(opened, denials, actor="key:0")
             for _ in range(2):
                 with pytest.raises(DatabaseFull):
@@ -249,4 +249,4 @@ def test_a_refusal_does_not_excuse_a_change_that_nobody_told(
                 (one, clock.now_ms()),
             )
         tell_denial(opened, actor="reader", field="task")
-    assert Code.STATUS_UNJOURNALLED in {each.code for each in orc.verify().findings}
+    assert FindingCode.STATUS_UNJOURNALLED in {each.code for each in orc.verify().findings}

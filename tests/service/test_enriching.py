@@ -19,7 +19,7 @@ from memgraph.ids import CountingIds
 from memgraph.model.enums import JobState
 from memgraph.model.jobs import JobReport
 from memgraph.operations.life import enrichment as enriching
-from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite import provision
 
 NOW = 1_790_000_000_000
 CANARY = "Zanzipool"
@@ -73,7 +73,7 @@ def names(service: MemoryService) -> dict[str, list[str]]:
     """Entity names by memory text."""
     with (
         service.opened("orc-1") as opened,
-        provisioning.inspected(opened.paths.database) as connection,
+        provision.inspected(opened.paths.database) as connection,
     ):
         found: dict[str, list[str]] = {}
         for content, name in connection.driver.execute(

@@ -17,7 +17,7 @@ from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.entities import EntityInfo
 from memgraph.operations.life import profiles
 from memgraph.store.entities import EntityRecord
-from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite import provision
 
 SEES_ALL = Viewer(clearance=Sensitivity.RESTRICTED)
 LINKS = (
@@ -40,7 +40,7 @@ def service_with(tmp_path: Path, **entities: Any) -> MemoryService:
 def rows(orc: Orchestrator, statement: str = LINKS) -> list[tuple[Any, ...]]:
     with (
         orc._service.opened(orc.name) as opened,
-        provisioning.inspected(opened.paths.database) as connection,
+        provision.inspected(opened.paths.database) as connection,
     ):
         return list(connection.driver.execute(statement))
 
@@ -257,13 +257,13 @@ def test_a_list_looks_at_nothing_that_is_hidden(
         for number in range(3):
             knowing.remember(f"{name} signed paper {number}.", sensitivity="Restricted")
     looked_at: list[str] = []
-    found = profiles.Reader.found
+    found = profiles.EntityReader.found
 
-    def told(self: profiles.Reader, row: EntityRecord) -> profiles.VisibleEntity | None:
+    def told(self: profiles.EntityReader, row: EntityRecord) -> profiles.VisibleEntity | None:
         looked_at.append(row.canonical_name)
         return found(self, row)
 
-    monkeypatch.setattr(profiles.Reader, "found", told)
+    monkeypatch.setattr(profiles.EntityReader, "found", told)
     assert all_of(other) == [("Melanie Stone", "person", 1)]
     assert all_of(other, prefix="m") == [("Melanie Stone", "person", 1)]
     assert all_of(other, prefix="a") == []

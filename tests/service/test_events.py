@@ -11,10 +11,10 @@ import pytest
 from memgraph import MemoryKind, MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, InvalidInput, NotFound
-from memgraph.model.events import Delivered, Handler
+from memgraph.model.events import DeliveredEvent, Handler
 from memgraph.rules.conversations import KEEP_TAKEN_MS, KEEP_WAITING_MS, MOST_ATTEMPTS
-from memgraph.service import opened as opened_module
-from memgraph.service.events import INTERRUPTED, PAGE, Later
+from memgraph.service import open_orchestrator as opened_module
+from memgraph.service.events import INTERRUPTED, PAGE, DeliverLater
 
 COMPLETED = "memory.session_completed"
 PATIENCE_S = 10.0
@@ -33,7 +33,7 @@ class Taker:
         self.seqs: list[int] = []
         self.failing: Exception | None = None
 
-    def __call__(self, given: Delivered) -> None:
+    def __call__(self, given: DeliveredEvent) -> None:
         if self.failing is not None:
             raise self.failing
         self.seqs.append(given.seq)
@@ -143,7 +143,7 @@ def test_an_event_that_ends_its_process_is_put_aside(orc: Orchestrator, clock: F
 
     deaths = 0
 
-    def kill(given: Delivered) -> None:
+    def kill(given: DeliveredEvent) -> None:
         nonlocal deaths
         if given.seq == 1:
             deaths += 1
@@ -188,7 +188,7 @@ def test_of_two_with_one_name_one_gets_an_event(tmp_path: Path) -> None:
 
 
 def test_a_handler_may_use_the_memory_it_hears_of(orc: Orchestrator) -> None:
-    def summarise(given: Delivered) -> None:
+    def summarise(given: DeliveredEvent) -> None:
         orc.remember(f"Session told by event {given.seq}.")
         assert orc.deliver_events().handled == 0
 
@@ -221,7 +221,7 @@ def test_subscribers_stay_when_an_idle_orchestrator_is_closed(tmp_path: Path) ->
     assert taker.seqs == [1]
 
 
-def ignore(_: Delivered) -> None:
+def ignore(_: DeliveredEvent) -> None:
     """Takes everything."""
 
 
@@ -282,7 +282,7 @@ def test_events_wait_for_a_subscriber_but_not_for_ever(
 def test_a_claim_of_a_clock_that_was_ahead_holds_up_nothing(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
-    def killed(_: Delivered) -> None:
+    def killed(_: DeliveredEvent) -> None:
         raise KeyboardInterrupt
 
     taker = Taker()
@@ -304,7 +304,7 @@ def test_one_that_blocks_holds_up_nobody_and_not_the_end(
     monkeypatch.setattr(opened_module, "HANDLER_PATIENCE_S", 0.1)
     go, came, held = threading.Event(), threading.Event(), threading.Event()
 
-    def slow(_given: Delivered) -> None:
+    def slow(_given: DeliveredEvent) -> None:
         held.set()
         go.wait(PATIENCE_S)
 
@@ -351,9 +351,9 @@ def test_what_comes_later_is_no_failure(
     taker = Taker()
     busy = True
 
-    def handle(given: Delivered) -> None:
+    def handle(given: DeliveredEvent) -> None:
         if busy:
-            raise Later(60_000)
+            raise DeliverLater(60_000)
         taker(given)
 
     orc.subscribe("one", handle)
@@ -401,7 +401,7 @@ def test_who_tries_again_waits_for_nobody_and_is_alone(
     handle = other.orchestrator("orc-1")
     handle.subscribe("one", taker)
 
-    def asks(_: Delivered) -> None:
+    def asks(_: DeliveredEvent) -> None:
         # In this process, and in another one.
         tried.append((orc.retry_events(), handle.retry_events()))
 

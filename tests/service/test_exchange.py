@@ -28,19 +28,19 @@ from memgraph.model.tables import metadata
 from memgraph.operations.exchange import export as exchange
 from memgraph.operations.exchange import imports as importing
 from memgraph.operations.exchange import records as exchange_records
-from memgraph.operations.upkeep import maintenance
-from memgraph.operations.upkeep import rebuild as rebuilding
+from memgraph.operations.maintenance import maintenance
+from memgraph.operations.maintenance import rebuild as rebuilding
 from memgraph.paths import OrchestratorPaths
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store.journal import chain_hash
 from memgraph.store.metadata import SCHEMA_HEAD
-from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite import provision
 
 Line = dict[str, Any]
 OLD_EXPORT = Path(__file__).parent / "export_of_schema_0001.jsonl"
 
 
-def exported(opened: Opened, **options: Any) -> list[bytes]:
+def exported(opened: OpenOrchestrator, **options: Any) -> list[bytes]:
     return list(exchange.export_lines(opened, **options))
 
 
@@ -69,14 +69,14 @@ UNDER_WAY = {
 }
 
 
-def _first(opened: Opened, statement: str) -> tuple[Any, ...]:
-    with provisioning.inspected(opened.paths.database) as connection:
+def _first(opened: OpenOrchestrator, statement: str) -> tuple[Any, ...]:
+    with provision.inspected(opened.paths.database) as connection:
         return next(iter(connection.driver.execute(statement)))
 
 
-def everything(opened: Opened) -> dict[str, list[tuple[Any, ...]]]:
+def everything(opened: OpenOrchestrator) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of all tables but those that a new database fills in its own way."""
-    with provisioning.inspected(opened.paths.database) as connection:
+    with provision.inspected(opened.paths.database) as connection:
         return {
             name: sorted(connection.driver.execute(f"SELECT * FROM {name}"), key=repr)
             for name in metadata.tables

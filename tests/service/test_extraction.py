@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import ProviderRejected, ProviderUnavailable
-from memgraph.operations.ingestion.extraction import MAX_FAILURES, Sayings, fenced, propose
+from memgraph.operations.ingestion.extraction import MAX_FAILURES, LocatedSentences, fenced, propose
 from memgraph.providers.fake import FakeCompletion
-from memgraph.rules.dedup import Sameness, compare
+from memgraph.rules.dedup import Similarity, compare
 
 TEXT = "Ana: we go with Postgres.\nBen: fine, I will order the server.\n"
 
@@ -69,10 +69,10 @@ words = st.lists(st.sampled_from([*"abcdefgh12", "not"]), max_size=9).map(" ".jo
 
 @given(st.lists(words, max_size=8), words)
 def test_sayings_find_what_a_comparison_with_each_finds(said: list[str], asked: str) -> None:
-    sayings = Sayings()
+    sayings = LocatedSentences()
     for each in said:
         sayings.add(each, 1, 2)
     # Without a word there is nothing to say.
-    expected = any(compare(asked, each) is not Sameness.DIFFERENT for each in said if each)
+    expected = any(compare(asked, each) is not Similarity.DIFFERENT for each in said if each)
     assert sayings.has(asked, 2, 3) is expected
     assert not sayings.has(asked, 3, 3)

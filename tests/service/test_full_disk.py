@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 from working import NAME, working
 
+from ingest.file_copies import stage
 from ingest.pipeline import IngestPipeline
-from ingest.staging import stage
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import DatabaseFull
-from memgraph.operations.upkeep.maintenance import restore
+from memgraph.operations.maintenance.maintenance import restore
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.access.keys import KeyStore
-from memgraph.service.memory_service import Copies
+from memgraph.service.memory_service import CopyLimiter
 
 FILLER = "filler"
 
@@ -130,7 +130,7 @@ def test_what_makes_files_names_it_and_leaves_nothing_half_made(
             service.import_lines("imported", lines)
 
     def send_a_copy() -> None:
-        with Copies(root).copied(orc.export):
+        with CopyLimiter(root).copied(orc.export):
             pass
 
     fill_up(small)

@@ -19,13 +19,13 @@ from memgraph.service.idempotency import (
     MAX_KEY_CHARS,
     MOST_IDS,
     MOST_WAITING,
+    CachedAnswer,
     ClaimTaken,
-    KeptAnswer,
     RequestClaim,
     claiming,
 )
-from memgraph.service.opened import Opened
-from memgraph.store.idempotency import Done
+from memgraph.service.open_orchestrator import OpenOrchestrator
+from memgraph.store.idempotency import CompletedRequest
 from memgraph.store.snapshot import NewEntry
 from memgraph.store.visibility import View
 
@@ -34,7 +34,7 @@ PARTS = st.lists(st.binary(max_size=6), max_size=4)
 
 
 @pytest.fixture
-def opened(service: MemoryService, orc: Orchestrator) -> Iterator[Opened]:
+def opened(service: MemoryService, orc: Orchestrator) -> Iterator[OpenOrchestrator]:
     with service.opened(orc.name) as found:
         yield found
 
@@ -43,9 +43,9 @@ def claim(key: str = "k", request: bytes = b"body", actor: str = "key:1") -> Req
     return RequestClaim.of(actor, key, request)
 
 
-def done(opened: Opened, of: RequestClaim) -> Done:
+def done(opened: OpenOrchestrator, of: RequestClaim) -> CompletedRequest:
     found = opened.answers.find(of)
-    assert isinstance(found, Done)
+    assert isinstance(found, CompletedRequest)
     return found
 
 
@@ -69,7 +69,7 @@ def test_what_is_no_key_is_refused(key: str) -> None:
         RequestClaim.of("a", key)
 
 
-def test_a_claim_is_durable_with_its_write(opened: Opened, orc: Orchestrator) -> None:
+def test_a_claim_is_durable_with_its_write(opened: OpenOrchestrator, orc: Orchestrator) -> None:
     mine = claim()
     with claiming(mine):
         memory_id = orc.remember("once")
@@ -77,7 +77,9 @@ def test_a_claim_is_durable_with_its_write(opened: Opened, orc: Orchestrator) ->
     assert done(opened, claim()).memory_ids == (memory_id,)
 
 
-def test_a_write_that_is_undone_leaves_no_claim(opened: Opened, orc: Orchestrator) -> None:
+def test_a_write_that_is_undone_leaves_no_claim(
+    opened: OpenOrchestrator, orc: Orchestrator
+) -> None:
     mine = claim()
 
     def fail() -> None:
@@ -91,7 +93,7 @@ def test_a_write_that_is_undone_leaves_no_claim(opened: Opened, orc: Orchestrato
     assert opened.answers.find(mine) is None
 
 
-def test_the_second_writes_nothing(opened: Opened, orc: Orchestrator) -> None:
+def test_the_second_writes_nothing(opened: OpenOrchestrator, orc: Orchestrator) -> None:
     with claiming(claim()):
         orc.remember("the first")
     before = orc.list_memories()
@@ -100,7 +102,9 @@ def test_the_second_writes_nothing(opened: Opened, orc: Orchestrator) -> None:
     assert orc.list_memories() == before
 
 
-def test_several_transactions_of_a_request_are_one_claim(opened: Opened, orc: Orchestrator) -> None:
+def test_several_transactions_of_a_request_are_one_claim(
+    opened: OpenOrchestrator, orc: Orchestrator
+) -> None:
     mine = claim()
     with claiming(mine):
         ids = [orc.remember(f"number {n}") for n in range(3)]
@@ -108,7 +112,7 @@ def test_several_transactions_of_a_request_are_one_claim(opened: Opened, orc: Or
     assert done(opened, mine).memory_ids == tuple(ids)
 
 
-def test_a_load_in_threads_is_under_the_claim(opened: Opened, orc: Orchestrator) -> None:
+def test_a_load_in_threads_is_under_the_claim(opened: OpenOrchestrator, orc: Orchestrator) -> None:
     mine = claim()
     with claiming(mine):
         outcomes = orc.remember_many({"content": f"line {n}"} for n in range(2_500))
@@ -117,7 +121,7 @@ def test_a_load_in_threads_is_under_the_claim(opened: Opened, orc: Orchestrator)
 
 
 def test_what_memgraph_notes_by_itself_is_no_write_of_a_request(
-    opened: Opened, orc: Orchestrator
+    opened: OpenOrchestrator, orc: Orchestrator
 ) -> None:
     mine = claim()
     with claiming(mine):
@@ -130,17 +134,17 @@ def test_what_memgraph_notes_by_itself_is_no_write_of_a_request(
 
 
 def test_an_answer_is_there_at_once_and_after_it_is_written(
-    opened: Opened, orc: Orchestrator
+    opened: OpenOrchestrator, orc: Orchestrator
 ) -> None:
     mine = claim()
     with claiming(mine):
         orc.confirm(orc.remember("answered"))
     opened.answers.keep(mine, 201, "told")
-    assert opened.answers.find(claim()) == KeptAnswer(201, "told")
+    assert opened.answers.find(claim()) == CachedAnswer(201, "told")
     with pytest.raises(KeyReused):
         opened.answers.find(claim(request=b"another"))
     opened.answers.flush()
-    assert opened.answers.find(claim()) == KeptAnswer(201, "told")
+    assert opened.answers.find(claim()) == CachedAnswer(201, "told")
     with pytest.raises(KeyReused):
         opened.answers.find(claim(request=b"another"))
 
@@ -153,15 +157,17 @@ def test_closing_writes_the_answers(service: MemoryService, orc: Orchestrator) -
         opened.answers.keep(mine, 204, "")
     service.forget(orc.name)
     with service.opened(orc.name) as again:
-        assert again.answers.find(claim()) == KeptAnswer(204, "")
+        assert again.answers.find(claim()) == CachedAnswer(204, "")
 
 
-def test_many_answers_are_to_be_written(opened: Opened) -> None:
+def test_many_answers_are_to_be_written(opened: OpenOrchestrator) -> None:
     due = [opened.answers.keep(claim(f"k{n}"), 200, "") for n in range(MOST_WAITING)]
     assert due == [False] * (MOST_WAITING - 1) + [True]
 
 
-def test_after_its_time_a_key_is_free(opened: Opened, orc: Orchestrator, clock: FixedClock) -> None:
+def test_after_its_time_a_key_is_free(
+    opened: OpenOrchestrator, orc: Orchestrator, clock: FixedClock
+) -> None:
     with claiming(claim()):
         first = orc.remember("the first")
     opened.answers.keep(claim(), 201, "first")
@@ -176,7 +182,7 @@ def test_after_its_time_a_key_is_free(opened: Opened, orc: Orchestrator, clock: 
 
 
 def test_a_claim_counts_from_when_it_was_asked_for(
-    service: MemoryService, opened: Opened, orc: Orchestrator
+    service: MemoryService, opened: OpenOrchestrator, orc: Orchestrator
 ) -> None:
     """What is done as if it were another time is no older, or younger, for that."""
     now = opened.clock.now_ms()
@@ -187,14 +193,16 @@ def test_a_claim_counts_from_when_it_was_asked_for(
     assert done(opened, claim()).created_at == now
 
 
-def test_a_job_of_another_time_removes_no_claim(opened: Opened, orc: Orchestrator) -> None:
+def test_a_job_of_another_time_removes_no_claim(
+    opened: OpenOrchestrator, orc: Orchestrator
+) -> None:
     with claiming(claim()):
         orc.remember("now")
     orc.run("decay", now=opened.clock.now_ms() + 2 * KEPT_MS)
     assert done(opened, claim()).memory_ids
 
 
-def test_ids_are_told_to_who_sees_them(opened: Opened, orc: Orchestrator) -> None:
+def test_ids_are_told_to_who_sees_them(opened: OpenOrchestrator, orc: Orchestrator) -> None:
     with claiming(claim()):
         orc.remember("open")
         orc.remember("hidden", sensitivity=Sensitivity.RESTRICTED)
@@ -202,15 +210,15 @@ def test_ids_are_told_to_who_sees_them(opened: Opened, orc: Orchestrator) -> Non
         opened.answers.find(claim(), View(Viewer(clearance=clearance)))
         for clearance in (Sensitivity.RESTRICTED, Sensitivity.INTERNAL)
     )
-    assert isinstance(whole, Done)
-    assert isinstance(less, Done)
+    assert isinstance(whole, CompletedRequest)
+    assert isinstance(less, CompletedRequest)
     assert len(whole.memory_ids) == 2
     assert less.memory_ids == whole.memory_ids[:1]
 
 
-def test_a_request_that_wrote_nothing_may_have_an_answer(opened: Opened) -> None:
+def test_a_request_that_wrote_nothing_may_have_an_answer(opened: OpenOrchestrator) -> None:
     opened.answers.keep(claim(), 200, "{}")
     opened.answers.flush()
-    assert opened.answers.find(claim()) == KeptAnswer(200, "{}")
+    assert opened.answers.find(claim()) == CachedAnswer(200, "{}")
     with claiming(claim()), pytest.raises(ClaimTaken), opened.transaction("x"):
         pass

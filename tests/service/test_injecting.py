@@ -13,7 +13,7 @@ from working import put
 
 from memgraph import MemoryKind, MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
-from memgraph.consolidation.echo_filter import Remainder
+from memgraph.consolidation.echo_filter import EchoRemainder
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.ids import CountingIds, UlidSource
 from memgraph.model.context import BlockFormat, ContextBlock
@@ -245,7 +245,7 @@ def test_an_agent_that_says_a_block_again_adds_nothing(
     block = orc.get_context(ASKED, format=form)
     clock.advance(ms=60_000)
 
-    def remainder(text: str) -> Remainder:
+    def remainder(text: str) -> EchoRemainder:
         with service.opened(orc.name) as opened:
             filtered = echo_filter(opened)
             return filtered.without_echo(text, source_role="assistant", at_ms=clock.now_ms())

@@ -15,7 +15,7 @@ from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.model.values import Edge
-from memgraph.operations.write.comparisons import Compared
+from memgraph.operations.write.comparisons import ComparisonRun
 
 VEGAN = "I'm a vegan."
 STEAK = "I had a steak and loved it, no more vegan food for me."
@@ -78,7 +78,7 @@ def quotes(orc: Orchestrator, *said: str) -> list[str]:
     return [str(each.memory_id) for each in outcomes]
 
 
-def compared(orc: Orchestrator) -> Compared:
+def compared(orc: Orchestrator) -> ComparisonRun:
     return orc.settle().compared
 
 

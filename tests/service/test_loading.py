@@ -20,7 +20,7 @@ from memgraph.errors import ProviderRejected
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.operations.write import bulk_load as loading
 from memgraph.providers.local import LocalEmbedding
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store.sqlite import full_text
 
 WORDS = ("harbour", "Lisbon", "lantern", "Ada", "quiet", "tram", "Kenji", "東京都", "paper", "nine")
@@ -58,7 +58,7 @@ def items(count: int, seed: int = 1) -> Iterator[dict[str, Any]]:
         } | ({"importance": 500} if number % 41 == 0 else {})
 
 
-def stored(opened: Opened) -> dict[str, list[Any]]:
+def stored(opened: OpenOrchestrator) -> dict[str, list[Any]]:
     """Everything but the ids and hashes that are made anew for each database."""
     statements = {
         "memories": "SELECT pk, kind, type, content, summary, scope, scope_id, session_id,"

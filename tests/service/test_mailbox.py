@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.operations.context.entity import Mailboxes, mailboxes_of
+from memgraph.operations.context.entity import KeyedQueues, mailboxes_of
 
 PATIENCE_S = 30.0
 
@@ -32,7 +32,7 @@ def ended(threads: list[threading.Thread]) -> bool:
 class Line:
     """Threads that come to a key one by one, while the first holds it."""
 
-    def __init__(self, boxes: Mailboxes, key: str = "a") -> None:
+    def __init__(self, boxes: KeyedQueues, key: str = "a") -> None:
         self.boxes, self.key = boxes, key
         self.order: list[int] = []
         self.threads: list[threading.Thread] = []
@@ -59,7 +59,7 @@ class Line:
         raise AssertionError("it never came")
 
 
-def assert_goes_on(boxes: Mailboxes) -> None:
+def assert_goes_on(boxes: KeyedQueues) -> None:
     served: list[str] = []
 
     def request() -> None:
@@ -71,7 +71,7 @@ def assert_goes_on(boxes: Mailboxes) -> None:
 
 
 def test_requests_are_served_in_the_order_in_which_they_came() -> None:
-    boxes = Mailboxes()
+    boxes = KeyedQueues()
     line = Line(boxes)
     line.come(0, lambda: line.gate.wait(PATIENCE_S))
     for number in range(1, 20):
@@ -84,7 +84,7 @@ def test_requests_are_served_in_the_order_in_which_they_came() -> None:
 
 
 def test_one_at_a_time() -> None:
-    boxes, within, most = Mailboxes(), [0], [0]
+    boxes, within, most = KeyedQueues(), [0], [0]
 
     def request() -> None:
         for _ in range(50):
@@ -100,7 +100,7 @@ def test_one_at_a_time() -> None:
 
 
 def test_one_that_fails_does_not_stall_the_next() -> None:
-    line = Line(Mailboxes())
+    line = Line(KeyedQueues())
     failed: list[str] = []
 
     def fail() -> None:
@@ -123,7 +123,7 @@ def test_one_that_fails_does_not_stall_the_next() -> None:
 
 def test_one_that_is_interrupted_while_it_waits_leaves_the_line() -> None:
     """Ctrl-C comes to a thread that waits, and the others go on."""
-    boxes = Mailboxes()
+    boxes = KeyedQueues()
     line = Line(boxes)
     line.come(0, lambda: line.gate.wait(PATIENCE_S))
 
@@ -148,7 +148,7 @@ def test_one_that_is_interrupted_while_it_waits_leaves_the_line() -> None:
 
 
 def test_keys_do_not_wait_for_one_another() -> None:
-    boxes, meeting = Mailboxes(), threading.Barrier(3)
+    boxes, meeting = KeyedQueues(), threading.Barrier(3)
 
     def request(key: str) -> None:
         with boxes.turn(key):
@@ -176,7 +176,7 @@ def test_an_owner_has_one_line_and_takes_it_along() -> None:
 
 
 def test_thousands_of_keys_leave_nothing_behind() -> None:
-    boxes = Mailboxes()
+    boxes = KeyedQueues()
 
     def request(first: int) -> None:
         for number in range(first, 5_000, 7):
@@ -196,11 +196,11 @@ def test_one_that_is_interrupted_while_it_leaves_does_not_stall_the_next(
     monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     """Ctrl-C may come at any step: with the lock, before it and after it."""
-    boxes = Mailboxes()
-    leave = Mailboxes._leave
+    boxes = KeyedQueues()
+    leave = KeyedQueues._leave
     calls: list[str] = []
 
-    def interrupted(self: Mailboxes, key: str, mine: Any) -> None:
+    def interrupted(self: KeyedQueues, key: str, mine: Any) -> None:
         calls.append(place)
         if len(calls) > 1:
             return leave(self, key, mine)
@@ -211,7 +211,7 @@ def test_one_that_is_interrupted_while_it_leaves_does_not_stall_the_next(
             leave(self, key, mine)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Mailboxes, "_leave", interrupted)
+    monkeypatch.setattr(KeyedQueues, "_leave", interrupted)
     with pytest.raises(KeyboardInterrupt), boxes.turn("a"):
         pass
     assert len(boxes) == 0
@@ -220,7 +220,7 @@ def test_one_that_is_interrupted_while_it_leaves_does_not_stall_the_next(
 
 def test_a_thread_that_an_exception_ends_anywhere_does_not_stall_the_next() -> None:
     """Exceptions that come from outside, as Ctrl-C does, at whatever instruction it is."""
-    boxes = Mailboxes()
+    boxes = KeyedQueues()
     stop, ends = threading.Event(), [0]
 
     def request() -> None:

@@ -28,17 +28,17 @@ from memgraph.errors import (
     MemgraphError,
     SchemaTooNew,
 )
-from memgraph.operations.upkeep import maintenance
+from memgraph.operations.maintenance import maintenance
 from memgraph.paths import OrchestratorPaths
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import metadata
 from memgraph.store import migrations as migrating
-from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite import provision
 from memgraph.store.sqlite.database import SqliteDatabase
 
 RESTORES = "FROM audit_log WHERE action = 'restore' AND subject IS NULL"
 
-Filled = tuple[MemoryService, Opened, dict[str, str]]
+Filled = tuple[MemoryService, OpenOrchestrator, dict[str, str]]
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def restore(paths: OrchestratorPaths, file: Path, **options: Any) -> maintenance
 
 
 def rows(path: Path, statement: str) -> list[tuple[Any, ...]]:
-    with provisioning.inspected(path) as connection:
+    with provision.inspected(path) as connection:
         return list(connection.driver.execute(statement))
 
 
@@ -127,9 +127,8 @@ HOLDER = """
 import sys
 from pathlib import Path
 from memgraph.errors import DatabaseReplaced
-from memgraph.store.sqlite import provisioning
-path = Path(sys.argv[1])
-database = provisioning.open_database(path, "orc-1", synchronous="NORMAL", busy_timeout_ms=5000)
+from memgraph.store.sqlite import proprovisionth = Path(sys.argv[1])
+database = provision.open_database(path, "orc-1", synchronous="NORMAL", busy_timeout_ms=5000)
 def write(key):
     with database.write() as connection:
         connection.exec_driver_sql("INSERT INTO memory_metadata VALUES (?, 'x')", (key,))

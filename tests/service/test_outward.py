@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memgraph.errors import DatabaseMissing, InvalidConfig, NotFound
-from memgraph.service.sanitizing import below, outward
+from memgraph.service.sanitizer import below, outward
 
 ROOT = Path("/srv/secret place/mem+graph")
 

@@ -22,8 +22,8 @@ from memgraph.context.gather import gathered
 from memgraph.errors import DatabaseCorrupt, DatabaseMissing, MemoryDisabled
 from memgraph.operations.context import build as building
 from memgraph.providers.fake import FakeEmbedding
-from memgraph.service import opened as opened_module
-from memgraph.service.background import Background
+from memgraph.service import open_orchestrator as opened_module
+from memgraph.service.background import BackgroundWork
 from memgraph.store import embeddings, receipts
 from memgraph.store.snapshot import Snapshot
 
@@ -122,7 +122,7 @@ def test_a_bug_in_a_chore_does_not_end_the_background_for_good(
             raise ZeroDivisionError
         done.append("worked")
 
-    background = Background([buggy], lambda _: None)
+    background = BackgroundWork([buggy], lambda _: None)
     assert background.wait_idle(0)
     for _ in range(2):
         background.wake()
@@ -141,7 +141,9 @@ def test_an_error_of_ours_is_told_and_the_next_chore_is_done() -> None:
     def failing(_stop: object) -> None:
         raise DatabaseMissing("gone")
 
-    background = Background([failing, lambda _: done.set()], lambda error: told.append(error.code))
+    background = BackgroundWork(
+        [failing, lambda _: done.set()], lambda error: told.append(error.code)
+    )
     background.wake()
     assert done.wait(WAIT_S)
     background.stop()
@@ -149,7 +151,7 @@ def test_an_error_of_ours_is_told_and_the_next_chore_is_done() -> None:
 
 
 def test_what_can_wait_is_done_within_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Background, "LATER_S", 0.2)
+    monkeypatch.setattr(BackgroundWork, "LATER_S", 0.2)
     times: list[float] = []
     done = threading.Event()
 
@@ -157,7 +159,7 @@ def test_what_can_wait_is_done_within_its_time(monkeypatch: pytest.MonkeyPatch) 
         times.append(time.monotonic())
         done.set()
 
-    background = Background([chore], lambda _: None)
+    background = BackgroundWork([chore], lambda _: None)
     asked = time.monotonic()
     for _ in range(5):
         background.wake_later()
@@ -165,7 +167,7 @@ def test_what_can_wait_is_done_within_its_time(monkeypatch: pytest.MonkeyPatch) 
     assert background.wait_idle(0)
     assert done.wait(WAIT_S)
     assert times[0] - asked >= 0.2
-    monkeypatch.setattr(Background, "LATER_S", 600.0)
+    monkeypatch.setattr(BackgroundWork, "LATER_S", 600.0)
     background.wake_later()
     background.wake()
     assert background.wait_idle(WAIT_S)
@@ -176,7 +178,7 @@ def test_what_can_wait_is_done_within_its_time(monkeypatch: pytest.MonkeyPatch) 
 def test_a_single_recall_is_written_soon_in_the_background(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Background, "LATER_S", 0.1)
+    monkeypatch.setattr(BackgroundWork, "LATER_S", 0.1)
     written = threading.Event()
     write = receipts.write
 

@@ -24,8 +24,8 @@ from memgraph.errors import (
     InvalidConfig,
 )
 from memgraph.operations.erasure.signatures import check_signature
-from memgraph.operations.upkeep import maintenance
-from memgraph.operations.upkeep.maintenance import RestoreReport
+from memgraph.operations.maintenance import maintenance
+from memgraph.operations.maintenance.maintenance import RestoreReport
 from memgraph.surfaces.cli import main
 from tests.postgres_servers import drop_schemas
 
@@ -254,7 +254,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from memgraph import MemoryService
-from memgraph.operations.upkeep import maintenance
+from memgraph.operations.maintenance import maintenance
 from memgraph.store.postgres import copies, stores
 place, root, file = sys.argv[1:]
 module, name = {

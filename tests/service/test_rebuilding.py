@@ -16,26 +16,26 @@ from working import NAME, filled, tampering, working
 
 from memgraph import MemoryService
 from memgraph.errors import InvalidInput, MemoryDisabled, ProviderUnavailable
-from memgraph.operations.upkeep import maintenance
-from memgraph.operations.upkeep import rebuild as rebuilding
-from memgraph.operations.upkeep.rebuild import RebuildPart
+from memgraph.operations.maintenance import maintenance
+from memgraph.operations.maintenance import rebuild as rebuilding
+from memgraph.operations.maintenance.rebuild import RebuildPart
 from memgraph.operations.write import embedding
 from memgraph.providers.fake import FakeEmbedding
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import embeddings
 from memgraph.store.entities import EntityName
-from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite import provision
 from memgraph.store.vector_cache import LocalVectorCache
 
 
 @pytest.fixture
-def alive(tmp_path: Path) -> Iterator[tuple[MemoryService, Opened, dict[str, str]]]:
+def alive(tmp_path: Path) -> Iterator[tuple[MemoryService, OpenOrchestrator, dict[str, str]]]:
     with filled(tmp_path) as found:
         yield found
 
 
-def rows(opened: Opened, statement: str) -> list[tuple[Any, ...]]:
-    with provisioning.inspected(opened.paths.database) as connection:
+def rows(opened: OpenOrchestrator, statement: str) -> list[tuple[Any, ...]]:
+    with provision.inspected(opened.paths.database) as connection:
         return list(connection.driver.execute(statement))
 
 
@@ -60,7 +60,7 @@ ENTITY_LINKS = (
     ],
 )
 def test_a_rebuild_mends_what_the_audit_finds(
-    alive: tuple[MemoryService, Opened, dict[str, str]], part: str, damage: str
+    alive: tuple[MemoryService, OpenOrchestrator, dict[str, str]], part: str, damage: str
 ) -> None:
     service, opened, _ = alive
     with tampering(opened.paths.database) as connection:
@@ -81,7 +81,7 @@ def test_a_rebuild_mends_what_the_audit_finds(
 
 
 def test_rebuilding_everything_leaves_a_sound_database_as_it_was(
-    alive: tuple[MemoryService, Opened, dict[str, str]],
+    alive: tuple[MemoryService, OpenOrchestrator, dict[str, str]],
 ) -> None:
     _, opened, _ = alive
     before = rows(opened, ENTITY_LINKS)
@@ -94,7 +94,7 @@ def test_rebuilding_everything_leaves_a_sound_database_as_it_was(
 
 
 def test_entities_follow_the_rules_that_find_them_now(
-    alive: tuple[MemoryService, Opened, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+    alive: tuple[MemoryService, OpenOrchestrator, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, opened, ids = alive
     monkeypatch.setattr(rebuilding, "BATCH", 2)
@@ -117,7 +117,7 @@ def test_entities_follow_the_rules_that_find_them_now(
 
 
 def test_an_entity_rebuild_that_was_stopped_leaves_a_sound_database(
-    alive: tuple[MemoryService, Opened, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+    alive: tuple[MemoryService, OpenOrchestrator, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, opened, _ = alive
     before = rows(opened, ENTITY_LINKS)
@@ -136,7 +136,7 @@ def test_an_entity_rebuild_that_was_stopped_leaves_a_sound_database(
 
 @pytest.mark.parametrize("parts", [[], ["everything"], ["fts", "nodes"]])
 def test_unknown_parts_are_refused(
-    alive: tuple[MemoryService, Opened, dict[str, str]], parts: list[str]
+    alive: tuple[MemoryService, OpenOrchestrator, dict[str, str]], parts: list[str]
 ) -> None:
     with pytest.raises(InvalidInput):
         rebuilding.rebuild(alive[1], parts, actor="a")
@@ -267,7 +267,7 @@ def rebuild_slowly(root: Path, stages: Path) -> None:
 
     forget = rebuilding._forget_some_foreign
 
-    def forget_slowly(opened: Opened) -> Any:
+    def forget_slowly(opened: OpenOrchestrator) -> Any:
         begin("forgetting")
         return forget(opened)
 

@@ -16,7 +16,7 @@ from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.receipts import Receipt
 from memgraph.operations.read import receipt_lookup as reading_receipts
-from memgraph.operations.read.receipts import Behind
+from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.scope import ScopeFacts, covers, viewer_fields, viewer_of, visible
 from memgraph.store import receipts as receipts_rows
 
@@ -196,7 +196,7 @@ def _turn_with(orc: Orchestrator, bulletin_receipt_id: str) -> str:
         viewer=viewer_fields(orc.viewer),
     )
     with orc._service.opened(orc.name) as opened:
-        opened.receipts.add(given, Behind(beside=bulletin_receipt_id))
+        opened.receipts.add(given, ReceiptContext(beside=bulletin_receipt_id))
         opened.receipts.flush()
     return given.receipt_id
 
@@ -308,7 +308,7 @@ def test_only_so_many_receipts_are_kept(tmp_path: Path, clock: FixedClock) -> No
 def test_old_receipts_go_in_steps(
     tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memgraph.service.upkeep.RECEIPTS_AT_ONCE", 2)
+    monkeypatch.setattr("memgraph.service.housekeeping.RECEIPTS_AT_ONCE", 2)
     with kept_service(tmp_path, clock, KEEP_DAYS="1") as service:
         orc = service.orchestrator("o", create=True)
         put(orc, "The harbour closes at nine.")

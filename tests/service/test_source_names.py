@@ -12,7 +12,7 @@ from memgraph import MemoryService, Orchestrator, Sensitivity
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import SourceName
 from memgraph.operations.provenance import sources
-from memgraph.rules.trust import Trust
+from memgraph.rules.trust import TrustRules
 from memgraph.store.snapshot import driver
 from memgraph.store.visibility import View
 
@@ -73,7 +73,7 @@ def test_what_is_hidden_costs_a_page_no_statements(
     )
     asked: list[str] = []
     with service.opened(orc.name) as opened, opened.database.read() as connection:
-        trust, view = Trust.of(opened.settings.memory.trust), View(orc.viewer)
+        trust, view = TrustRules.of(opened.settings.memory.trust), View(orc.viewer)
         driver(connection).set_trace_callback(asked.append)
         page = sources.listing(connection, trust, view, kind=None, limit=2, after=None)
         driver(connection).set_trace_callback(None)

@@ -8,23 +8,23 @@ from working import put
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
-from memgraph.model.access import HealthMeasure, Measure, StoreHealth
+from memgraph.model.access import HealthMeasure, HealthMetric, StoreHealth
 from memgraph.model.enums import Sensitivity
 
 
-def measured(found: StoreHealth, measure: Measure) -> HealthMeasure:
+def measured(found: StoreHealth, measure: HealthMetric) -> HealthMeasure:
     [one] = [each for each in found.measures if each.measure is measure]
     return one
 
 
-def examples(found: StoreHealth, measure: Measure) -> set[tuple[str, ...]]:
+def examples(found: StoreHealth, measure: HealthMetric) -> set[tuple[str, ...]]:
     return {each.memory_ids for each in measured(found, measure).examples}
 
 
 def test_an_empty_store_is_healthy(orc: Orchestrator) -> None:
     found = orc.audit(fail_on=["all"])
     assert (found.memories, found.ok, found.orchestrator) == (0, True, "orc-1")
-    assert [each.measure for each in found.measures] == list(Measure)
+    assert [each.measure for each in found.measures] == list(HealthMetric)
     assert {each.rate for each in found.measures} == {0.0}
 
 
@@ -36,9 +36,9 @@ def test_equal_and_nearly_equal_texts_are_counted_apart(orc: Orchestrator) -> No
     orc.remember("The lift holds ten people now.", scope="project", scope_id="web")
     found = orc.audit()
     assert found.memories == 4
-    assert measured(found, Measure.DUPLICATE).rate == 0.5
-    assert examples(found, Measure.DUPLICATE) == {(fact, same), (same, fact)}
-    assert examples(found, Measure.NEAR_DUPLICATE) == {(near, fact)}
+    assert measured(found, HealthMetric.DUPLICATE).rate == 0.5
+    assert examples(found, HealthMetric.DUPLICATE) == {(fact, same), (same, fact)}
+    assert examples(found, HealthMetric.NEAR_DUPLICATE) == {(near, fact)}
 
 
 def test_open_contradictions_count_both_sides_until_they_are_decided(orc: Orchestrator) -> None:
@@ -46,10 +46,10 @@ def test_open_contradictions_count_both_sides_until_they_are_decided(orc: Orches
     other = put(orc, "The shop closes at eight.")
     edge = orc.relate(one, "Contradicts", other)
     orc.remember("The cellar is dry.")
-    found = measured(orc.audit(), Measure.CONTRADICTION)
+    found = measured(orc.audit(), HealthMetric.CONTRADICTION)
     assert (found.count, found.of) == (2, 3)
     orc.resolve(edge, winner=one, reason="asked")
-    assert measured(orc.audit(), Measure.CONTRADICTION).count == 0
+    assert measured(orc.audit(), HealthMetric.CONTRADICTION).count == 0
 
 
 def test_what_stands_on_a_ground_that_fell_is_stale_until_it_is_back(orc: Orchestrator) -> None:
@@ -58,13 +58,13 @@ def test_what_stands_on_a_ground_that_fell_is_stale_until_it_is_back(orc: Orches
     top = orc.remember("The meeting began at three.")
     orc.relate(top, "CausedBy", above)
     orc.remember("The cellar is dry.")
-    assert measured(orc.audit(), Measure.STALE).count == 0
+    assert measured(orc.audit(), HealthMetric.STALE).count == 0
     orc.retract(ground, reason="it was dry")
     found = orc.audit(fail_on=["stale=60%"])
-    assert examples(found, Measure.STALE) == {(above, ground), (top, ground)}
-    assert (measured(found, Measure.STALE).of, found.ok) == (3, False)
+    assert examples(found, HealthMetric.STALE) == {(above, ground), (top, ground)}
+    assert (measured(found, HealthMetric.STALE).of, found.ok) == (3, False)
     orc.restore(ground, reason="it was wet")
-    assert measured(orc.audit(), Measure.STALE).count == 0
+    assert measured(orc.audit(), HealthMetric.STALE).count == 0
 
 
 def test_who_names_a_file_a_talk_or_a_ground_is_sourced(orc: Orchestrator) -> None:
@@ -73,8 +73,8 @@ def test_who_names_a_file_a_talk_or_a_ground_is_sourced(orc: Orchestrator) -> No
     orc.remember("Made in a run.", source={"workflow_run_id": "run-1"})
     orc.remember("Drawn from another.", derived_from=[bare])
     found = orc.audit()
-    assert examples(found, Measure.UNSOURCED) == {(bare,)}
-    assert measured(found, Measure.UNSOURCED).of == 4
+    assert examples(found, HealthMetric.UNSOURCED) == {(bare,)}
+    assert measured(found, HealthMetric.UNSOURCED).of == 4
 
 
 def test_who_is_joined_to_what_is_hidden_alone_is_an_orphan(service: MemoryService) -> None:
@@ -84,8 +84,8 @@ def test_who_is_joined_to_what_is_hidden_alone_is_an_orphan(service: MemoryServi
     everything = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
     everything.relate(seen, "CausedBy", hidden)
     low = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.INTERNAL))
-    assert examples(low.audit(), Measure.ORPHAN) == {(seen,)}
-    assert examples(everything.audit(), Measure.ORPHAN) == set()
+    assert examples(low.audit(), HealthMetric.ORPHAN) == {(seen,)}
+    assert examples(everything.audit(), HealthMetric.ORPHAN) == set()
 
 
 def test_an_orphan_has_no_edge_ground_dependent_or_entity(orc: Orchestrator) -> None:
@@ -94,16 +94,16 @@ def test_an_orphan_has_no_edge_ground_dependent_or_entity(orc: Orchestrator) -> 
     orc.remember("the bus was late for that.", derived_from=[ground])
     one, other = orc.remember("it snowed later on."), orc.remember("it thawed at night.")
     orc.relate(one, "RelatedTo", other)
-    assert examples(orc.audit(), Measure.ORPHAN) == {(alone,)}
+    assert examples(orc.audit(), HealthMetric.ORPHAN) == {(alone,)}
 
 
 def test_what_is_not_embedded_yet_is_counted_turns_too(orc: Orchestrator) -> None:
     orc.remember("The cellar is dry.")
     orc.save_episode("When do you close?", session_id="monday", source_role="user")
-    waiting = measured(orc.audit(), Measure.UNEMBEDDED)
+    waiting = measured(orc.audit(), HealthMetric.UNEMBEDDED)
     assert (waiting.count, waiting.of) == (2, 2)
     orc.embed_pending()
-    assert measured(orc.audit(), Measure.UNEMBEDDED).count == 0
+    assert measured(orc.audit(), HealthMetric.UNEMBEDDED).count == 0
 
 
 def test_what_was_handed_out_before_it_was_stored_is_an_echo(
@@ -114,15 +114,15 @@ def test_what_was_handed_out_before_it_was_stored_is_an_echo(
     clock.advance(ms=1_000)
     echo = orc.remember("The garden gate code was changed in May.")
     orc.remember("The garden gate code was changed in May. The lamp there is new.")
-    assert examples(orc.audit(), Measure.ECHO) == {(echo,)}
+    assert examples(orc.audit(), HealthMetric.ECHO) == {(echo,)}
 
 
 def test_a_rate_above_its_limit_fails_and_others_do_not(orc: Orchestrator) -> None:
     orc.remember("Nobody knows where this comes from.")
     found = orc.audit(fail_on=["unsourced=50%", "duplicate"])
     assert not found.ok
-    assert [each.measure for each in found.measures if each.failed] == [Measure.UNSOURCED]
-    assert measured(found, Measure.DUPLICATE).limit == 0.0
+    assert [each.measure for each in found.measures if each.failed] == [HealthMetric.UNSOURCED]
+    assert measured(found, HealthMetric.DUPLICATE).limit == 0.0
     assert orc.audit(fail_on=["unsourced=100%"]).ok
 
 
@@ -133,16 +133,16 @@ def test_what_the_viewer_does_not_see_is_not_counted(service: MemoryService) -> 
         "The lift holds ten people now.", type="Observation", sensitivity=Sensitivity.RESTRICTED
     )
     low = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.INTERNAL)).audit()
-    assert (low.memories, measured(low, Measure.DUPLICATE).count) == (1, 0)
+    assert (low.memories, measured(low, HealthMetric.DUPLICATE).count) == (1, 0)
     high = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED)).audit()
-    assert (high.memories, measured(high, Measure.DUPLICATE).count) == (2, 2)
+    assert (high.memories, measured(high, HealthMetric.DUPLICATE).count) == (2, 2)
 
 
 def test_examples_are_bounded_and_counts_are_not(orc: Orchestrator) -> None:
     orc.remember_many([{"content": f"a note with no name, {number}"} for number in range(7)])
-    found = measured(orc.audit(examples=3), Measure.UNSOURCED)
+    found = measured(orc.audit(examples=3), HealthMetric.UNSOURCED)
     assert (found.count, len(found.examples)) == (7, 3)
-    assert measured(orc.audit(examples=0), Measure.UNSOURCED).examples == ()
+    assert measured(orc.audit(examples=0), HealthMetric.UNSOURCED).examples == ()
     with pytest.raises(InvalidInput):
         orc.audit(examples=101)
 
@@ -153,6 +153,6 @@ def test_near_words_of_two_places_are_no_duplicates(
     wide = service.orchestrator(orc.name, viewer=Viewer(project_ids=frozenset({"a", "b"})))
     wide.remember("The lift holds ten people now.", scope="project", scope_id="a")
     put(wide, "The lift holds now ten people!", scope="project", scope_id="b")
-    assert measured(wide.audit(), Measure.NEAR_DUPLICATE).count == 0
+    assert measured(wide.audit(), HealthMetric.NEAR_DUPLICATE).count == 0
     put(wide, "Now the lift holds ten people.", scope="project", scope_id="b")
-    assert measured(wide.audit(), Measure.NEAR_DUPLICATE).count == 1
+    assert measured(wide.audit(), HealthMetric.NEAR_DUPLICATE).count == 1

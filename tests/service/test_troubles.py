@@ -10,7 +10,7 @@ import pytest
 
 from memgraph import MemoryService
 from memgraph.errors import DatabaseBusy, DatabaseCorrupt, DatabaseEmpty, MemgraphError
-from memgraph.operations.upkeep.maintenance import restore
+from memgraph.operations.maintenance.maintenance import restore
 from memgraph.service.readiness import Readiness
 
 NAME = "orc-1"

@@ -17,21 +17,21 @@ from alembic.config import Config
 from working import NAME, filled, tampering, without_states, working
 
 from memgraph.audit import anchor
-from memgraph.audit.findings import Code
-from memgraph.audit.journal import Head
+from memgraph.audit.findings import FindingCode
+from memgraph.audit.journal import JournalHead
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.model.enums import MemoryKind
 from memgraph.model.tables import metadata
 from memgraph.operations.exchange.export import export_lines
 from memgraph.operations.exchange.records import RECORDS, encode
-from memgraph.operations.upkeep import maintenance
+from memgraph.operations.maintenance import maintenance
 from memgraph.operations.write import writer as writing
 from memgraph.paths import OrchestratorPaths
 from memgraph.store import embeddings, sqlite
 from memgraph.store import migrations as migrating
 from memgraph.store.metadata import SCHEMA_HEAD
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite import provision
 from memgraph.store.sqlite.engine import ENGINE
 from memgraph.store.text_index import search_terms
 
@@ -45,9 +45,9 @@ def old_database(paths: OrchestratorPaths) -> None:
     for folder in paths.folders:
         folder.mkdir(parents=True, exist_ok=True)
     connection = sqlite.connect(paths.database, busy_timeout_ms=100, create=True)
-    connection.execute(f"PRAGMA application_id = {provisioning.APPLICATION_ID}")
+    connection.execute(f"PRAGMA application_id = {provision.APPLICATION_ID}")
     connection.execute("PRAGMA journal_mode = WAL")
-    with provisioning.writing(connection) as wrapped:
+    with provision.writing(connection) as wrapped:
         migrating.upgrade(wrapped, ENGINE, "0001")
     connection.execute("BEGIN")
     connection.executemany(
@@ -66,9 +66,11 @@ def old_database(paths: OrchestratorPaths) -> None:
         insert(connection, TABLES[line["record"]], dict(line))
     connection.execute("COMMIT")
     connection.close()
-    with provisioning.alone(paths.database) as queue:
+    with provision.alone(paths.database) as queue:
         embeddings.enqueue_missing(queue)
-    anchor.write(anchor.anchor_path(paths.database), Head(LINES[-2]["seq"], LINES[-2]["hash"]))
+    anchor.write(
+        anchor.anchor_path(paths.database), JournalHead(LINES[-2]["seq"], LINES[-2]["hash"])
+    )
 
 
 def insert(connection: Any, table: str, values: dict[str, Any]) -> None:
@@ -95,7 +97,7 @@ MADE_ANEW = {"memory_metadata", "memory_embeddings", "memory_vector_changes", "t
 
 
 def everything(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    with provisioning.inspected(path) as connection:
+    with provision.inspected(path) as connection:
         return {
             name: sorted(connection.driver.execute(f"SELECT * FROM {name}"), key=repr)
             for name in metadata.tables
@@ -150,7 +152,7 @@ def test_vectors_are_rounded_and_know_who_may_see_them(tmp_path: Path) -> None:
         orc.embed_pending()
         path = service.paths(NAME).database
         service.forget(NAME)
-        with provisioning.alone(path) as connection:
+        with provision.alone(path) as connection:
             config = migrating_config(connection)
             command.downgrade(config, "0010")
             raw: Any = connection.driver
@@ -180,7 +182,7 @@ def test_a_downgrade_and_an_upgrade_leave_nothing_for_verify_to_find(tmp_path: P
     with filled(tmp_path) as (service, opened, _):
         for number in range(int(SCHEMA_HEAD) - 1, 0, -1):
             service.forget(NAME)
-            with provisioning.alone(opened.paths.database) as connection:
+            with provision.alone(opened.paths.database) as connection:
                 command.downgrade(migrating_config(connection), f"{number:04}")
             report = maintenance.upgrade(opened.paths, service.clock)
             assert int(report.before) == number
@@ -193,7 +195,7 @@ def test_a_downgrade_and_an_upgrade_leave_nothing_for_verify_to_find(tmp_path: P
 def test_alembic_alone_seals_the_tables_after_an_upgrade(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
         service.forget(NAME)
-        with provisioning.alone(opened.paths.database) as connection:
+        with provision.alone(opened.paths.database) as connection:
             command.downgrade(migrating_config(connection), "0012")
             command.upgrade(migrating_config(connection), "head")
         assert service.orchestrator(NAME).verify().findings == []
@@ -202,7 +204,7 @@ def test_alembic_alone_seals_the_tables_after_an_upgrade(tmp_path: Path) -> None
 def test_an_upgrade_says_from_which_entry_the_tables_are_sealed_anew(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
         service.forget(NAME)
-        with provisioning.alone(opened.paths.database) as connection:
+        with provision.alone(opened.paths.database) as connection:
             before = connection.exec_driver_sql("SELECT max(seq) FROM audit_log").scalar()
             command.downgrade(migrating_config(connection), "0012")
             connection.exec_driver_sql("UPDATE memories SET tags = '[\"older\"]' WHERE pk = 1")
@@ -215,7 +217,7 @@ def test_an_upgrade_says_from_which_entry_the_tables_are_sealed_anew(tmp_path: P
         with tampering(opened.paths.database) as raw:
             raw.execute("UPDATE audit_log SET state = NULL WHERE seq = ?", (before,))
         found = {each.code for each in service.orchestrator(NAME).verify().findings}
-        assert found == {Code.JOURNAL_ENTRY_CHANGED}
+        assert found == {FindingCode.JOURNAL_ENTRY_CHANGED}
 
 
 def migrating_config(connection: Snapshot) -> Config:
@@ -262,7 +264,7 @@ def test_every_upgrade_has_the_indexes_that_statements_name(tmp_path: Path) -> N
     path = tmp_path / "upgraded.db"
     connection = sqlite.connect(path, busy_timeout_ms=100, create=True)
     for revision in ("0004", "0005", SCHEMA_HEAD):
-        with provisioning.writing(connection) as wrapped:
+        with provision.writing(connection) as wrapped:
             migrating.upgrade(wrapped, ENGINE, revision)
     found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     connection.close()
@@ -308,7 +310,7 @@ def before_rates(root: Path) -> dict[str, str]:
     config = Config()
     folder = str(migrating.migrations_folder())
     config.set_main_option("script_location", folder.replace("%", "%%"))
-    with provisioning.alone(path) as connection:
+    with provision.alone(path) as connection:
         config.attributes["connection"] = connection.connection
         command.downgrade(config, "0007")
     return ids

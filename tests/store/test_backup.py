@@ -10,7 +10,7 @@ import pytest
 
 from memgraph.errors import Conflict, DatabaseForeign, DatabaseMissing
 from memgraph.store.files import draft_beside, publish
-from memgraph.store.sqlite import copies, inspection, provisioning
+from memgraph.store.sqlite import copies, inspection, provision
 from memgraph.store.sqlite.database import SqliteDatabase
 
 NOW = 1_767_225_600_000
@@ -18,8 +18,8 @@ NOW = 1_767_225_600_000
 
 def opened(folder: Path) -> SqliteDatabase:
     path = folder / "memory.db"
-    provisioning.create(path, "orc", dimensions=8, now_ms=NOW)
-    return provisioning.open_database(path, "orc", synchronous="NORMAL", busy_timeout_ms=30_000)
+    provision.create(path, "orc", dimensions=8, now_ms=NOW)
+    return provision.open_database(path, "orc", synchronous="NORMAL", busy_timeout_ms=30_000)
 
 
 def write_pair(database: SqliteDatabase, number: int) -> None:
@@ -32,7 +32,7 @@ def write_pair(database: SqliteDatabase, number: int) -> None:
 
 
 def keys(path: Path) -> list[str]:
-    with provisioning.inspected(path) as connection:
+    with provision.inspected(path) as connection:
         found = connection.driver.execute("SELECT key FROM memory_metadata ORDER BY key")
         return [key for (key,) in found]
 
@@ -84,7 +84,7 @@ def test_a_copy_beside_a_writer_is_one_snapshot(
     # No step began again: what was copied only grew.
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
     assert [name.name for name in tmp_path.iterdir() if name.name.startswith("copy")] == ["copy.db"]
-    with provisioning.inspected(copy) as connection:
+    with provision.inspected(copy) as connection:
         assert inspection.damage(connection) == []
 
 

@@ -39,14 +39,14 @@ from memgraph.errors import (
 from memgraph.store import sqlite
 from memgraph.store.files import FileLock
 from memgraph.store.sqlite import database as database_module
-from memgraph.store.sqlite import inspection, provisioning
+from memgraph.store.sqlite import inspection, provision
 from memgraph.store.sqlite.database import SqliteDatabase
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     made = tmp_path / "memory.db"
-    provisioning.create(made, NAME, dimensions=8, now_ms=NOW)
+    provision.create(made, NAME, dimensions=8, now_ms=NOW)
     return made
 
 
@@ -95,7 +95,7 @@ def test_killed_writers_lose_nothing_they_acknowledged(path: Path, tmp_path: Pat
     database = open_database(path)
     # Each may have died between its commit and the telling of it.
     assert max(told) <= read_number(database) <= len(told) + 3
-    with provisioning.inspected(path) as connection:
+    with provision.inspected(path) as connection:
         assert inspection.damage(connection) == []
     assert increment(database) == read_number(database)
     database.close()
@@ -185,7 +185,7 @@ def test_after_commit_runs_when_it_is_durable_and_not_when_it_failed(
 
 def test_what_can_be_made_again_does_not_wait_for_the_disk(path: Path) -> None:
     full, normal = 2, 1
-    opened = provisioning.open_database(path, NAME, synchronous="FULL", busy_timeout_ms=1000)
+    opened = provision.open_database(path, NAME, synchronous="FULL", busy_timeout_ms=1000)
 
     def waits(*, durable: bool) -> int:
         with opened.write(durable=durable) as connection:
@@ -264,7 +264,7 @@ def test_a_file_that_was_exchanged_takes_no_more_writes(
     aside = path.with_name("aside.db")
     path.rename(aside)
     if replacement is not None:
-        provisioning.create(path.with_name("new") / "memory.db", NAME, dimensions=8, now_ms=NOW)
+        provision.create(path.with_name("new") / "memory.db", NAME, dimensions=8, now_ms=NOW)
         path.with_name("new").joinpath("memory.db").rename(path)
     error = DatabaseMissing if replacement is None else DatabaseReplaced
     with pytest.raises(error):
@@ -363,13 +363,13 @@ def test_a_file_put_in_its_place_while_it_is_opened_is_not_mixed_with_it(
 ) -> None:
     other = path.with_name("other.db")
     shutil.copyfile(path, other)
-    check, before = provisioning.check_schema, descriptors()
+    check, before = provision.check_schema, descriptors()
 
     def replacing(connection: Any) -> None:
         check(connection)
         other.replace(path)
 
-    monkeypatch.setattr(provisioning, "check_schema", replacing)
+    monkeypatch.setattr(provision, "check_schema", replacing)
     with pytest.raises(DatabaseReplaced):
         open_database(path)
     assert descriptors() == before

@@ -14,7 +14,7 @@ from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import EdgeType, MemoryStatus, Scope, Sensitivity
 from memgraph.rules.scope import Viewer
 from memgraph.store import bulletins, edges, graph, tables
-from memgraph.store.edges import Sought
+from memgraph.store.edges import ContradictionFilter
 from memgraph.store.engine import Database
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
@@ -55,7 +55,7 @@ QUERIES: dict[str, Callable[[Snapshot, View], Any]] = {
         c, v, resolved=True, limit=5, after=(NOW, "edge_x")
     ),
     "a memory's contradictions": lambda c, v: edges.contradictions(
-        c, v, resolved=False, limit=5, sought=Sought(memory_id="x", oldest_first=True)
+        c, v, resolved=False, limit=5, sought=ContradictionFilter(memory_id="x", oldest_first=True)
     ),
     "status_history": lambda c, v: graph.status_history(c, "x"),
     "journal_about": lambda c, v: graph.journal_about(c, "x", 5),

@@ -9,7 +9,7 @@ from database_workers import NAME, NOW, increment, open_database, read_number
 
 from memgraph.errors import DatabaseForeign
 from memgraph.store import open_files
-from memgraph.store.sqlite import copies, provisioning
+from memgraph.store.sqlite import copies, provision
 
 LOCKS = Path("/proc/locks")
 
@@ -17,7 +17,7 @@ LOCKS = Path("/proc/locks")
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     found = tmp_path / "memory.db"
-    provisioning.create(found, NAME, dimensions=8, now_ms=NOW)
+    provision.create(found, NAME, dimensions=8, now_ms=NOW)
     return found
 
 
@@ -61,7 +61,7 @@ def test_opening_what_is_open_leaves_its_locks_to_it(path: Path) -> None:
     held = locks_on(path)
     assert held
     # Looked at from the outside, and opened beside: as readiness, or a service of another time.
-    provisioning.inspect_file(path)
+    provision.inspect_file(path)
     assert locks_on(path) == held
     open_database(path).close()
     assert locks_on(path) == held

@@ -32,13 +32,13 @@ from memgraph.errors import (
 )
 from memgraph.store import metadata, sqlite
 from memgraph.store import migrations as migrating
-from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite import provision
 from memgraph.store.sqlite.engine import ENGINE
 
 
 def create(folder: Path, name: str = NAME, dimensions: int = 8) -> Path:
     path = folder / "memory.db"
-    provisioning.create(path, name, dimensions=dimensions, now_ms=NOW)
+    provision.create(path, name, dimensions=dimensions, now_ms=NOW)
     return path
 
 
@@ -177,7 +177,7 @@ def test_a_rollback_journal_of_somebody_else_is_not_played_back(
     tmp_path: Path, garbage: bytes
 ) -> None:
     path = tmp_path / "memory.db"
-    provisioning.create(path, NAME, dimensions=8, now_ms=NOW)
+    provision.create(path, NAME, dimensions=8, now_ms=NOW)
     before = path.read_bytes()
     foreign = path.with_name("memory.db-journal")
     foreign.write_bytes(garbage)
@@ -208,7 +208,7 @@ def test_frames_in_the_wal_may_run_ahead_of_the_file(tmp_path: Path) -> None:
             "INSERT INTO memory_metadata VALUES ('big', ?)", ("x" * 200_000,)
         )
     # As a process finds it that opens the database while another one has it open.
-    provisioning.inspect_file(path)
+    provision.inspect_file(path)
     second = open_database(path)
     with second.read() as connection:
         big = connection.exec_driver_sql("SELECT value FROM memory_metadata WHERE key = 'big'")
@@ -231,7 +231,7 @@ def test_an_affected_sqlite_opens_and_makes_nothing(
     with pytest.raises(SqliteUnsuitable):
         create(tmp_path / "other")
     with pytest.raises(SqliteUnsuitable):
-        provisioning.upgrade(path, NAME)
+        provision.upgrade(path, NAME)
     assert not (tmp_path / "other").exists()
 
 
@@ -267,7 +267,7 @@ def test_the_head_of_the_migrations_is_the_one_in_the_code() -> None:
 def test_the_migrations_make_what_the_models_say(tmp_path: Path) -> None:
     path = create(tmp_path)
     config = _alembic(path)
-    with provisioning.alone(path) as connection:
+    with provision.alone(path) as connection:
         config.attributes["connection"] = connection.connection
         command.check(config)
 
@@ -277,7 +277,7 @@ def test_a_model_that_no_migration_made_is_noticed(tmp_path: Path) -> None:
     with tampering(path) as connection:
         connection.execute("ALTER TABLE sessions DROP COLUMN consolidated_through")
     config = _alembic(path)
-    with provisioning.alone(path) as connection:
+    with provision.alone(path) as connection:
         config.attributes["connection"] = connection.connection
         with pytest.raises(Exception, match="consolidated_through"):  # alembic's own error
             command.check(config)
@@ -286,16 +286,16 @@ def test_a_model_that_no_migration_made_is_noticed(tmp_path: Path) -> None:
 def test_the_oldest_schema_becomes_the_newest_and_back(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     connection = sqlite.connect(path, busy_timeout_ms=100, create=True)
-    with provisioning.writing(connection) as wrapped:
+    with provision.writing(connection) as wrapped:
         migrating.upgrade(wrapped, ENGINE, "head")
     made = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     connection.close()
     assert {"memories", "memory_fts", "memory_fts_insert", "alembic_version"} <= made
     config = _alembic(path)
-    with provisioning.alone(path) as wrapped:
+    with provision.alone(path) as wrapped:
         config.attributes["connection"] = wrapped.connection
         command.downgrade(config, "base")
-    with provisioning.inspected(path) as wrapped:
+    with provision.inspected(path) as wrapped:
         left = {name for (name,) in wrapped.driver.execute("SELECT name FROM sqlite_schema")}
     assert {name for name in left if not name.startswith("sqlite_")} == {"alembic_version"}
 
@@ -309,7 +309,7 @@ def test_memories_go_to_the_schema_before_items_and_back(tmp_path: Path) -> None
         path = service.paths(NAME).database
     config = _alembic(path)
     for move, revision in ((command.downgrade, "0002"), (command.upgrade, "head")):
-        with provisioning.alone(path) as wrapped:
+        with provision.alone(path) as wrapped:
             config.attributes["connection"] = wrapped.connection
             move(config, revision)
             columns = wrapped.driver.execute("SELECT name FROM pragma_table_info('memories')")
@@ -325,7 +325,7 @@ def test_a_database_that_may_not_be_read_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "memory.db"
-    provisioning.create(path, NAME, dimensions=8, now_ms=NOW)
+    provision.create(path, NAME, dimensions=8, now_ms=NOW)
 
     def refuse(self: Path, *_: object) -> None:
         raise PermissionError(errno.EACCES, "denied", str(self))

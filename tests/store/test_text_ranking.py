@@ -17,7 +17,7 @@ from memgraph.store.ports import TextIndex
 from memgraph.store.postings import PostingsIndex
 from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite import provision
 from memgraph.text.stem import stem, words
 
 NOW = 1_767_225_600_000
@@ -39,8 +39,8 @@ def index(request: pytest.FixtureRequest) -> TextIndex:
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     path = tmp_path / "memory.db"
-    provisioning.create(path, "orc", dimensions=8, now_ms=NOW)
-    opened = provisioning.open_database(path, "orc", synchronous="NORMAL", busy_timeout_ms=1000)
+    provision.create(path, "orc", dimensions=8, now_ms=NOW)
+    opened = provision.open_database(path, "orc", synchronous="NORMAL", busy_timeout_ms=1000)
     with opened.write() as connection:
         connection.exec_driver_sql(
             "INSERT INTO memory_sources (source_id, source_type, captured_by)"
@@ -319,7 +319,7 @@ def test_a_snapshot_shows_what_it_showed(index: TextIndex, database: Database) -
 def test_what_another_process_writes_and_merges_is_found(
     index: TextIndex, database: Database
 ) -> None:
-    other = provisioning.open_database(
+    other = provision.open_database(
         database.path, "orc", synchronous="NORMAL", busy_timeout_ms=1000
     )
     for first in range(1, 400, 40):

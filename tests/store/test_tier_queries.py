@@ -11,7 +11,7 @@ from working import working
 from memgraph import MemoryService
 from memgraph.model.enums import Scope
 from memgraph.model.recall import RecallRequest
-from memgraph.retrieval.prepare import narrowed
+from memgraph.retrieval.request import narrowed
 from memgraph.rules.scope import Viewer
 from memgraph.store import items
 

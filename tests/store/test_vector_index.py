@@ -18,9 +18,9 @@ from memgraph.store.engine import Database
 from memgraph.store.ports import FaultyVector, VectorFault, VectorIndex
 from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite import provision
 from memgraph.store.sqlite.vector_index import SqliteVectorIndex
-from memgraph.store.vector_cache import LocalHeldVectors, LocalVectorCache, Rows, Stamp
+from memgraph.store.vector_cache import LocalHeldVectors, LocalVectorCache, VectorRows, VectorStamp
 
 NOW = 1_767_225_600_000
 MODEL = "m"
@@ -52,8 +52,8 @@ def index(request: pytest.FixtureRequest) -> Opener:
 
 def made(folder: Path, dimensions: int) -> Database:
     path = folder / "memory.db"
-    provisioning.create(path, "orc", dimensions=dimensions, now_ms=NOW)
-    opened = provisioning.open_database(path, "orc", synchronous="NORMAL", busy_timeout_ms=1000)
+    provision.create(path, "orc", dimensions=dimensions, now_ms=NOW)
+    opened = provision.open_database(path, "orc", synchronous="NORMAL", busy_timeout_ms=1000)
     with opened.write() as connection:
         metadata.put(connection, "embedding_model", MODEL)
         connection.exec_driver_sql(
@@ -388,7 +388,7 @@ def test_only_what_changed_is_read(small: Database, monkeypatch: pytest.MonkeyPa
     read: list[tuple[int, int]] = []
     reading = SqliteVectorIndex._read
 
-    def noted(self: Any, first: int, last: int) -> Rows:
+    def noted(self: Any, first: int, last: int) -> VectorRows:
         read.append((first, last))
         return reading(self, first, last)
 
@@ -547,24 +547,24 @@ def agree(database: Database, held: LocalHeldVectors, queries: Floats) -> int:
     return len(found)
 
 
-def rows_of(pks: Sequence[int]) -> Rows:
+def rows_of(pks: Sequence[int]) -> VectorRows:
     keys = np.array(pks, np.int64)
     codes = np.repeat(np.array([[127, 1, 2, 3]], np.int8), len(pks), axis=0)
     codes[:, 1] = keys % 100
-    return Rows(keys, np.full(len(pks), OPEN), codes)
+    return VectorRows(keys, np.full(len(pks), OPEN), codes)
 
 
 def test_reading_goes_on_where_it_was_interrupted() -> None:
     held = LocalVectorCache(10**6).hold()
     asked: list[int] = []
 
-    def read(after: int) -> tuple[Rows, int]:
+    def read(after: int) -> tuple[VectorRows, int]:
         asked.append(after)
         if asked.count(20) == 1 and after == 20:
             raise TimeoutError
         return rows_of(range(after + 1, after + 11)), after + 10
 
-    first, second = Stamp(4, MODEL, 4), Stamp(5, MODEL, 4)
+    first, second = VectorStamp(4, MODEL, 4), VectorStamp(5, MODEL, 4)
     with pytest.raises(TimeoutError):
         held.state(first, 40, read, lambda _version: None)
     # Key 3 went meanwhile, and key 35 came: it is read with the rest, and as a change.
@@ -578,7 +578,7 @@ def test_reading_goes_on_where_it_was_interrupted() -> None:
 def test_vectors_are_there_where_a_search_ran_out_of_time(
     small: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object) -> Rows:
+    def interrupted(*_: object) -> VectorRows:
         raise TimeoutError
 
     with small.write() as connection:
@@ -610,11 +610,11 @@ def test_the_longest_unused_give_way() -> None:
     def state(held: LocalHeldVectors) -> list[int]:
         read: list[int] = []
 
-        def reading(after: int) -> tuple[Rows, int]:
+        def reading(after: int) -> tuple[VectorRows, int]:
             read.append(after)
             return rows_of(range(1, 41)), 40
 
-        assert held.state(Stamp(1, MODEL, 4), 40, reading, lambda _version: None) is not None
+        assert held.state(VectorStamp(1, MODEL, 4), 40, reading, lambda _version: None) is not None
         return read
 
     assert [state(held) for held in (one, two, one, three)] == [[0], [0], [], [0]]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memgraph.model.context import BlockFormat
-from memgraph.surfaces.cli.commands.context import Format
+from memgraph.surfaces.cli.commands.context import BlockFormatOption
 
 if TYPE_CHECKING:
     from conftest import CommandLine
 
 
 def test_the_formats_are_those_of_the_model() -> None:
-    assert [each.value for each in Format] == [each.value for each in BlockFormat]
+    assert [each.value for each in BlockFormatOption] == [each.value for each in BlockFormat]
 
 
 def test_the_block_is_printed_and_explained(cli: CommandLine) -> None:

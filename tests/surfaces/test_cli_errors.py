@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memgraph.model.access import Measure
+from memgraph.model.access import HealthMetric
 
 if TYPE_CHECKING:
     from conftest import CommandLine
@@ -221,7 +221,7 @@ def test_a_rate_above_its_limit_and_a_measure_that_there_is_not_are_told_apart(
     assert cli("audit", "orc-1", "--fail-on", "contradiction").code == 1
     mistyped = cli("audit", "orc-1", "--fail-on", "contradictions")
     assert mistyped.code == 2
-    assert all(each in mistyped.err for each in Measure)
+    assert all(each in mistyped.err for each in HealthMetric)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memgraph.clock import iso, parse_time
-from memgraph.model.influence import Line
+from memgraph.model.influence import SourceLine
 from memgraph.surfaces.cli.commands.influence import LINE_CHARS, _line_text
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ def test_differences_are_told_until_now(cli: CommandLine) -> None:
 
 
 def test_a_value_of_json_has_no_numbers_and_keeps_its_indentation() -> None:
-    assert _line_text(Line(number=None, text='    "about": "Cake"')) == '    "about": "Cake"'
-    assert _line_text(Line(number=7, text="  - tea")) == "7:   - tea"
-    assert len(_line_text(Line(number=None, text=" " * 500 + "tea " * 500))) <= LINE_CHARS
+    assert _line_text(SourceLine(number=None, text='    "about": "Cake"')) == '    "about": "Cake"'
+    assert _line_text(SourceLine(number=7, text="  - tea")) == "7:   - tea"
+    assert len(_line_text(SourceLine(number=None, text=" " * 500 + "tea " * 500))) <= LINE_CHARS
 
 
 def test_no_error_tells_the_class_of_a_validators_error(cli: CommandLine) -> None:

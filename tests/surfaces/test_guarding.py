@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from memgraph.surfaces.host_checks import Guarded, Message, Receive, Scope, Send
+from memgraph.surfaces.host_checks import HostCheck, Message, Receive, Scope, Send
 
 
 def status_of(host: str, allowed: str) -> int:
@@ -21,7 +21,7 @@ def status_of(host: str, allowed: str) -> int:
         told.append(message)
 
     scope = {"type": "http", "method": "GET", "headers": [(b"host", host.encode())]}
-    anyio.run(Guarded(app, hosts=[allowed], origins=()), scope, receive, send)
+    anyio.run(HostCheck(app, hosts=[allowed], origins=()), scope, receive, send)
     status: int = told[0]["status"]
     return status
 

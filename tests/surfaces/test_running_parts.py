@@ -25,17 +25,17 @@ from memgraph.clock import FixedClock
 from memgraph.config.schema import LogSettings
 from memgraph.config.server import ServerSettings
 from memgraph.log import EventLog, MemorySink
-from memgraph.model.jobs import Ready, Standing
+from memgraph.model.jobs import OrchestratorState, ServiceReadiness
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces import server_log
-from memgraph.surfaces import tracing as tracing_module
+from memgraph.surfaces import traces as tracing_module
 from memgraph.surfaces.cli.reference import command_paths
 from memgraph.surfaces.host_checks import Message, Receive, Scope, Send
 from memgraph.surfaces.metrics import PrometheusMeters
-from memgraph.surfaces.request_metrics import NO_ROUTE, Recorded
+from memgraph.surfaces.request_metrics import NO_ROUTE, MeteredApp
 from memgraph.surfaces.serve import CLOSING_S, application
 from memgraph.surfaces.shutdown import tell_supervisor
-from memgraph.surfaces.tracing import tracing
+from memgraph.surfaces.traces import tracing
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CANARY = "The heron sleeps at Quillfen."
@@ -45,7 +45,7 @@ class Route:
     path = "/v1/orchestrators/{orchestrator}"
 
 
-def ask(recorded: Recorded, **fields: object) -> None:
+def ask(recorded: MeteredApp, **fields: object) -> None:
     """One request, whose answer nobody reads."""
 
     async def receive() -> Message:
@@ -69,14 +69,14 @@ async def failing(_scope: Scope, _receive: Receive, _send: Send) -> None:
 
 
 def figures(meters: PrometheusMeters) -> str:
-    return meters.exposition(Ready(status="ready"))[0].decode()
+    return meters.exposition(ServiceReadiness(status="ready"))[0].decode()
 
 
 def test_a_request_is_measured_by_its_route_and_no_address_is_told() -> None:
     meters = PrometheusMeters()
-    ask(Recorded(found, meters))
+    ask(MeteredApp(found, meters))
     with pytest.raises(ValueError, match="heron"):
-        ask(Recorded(failing, meters), method="BREW")
+        ask(MeteredApp(failing, meters), method="BREW")
     told = figures(meters)
     for method, route, status in (("GET", Route.path, 200), ("other", NO_ROUTE, 0)):
         labels = f'{{method="{method}",route="{route}",status="{status}"}}'
@@ -100,9 +100,9 @@ def test_a_trace_has_the_work_behind_a_request_and_nothing_that_was_said(tmp_pat
             await found(scope, receive, send)
 
         parent = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-        ask(Recorded(recalling, meters), headers=[(b"traceparent", parent)])
+        ask(MeteredApp(recalling, meters), headers=[(b"traceparent", parent)])
         with pytest.raises(ValueError, match="heron"):
-            ask(Recorded(failing, meters))
+            ask(MeteredApp(failing, meters))
     spans = exporter.get_finished_spans()
     by_name = {each.name: each for each in spans}
     request, recall, leg = (
@@ -132,15 +132,17 @@ def test_a_collector_that_is_not_there_holds_no_end_up(monkeypatch: pytest.Monke
 
     began = time.monotonic()
     with tracing(PrometheusMeters(), Unreachable()) as meters:
-        ask(Recorded(found, meters))
+        ask(MeteredApp(found, meters))
     assert given_up.is_set()
     assert time.monotonic() - began < 20
 
 
 def test_figures_tell_of_each_way_to_stand_also_of_none() -> None:
     meters = PrometheusMeters()
-    standing = Standing(orchestrator="orc-1", status="disabled")
-    first = meters.exposition(Ready(status="ready", orchestrators=(standing,)))[0].decode()
+    standing = OrchestratorState(orchestrator="orc-1", status="disabled")
+    first = meters.exposition(ServiceReadiness(status="ready", orchestrators=(standing,)))[
+        0
+    ].decode()
     assert 'memgraph_orchestrators{status="disabled"} 1.0' in first
     assert 'memgraph_orchestrators{status="ready"} 0.0' in first
     assert 'memgraph_orchestrators{status="disabled"} 0.0' in figures(meters)
@@ -158,10 +160,10 @@ def test_the_root_leads_to_the_console(tmp_path: Path) -> None:
 def test_neither_figures_nor_lines_repeat_what_a_request_holds(tmp_path: Path) -> None:
     meters, lines = PrometheusMeters(), MemorySink()
 
-    def app_of(gate: Gate) -> Recorded:
+    def app_of(gate: Gate) -> MeteredApp:
         app = application(gate, gate.service.settings().memory.server)
         app.state.log = EventLog(lines, FixedClock())
-        return Recorded(app, meters)
+        return MeteredApp(app, meters)
 
     word = "KxHeron"
     with serving(tmp_path / "root", app_of=app_of, meters=meters) as served:
@@ -192,10 +194,10 @@ def test_neither_figures_nor_lines_repeat_what_a_request_holds(tmp_path: Path) -
 def test_a_line_names_what_was_answered_and_the_route_that_was_meant(tmp_path: Path) -> None:
     lines = MemorySink()
 
-    def app_of(gate: Gate) -> Recorded:
+    def app_of(gate: Gate) -> MeteredApp:
         app = application(gate, gate.service.settings().memory.server)
         app.state.log = EventLog(lines, FixedClock())
-        return Recorded(app, PrometheusMeters())
+        return MeteredApp(app, PrometheusMeters())
 
     small = {"memory.server.max_body_bytes": 1_000}
     memories = "/v1/orchestrators/orc-1/memories"
@@ -264,7 +266,7 @@ def test_who_logs_never_waits_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> N
             super().write(line)
 
     sink = Slow()
-    queued = server_log.Queued(sink)
+    queued = server_log.QueuedLog(sink)
     queued.write("first")
     assert entered.wait(30)
     for line in ("second", "third", "fourth"):

@@ -26,7 +26,7 @@ from memgraph.clock import SystemClock
 from memgraph.errors import ExtraMissing, InvalidConfig, ServerEnding
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.worker import Worker
-from memgraph.surfaces.serve import Serving, serve
+from memgraph.surfaces.serve import RunningServer, serve
 from memgraph.surfaces.shutdown import CUT_OFF, REQUEST_THREAD, DrainingServer
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def test_an_operator_is_told_why_nobody_is_answered(
         KeyStore(root, SystemClock()).create({"name": "one", **EVERYTHING})
         (root / "keys.json").chmod(mode)
     monkeypatch.setattr(DrainingServer, "serve_at", lambda _self, _listener, ready: ready())
-    told: list[Serving] = []
+    told: list[RunningServer] = []
     serve(root, config={"memory.server.port": 0}, with_worker=False, ready=told.append)
     log = (root / "logs" / "server.log").read_text()
     wanted = {None: "memgraph key create", 0o644: f"chmod 600 {root / 'keys.json'}", 0o600: None}

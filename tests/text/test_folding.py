@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.text.fold import Folded, fold, unfolded_length
+from memgraph.text.fold import FoldedBytes, fold, unfolded_length
 
 TEXT = "Für die “Größe” & das Gewicht: 412 Dinge, 🪚 inbegriffen."
 WRITTEN = {
@@ -38,7 +38,7 @@ def test_where_it_was_written_is_known_and_no_more(way: str) -> None:
     written = WRITTEN[way].encode()
     around = b"\xe3\x81\x8c\xc3\xa4 ", b" \xc3\xa4\xe3\x81\x8c"
     data = written.join(around)
-    folded = Folded(data)
+    folded = FoldedBytes(data)
     start = folded.data.index(fold(TEXT).encode())
     span = folded.span(start, start + len(fold(TEXT).encode()))
     assert data[slice(*span)] == written
@@ -47,7 +47,7 @@ def test_where_it_was_written_is_known_and_no_more(way: str) -> None:
 @given(st.text())
 def test_no_text_breaks_it_and_every_place_lies_in_it(text: str) -> None:
     data = text.encode("utf-8", "surrogatepass")
-    folded = Folded(data)
+    folded = FoldedBytes(data)
     places = [folded.span(each, each + 1) for each in range(len(folded.data))]
     assert all(0 <= start < end <= len(data) for start, end in places)
     assert places == sorted(places)

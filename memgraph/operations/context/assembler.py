@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memgraph.context.stores import GlobalMemoryStore, ProjectMemoryStore, TaskMemoryStore
     from memgraph.operations.orchestrator import Orchestrator
     from memgraph.service.memory_service import MemoryService
-    from memgraph.service.opened import Opened
+    from memgraph.service.open_orchestrator import OpenOrchestrator
 
 
 class ContextAssembler(ContextBuilder):
@@ -140,5 +140,5 @@ class ContextAssembler(ContextBuilder):
         viewer = replace(self.viewer, session_ids=session_ids, project_ids=project_ids)
         return self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
 
-    def _require_granted(self, opened: Opened, task: Task | None) -> None:
+    def _require_granted(self, opened: OpenOrchestrator, task: Task | None) -> None:
         """Grant everything: the host may open any task and project."""

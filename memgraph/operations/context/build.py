@@ -12,7 +12,7 @@ from memgraph.context.assembly import (
     MAX_ITEMS,
     OVER_BUDGET,
     TOO_LARGE,
-    Assembled,
+    AssembledContext,
     ContextPlan,
     assembled,
 )
@@ -24,15 +24,15 @@ from memgraph.model.context import (
     ContextPackage,
     ContextRequest,
     PackedItem,
-    Shares,
     Task,
+    TierShares,
 )
-from memgraph.model.recall import Account, Degraded, RecallItem, RecallRequest, Then
+from memgraph.model.recall import Degraded, RecallItem, RecallRequest, RecallTrace, ReplayMoment
 from memgraph.model.receipts import Receipt, ReceiptItem, did_without
 from memgraph.operations.read.recall import reading
-from memgraph.operations.read.receipts import Behind
+from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.scope import Viewer
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 
 PURPOSE = "build_context"
 PACKAGE_PREFIX, RECEIPT_PREFIX = "ctx_", "rcl_"
@@ -45,7 +45,7 @@ def plan_of(
     asked: ContextRequest, profile: AgentProfile, settings: ContextSettings, mark: str
 ) -> ContextPlan:
     """Return the plan from the request, else the profile, else the settings."""
-    shares = Shares.model_construct(
+    shares = TierShares.model_construct(
         task=settings.task_share,
         project=settings.project_share,
         everywhere=settings.global_share,
@@ -67,7 +67,7 @@ def plan_from(asked: Mapping[str, Any], query: str) -> ContextPlan:
     kept = asked["plan"]
     return ContextPlan(
         budget_tokens=asked["budget_tokens"],
-        shares=Shares(**kept["shares"]),
+        shares=TierShares(**kept["shares"]),
         head_tail=kept["head_tail"],
         format=BlockFormat(asked["format"]),
         max_items=kept["max_items"],
@@ -78,7 +78,7 @@ def plan_from(asked: Mapping[str, Any], query: str) -> ContextPlan:
 
 
 def built(
-    opened: Opened,
+    opened: OpenOrchestrator,
     viewer: Viewer,
     task: Task | None,
     asked: ContextRequest,
@@ -86,8 +86,8 @@ def built(
     counter: TokenCounter,
     told: Sequence[Degraded] = (),
     *,
-    then: Then | None = None,
-) -> tuple[ContextPackage, Receipt, Behind]:
+    then: ReplayMoment | None = None,
+) -> tuple[ContextPackage, Receipt, ReceiptContext]:
     """Return the context, its receipt and the texts behind it.
 
     Args:
@@ -133,7 +133,7 @@ def built(
         change_seq=found.account.change_seq,
         left_out=_left_out(found.account, context),
     )
-    return package, receipt, Behind(match=found.account.match, narrowing=found.narrowing)
+    return package, receipt, ReceiptContext(match=found.account.match, narrowing=found.narrowing)
 
 
 def _candidates_of(plan: ContextPlan) -> int:
@@ -161,7 +161,7 @@ def _receipt(
     package: ContextPackage,
     asked: ContextRequest,
     wanted: GatherRequest,
-    context: Assembled,
+    context: AssembledContext,
     recalled: Mapping[str, RecallItem],
 ) -> Receipt:
     """Return a receipt that names exactly the items of the package, and why; 0 is the score of
@@ -203,7 +203,7 @@ def _laid_out(plan: ContextPlan, asked: ContextRequest) -> dict[str, Any]:
     }
 
 
-def _left_out(account: Account, context: Assembled) -> dict[str, int]:
+def _left_out(account: RecallTrace, context: AssembledContext) -> dict[str, int]:
     """Return how many items recall and the assembly left out, by reason."""
     recalled, reasons = account.left_out or {}, context.left_out_reasons
     budget = reasons.get(OVER_BUDGET, 0) + reasons.get(TOO_LARGE, 0)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from memgraph.context.token_counters import Counters
+from memgraph.context.token_counters import TokenCounters
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import (
     AgentProfile,
@@ -14,9 +14,9 @@ from memgraph.model.context import (
     ContextFields,
     ContextPackage,
     ContextRequest,
-    Shares,
     Task,
     Tier,
+    TierShares,
 )
 from memgraph.model.enums import Scope
 from memgraph.model.values import ValueT, validated
@@ -27,7 +27,7 @@ from memgraph.rules.scope import Viewer
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
-    from memgraph.service.opened import Opened
+    from memgraph.service.open_orchestrator import OpenOrchestrator
 
 
 class ContextBuilder(Handle):
@@ -50,13 +50,13 @@ class ContextBuilder(Handle):
         viewer: Viewer,
         actor: str,
         profile: AgentProfile | None = None,
-        counters: Counters | None = None,
+        counters: TokenCounters | None = None,
         teller: Teller | None = None,
     ) -> None:
         reader = replace(viewer, agent_id=viewer.agent_id or actor)
         super().__init__(service, name, viewer=reader, actor=actor, teller=teller)
         self.profile = AgentProfile(name=actor) if profile is None else profile
-        self._counters = Counters() if counters is None else counters
+        self._counters = TokenCounters() if counters is None else counters
 
     def build_context(
         self,
@@ -100,7 +100,7 @@ class ContextBuilder(Handle):
             self._keep_receipt(opened, receipt, behind, viewer=viewer, texts=texts)
         return package
 
-    def _require_granted(self, opened: Opened, task: Task | None) -> None:
+    def _require_granted(self, opened: OpenOrchestrator, task: Task | None) -> None:
         """Raise AccessDenied when the task or its project is not the viewer's."""
         if task is None:
             return
@@ -111,7 +111,7 @@ class ContextBuilder(Handle):
                 )
                 raise self._denied(opened, error, field=tier.value, asked=asked)
 
-    def _viewer_of(self, task: Task | None, shares: Shares) -> Viewer:
+    def _viewer_of(self, task: Task | None, shares: TierShares) -> Viewer:
         """Return a viewer of exactly the task, its project and the global tier, where they have a
         share.
         """

@@ -12,13 +12,13 @@ from memgraph.context.items import checked, equal, item_of, memory_input_of, sou
 from memgraph.errors import AccessDenied, Conflict, InvalidInput
 from memgraph.model.context import ContextItem, Tier
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
-from memgraph.model.values import Change, EdgeInput, Memory, validated
+from memgraph.model.values import ActorReason, EdgeInput, Memory, validated
 from memgraph.operations.context.promotion import evict, retract_all
 from memgraph.operations.handle import Handle
 from memgraph.rules.filters import matches, parse, parse_limit, parse_order
 from memgraph.rules.lifecycle import CLEARED, TASK_CLOSED, evicted
 from memgraph.rules.scope import ScopeFacts, visible
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items, memories
 from memgraph.store.items import ItemPlace
 from memgraph.store.snapshot import JournalledTransaction, NewEntry
@@ -156,7 +156,7 @@ class DatabaseBackend(Handle):
             reason: None: ``task_closed`` for a task, else ``cleared``.
         """
         because = reason or (TASK_CLOSED if self.tier is Tier.TASK else CLEARED)
-        because = validated(Change, {"actor": self.actor, "reason": because}).reason
+        because = validated(ActorReason, {"actor": self.actor, "reason": because}).reason
         with self._service.opened(self.name) as opened:
             with opened.database.read() as snapshot:
                 through = items.last_key(snapshot)
@@ -181,7 +181,7 @@ class DatabaseBackend(Handle):
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return items.count(snapshot, self._place(opened))
 
-    def _place(self, opened: Opened) -> ItemPlace:
+    def _place(self, opened: OpenOrchestrator) -> ItemPlace:
         return ItemPlace(
             scope=self.tier.scope,
             scope_id=self.scope_id,
@@ -211,7 +211,7 @@ class DatabaseBackend(Handle):
 
     def _store(
         self,
-        opened: Opened,
+        opened: OpenOrchestrator,
         transaction: JournalledTransaction,
         prepared: PreparedMemory,
         known: Sequence[Memory],

@@ -42,12 +42,12 @@ from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.proposals import MAX_CONFIDENCE
 from memgraph.rules.scope import Viewer
 from memgraph.service.denials import tell_denial
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items as items_rows
 from memgraph.store import memories
 from memgraph.store.graph import sources_of
-from memgraph.store.items import Own
-from memgraph.store.memories import Filter
+from memgraph.store.items import AgentMemoryFilter
+from memgraph.store.memories import MemoryFilter
 from memgraph.store.rows import json_text
 from memgraph.store.visibility import View
 
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 # Requests that are served one after another, in the order in which they came.
 
 
-class Mailboxes:
+class KeyedQueues:
     """One queue for each key. Keys do not wait for one another. Safe from several threads."""
 
     def __init__(self) -> None:
@@ -121,14 +121,14 @@ def _wake(first: threading.Lock) -> None:
         first.release()
 
 
-_by_owner: WeakKeyDictionary[object, Mailboxes] = WeakKeyDictionary()
+_by_owner: WeakKeyDictionary[object, KeyedQueues] = WeakKeyDictionary()
 _by_owner_lock = threading.Lock()
 
 
-def mailboxes_of(owner: object) -> Mailboxes:
+def mailboxes_of(owner: object) -> KeyedQueues:
     """Return the queues of an object, which live as long as it does."""
     with _by_owner_lock:
-        return _by_owner.setdefault(owner, Mailboxes())
+        return _by_owner.setdefault(owner, KeyedQueues())
 
 
 FORGOTTEN = "forgotten"
@@ -294,7 +294,7 @@ class MemoryEntity(Handle):
                 self._embed_soon(opened)
         return StoreResult(stored_ids=tuple(ids))
 
-    def _write_items(self, opened: Opened, inputs: Sequence[MemoryInput]) -> list[str]:
+    def _write_items(self, opened: OpenOrchestrator, inputs: Sequence[MemoryInput]) -> list[str]:
         """Return the ids of the items, in order; items that exist already are not written."""
         prepared: dict[str, PreparedMemory] = {}
         for each in inputs:
@@ -329,7 +329,7 @@ class MemoryEntity(Handle):
         with self._service.opened(self.name) as opened:
             view = View(self._viewer_of(opened, given), statuses=frozenset({MemoryStatus.ACTIVE}))
             with self._turn(), opened.database.read() as snapshot:
-                chosen = Filter(kinds=_kinds(given.tier))
+                chosen = MemoryFilter(kinds=_kinds(given.tier))
                 found = memories.select(snapshot, view, chosen, limit=given.limit)
                 sources = {each.source_id: each for each in sources_of(snapshot, found)}
         return tuple(
@@ -338,7 +338,7 @@ class MemoryEntity(Handle):
 
     def _forget(self, given: ForgetRequest) -> ForgetResult:
         with self._service.opened(self.name) as opened:
-            own = Own(
+            own = AgentMemoryFilter(
                 self.agent_id,
                 self.viewer.clearance,
                 before=given.cutoff_date,
@@ -355,7 +355,7 @@ class MemoryEntity(Handle):
     def _turn(self) -> AbstractContextManager[None]:
         return mailboxes_of(self._service).turn((self.name, self.agent_id))
 
-    def _input(self, opened: Opened, item: StoreItemInput) -> MemoryInput:
+    def _input(self, opened: OpenOrchestrator, item: StoreItemInput) -> MemoryInput:
         scope_id = item.session_id if item.scope is MemoryScope.SESSION else None
         if item.scope is MemoryScope.PROJECT:
             scope_id = self._project(opened, item.project_id)
@@ -380,7 +380,7 @@ class MemoryEntity(Handle):
             source=Source(captured_by=item.source.captured_by),
         )
 
-    def _viewer_of(self, opened: Opened, given: ListRequest) -> Viewer:
+    def _viewer_of(self, opened: OpenOrchestrator, given: ListRequest) -> Viewer:
         """Return the viewer of one request: sessions and projects that it does not name are not
         visible.
         """
@@ -392,7 +392,7 @@ class MemoryEntity(Handle):
             scopes=self.viewer.scopes if given.scope is None else frozenset((given.scope.scope,)),
         )
 
-    def _project(self, opened: Opened, asked: str | None) -> str | None:
+    def _project(self, opened: OpenOrchestrator, asked: str | None) -> str | None:
         """Return the project of a request. Raises AccessDenied: the entity works in another one."""
         if asked is None or self.project_id in (None, asked):
             return asked or self.project_id

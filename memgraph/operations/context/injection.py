@@ -11,18 +11,18 @@ from memgraph.context.blocks import render
 from memgraph.ids import IdSource
 from memgraph.model.context import BlockFormat, BlockLine, ContextBlock
 from memgraph.model.enums import MemoryKind
-from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest, Then
+from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest, ReplayMoment
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.values import Memory, StoredSource
 from memgraph.operations.read.recall import answer
-from memgraph.operations.read.receipts import Behind, behind
+from memgraph.operations.read.receipts import ReceiptContext, behind
 from memgraph.retrieval.citation import short_citation
 from memgraph.rules.blocks import MARK_DIGITS
 from memgraph.rules.budget import select_within, token_cost
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.dedup import content_hash
 from memgraph.rules.scope import Viewer
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store.graph import sources_of
 
 PURPOSE = "get_context"
@@ -30,10 +30,10 @@ PURPOSE = "get_context"
 SURPLUS = 25
 
 
-class Before(NamedTuple):
+class EarlierBlock(NamedTuple):
     """The moment and the fence mark of a block that is built again."""
 
-    then: Then
+    then: ReplayMoment
     mark: str
 
 
@@ -43,14 +43,14 @@ def new_mark(ids: IdSource) -> str:
 
 
 def context_for(
-    opened: Opened,
+    opened: OpenOrchestrator,
     viewer: Viewer,
     request: RecallRequest,
     *,
     format: BlockFormat,  # noqa: A002  the word that requests and settings have for it
     include_insight: bool,
-    before: Before | None = None,
-) -> tuple[ContextBlock, Receipt, Behind]:
+    before: EarlierBlock | None = None,
+) -> tuple[ContextBlock, Receipt, ReceiptContext]:
     """Return the block of what a request recalls, its receipt, and the texts behind it.
 
     Args:
@@ -116,7 +116,7 @@ def _line(item: RecallItem) -> BlockLine:
     return _of(item.memory, item.source, item.effective_confidence, item.mark)
 
 
-def _insight(opened: Opened, memory: Memory, at: int) -> BlockLine:
+def _insight(opened: OpenOrchestrator, memory: Memory, at: int) -> BlockLine:
     with opened.database.read() as snapshot:
         [source] = sources_of(snapshot, [memory])
     exponent = opened.settings.memory.decay.exponent

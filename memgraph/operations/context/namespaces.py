@@ -29,7 +29,7 @@ from memgraph.rules import value_filters
 from memgraph.rules.dedup import normalise_content
 from memgraph.rules.namespaces import Namespace
 from memgraph.rules.scope import ScopeFacts, VisibilityReason, visible
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items as items_rows
 from memgraph.store import journal, memories
 from memgraph.store.items import NamespacePlace
@@ -196,7 +196,9 @@ class NamespaceHandle(Handle):
             opened.log.warning("access.denied", actor=self.actor, reason=reason.value)
         raise AccessDenied("the handle could not see what it stores", reason=reason.value)
 
-    def _answers(self, opened: Opened, prefix: Namespace, query: str, top_n: int) -> Bundle | None:
+    def _answers(
+        self, opened: OpenOrchestrator, prefix: Namespace, query: str, top_n: int
+    ) -> Bundle | None:
         """Return what recall finds below a prefix; None: there is no query."""
         if not query.strip() or not top_n:
             return None
@@ -264,7 +266,7 @@ class NamespaceHandle(Handle):
                         return found
         return found
 
-    def _refresh(self, opened: Opened, items: Sequence[StoredItem]) -> None:
+    def _refresh(self, opened: OpenOrchestrator, items: Sequence[StoredItem]) -> None:
         expiring = [each.memory_id for each in items if each.ttl is not None]
         if not expiring:
             return
@@ -388,7 +390,7 @@ REPLACED: Final = "put again"
 
 
 def write_all(
-    opened: Opened,
+    opened: OpenOrchestrator,
     transaction: JournalledTransaction,
     place: NamespacePlace,
     drafts: Mapping[str, PreparedMemory | None],
@@ -455,7 +457,7 @@ def _put_again(transaction: JournalledTransaction, row: Memory, given: MemoryInp
 
 
 def _following(
-    opened: Opened, draft: PreparedMemory, key: str, before: Sequence[Memory], at: int
+    opened: OpenOrchestrator, draft: PreparedMemory, key: str, before: Sequence[Memory], at: int
 ) -> PreparedMemory:
     """Return the draft as the version that follows the earlier ones."""
     given = draft.given

@@ -14,7 +14,7 @@ from memgraph.model.values import Memory, MemoryInput, Source
 from memgraph.rules.access import question_about
 from memgraph.rules.lifecycle import EVICTED, excess
 from memgraph.rules.namespaces import is_item
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import decay, graph, items, memories
 from memgraph.store.items import ItemPlace
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
@@ -46,14 +46,14 @@ _KEPT: Final = (
 )
 
 
-class Target(NamedTuple):
+class PromotionTarget(NamedTuple):
     """The place a memory is promoted to; ``scope_id`` None: global."""
 
     tier: Tier
     scope_id: str | None
 
 
-def target_of(to: Tier | str, scope_id: str | None) -> Target:
+def target_of(to: Tier | str, scope_id: str | None) -> PromotionTarget:
     """Return the target of a promotion. Raises InvalidInput: there is no such place."""
     try:
         tier = Tier(to)
@@ -63,13 +63,13 @@ def target_of(to: Tier | str, scope_id: str | None) -> Target:
         raise InvalidInput("a memory can be promoted to 'project' or 'global'", field="to")
     if (tier is Tier.GLOBAL) != (scope_id is None):
         raise InvalidInput("a project needs an id; global has none", field="scope_id")
-    return Target(tier, scope_id)
+    return PromotionTarget(tier, scope_id)
 
 
 def promote(
-    opened: Opened,
+    opened: OpenOrchestrator,
     memory_id: str,
-    target: Target,
+    target: PromotionTarget,
     *,
     view: View,
     actor: str,
@@ -112,11 +112,11 @@ def promote(
 
 
 def _finished(
-    opened: Opened,
+    opened: OpenOrchestrator,
     transaction: JournalledTransaction,
     new_id: str,
     memory: Memory,
-    target: Target,
+    target: PromotionTarget,
     *,
     view: View,
     reason: str,
@@ -136,7 +136,9 @@ def _finished(
     return new_id
 
 
-def _promotable(snapshot: Snapshot, memory_id: str, target: Target, view: View, at: int) -> Memory:
+def _promotable(
+    snapshot: Snapshot, memory_id: str, target: PromotionTarget, view: View, at: int
+) -> Memory:
     memory = memories.get(snapshot, memory_id, view)
     if memory.kind is not MemoryKind.FACT:
         raise InvalidInput(
@@ -161,7 +163,7 @@ def _promotable(snapshot: Snapshot, memory_id: str, target: Target, view: View, 
     return memory
 
 
-def _promoted(snapshot: Snapshot, memory_id: str, target: Target) -> str | None:
+def _promoted(snapshot: Snapshot, memory_id: str, target: PromotionTarget) -> str | None:
     """Return the id of the active memory that this one was promoted to before, if any.
 
     Raises:
@@ -177,13 +179,15 @@ def _promoted(snapshot: Snapshot, memory_id: str, target: Target) -> str | None:
     return None
 
 
-def _consented(memory: Memory, target: Target, callback: ConfirmationCallback | None) -> bool:
+def _consented(
+    memory: Memory, target: PromotionTarget, callback: ConfirmationCallback | None
+) -> bool:
     if target.tier is not Tier.GLOBAL or memory.type not in HIGH_RISK:
         return True
     return confirmed(callback, question_about(memory))
 
 
-def _promotion(memory: Memory, target: Target, source: Source) -> MemoryInput:
+def _promotion(memory: Memory, target: PromotionTarget, source: Source) -> MemoryInput:
     """Return the memory to store in the wider scope."""
     fields: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT}
     if target.tier is Tier.GLOBAL:

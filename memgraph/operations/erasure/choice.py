@@ -11,28 +11,31 @@ from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Any, Final
 
-from memgraph.audit.needles import Needles
+from memgraph.audit.search_terms import SearchTerms
 from memgraph.errors import Conflict, InvalidInput, NotFound
-from memgraph.model.erasure import Erasable, ErasureTarget
+from memgraph.model.erasure import ErasureTarget, ErasureTargetKind
 from memgraph.operations.erasure.plan import ErasurePlan
 from memgraph.paths import OrchestratorPaths
 from memgraph.rules.erasure import ENOUGH, names_of, stands_without, strings_of, unsought
 from memgraph.rules.sources import encoding_of, line_spans, part_of
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import erasure_search as queries
-from memgraph.store.erasure_search import Doomed, Entity
+from memgraph.store.erasure_search import EntityForms, MemoryToErase
 from memgraph.store.snapshot import Snapshot
-from memgraph.text.fold import Folded, unfolded_length
+from memgraph.text.fold import FoldedBytes, unfolded_length
 
 MAX_MEMORIES: Final = 100_000
-_BY_SOURCE: Final = frozenset(Erasable) - {Erasable.MEMORY, Erasable.ENTITY}
+_BY_SOURCE: Final = frozenset(ErasureTargetKind) - {
+    ErasureTargetKind.MEMORY,
+    ErasureTargetKind.ENTITY,
+}
 _WINDOW: Final = 64
 _DISTINCT: Final = 12
 _CHUNK: Final = 4_000
 
 
 def make_plan(
-    opened: Opened, snapshot: Snapshot, target: ErasureTarget, *, reason: str, actor: str
+    opened: OpenOrchestrator, snapshot: Snapshot, target: ErasureTarget, *, reason: str, actor: str
 ) -> ErasurePlan:
     """Return the plan for erasing a target; only reads.
 
@@ -57,7 +60,7 @@ def make_plan(
     if len(plan.pks) > MAX_MEMORIES:
         raise InvalidInput(f"an erasure covers {MAX_MEMORIES:,} memories at most")
     alone = queries.named_only_by(snapshot, plan.pks)
-    own = Entity("", (), ()) if entity is None else entity
+    own = EntityForms("", (), ()) if entity is None else entity
     plan.entity_pks = sorted({*alone.pks, *own.pks})
     rows = queries.doomed(snapshot, plan.pks)
     plan.memory_ids = [row.memory_id for row in rows]
@@ -85,13 +88,13 @@ def make_plan(
 def _noted(plan: ErasurePlan) -> list[str]:
     """Return the strings of notes, without words that are also in the erasure's reason."""
     strings = strings_of(plan.notes)
-    repeated = Needles(strings, {n: len(each) for n, each in enumerate(strings)}).found_in(
+    repeated = SearchTerms(strings, {n: len(each) for n, each in enumerate(strings)}).found_in(
         plan.reason.encode()
     )
     return [each for number, each in enumerate(strings) if number not in repeated]
 
 
-def note_snapshots(opened: Opened, plan: ErasurePlan) -> None:
+def note_snapshots(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
     """Record the existing snapshots of bulletins: all of them are removed and reported."""
     found = (each.relative_to(opened.paths.directory) for each in opened.board.snapshot_files())
     plan.snapshots = sorted({*plan.snapshots, *map(str, found)})
@@ -108,8 +111,8 @@ def overtaken(snapshot: Snapshot, plan: ErasurePlan) -> bool:
     return now.pks != plan.pks
 
 
-def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity | None]:
-    if target.kind is Erasable.ENTITY:
+def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], EntityForms | None]:
+    if target.kind is ErasureTargetKind.ENTITY:
         found = queries.entity(snapshot, target.value)
         if not found:
             raise NotFound("no entity of this id or name", name=target.value[:80])
@@ -127,7 +130,7 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity
     if earlier is not None:
         told = f" by {earlier[0]}" if earlier else ""
         raise Conflict(f"it is already erased{told}", value=named, erasure_ids=list(earlier[:10]))
-    if target.kind is Erasable.MEMORY:
+    if target.kind is ErasureTargetKind.MEMORY:
         raise NotFound(f"no memory {named!r}", value=named)
     raise NotFound(f"no memory of the {target.kind.value} {named!r}", value=named)
 
@@ -171,7 +174,7 @@ def _derived(snapshot: Snapshot, chosen: set[int]) -> tuple[dict[str, str], set[
     return kept, fresh
 
 
-def _said_beside(row: Doomed) -> list[str]:
+def _said_beside(row: MemoryToErase) -> list[str]:
     beside = [row.item_id or "", json.loads(row.tags), json.loads(row.attributes)]
     return _words(beside)
 
@@ -204,7 +207,7 @@ def look_again(snapshot: Snapshot, plan: ErasurePlan) -> None:
 
 
 def _lengthen(
-    snapshot: Snapshot, plan: ErasurePlan, needles: Needles, least: dict[int, int]
+    snapshot: Snapshot, plan: ErasurePlan, needles: SearchTerms, least: dict[int, int]
 ) -> set[str]:
     """Set how many characters tell each string from what stays; return memories that contain
     one.
@@ -212,7 +215,7 @@ def _lengthen(
     saying = set()
     source = queries.standing_texts(snapshot, plan.pks, plan.entity_pks)
     while chunk := list(islice(source, _CHUNK)):
-        texts = [Folded(text.encode()).data for _, text in chunk]
+        texts = [FoldedBytes(text.encode()).data for _, text in chunk]
         # No string holds the NUL between two of them.
         data, ends = b"\0".join(texts), list(accumulate(len(each) + 1 for each in texts))
         for hit in needles.hits(data):
@@ -236,13 +239,13 @@ def _windows(vectors: Iterable[bytes]) -> list[bytes]:
     return list(found)
 
 
-_WHOLE: Final = frozenset({Erasable.PATH, Erasable.CONTENT})
+_WHOLE: Final = frozenset({ErasureTargetKind.PATH, ErasureTargetKind.CONTENT})
 MAX_FILE_BYTES: Final = 256_000_000
 MANIFEST_ENDING: Final = ".manifest.json"
 
 
 def find_lines(
-    paths: OrchestratorPaths, snapshot: Snapshot, plan: ErasurePlan, rows: Sequence[Doomed]
+    paths: OrchestratorPaths, snapshot: Snapshot, plan: ErasurePlan, rows: Sequence[MemoryToErase]
 ) -> list[str]:
     """Return the texts of erased memories as their files spell them, and add the edits to the plan.
 
@@ -251,7 +254,7 @@ def find_lines(
     """
     texts: list[str] = []
     plan.contents = sorted({row.content_sha256 for row in rows if row.content_sha256})
-    by_path: dict[str, list[Doomed]] = {}
+    by_path: dict[str, list[MemoryToErase]] = {}
     for row in rows:
         if row.source_path is not None:
             by_path.setdefault(row.source_path, []).append(row)
@@ -273,7 +276,7 @@ def find_lines(
 
 
 def _said(
-    plan: ErasurePlan, relative: str, data: bytes, own: Sequence[Doomed], kept: Sequence[str]
+    plan: ErasurePlan, relative: str, data: bytes, own: Sequence[MemoryToErase], kept: Sequence[str]
 ) -> list[str]:
     lines, encoding = line_spans(data), encoding_of(data)
     taken = set(chain.from_iterable(_span(each, len(lines)) for each in kept))

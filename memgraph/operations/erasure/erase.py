@@ -12,19 +12,19 @@ from typing import Final
 
 from memgraph.errors import Conflict
 from memgraph.model.erasure import (
-    Erasable,
     ErasurePreview,
     ErasureReport,
     ErasureTarget,
+    ErasureTargetKind,
     RedactedEntry,
     Residue,
     Tombstone,
 )
 from memgraph.operations.erasure import folder
 from memgraph.operations.erasure.choice import look_again, make_plan, note_snapshots
-from memgraph.operations.erasure.folder import FilesErased
+from memgraph.operations.erasure.folder import ErasedFiles
 from memgraph.operations.erasure.plan import ErasurePlan, PlanFile, unfinished
-from memgraph.operations.erasure.rows import Overtaken, erase_rows
+from memgraph.operations.erasure.rows import PlanOutdated, erase_rows
 from memgraph.operations.erasure.signatures import (
     keep_proven,
     load_ed25519,
@@ -33,7 +33,7 @@ from memgraph.operations.erasure.signatures import (
     write_new,
 )
 from memgraph.operations.life.echoes import catch_up
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import erasure
 from memgraph.store import erasure_search as queries
 from memgraph.store.erasure import digest
@@ -59,7 +59,7 @@ def preview(snapshot: Snapshot, plan: ErasurePlan) -> ErasurePreview:
     return ErasurePreview(
         begins=begins,
         derived_ids=tuple(memory_id for pk, memory_id in ids if pk in derived),
-        similar=_similar(snapshot, plan) if plan.kind is Erasable.ENTITY else (),
+        similar=_similar(snapshot, plan) if plan.kind is ErasureTargetKind.ENTITY else (),
     )
 
 
@@ -90,7 +90,7 @@ CUT_PAUSE_S: Final = 0.5
 
 
 def erase(
-    opened: Opened,
+    opened: OpenOrchestrator,
     target: ErasureTarget,
     *,
     reason: str,
@@ -135,7 +135,7 @@ def erase(
         return _finish(opened, plan, file, progress)
 
 
-def _previewed(opened: Opened, plan: ErasurePlan) -> ErasureReport:
+def _previewed(opened: OpenOrchestrator, plan: ErasurePlan) -> ErasureReport:
     found = folder.would_erase(opened.paths, plan, opened.database)
     with opened.database.read() as snapshot:
         told = preview(snapshot, plan).model_copy(update={"waiting": found.waiting})
@@ -144,12 +144,14 @@ def _previewed(opened: Opened, plan: ErasurePlan) -> ErasureReport:
     return report.model_copy(update={"dry_run": True, "preview": told, "residue": residue})
 
 
-def _finish(opened: Opened, plan: ErasurePlan, file: PlanFile, progress: Progress) -> ErasureReport:
+def _finish(
+    opened: OpenOrchestrator, plan: ErasurePlan, file: PlanFile, progress: Progress
+) -> ErasureReport:
     """Carry a plan out; plan again when more was stored before the first step."""
     for _ in range(TRIES):
         try:
             return _carry_out(opened, plan, file, progress)
-        except Overtaken:
+        except PlanOutdated:
             target = ErasureTarget(kind=plan.kind, value=plan.target)
             with opened.database.read() as snapshot:
                 fresh = make_plan(opened, snapshot, target, reason=plan.reason, actor=plan.actor)
@@ -162,7 +164,7 @@ def _finish(opened: Opened, plan: ErasurePlan, file: PlanFile, progress: Progres
 
 
 def _carry_out(
-    opened: Opened, plan: ErasurePlan, file: PlanFile, progress: Progress
+    opened: OpenOrchestrator, plan: ErasurePlan, file: PlanFile, progress: Progress
 ) -> ErasureReport:
     def step(number: int) -> None:
         progress(STEPS[number], number, len(STEPS) - 1)
@@ -205,7 +207,7 @@ def _carry_out(
     return report
 
 
-def _report(opened: Opened, plan: ErasurePlan, files: FilesErased) -> ErasureReport:
+def _report(opened: OpenOrchestrator, plan: ErasurePlan, files: ErasedFiles) -> ErasureReport:
     """Return the report of what the database knows; the caller adds the scan."""
     with opened.database.read() as snapshot:
         steps = erasure.told_of(snapshot, plan.erasure_id)
@@ -243,7 +245,7 @@ def _report(opened: Opened, plan: ErasurePlan, files: FilesErased) -> ErasureRep
     )
 
 
-def _obstacles(files: FilesErased, residue: Residue, *, folded: bool) -> tuple[str, ...]:
+def _obstacles(files: ErasedFiles, residue: Residue, *, folded: bool) -> tuple[str, ...]:
     """Return the reasons why it is incomplete, as codes for programs."""
     found = []
     if not folded:
@@ -255,7 +257,7 @@ def _obstacles(files: FilesErased, residue: Residue, *, folded: bool) -> tuple[s
     return tuple(found)
 
 
-def _fold(opened: Opened) -> bool:
+def _fold(opened: OpenOrchestrator) -> bool:
     """Remove what is kept of deleted rows; return whether readers of an older state ended in time.
 
     They are waited for with the lock given up between two short tries, so that others may write.
@@ -272,12 +274,12 @@ def _fold(opened: Opened) -> bool:
         time.sleep(min(CUT_PAUSE_S, wait_s))
 
 
-def _write_anew(opened: Opened) -> bool:
+def _write_anew(opened: OpenOrchestrator) -> bool:
     opened.database.rewrite()
     return _fold(opened)
 
 
-def _note_files(opened: Opened, plan: ErasurePlan) -> None:
+def _note_files(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
     """Keep digests of files that differ from what was ingested."""
     at = opened.clock.now_ms()
     changed = folder.contents_of(opened, plan)
@@ -291,7 +293,7 @@ def _note_files(opened: Opened, plan: ErasurePlan) -> None:
                 erasure.note_redacted(transaction, sha256, now, at)
 
 
-def _end(opened: Opened, report: ErasureReport, file: PlanFile) -> None:
+def _end(opened: OpenOrchestrator, report: ErasureReport, file: PlanFile) -> None:
     """Save the report, journal its digest, and remove the plan, in this order."""
     text = report.model_dump_json(indent=2) + "\n"
     path = opened.paths.erasures / f"{report.erasure_id}.json"

@@ -18,17 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
-from memgraph.audit.needles import Needles
-from memgraph.model.erasure import OtherCase, Residue
+from memgraph.audit.search_terms import SearchTerms
+from memgraph.model.erasure import CaseVariant, Residue
 from memgraph.operations.erasure.choice import below, read
 from memgraph.operations.erasure.plan import ErasurePlan, wipe
 from memgraph.paths import OrchestratorPaths
 from memgraph.rules.erasure import fill
 from memgraph.rules.sources import UTF8, encoding_of, line_spans
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import erasure_search, open_files
 from memgraph.store.engine import Database, store_of
-from memgraph.text.fold import Folded
+from memgraph.text.fold import FoldedBytes
 
 # The bytes of files, the database's own ones read by another process.
 
@@ -98,7 +98,7 @@ _LINE_ENDS: Final = ("\r", "\n")
 
 
 @dataclass(slots=True)
-class FilesErased:
+class ErasedFiles:
     """Changed files, relative to the folder; ``refused``: those that could not be written."""
 
     redacted: list[str] = field(default_factory=list)
@@ -106,12 +106,12 @@ class FilesErased:
     refused: list[str] = field(default_factory=list)
 
 
-class WouldErase(NamedTuple):
+class FilesToErase(NamedTuple):
     """The files that a dry run finds; ``waiting``: matching files still to be ingested."""
 
-    files: FilesErased
+    files: ErasedFiles
     waiting: tuple[str, ...]
-    other_case: tuple[OtherCase, ...]
+    other_case: tuple[CaseVariant, ...]
 
 
 class _Said(NamedTuple):
@@ -124,13 +124,13 @@ class _Said(NamedTuple):
     other_case: int
 
 
-def erase_files(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> FilesErased:
+def erase_files(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> ErasedFiles:
     """Overwrite erased texts in files, and remove files that go as a whole.
 
     A copy of the database with one of the memories is removed: it cannot be edited without becoming
     another copy. Snapshots of bulletins are gone by now, and are reported with the rest.
     """
-    done = FilesErased()
+    done = ErasedFiles()
     for relative in plan.removals:
         if (paths.directory / relative).is_file():
             wipe(paths.directory / relative)
@@ -139,7 +139,7 @@ def erase_files(paths: OrchestratorPaths, plan: ErasurePlan, database: Database)
     for name in database.copies(plan.memory_ids):
         database.remove_copy(name)
         done.removed.append(name)
-    known = Needles(plan.memory_ids)
+    known = SearchTerms(plan.memory_ids)
     for path in files_of(paths):
         relative = str(path.relative_to(paths.directory))
         if path == paths.database or _waits(paths, path):
@@ -175,7 +175,7 @@ def scan(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> Res
     """Search every byte of the folder, and of a server's tables, for the strings of the plan."""
     places, hits, files, size = [], set[int](), 0, 0
     unread: list[str] = []
-    cased: list[OtherCase] = []
+    cased: list[CaseVariant] = []
     for path in files_of(paths):
         relative = str(path.relative_to(paths.directory))
         found, other_case = set[int](), 0
@@ -194,7 +194,7 @@ def scan(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> Res
             hits |= found
             places.append(relative)
         if other_case:
-            cased.append(OtherCase(file=relative, count=other_case))
+            cased.append(CaseVariant(file=relative, count=other_case))
     tables = 0
     for name, parts in database.contents():
         tables += 1
@@ -219,13 +219,13 @@ def scan(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> Res
     )
 
 
-def would_erase(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> WouldErase:
+def would_erase(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> FilesToErase:
     """Return what ``erase_files`` would do, and what would be left; nothing is written."""
-    done, waiting, cased = FilesErased(), list[str](), list[OtherCase]()
+    done, waiting, cased = ErasedFiles(), list[str](), list[CaseVariant]()
     whole = (*plan.removals, *plan.snapshots)
     gone = [each for each in whole if (paths.directory / each).is_file()]
     done.removed += [*gone, *database.copies(plan.memory_ids)]
-    known = Needles(plan.memory_ids)
+    known = SearchTerms(plan.memory_ids)
     for path in files_of(paths):
         relative = str(path.relative_to(paths.directory))
         if of_database(paths, relative) or relative in gone:
@@ -239,12 +239,12 @@ def would_erase(paths: OrchestratorPaths, plan: ErasurePlan, database: Database)
             if relative in plan.spans or any(each.strings for each in said):
                 (waiting if _waits(paths, path) else done.redacted).append(relative)
             if other_case := sum(each.other_case for each in said):
-                cased.append(OtherCase(file=relative, count=other_case))
+                cased.append(CaseVariant(file=relative, count=other_case))
         except FileNotFoundError:
             continue
         except OSError:
             done.refused.append(relative)
-    return WouldErase(done, tuple(waiting), tuple(cased))
+    return FilesToErase(done, tuple(waiting), tuple(cased))
 
 
 def _said_in(path: Path, plan: ErasurePlan, *, aside: bool = False) -> Iterator[_Said]:
@@ -254,12 +254,12 @@ def _said_in(path: Path, plan: ErasurePlan, *, aside: bool = False) -> Iterator[
         found, cased = plan.needles.found_in(piece), 0
         if encoding is not None:
             encoding = encoding_of(piece) if number == 0 else encoding
-            folded = Folded(_as_utf8(piece, encoding)).data
+            folded = FoldedBytes(_as_utf8(piece, encoding)).data
             found |= plan.folded.found_in(folded)
             cased = _of_other_case(folded, plan)
             if number and cased:
                 # What the piece before had, too.
-                cased -= _of_other_case(Folded(_as_utf8(piece[:overlap], encoding)).data, plan)
+                cased -= _of_other_case(FoldedBytes(_as_utf8(piece[:overlap], encoding)).data, plan)
         yield _Said(len(piece), found, max(cased, 0))
 
 
@@ -330,10 +330,10 @@ def _as_utf8(data: bytes, encoding: str) -> bytes:
     return whole.decode(encoding, "surrogatepass").encode("utf-8", "surrogatepass")
 
 
-def _wrapped(data: bytes, encoding: str, needles: Needles) -> Iterator[tuple[int, int]]:
+def _wrapped(data: bytes, encoding: str, needles: SearchTerms) -> Iterator[tuple[int, int]]:
     """Yield the spans of strings that cross line ends, each line's part by itself."""
     text = _as_utf8(data, encoding)
-    folded = Folded(text)
+    folded = FoldedBytes(text)
     found = [folded.span(start, end) for start, end in needles.spans(folded.data)]
     if not found:
         return
@@ -383,7 +383,7 @@ def _remove_database(path: Path) -> None:
         wipe(path.with_name(path.name + ending))
 
 
-def contents_of(opened: Opened, plan: ErasurePlan) -> dict[str, str | None]:
+def contents_of(opened: OpenOrchestrator, plan: ErasurePlan) -> dict[str, str | None]:
     """Return the current digest of each changed content's file; None: gone.
 
     Contents whose files are unchanged are left out.

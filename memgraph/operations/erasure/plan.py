@@ -15,9 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from memgraph.audit.needles import Needles
+from memgraph.audit.search_terms import SearchTerms
 from memgraph.errors import StorageError
-from memgraph.model.erasure import Erasable, KeptMemory
+from memgraph.model.erasure import ErasureTargetKind, NotErasedMemory
 from memgraph.paths import OrchestratorPaths
 from memgraph.rules.erasure import is_long
 from memgraph.store.files import fsync
@@ -45,7 +45,7 @@ class ErasurePlan:
     """
 
     erasure_id: str
-    kind: Erasable
+    kind: ErasureTargetKind
     target: str
     reason: str
     actor: str
@@ -71,19 +71,19 @@ class ErasurePlan:
     notes: list[str] = field(default_factory=list)
 
     @cached_property
-    def needles(self) -> Needles:
-        return Needles(self.strings, self.least, [bytes.fromhex(each) for each in self.vectors])
+    def needles(self) -> SearchTerms:
+        return SearchTerms(self.strings, self.least, [bytes.fromhex(each) for each in self.vectors])
 
     @cached_property
-    def folded(self) -> Needles:
+    def folded(self) -> SearchTerms:
         """The strings with every run of white space as one space; see ``policy.folding``."""
         least = {
             number: len(fold(self.strings[number][:many])) for number, many in self.least.items()
         }
-        return Needles([fold(each) for each in self.strings], least)
+        return SearchTerms([fold(each) for each in self.strings], least)
 
     @cached_property
-    def cased(self) -> tuple[Needles, Needles]:
+    def cased(self) -> tuple[SearchTerms, SearchTerms]:
         """The long strings, folded: as they are, and casefolded."""
         whole = self.folded
         numbers = [number for number, each in enumerate(whole.strings) if is_long(each)]
@@ -96,11 +96,13 @@ class ErasurePlan:
         of_any_case = {
             place: len(strings[place][:many].casefold()) for place, many in least.items()
         }
-        return Needles(strings, least), Needles([each.casefold() for each in strings], of_any_case)
+        return SearchTerms(strings, least), SearchTerms(
+            [each.casefold() for each in strings], of_any_case
+        )
 
     @cached_property
-    def kept_memories(self) -> tuple[KeptMemory, ...]:
-        return tuple(KeptMemory.model_validate(each) for each in self.kept)
+    def kept_memories(self) -> tuple[NotErasedMemory, ...]:
+        return tuple(NotErasedMemory.model_validate(each) for each in self.kept)
 
     def forget_needles(self) -> None:
         """Drop the cached search terms after the strings changed."""
@@ -146,7 +148,7 @@ class PlanFile:
             found: dict[str, Any] = json.loads(self.path.read_text(encoding="ascii"))
             version = found.pop("version")
             found["least"] = {int(key): each for key, each in found["least"].items()}
-            plan = ErasurePlan(**{**found, "kind": Erasable(found["kind"])})
+            plan = ErasurePlan(**{**found, "kind": ErasureTargetKind(found["kind"])})
         except (ValueError, KeyError, TypeError) as error:
             raise StorageError(f"{self.path} is not the plan of an erasure") from error
         if version != _VERSION:

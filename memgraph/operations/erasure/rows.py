@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import memgraph.model.tables  # noqa: F401 - for the time that it takes
 from memgraph.operations.erasure.choice import overtaken
 from memgraph.operations.erasure.plan import ErasurePlan
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import erasure, erasure_search, journal
 from memgraph.store.erasure import ErasedRow
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
@@ -34,11 +34,11 @@ GIVE_WAY_S: Final = 0.02
 _T = TypeVar("_T")
 
 
-class Overtaken(Exception):
+class PlanOutdated(Exception):
     """The set of memories to erase has changed since the plan."""
 
 
-def erase_rows(opened: Opened, plan: ErasurePlan) -> None:
+def erase_rows(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
     """Remove the texts from the database.
 
     What an earlier attempt removed is skipped; what another process wrote back since is removed
@@ -59,14 +59,14 @@ def erase_rows(opened: Opened, plan: ErasurePlan) -> None:
     )
 
 
-def _hide(opened: Opened, plan: ErasurePlan) -> None:
+def _hide(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
     """Retract the memories, with a tombstone for each and one for the erasure."""
     with opened.database.read() as snapshot:
         begun = bool(erasure.told_of(snapshot, plan.erasure_id))
         buried = {memory_id for memory_id, *_ in erasure.tombstones(snapshot, plan.erasure_id)}
         looked_at = journal.head(snapshot)
         if not begun and overtaken(snapshot, plan):
-            raise Overtaken
+            raise PlanOutdated
     both = zip(plan.pks, plan.memory_ids, strict=True)
     left = [(pk, memory_id) for pk, memory_id in both if memory_id not in buried]
     # An entity that no memory names is reported, too.
@@ -75,7 +75,7 @@ def _hide(opened: Opened, plan: ErasurePlan) -> None:
             # What was stored since then would stay, with nothing left to tell what it was made of.
             written = not begun and journal.head(transaction) != looked_at
             if written and overtaken(transaction, plan):
-                raise Overtaken
+                raise PlanOutdated
             pks = [pk for pk, _ in batch]
             erasure.retract(transaction, pks)
             ids = [memory_id for _, memory_id in batch]
@@ -87,7 +87,7 @@ def _hide(opened: Opened, plan: ErasurePlan) -> None:
         begun = True
 
 
-def _blank(opened: Opened, plan: ErasurePlan) -> None:
+def _blank(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
     with opened.database.read() as snapshot:
         standing = erasure_search.standing_among(snapshot, plan.pks)
     for batch in _batches(standing, BLANKED):
@@ -106,7 +106,7 @@ def _blank(opened: Opened, plan: ErasurePlan) -> None:
 
 
 def _sweep(
-    opened: Opened, plan: ErasurePlan, find: Callable[[Snapshot], Iterable[ErasedRow]]
+    opened: OpenOrchestrator, plan: ErasurePlan, find: Callable[[Snapshot], Iterable[ErasedRow]]
 ) -> None:
     """Make the changes that are found; again where a row was changed meanwhile."""
     for _ in range(LOOKS):
@@ -117,7 +117,7 @@ def _sweep(
             return
 
 
-def _change(opened: Opened, plan: ErasurePlan, changes: Sequence[ErasedRow]) -> int:
+def _change(opened: OpenOrchestrator, plan: ErasurePlan, changes: Sequence[ErasedRow]) -> int:
     with opened.transaction(plan.actor) as transaction:
         with transaction.engine.thorough(transaction):
             made = erasure.make(transaction, changes)

@@ -164,7 +164,7 @@ def _make(path: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedReport:
     """The result of checking a report.
 
     Attributes:
@@ -203,7 +203,9 @@ class Checked:
         return asdict(self) | {"ok": self.ok}
 
 
-def check_report(service: MemoryService, report: ErasureReport, *, key: str | None) -> Checked:
+def check_report(
+    service: MemoryService, report: ErasureReport, *, key: str | None
+) -> CheckedReport:
     """Check a report; nothing is changed.
 
     Args:
@@ -215,7 +217,7 @@ def check_report(service: MemoryService, report: ErasureReport, *, key: str | No
     """
     expected = key.lower() if key is not None else public_key(service.root)
     signer = None if report.signature is None else report.signature.public_key
-    return Checked(
+    return CheckedReport(
         signature=check_signature(report),
         signed_by=signer,
         known=None if expected is None else signer == expected,

@@ -16,7 +16,7 @@ from memgraph.clock import iso
 from memgraph.errors import Conflict, DatabaseCorrupt, StorageError
 from memgraph.operations.exchange.records import RECORDS, encode
 from memgraph.operations.write.embedding import MODEL_KEY
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import embeddings, metadata
 from memgraph.store.files import draft_beside, publish
 from memgraph.store.snapshot import Snapshot
@@ -38,7 +38,7 @@ class ExportReport:
         return asdict(self) | {"path": str(self.path)}
 
 
-def export_lines(opened: Opened, *, with_vectors: bool = False) -> Iterator[bytes]:
+def export_lines(opened: OpenOrchestrator, *, with_vectors: bool = False) -> Iterator[bytes]:
     """Yield the lines of an export, each with its line end, from one snapshot.
 
     The snapshot stays open until the last line is taken: take them without long pauses.
@@ -64,7 +64,7 @@ def export_lines(opened: Opened, *, with_vectors: bool = False) -> Iterator[byte
 
 
 def export_file(
-    opened: Opened,
+    opened: OpenOrchestrator,
     target: Path,
     *,
     force: bool = False,
@@ -98,7 +98,7 @@ def export_file(
     return ExportReport(opened.database.orchestrator_id, target, counts, digest.hexdigest())
 
 
-def _complete_records(opened: Opened) -> None:
+def _complete_records(opened: OpenOrchestrator) -> None:
     """Write the pending refusals, and the line hashes of what was handed out."""
     from memgraph.operations.life.echoes import catch_up
 
@@ -111,7 +111,7 @@ def _complete_records(opened: Opened) -> None:
         opened.log.failure("export.receipts", error)
 
 
-def _header(opened: Opened, snapshot: Snapshot, with_vectors: bool) -> dict[str, Any]:
+def _header(opened: OpenOrchestrator, snapshot: Snapshot, with_vectors: bool) -> dict[str, Any]:
     model = metadata.get(snapshot, MODEL_KEY)
     dimensions = embeddings.index(snapshot).dimensions
     embedding = {"model": model, "dimensions": dimensions} if with_vectors else None

@@ -37,7 +37,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(slots=True)
-class Contents:
+class ExportContents:
     """The memories, edges and sources of an export; ``memories`` by id, in their order."""
 
     memories: dict[str, Record] = field(default_factory=dict)
@@ -45,9 +45,9 @@ class Contents:
     sources: dict[str, Record] = field(default_factory=dict)
 
 
-def read_contents(lines: Iterable[bytes]) -> Contents:
+def read_contents(lines: Iterable[bytes]) -> ExportContents:
     """Return what an export says of memories, with times as ISO 8601 and each with its source."""
-    contents = Contents()
+    contents = ExportContents()
     for line in lines:
         record: Record = json.loads(line)
         match record.pop("record"):
@@ -72,7 +72,7 @@ def _dated(record: Record) -> Record:
     return record
 
 
-def write_csv(contents: Contents, target: Path) -> None:
+def write_csv(contents: ExportContents, target: Path) -> None:
     """Write one row for each memory; a text that a spreadsheet would run begins with a quote."""
     with target.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
@@ -87,7 +87,7 @@ def _cell(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def write_graphml(contents: Contents, target: Path) -> None:
+def write_graphml(contents: ExportContents, target: Path) -> None:
     """Write all memories and edges as a directed GraphML graph."""
     import networkx as nx
 
@@ -102,7 +102,7 @@ def write_graphml(contents: Contents, target: Path) -> None:
         file.writelines(f"{line}\n" for line in nx.generate_graphml(graph))
 
 
-def write_vault(contents: Contents, folder: Path) -> None:
+def write_vault(contents: ExportContents, folder: Path) -> None:
     """Write one Markdown note for each memory, by type, with front matter and ``[[links]]``.
 
     Raises:
@@ -143,7 +143,7 @@ def _title(memory: Mapping[str, Any]) -> str:
     return text if len(text) <= _TITLE_CHARS else f"{text[: _TITLE_CHARS - 1].rstrip()}…"
 
 
-def _link(contents: Contents, memory_id: str) -> str:
+def _link(contents: ExportContents, memory_id: str) -> str:
     """Return a link to a note; what would end it or part it is left out of its text."""
     memory = contents.memories.get(memory_id)
     if memory is None:
@@ -152,7 +152,7 @@ def _link(contents: Contents, memory_id: str) -> str:
     return f"[[{memory_id}|{title}]]"
 
 
-FORMATS: Final[Mapping[str, Callable[[Contents, Path], None]]] = {
+FORMATS: Final[Mapping[str, Callable[[ExportContents, Path], None]]] = {
     "csv": write_csv,
     "graphml": write_graphml,
     "vault": write_vault,

@@ -13,19 +13,19 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO
 
 from memgraph.audit import anchor, journal
-from memgraph.audit.journal import Head
+from memgraph.audit.journal import JournalHead
 from memgraph.audit.verify import check_copy
 from memgraph.clock import Clock, iso
 from memgraph.errors import Conflict, ImportRejected, InvalidInput
 from memgraph.operations.erasure.signatures import accept_redactions
 from memgraph.operations.exchange.checks import loads, refused
 from memgraph.operations.exchange.export import FORMAT, VERSION
-from memgraph.operations.exchange.records import RECORDS, Record
+from memgraph.operations.exchange.records import RECORDS, RecordMapping
 from memgraph.operations.write.embedding import MODEL_KEY
 from memgraph.paths import OrchestratorPaths, check_orchestrator_name, naming_full_disk
 from memgraph.rules.dedup import content_hash
 from memgraph.rules.erasure import is_redacted
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import (
     embeddings,
     exchange,
@@ -67,7 +67,7 @@ class ImportReport:
 
 
 def import_into(
-    opened: Opened,
+    opened: OpenOrchestrator,
     source: BinaryIO,
     *,
     actor: str,
@@ -79,7 +79,7 @@ def import_into(
         ImportRejected: with ``details["reason"]`` and the ``line``; nothing was written.
         Conflict: the orchestrator is not empty.
     """
-    heads: list[Head] = []
+    heads: list[JournalHead] = []
 
     def after_commit() -> None:
         try:
@@ -93,7 +93,7 @@ def import_into(
             transaction, opened.database.orchestrator_id, progress, opened.database.journal_key
         )
         report = loader.load(source, at=opened.clock.now_ms(), actor=actor)
-        heads.append(Head(*journal_head(transaction)))
+        heads.append(JournalHead(*journal_head(transaction)))
         accept_redactions(opened.paths, transaction, at=opened.clock.now_ms(), reason="imported")
     return report
 
@@ -130,7 +130,7 @@ def import_new(
         with draft.alone() as transaction:
             loader = ExportLoader(transaction, paths.name, progress, key)
             report = loader.load(source, at=clock.now_ms(), actor=actor)
-            head = Head(*journal_head(transaction))
+            head = JournalHead(*journal_head(transaction))
         paths.make_folders()
         with store.locked():
             store.require_free()
@@ -156,7 +156,7 @@ class ExportLoader:
     counts: dict[str, int] = field(default_factory=dict)
     _place: int = 0
     _pending: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
-    _head: Head = field(default_factory=lambda: Head(0, ""))
+    _head: JournalHead = field(default_factory=lambda: JournalHead(0, ""))
     _dimensions: int = 0
     _rounded: Callable[[bytes], bytes] = bytes
 
@@ -280,7 +280,7 @@ class ExportLoader:
         if len(self._pending) >= BATCH:
             self._flush()
 
-    def _check(self, record: Record, values: dict[str, Any]) -> None:
+    def _check(self, record: RecordMapping, values: dict[str, Any]) -> None:
         """Validate a line beyond its types, and fill in missing values."""
         if record.name == "memory":
             content = values["content"]
@@ -291,7 +291,7 @@ class ExportLoader:
             values["search_terms"] = text_index.search_terms(content)
         elif record.name == "journal":
             self._check_entry(values)
-            self._head = Head(values["seq"], values["hash"])
+            self._head = JournalHead(values["seq"], values["hash"])
         elif record.name == "embedding":
             values["vector"] = self._rounded(values["vector"])
             whole = len(values["vector"]) == values["dimensions"]

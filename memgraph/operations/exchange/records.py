@@ -80,7 +80,7 @@ _CHECKS: dict[tuple[str, str], Check] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecordMapping:
     """The mapping of one kind of line to one table.
 
     Attributes:
@@ -209,7 +209,7 @@ def _record(
     refers: Mapping[str, str] | None = None,
     extra: tuple[str, ...] = (),
     state: str | None = None,
-) -> Record:
+) -> RecordMapping:
     """Return the record of a table.
 
     Args:
@@ -224,7 +224,7 @@ def _record(
     hidden = {*without, *extra, *(() if state is None else ("state",))}
     names = [column.name for column in found.c if column.name not in hidden]
     columns = tuple((name, refers.get(name, name)) for name in names)
-    return Record(
+    return RecordMapping(
         name=name,
         table=found,
         fields=tuple(field for _, field in columns),
@@ -234,7 +234,7 @@ def _record(
 
 
 # Ordered so that no record refers to a later one.
-RECORDS: Final[tuple[Record, ...]] = (
+RECORDS: Final[tuple[RecordMapping, ...]] = (
     _record("source", "memory_sources", "source_id"),
     _record(
         "memory",

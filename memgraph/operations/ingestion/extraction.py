@@ -12,10 +12,10 @@ from memgraph.config import Settings
 from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderRejected
 from memgraph.providers.completion import CompletionProvider, completion_provider
 from memgraph.providers.fence import fenced
-from memgraph.rules.dedup import JACCARD_THRESHOLD, Sameness, compare, word_set
+from memgraph.rules.dedup import JACCARD_THRESHOLD, Similarity, compare, word_set
 from memgraph.rules.proposals import ANSWER_SCHEMA, Proposal, RejectedProposal, judge
 
-__all__ = ["Proposal", "Proposals", "Sayings", "configured_extractor", "fenced", "propose"]
+__all__ = ["LocatedSentences", "Proposal", "Proposals", "configured_extractor", "fenced", "propose"]
 
 SYSTEM = (
     "You extract what is worth remembering from a text, as JSON that fits the given schema. "
@@ -45,7 +45,7 @@ class Proposals:
     failed: int = 0
 
 
-class Sayings:
+class LocatedSentences:
     """The sentences of a text with their lines, to detect repetitions."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Sayings:
     def has(self, content: str, first: int, last: int) -> bool:
         """Return True when a sentence that shares a line with these is equal or nearly so."""
         return any(
-            begin <= last and first <= end and compare(content, said) is not Sameness.DIFFERENT
+            begin <= last and first <= end and compare(content, said) is not Similarity.DIFFERENT
             for said, begin, end in map(self._said.__getitem__, self._alike(content))
         )
 

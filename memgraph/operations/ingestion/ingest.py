@@ -12,10 +12,10 @@ from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.model.events import FileRejected
 from memgraph.model.sources import Document, DocumentOutcome, FileLink
 from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Outcome
-from memgraph.operations.write.edges import Compare, Joiner, StoredBatch
+from memgraph.operations.write.edges import ComparisonTime, EdgeWriter, StoredBatch
 from memgraph.operations.write.writer import PreparedMemory
-from memgraph.rules.lifecycle import Action, next_status
-from memgraph.service.opened import HELD, Opened
+from memgraph.rules.lifecycle import StatusAction, next_status
+from memgraph.service.open_orchestrator import HELD, OpenOrchestrator
 from memgraph.store import events, ingest_files, memories, trust
 from memgraph.store.rows import json_text
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
@@ -36,14 +36,14 @@ _LINK_COST: Final = 4
 Step = MemoryInput | EdgeInput | FileLink
 
 
-def known(opened: Opened, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
+def known(opened: OpenOrchestrator, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
     """Return the status and manifest of a content that was dropped before."""
     with opened.database.read() as snapshot:
         return ingest_files.status_of(snapshot, sha256)
 
 
 def store_document(
-    opened: Opened,
+    opened: OpenOrchestrator,
     document: Document,
     actor: str,
     view: View | None = None,
@@ -79,14 +79,14 @@ def store_document(
     return outcome
 
 
-def plan_under_way(opened: Opened, sha256: str) -> str | None:
+def plan_under_way(opened: OpenOrchestrator, sha256: str) -> str | None:
     """Return the plan of a partly stored content; None: there is no such one."""
     with opened.database.read() as snapshot:
         last = ingest_files.last_part(snapshot, sha256)
     return None if last is None else last[0]
 
 
-def give_up(opened: Opened, sha256: str, actor: str) -> int:
+def give_up(opened: OpenOrchestrator, sha256: str, actor: str) -> int:
     """Retract the stored part of a content whose rest will not be stored.
 
     Returns:
@@ -111,7 +111,7 @@ def _retract(transaction: JournalledTransaction, memory_id: str) -> None:
     if before is MemoryStatus.RETRACTED:
         return
     memories.set_status(
-        transaction, memory_id, next_status(before, Action.RETRACT), reason=HALF_STORED
+        transaction, memory_id, next_status(before, StatusAction.RETRACT), reason=HALF_STORED
     )
     transaction.tell([NewEntry("retract", memory_id, {"reason": HALF_STORED})])
 
@@ -172,7 +172,9 @@ class _Storing:
     of two workers only one stores it.
     """
 
-    def __init__(self, opened: Opened, document: Document, actor: str, view: View | None) -> None:
+    def __init__(
+        self, opened: OpenOrchestrator, document: Document, actor: str, view: View | None
+    ) -> None:
         self._opened, self._document, self._actor, self._view = opened, document, actor, view
         self.steps, self._edge_places = _steps(document)
         self._main = (document.main or "").removeprefix("#")
@@ -280,7 +282,7 @@ class _Storing:
             part.prepared,
             [each for each in part.steps if isinstance(each, EdgeInput)],
             view=self._view,
-            compare=Compare.LATER if self._document.relate else Compare.NEVER,
+            compare=ComparisonTime.LATER if self._document.relate else ComparisonTime.NEVER,
             keys=self._keys,
         )
         transaction.tell(written.entries)
@@ -396,7 +398,7 @@ def _steps(document: Document) -> tuple[list[Step], list[int]]:
 
 
 def record_rejection(
-    opened: Opened, sha256: str, *, path: str, manifest: Mapping[str, Any], actor: str
+    opened: OpenOrchestrator, sha256: str, *, path: str, manifest: Mapping[str, Any], actor: str
 ) -> None:
     """Record that a content was rejected, or is held until an operator decides, and why."""
     action = "ingest_held" if manifest.get("reason") == HELD else "ingest_rejected"
@@ -430,14 +432,18 @@ def _support(
 
 
 def _replace_details(
-    joiner: Joiner, transaction: JournalledTransaction, new_id: str, old_id: str, view: View | None
+    joiner: EdgeWriter,
+    transaction: JournalledTransaction,
+    new_id: str,
+    old_id: str,
+    view: View | None,
 ) -> None:
     """Supersede the other parts of a replaced decision that the writer sees.
 
     What a more trusted source states as well stays. Its context and consequences stay: they depend
     on retracted evidence, and are reported as such.
     """
-    status = next_status(MemoryStatus.ACTIVE, Action.SUPERSEDE)
+    status = next_status(MemoryStatus.ACTIVE, StatusAction.SUPERSEDE)
     parts = ingest_files.parts_left(transaction, old_id, DETAIL_ROLE)
     for part in _seen(transaction, parts, view):
         if not joiner.may_replace(transaction, new_id, part):

@@ -17,7 +17,7 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import IngestStatus
 from memgraph.model.remote import MAX_BATCH, IngestedFile, IngestPage
 from memgraph.operations.ingestion.ingest import BY
-from memgraph.service.opened import HELD, Opened
+from memgraph.service.open_orchestrator import HELD, OpenOrchestrator
 from memgraph.store import ingest_files, memories
 from memgraph.store.visibility import View
 
@@ -67,7 +67,7 @@ class FileReader:
     everything: bool
 
 
-def seen_file(opened: Opened, sha256: str, reader: FileReader) -> IngestedFile | None:
+def seen_file(opened: OpenOrchestrator, sha256: str, reader: FileReader) -> IngestedFile | None:
     """Return the record of one content; None: it was not dropped, or is hidden."""
     with opened.database.read() as snapshot:
         row = ingest_files.row_of(snapshot, sha256)
@@ -75,7 +75,7 @@ def seen_file(opened: Opened, sha256: str, reader: FileReader) -> IngestedFile |
 
 
 def seen_files(
-    opened: Opened, reader: FileReader, *, limit: int, after: str | None = None
+    opened: OpenOrchestrator, reader: FileReader, *, limit: int, after: str | None = None
 ) -> IngestPage:
     """Return files, latest first.
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from memgraph.errors import InvalidInput, MemgraphError, MemoryDisabled
-from memgraph.model.values import Change, validated
+from memgraph.model.values import ActorReason, validated
 from memgraph.rules.scope import Viewer
 
 if TYPE_CHECKING:
-    from memgraph.model.remote import Uploaded
+    from memgraph.model.remote import UploadResult
     from memgraph.operations.orchestrator import Orchestrator
     from memgraph.service.memory_service import MemoryService
 
@@ -37,7 +37,7 @@ class UploadDraft(Protocol):
 
     def write(self, data: bytes) -> None: ...
 
-    def place(self) -> Uploaded: ...
+    def place(self) -> UploadResult: ...
 
     def discard(self) -> None: ...
 
@@ -80,7 +80,7 @@ def sender_of(handle: Orchestrator) -> dict[str, Any]:
 def viewer_of_sender(sender: Mapping[str, Any]) -> tuple[Viewer, str]:
     """Return the viewer and the actor of ``sender_of``. Raises InvalidInput: an invalid value."""
     try:
-        actor = validated(Change, {"actor": sender["actor"]}).actor
+        actor = validated(ActorReason, {"actor": sender["actor"]}).actor
         return Viewer(**sender["viewer"]), actor
     except (KeyError, TypeError) as error:
         raise InvalidInput("this is not a sender of files", field="sender") from error
@@ -98,7 +98,7 @@ def draft(handle: Orchestrator, name: str) -> UploadDraft:
     return uploads().draft(handle, name, sender_of(handle))
 
 
-class Intake:
+class DropZoneWorker:
     """Processes the drop zones of a service, one after the other, in one thread."""
 
     def __init__(self, service: MemoryService) -> None:

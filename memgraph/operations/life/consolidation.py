@@ -12,20 +12,27 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memgraph.consolidation.ports import Budget, ConflictJudge, Extractor
+from memgraph.consolidation.ports import ConflictJudge, Extractor, ModelBudget
 from memgraph.errors import MemgraphError, NotFound, ProviderError
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem, SessionReport
 from memgraph.operations.life.models import chosen_extractor, chosen_judge
 from memgraph.operations.life.page_transaction import (
-    PageDone,
-    PageMoved,
-    StoreMoved,
+    PageChanged,
+    PageResult,
+    StoreChanged,
     preview,
     write_page,
 )
-from memgraph.operations.life.pages import PageRead, PageWork, Tools, match_all, propose, read_page
+from memgraph.operations.life.pages import (
+    PageResources,
+    PageTurns,
+    PageWork,
+    match_all,
+    propose,
+    read_page,
+)
 from memgraph.operations.write.edges import CONSOLIDATION
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import sessions as queries
 from memgraph.store.sessions import ComparisonPlace, Consolidation
 
@@ -44,14 +51,14 @@ CONTENDED = "contended"
 
 
 def consolidate_session(
-    opened: Opened,
+    opened: OpenOrchestrator,
     session_id: str,
     *,
     actor: str = ACTOR,
     extractor: Extractor | None = None,
     judge: ConflictJudge | None = None,
     dry_run: bool = False,
-    budget: Budget | None = None,
+    budget: ModelBudget | None = None,
     now_ms: int | None = None,
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     stop: Callable[[], bool] = lambda: False,
@@ -75,14 +82,14 @@ def consolidate_session(
 
 
 def consolidate_pending(
-    opened: Opened,
+    opened: OpenOrchestrator,
     *,
     now_ms: int | None = None,
     actor: str = ACTOR,
     extractor: Extractor | None = None,
     judge: ConflictJudge | None = None,
     dry_run: bool = False,
-    budget: Budget | None = None,
+    budget: ModelBudget | None = None,
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     stop: Callable[[], bool] = lambda: False,
     on_session: Callable[[SessionReport], None] = lambda _report: None,
@@ -167,13 +174,13 @@ class _Notes:
 
     pages: int = 0
     work: Counter[str] = field(default_factory=Counter)
-    done: PageDone = field(default_factory=PageDone)
+    done: PageResult = field(default_factory=PageResult)
     reason: str | None = None
     error_code: str | None = None
     # On a dry run: what the pages so far would have stored.
     shown: list[tuple[ComparisonPlace, str]] = field(default_factory=list)
 
-    def add(self, work: PageWork, done: PageDone) -> None:
+    def add(self, work: PageWork, done: PageResult) -> None:
         self.pages += 1
         self.done.facts += done.facts
         self.done.edges += done.edges
@@ -192,12 +199,12 @@ class _Run:
 
     def __init__(
         self,
-        opened: Opened,
+        opened: OpenOrchestrator,
         actor: str,
         extractor: Extractor | None,
         judge: ConflictJudge | None,
         dry_run: bool,
-        budget: Budget | None,
+        budget: ModelBudget | None,
         now_ms: int | None,
         progress: Callable[[str, int, int], None],
         stop: Callable[[], bool],
@@ -209,11 +216,11 @@ class _Run:
         self.progress = progress
         self.stop = stop
         self.page_turns = chosen.page_episodes
-        self.tools = Tools(
+        self.tools = PageResources(
             opened=opened,
             extractor=extractor or chosen_extractor(opened),
             judge=judge or chosen_judge(opened),
-            budget=budget or Budget(chosen.max_calls, chosen.max_tokens),
+            budget=budget or ModelBudget(chosen.max_calls, chosen.max_tokens),
             now_ms=opened.clock.now_ms() if now_ms is None else now_ms,
             stop=stop,
         )
@@ -233,7 +240,7 @@ class _Run:
             self.opened.recalls.wait(PATIENCE_S)
             try:
                 done = self._page(page, notes)
-            except PageMoved:
+            except PageChanged:
                 moved += 1
                 if moved >= MAX_MOVES:
                     notes.reason = CONTENDED
@@ -247,7 +254,7 @@ class _Run:
             cursor, moved = self._next(page), 0
         return self._report(session_id, notes)
 
-    def _read(self, session_id: str, cursor: Consolidation | None) -> PageRead:
+    def _read(self, session_id: str, cursor: Consolidation | None) -> PageTurns:
         with self.opened.database.read() as snapshot:
             state = queries.session_state(snapshot, session_id)
             if state is None:
@@ -256,13 +263,13 @@ class _Run:
                 state = cursor
             return read_page(snapshot, state, self.page_turns)
 
-    def _next(self, page: PageRead) -> Consolidation:
+    def _next(self, page: PageTurns) -> Consolidation:
         last = page.turns[-1]
         return page.state._replace(through=last.memory_id, through_pk=last.pk)
 
-    def _page(self, page: PageRead, notes: _Notes) -> PageDone | None:
+    def _page(self, page: PageTurns, notes: _Notes) -> PageResult | None:
         """Process one page, matched again when memory changes; None: it stays pending."""
-        before = Budget(self.tools.budget.calls, self.tools.budget.tokens)
+        before = ModelBudget(self.tools.budget.calls, self.tools.budget.tokens)
         try:
             work = propose(self.tools, page)
         except ProviderError:
@@ -281,7 +288,7 @@ class _Run:
             else:
                 try:
                     done = write_page(self.opened, page, work, actor=self.actor)
-                except StoreMoved:
+                except StoreChanged:
                     continue
             notes.add(work, done)
             self.progress("turns", notes.work["turns"], notes.work["turns"])

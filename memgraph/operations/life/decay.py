@@ -13,9 +13,9 @@ from memgraph.model.jobs import JobReport
 from memgraph.operations.life.echoes import forget_old_lines
 from memgraph.operations.write import changes
 from memgraph.rules.decay import days_idle, should_retire
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import decay as decay_rows
-from memgraph.store.decay import REASON, DecayRow, Rule
+from memgraph.store.decay import REASON, DecayRow, ExpiryRule
 from memgraph.store.snapshot import NewEntry
 
 PART = "decay"
@@ -25,7 +25,7 @@ BATCH = 1_000
 
 
 def decay(
-    opened: Opened,
+    opened: OpenOrchestrator,
     *,
     now_ms: int,
     actor: str,
@@ -48,7 +48,7 @@ def decay(
     # What was handed out a moment ago was used, though its receipt is not written yet.
     opened.receipts.flush()
     chosen = opened.settings.memory.decay
-    rule = Rule(now_ms, chosen.threshold, chosen.exponent)
+    rule = ExpiryRule(now_ms, chosen.threshold, chosen.exponent)
     with opened.database.read() as snapshot:
         number, last = decay_rows.decaying_count(snapshot)
     counts, after = {"looked_at": number, "retired": 0, "kept": 0}, 0
@@ -67,7 +67,7 @@ def decay(
     return JobReport.done(counts).model_copy(update={"reason": "stopped"})
 
 
-def restore_used(opened: Opened, used: Mapping[str, int]) -> int:
+def restore_used(opened: OpenOrchestrator, used: Mapping[str, int]) -> int:
     """Restore what a run retired because it did not know of a use; return how many.
 
     Args:
@@ -84,7 +84,7 @@ def restore_used(opened: Opened, used: Mapping[str, int]) -> int:
             if found is None or found[1] < at:
                 continue
             one, since = found
-            rule = Rule(since, chosen.threshold, chosen.exponent)
+            rule = ExpiryRule(since, chosen.threshold, chosen.exponent)
             # It may have been used long before, and have expired again since.
             if has_expired(one._replace(last_accessed_at=at), rule):
                 continue
@@ -93,7 +93,7 @@ def restore_used(opened: Opened, used: Mapping[str, int]) -> int:
     return restored
 
 
-def has_expired(one: DecayRow, rule: Rule) -> bool:
+def has_expired(one: DecayRow, rule: ExpiryRule) -> bool:
     """Return True when the job retires this row, which is an active fact."""
     # One of hardly any confidence that was restored stays: whoever restored it wanted it.
     return not one.restored and should_retire(
@@ -107,7 +107,7 @@ def has_expired(one: DecayRow, rule: Rule) -> bool:
     )
 
 
-def _retire(opened: Opened, pks: Sequence[int], rule: Rule, actor: str) -> int:
+def _retire(opened: OpenOrchestrator, pks: Sequence[int], rule: ExpiryRule, actor: str) -> int:
     """Retire in one transaction what is still expired; return how many."""
     opened.receipts.flush()
     with opened.transaction(actor) as transaction:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from memgraph.clock import MS_PER_DAY
 from memgraph.consolidation.agent_tools import PageTurn
-from memgraph.consolidation.echo_filter import EchoFilter, Remainder
+from memgraph.consolidation.echo_filter import EchoFilter, EchoRemainder
 from memgraph.rules.echo import cited_ids, cited_short_ids, line_hashes
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import echoes
 from memgraph.store.echoes import EchoBacklog, HandedOutMemory
 
@@ -21,7 +21,7 @@ BATCH = 64
 MAX_CACHED = 20_000
 
 
-def echo_filter(opened: Opened, turns: Sequence[PageTurn] = ()) -> EchoFilter:
+def echo_filter(opened: OpenOrchestrator, turns: Sequence[PageTurn] = ()) -> EchoFilter:
     """Return the filter for a page of turns, after hashing all that was handed out.
 
     Pending receipts of this process are written first; those that wait in another process are not
@@ -35,7 +35,7 @@ def echo_filter(opened: Opened, turns: Sequence[PageTurn] = ()) -> EchoFilter:
     return EchoFilter(opened.database, turns)
 
 
-def catch_up(opened: Opened, stop: Callable[[], bool] = lambda: False) -> int:
+def catch_up(opened: OpenOrchestrator, stop: Callable[[], bool] = lambda: False) -> int:
     """Hash the lines of what was handed out; return the number of recalls and texts.
 
     An interrupted run is repeated, and several processes may run it: a line that is recorded twice
@@ -60,7 +60,7 @@ def catch_up(opened: Opened, stop: Callable[[], bool] = lambda: False) -> int:
     return done
 
 
-def record_handed_out(opened: Opened, lines: Sequence[str], *, at_ms: int) -> bool:
+def record_handed_out(opened: OpenOrchestrator, lines: Sequence[str], *, at_ms: int) -> bool:
     """Record lines that were handed out otherwise than by a recall or a bulletin.
 
     They are kept in memory and written with the receipts, outside the caller's request. Returns
@@ -69,18 +69,18 @@ def record_handed_out(opened: Opened, lines: Sequence[str], *, at_ms: int) -> bo
     return opened.receipts.add_text("\n".join(lines), at_ms)
 
 
-def without_own_output(opened: Opened, text: str) -> Remainder:
+def without_own_output(opened: OpenOrchestrator, text: str) -> EchoRemainder:
     """Return the text of a file without what this memory wrote, line numbers unchanged.
 
     Raises:
         StorageError: nothing was decided.
     """
     if not cited_ids(text) and not cited_short_ids(text):
-        return Remainder(text)
+        return EchoRemainder(text)
     return echo_filter(opened).without_marked(text)
 
 
-def forget_old_lines(opened: Opened, *, now_ms: int) -> int:
+def forget_old_lines(opened: OpenOrchestrator, *, now_ms: int) -> int:
     """Remove lines that were not handed out for ``LINES_KEPT_MS``; return how many.
 
     What an agent repeats after that is still no source while a memory with that text is active.

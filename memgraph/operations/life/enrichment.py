@@ -17,7 +17,7 @@ from memgraph.model.enums import Sensitivity
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
 from memgraph.operations.life import entity_merge as merging
 from memgraph.operations.write.entity_links import MAX_KEPT_NAMES, names_of
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import enrichment, memories, metadata
 from memgraph.store.enrichment import ENRICHED_AT, ENRICHED_NAMES, EnrichmentCandidate
 from memgraph.store.entities import EntityName
@@ -40,7 +40,7 @@ _OF_THE_TEXT: Final = frozenset({400, 413, 422})
 
 
 def enrich(
-    opened: Opened,
+    opened: OpenOrchestrator,
     *,
     now_ms: int,
     limit: int | None = None,
@@ -98,7 +98,7 @@ def enrich(
 
 @dataclass
 class _Run:
-    opened: Opened
+    opened: OpenOrchestrator
     now_ms: int
     actor: str
     most: int

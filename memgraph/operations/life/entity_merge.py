@@ -12,13 +12,13 @@ from memgraph.errors import Conflict, InvalidInput, NotFound, ProviderAnswerInva
 from memgraph.model.entities import EntityInfo, EntityProposal
 from memgraph.model.enums import Sensitivity
 from memgraph.operations.life.models import LanguageModel
-from memgraph.operations.life.profiles import Reader, VisibleEntity
-from memgraph.operations.upkeep.rebuild import names_in
+from memgraph.operations.life.profiles import EntityReader, VisibleEntity
+from memgraph.operations.maintenance.rebuild import names_in
 from memgraph.providers.fence import fenced
 from memgraph.rules.scope import Viewer
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import enrichment, entities, metadata, text_index
-from memgraph.store.enrichment import Unsure
+from memgraph.store.enrichment import UncertainName
 from memgraph.store.entities import EntityName, EntityRecord
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
 
@@ -30,7 +30,7 @@ Named = dict[int, tuple[EntityName, ...]]
 
 
 def merge(
-    opened: Opened, viewer: Viewer, into: str, other: str, *, reason: str, actor: str
+    opened: OpenOrchestrator, viewer: Viewer, into: str, other: str, *, reason: str, actor: str
 ) -> EntityInfo:
     """Move every name and link of ``other`` to ``into``; return the merged entity.
 
@@ -39,7 +39,7 @@ def merge(
         Conflict: a name may mean several (``details["candidates"]``), or both are one already.
     """
     with opened.transaction(actor) as transaction:
-        reader = Reader(transaction, viewer, opened.naming)
+        reader = EntityReader(transaction, viewer, opened.naming)
         kept, gone = reader.only(into), reader.only(other)
         transaction.tell([merge_found(transaction, kept, gone, reason)])
         return reader.only(kept.row.entity_id).info
@@ -58,7 +58,7 @@ def merge_found(
 
 
 def protect(
-    opened: Opened, viewer: Viewer, name: str, *, protected: bool, reason: str, actor: str
+    opened: OpenOrchestrator, viewer: Viewer, name: str, *, protected: bool, reason: str, actor: str
 ) -> EntityInfo:
     """Protect the facts about an entity from decay, or stop protecting them.
 
@@ -67,7 +67,7 @@ def protect(
         Conflict: the name may mean several.
     """
     with opened.transaction(actor) as transaction:
-        one = Reader(transaction, viewer, opened.naming).only(name)
+        one = EntityReader(transaction, viewer, opened.naming).only(name)
         entities.protect(transaction, one.row.pk, protected=protected)
         details = {"protected": protected, "reason": reason}
         transaction.tell([NewEntry("protect_entity", one.row.entity_id, details)])
@@ -75,7 +75,13 @@ def protect(
 
 
 def split(
-    opened: Opened, viewer: Viewer, entity: str, names: Sequence[str], *, reason: str, actor: str
+    opened: OpenOrchestrator,
+    viewer: Viewer,
+    entity: str,
+    names: Sequence[str],
+    *,
+    reason: str,
+    actor: str,
 ) -> EntityInfo:
     """Move names of an entity to another entity, named by the first; return the new one.
 
@@ -91,7 +97,7 @@ def split(
     if not 1 <= len(keys) <= MAX_NAMES or not all(keys):
         raise InvalidInput(f"1 to {MAX_NAMES} names, none of them empty", field="names")
     with opened.database.read() as snapshot:
-        row = _splittable(Reader(snapshot, viewer, opened.naming), opened, entity, keys)
+        row = _splittable(EntityReader(snapshot, viewer, opened.naming), opened, entity, keys)
         linked = entities.linked_memories(snapshot, row.pk)
     # Names are searched outside the transaction: it may take longer than writers wait.
     named: Named = {}
@@ -99,7 +105,7 @@ def split(
         with opened.database.read() as snapshot:
             named |= _named(opened, snapshot, linked[start : start + BATCH])
     with opened.transaction(actor) as transaction:
-        reader = Reader(transaction, viewer, opened.naming)
+        reader = EntityReader(transaction, viewer, opened.naming)
         row = _splittable(reader, opened, row.entity_id, keys)
         since = [pk for pk in entities.linked_memories(transaction, row.pk) if pk not in named]
         named |= _named(opened, transaction, since)
@@ -117,7 +123,9 @@ def split(
         )
 
 
-def _splittable(reader: Reader, opened: Opened, entity: str, keys: Collection[str]) -> EntityRecord:
+def _splittable(
+    reader: EntityReader, opened: OpenOrchestrator, entity: str, keys: Collection[str]
+) -> EntityRecord:
     """Return the entity, if all these are names of it that can be removed from it."""
     one = reader.only(entity)
     for key in keys:
@@ -131,13 +139,16 @@ def _splittable(reader: Reader, opened: Opened, entity: str, keys: Collection[st
     return one.row
 
 
-def _named(opened: Opened, snapshot: Snapshot, pks: Sequence[int]) -> Named:
+def _named(opened: OpenOrchestrator, snapshot: Snapshot, pks: Sequence[int]) -> Named:
     found = text_index.contents_of(snapshot, pks)
     return {pk: names_in(opened, content, kept) for pk, content, kept in found}
 
 
 def _part(
-    opened: Opened, transaction: JournalledTransaction, row: EntityRecord, keys: Sequence[str]
+    opened: OpenOrchestrator,
+    transaction: JournalledTransaction,
+    row: EntityRecord,
+    keys: Sequence[str],
 ) -> EntityRecord:
     """Give the names to an entity of their own: one that was merged, or else a new one."""
     merged = [
@@ -216,7 +227,7 @@ _Kept = dict[str, Any]
 
 
 def propose(
-    opened: Opened,
+    opened: OpenOrchestrator,
     *,
     actor: str,
     at_ms: int,
@@ -262,16 +273,22 @@ def propose(
     return len(proposed)
 
 
-def listing(opened: Opened, viewer: Viewer) -> list[EntityProposal]:
+def listing(opened: OpenOrchestrator, viewer: Viewer) -> list[EntityProposal]:
     """Return the open proposals whose two entities the viewer may see, oldest first."""
     with opened.database.read() as snapshot:
-        reader = Reader(snapshot, viewer, opened.naming)
+        reader = EntityReader(snapshot, viewer, opened.naming)
         found = (_shown(snapshot, reader, each) for each in _kept(snapshot))
         return [each for each in found if each is not None]
 
 
 def decide(
-    opened: Opened, viewer: Viewer, proposal_id: str, *, accept: bool, reason: str, actor: str
+    opened: OpenOrchestrator,
+    viewer: Viewer,
+    proposal_id: str,
+    *,
+    accept: bool,
+    reason: str,
+    actor: str,
 ) -> EntityInfo:
     """Merge the entities of a proposal, or reject it; returns the entity that stays.
 
@@ -279,7 +296,7 @@ def decide(
         NotFound: no such proposal is open, or the viewer may not see one of its entities.
     """
     with opened.transaction(actor) as transaction:
-        reader = Reader(transaction, viewer, opened.naming)
+        reader = EntityReader(transaction, viewer, opened.naming)
         kept = _kept(transaction)
         found = [each for each in kept if each.get("proposal_id") == proposal_id]
         if not found or _shown(transaction, reader, found[0]) is None:
@@ -297,7 +314,7 @@ def decide(
         return reader.only(one["into_id"]).info
 
 
-def _shown(snapshot: Snapshot, reader: Reader, kept: _Kept) -> EntityProposal | None:
+def _shown(snapshot: Snapshot, reader: EntityReader, kept: _Kept) -> EntityProposal | None:
     if kept.get("proposal_id") is None or kept.get("accepted") is not None:
         return None
     rows = [entities.by_id(snapshot, kept[name]) for name in ("entity_id", "into_id")]
@@ -316,7 +333,7 @@ def _shown(snapshot: Snapshot, reader: Reader, kept: _Kept) -> EntityProposal | 
     )
 
 
-def _ask(model: LanguageModel, one: Unsure, mark: str) -> _Kept:
+def _ask(model: LanguageModel, one: UncertainName, mark: str) -> _Kept:
     """Ask the model. Raises ProviderError; ProviderAnswerInvalid also for an answer of another
     shape.
     """

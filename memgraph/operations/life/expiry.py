@@ -11,10 +11,10 @@ from memgraph.model.values import Memory
 from memgraph.operations.life.decay import has_expired
 from memgraph.rules import decay
 from memgraph.rules.scope import Viewer
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import decay as decay_rows
 from memgraph.store import graph
-from memgraph.store.decay import DecayRow, Rule
+from memgraph.store.decay import DecayRow, ExpiryRule
 from memgraph.store.visibility import View
 
 MAX_DAYS, MAX_ITEMS = 36_600.0, 1_000
@@ -22,7 +22,9 @@ MAX_DAYS, MAX_ITEMS = 36_600.0, 1_000
 STEPS = 24
 
 
-def expiring(opened: Opened, viewer: Viewer, *, days: float, limit: int) -> ExpiringReport:
+def expiring(
+    opened: OpenOrchestrator, viewer: Viewer, *, days: float, limit: int
+) -> ExpiringReport:
     """Return what would be retired within ``days``, as far as the viewer may see it.
 
     Raises:
@@ -36,7 +38,9 @@ def expiring(opened: Opened, viewer: Viewer, *, days: float, limit: int) -> Expi
     opened.receipts.flush()
     settings = opened.settings.memory.decay
     now = opened.clock.now_ms()
-    rule = Rule(min(now + round(days * MS_PER_DAY), MAX_MS), settings.threshold, settings.exponent)
+    rule = ExpiryRule(
+        min(now + round(days * MS_PER_DAY), MAX_MS), settings.threshold, settings.exponent
+    )
     with opened.database.read() as snapshot:
         rows = decay_rows.visible_expired(snapshot, rule, View(viewer))
         ends = [
@@ -56,7 +60,7 @@ def expiring(opened: Opened, viewer: Viewer, *, days: float, limit: int) -> Expi
     )
 
 
-def _expires_at(one: DecayRow, rule: Rule) -> int:
+def _expires_at(one: DecayRow, rule: ExpiryRule) -> int:
     since = _since(one)
     found = decay.expires_at(one.confidence, one.decay_rate, since, rule.threshold, rule.exponent)
     # It has expired by the end of the report, so there is such a moment.
@@ -64,7 +68,7 @@ def _expires_at(one: DecayRow, rule: Rule) -> int:
 
 
 def _item(
-    memory: Memory, one: DecayRow, end: int, moments: list[int], rule: Rule
+    memory: Memory, one: DecayRow, end: int, moments: list[int], rule: ExpiryRule
 ) -> ExpiringMemory:
     course = decay.course(one.confidence, one.decay_rate, _since(one), moments, rule.exponent)
     return ExpiringMemory(

@@ -12,8 +12,8 @@ from memgraph.consolidation.quotations import RuleExtractor
 from memgraph.model.enums import Sensitivity
 from memgraph.model.jobs import RejectedItem
 from memgraph.providers.completion import CompletionProvider, completion_provider
-from memgraph.providers.tool_calling import ToolCallingProvider, tool_calling_provider
-from memgraph.service.opened import Opened
+from memgraph.providers.tool_calls import ToolCallingProvider, tool_calling_provider
+from memgraph.service.open_orchestrator import OpenOrchestrator
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def configured_llm(
 RULES = "rules"
 
 
-def chosen_extractor(opened: Opened) -> Extractor:
+def chosen_extractor(opened: OpenOrchestrator) -> Extractor:
     """Return the model of ``memory.llm`` with the rules as fallback, or the rules alone."""
     model = opened.llm
     if model is None:
@@ -82,7 +82,7 @@ def chosen_extractor(opened: Opened) -> Extractor:
     return AgentExtractor(model.tools, RulePages(), max_sensitivity=model.max_sensitivity)
 
 
-def chosen_judge(opened: Opened) -> ConflictJudge | None:
+def chosen_judge(opened: OpenOrchestrator) -> ConflictJudge | None:
     """Return the judge of ``memory.llm`` for contradictions; None: the rules decide alone."""
     model = opened.llm
     if model is None:

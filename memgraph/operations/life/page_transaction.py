@@ -16,14 +16,14 @@ from memgraph.model.enums import EdgeType, Relation
 from memgraph.model.events import ContradictionFound, Event, SessionConsolidated
 from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
 from memgraph.model.values import EdgeInput, validated
-from memgraph.operations.life.pages import GroupWork, PageRead, PageWork
+from memgraph.operations.life.pages import GroupWork, PageTurns, PageWork
 from memgraph.operations.write import changes
-from memgraph.operations.write.edges import Compare, StoredBatch
+from memgraph.operations.write.edges import ComparisonTime, StoredBatch
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.dedup import content_hash
 from memgraph.rules.echo import known_echo
 from memgraph.rules.trust import KEPT_APART
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import edges, events, memories
 from memgraph.store import sessions as queries
 from memgraph.store.sessions import ComparisonPlace, FactRow
@@ -33,16 +33,16 @@ from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 MAX_SINCE = 200
 
 
-class PageMoved(Exception):
+class PageChanged(Exception):
     """Another process wrote the page, or a turn of it is gone: read it again."""
 
 
-class StoreMoved(Exception):
+class StoreChanged(Exception):
     """Facts that drafts were compared with have changed: match them again."""
 
 
 @dataclass(slots=True)
-class PageDone:
+class PageResult:
     """The result of a page. ``last``: no turn of the session is left to be read."""
 
     facts: list[FactNote] = field(default_factory=list)
@@ -52,7 +52,9 @@ class PageDone:
     last: bool = False
 
 
-def write_page(opened: Opened, page: PageRead, work: PageWork, *, actor: str) -> PageDone:
+def write_page(
+    opened: OpenOrchestrator, page: PageTurns, work: PageWork, *, actor: str
+) -> PageResult:
     """Write a page with its journal entries and the moved cursor, or nothing of it.
 
     Raises:
@@ -63,7 +65,7 @@ def write_page(opened: Opened, page: PageRead, work: PageWork, *, actor: str) ->
     ]
     with opened.transaction(actor) as transaction:
         _require_unmoved(transaction, page, work)
-        done, told = PageDone(), list[Event]()
+        done, told = PageResult(), list[Event]()
         # All of them before the first is written: what one writes is beside the next.
         for group in work.groups:
             _require_unchanged_store(transaction, group, transaction.at)
@@ -87,13 +89,13 @@ def write_page(opened: Opened, page: PageRead, work: PageWork, *, actor: str) ->
     return done
 
 
-def preview(work: PageWork, earlier: list[tuple[ComparisonPlace, str]]) -> PageDone:
+def preview(work: PageWork, earlier: list[tuple[ComparisonPlace, str]]) -> PageResult:
     """Return what would be written, for a dry run.
 
     Args:
         earlier: what earlier pages would have stored; facts of this one are added.
     """
-    done = PageDone(last=False)
+    done = PageResult(last=False)
     for group in work.groups:
         done.rejected += [*group.rejected, *group.undecided]
         for each in group.matched.fresh:
@@ -116,7 +118,7 @@ def preview(work: PageWork, earlier: list[tuple[ComparisonPlace, str]]) -> PageD
     return done
 
 
-def _entry(page: PageRead, work: PageWork, done: PageDone, stored: int) -> NewEntry:
+def _entry(page: PageTurns, work: PageWork, done: PageResult, stored: int) -> NewEntry:
     told = {
         "session_id": page.state.session_id,
         "through": page.turns[-1].memory_id if page.turns else page.state.through,
@@ -128,28 +130,28 @@ def _entry(page: PageRead, work: PageWork, done: PageDone, stored: int) -> NewEn
     return NewEntry("consolidate", None, told)
 
 
-def _require_unmoved(snapshot: Snapshot, page: PageRead, work: PageWork) -> None:
+def _require_unmoved(snapshot: Snapshot, page: PageTurns, work: PageWork) -> None:
     state = queries.session_state(snapshot, page.state.session_id)
     if state is None or state.through != page.state.through:
-        raise PageMoved
+        raise PageChanged
     read = {turn for group in work.groups for turn in group.turns}
     if queries.active_ids(snapshot, read) != read:
-        raise PageMoved
+        raise PageChanged
 
 
 def _require_unchanged_store(snapshot: Snapshot, group: GroupWork, at: int) -> None:
     matched, place = group.matched, group.place
     targets = {each for each in matched.repeats.values() if not each.startswith("#")}
     if queries.active_ids(snapshot, targets) != targets:
-        raise StoreMoved
+        raise StoreChanged
     contents = [each.given.content for each in matched.fresh]
     if not contents:
         return
     if queries.same_facts(snapshot, {content_hash(each) for each in contents}, place, at=at):
-        raise StoreMoved
+        raise StoreChanged
     since = queries.facts_since(snapshot, matched.since, place, MAX_SINCE, at=at)
     if len(since) == MAX_SINCE or any(_touches(new, old) for new in contents for old in since):
-        raise StoreMoved
+        raise StoreChanged
 
 
 def _touches(new: str, old: FactRow) -> bool:
@@ -159,17 +161,17 @@ def _touches(new: str, old: FactRow) -> bool:
 
 
 def _write_group(
-    opened: Opened,
+    opened: OpenOrchestrator,
     transaction: JournalledTransaction,
     session_id: str,
     group: GroupWork,
     items: Sequence[PreparedMemory],
-    done: PageDone,
+    done: PageResult,
     told: list[Event],
 ) -> None:
     done.rejected += [*group.rejected, *group.undecided]
     # They were held against the store when the page was matched.
-    written = opened.writer.store(transaction, items, [], compare=Compare.DONE)
+    written = opened.writer.store(transaction, items, [], compare=ComparisonTime.DONE)
     for each, outcome in zip(group.matched.fresh, written.memories, strict=True):
         if outcome.code == QuotaReached.code:
             where = f"{session_id}, draft {each.number}"
@@ -177,7 +179,7 @@ def _write_group(
             continue
         if outcome.outcome != "stored":
             # All of it was looked at in this transaction: something else is wrong.
-            raise StoreMoved
+            raise StoreChanged
         done.facts.append(_note(each, outcome.memory_id))
     for each, target in _strengthening(group):
         rows = [group.turns[one] for one in each.evidence]
@@ -208,12 +210,12 @@ def _strengthening(group: GroupWork) -> list[tuple[FactDraft, str]]:
 
 
 def _join(
-    opened: Opened,
+    opened: OpenOrchestrator,
     transaction: JournalledTransaction,
     group: GroupWork,
     links: Sequence[EdgeInput],
     written: StoredBatch,
-    done: PageDone,
+    done: PageResult,
 ) -> dict[str, Event]:
     """Write edges between active memories; return an event for each open contradiction by edge."""
     stored = {end for link in links for end in (link.from_id, link.to_id) if end[0] != "#"}
@@ -247,12 +249,12 @@ def _join(
 
 
 def _decide(
-    opened: Opened,
+    opened: OpenOrchestrator,
     transaction: JournalledTransaction,
     group: GroupWork,
     decision: ResolutionDecision,
     written: StoredBatch,
-    done: PageDone,
+    done: PageResult,
     open_ones: dict[str, Event],
 ) -> None:
     """Decide one contradiction as the extractor proposed, if its sides are unchanged."""

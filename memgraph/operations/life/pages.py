@@ -8,13 +8,13 @@ from math import ceil
 
 from memgraph.consolidation import matches as matching
 from memgraph.consolidation.drafts import FactDraft, draft, groups_of, turn_of
-from memgraph.consolidation.matches import Matched, match
+from memgraph.consolidation.matches import MatchedDrafts, match
 from memgraph.consolidation.ports import (
-    Budget,
     ConflictJudge,
     Extractor,
+    ModelBudget,
     PageProposal,
-    Suspicion,
+    SuspectedContradiction,
     TurnPage,
 )
 from memgraph.consolidation.resolution import ResolutionDecision, decide
@@ -26,7 +26,7 @@ from memgraph.operations.life.echoes import echo_filter
 from memgraph.operations.life.models import RulePages
 from memgraph.rules.echo import heard_role, judged_at
 from memgraph.rules.scope import Viewer
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import sessions as queries
 from memgraph.store.sessions import ComparisonPlace, Consolidation, TurnRow
 from memgraph.store.snapshot import Snapshot
@@ -36,19 +36,19 @@ CONTEXT_TURNS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class PageResources:
     """The resources shared by the pages of one run."""
 
-    opened: Opened
+    opened: OpenOrchestrator
     extractor: Extractor
     judge: ConflictJudge | None
-    budget: Budget
+    budget: ModelBudget
     now_ms: int
     stop: Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class PageRead:
+class PageTurns:
     """Turns as they were read, of any status; the cursor that they follow."""
 
     state: Consolidation
@@ -65,7 +65,7 @@ class GroupWork:
     proposal: PageProposal
     drafts: list[FactDraft] = field(default_factory=list)
     rejected: list[RejectedItem] = field(default_factory=list)
-    matched: Matched = field(default_factory=Matched)
+    matched: MatchedDrafts = field(default_factory=MatchedDrafts)
     decisions: list[ResolutionDecision] = field(default_factory=list)
     undecided: list[RejectedItem] = field(default_factory=list)
 
@@ -82,16 +82,16 @@ class PageWork:
     incomplete: bool = False
 
 
-def read_page(snapshot: Snapshot, state: Consolidation, limit: int) -> PageRead:
+def read_page(snapshot: Snapshot, state: Consolidation, limit: int) -> PageTurns:
     """Return the next turns after the cursor of ``state``."""
-    return PageRead(
+    return PageTurns(
         state,
         tuple(queries.turns_after(snapshot, state.session_id, state.through_pk, limit)),
         tuple(queries.turns_before(snapshot, state.session_id, state.through_pk, CONTEXT_TURNS)),
     )
 
 
-def propose(tools: Tools, page: PageRead) -> PageWork:
+def propose(tools: PageResources, page: PageTurns) -> PageWork:
     """Ask the extractor for each place among the turns. No transaction is open meanwhile.
 
     Raises:
@@ -114,7 +114,7 @@ def propose(tools: Tools, page: PageRead) -> PageWork:
     return work
 
 
-def _ask(tools: Tools, page: TurnPage) -> PageProposal:
+def _ask(tools: PageResources, page: TurnPage) -> PageProposal:
     """Return the extractor's proposals; an unusable answer is replaced by those of the rules."""
     calls, tokens = page.budget.calls, page.budget.tokens
     try:
@@ -130,7 +130,7 @@ def _ask(tools: Tools, page: TurnPage) -> PageProposal:
         )
 
 
-def match_all(tools: Tools, page: PageRead, work: PageWork) -> None:
+def match_all(tools: PageResources, page: PageTurns, work: PageWork) -> None:
     """Match all drafts and decisions with the store as it is now."""
     read, at = tools.opened.database.read, tools.now_ms
     for group in work.groups:
@@ -149,7 +149,7 @@ def match_all(tools: Tools, page: PageRead, work: PageWork) -> None:
         )
 
 
-def _dismiss(judge: ConflictJudge, group: GroupWork, budget: Budget) -> list[EdgeInput]:
+def _dismiss(judge: ConflictJudge, group: GroupWork, budget: ModelBudget) -> list[EdgeInput]:
     """Drop the edges that the judge considers no contradiction, and return them."""
     said = {f"#{each.number}": each.given.content for each in group.drafts} | group.matched.texts
     doubtful = group.matched.doubtful
@@ -159,7 +159,10 @@ def _dismiss(judge: ConflictJudge, group: GroupWork, budget: Budget) -> list[Edg
     if not suspected:
         return []
     words = judge.judge(
-        [Suspicion(said[link.to_id], said[link.from_id], link.weight) for link in suspected],
+        [
+            SuspectedContradiction(said[link.to_id], said[link.from_id], link.weight)
+            for link in suspected
+        ],
         sensitivity=Sensitivity(group.place.sensitivity),
         budget=budget,
     )
@@ -169,8 +172,8 @@ def _dismiss(judge: ConflictJudge, group: GroupWork, budget: Budget) -> list[Edg
 
 
 def _page(
-    tools: Tools,
-    page: PageRead,
+    tools: PageResources,
+    page: PageTurns,
     place: ComparisonPlace,
     rows: Sequence[TurnRow],
     before: Sequence[TurnRow],
@@ -190,7 +193,7 @@ def _page(
 
 
 def _drafted(
-    page: PageRead,
+    page: PageTurns,
     place: ComparisonPlace,
     rows: Sequence[TurnRow],
     proposal: PageProposal,
@@ -238,7 +241,7 @@ def _speaker(row: TurnRow) -> Viewer:
     )
 
 
-def _without_echoes(opened: Opened, rows: Sequence[TurnRow]) -> tuple[list[TurnRow], int]:
+def _without_echoes(opened: OpenOrchestrator, rows: Sequence[TurnRow]) -> tuple[list[TurnRow], int]:
     """Return turns without what the memory itself handed out, and how much that was."""
     found = echo_filter(opened, [turn_of(row) for row in rows])
     kept, echoes = [], 0

@@ -16,9 +16,9 @@ from memgraph.entities.names import as_a_word, canonical
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.entities import EntityInfo, EntityProfile, RelatedEntity
 from memgraph.model.enums import EntityType, MemoryStatus
-from memgraph.operations.write.entity_links import Naming
+from memgraph.operations.write.entity_links import NameFinders
 from memgraph.rules.scope import Viewer
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import entities
 from memgraph.store.entities import EntityRecord, MentionCounts
 from memgraph.store.snapshot import Snapshot
@@ -34,7 +34,7 @@ MAX_READ: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class EntityNames:
     """The names of an entity for a reader: the one to show, the keys to find it by, the others."""
 
     shown: str
@@ -48,7 +48,7 @@ class VisibleEntity:
 
     row: EntityRecord
     seen: MentionCounts
-    names: Names
+    names: EntityNames
 
     @property
     def info(self) -> EntityInfo:
@@ -60,10 +60,10 @@ class VisibleEntity:
         )
 
 
-class Reader:
+class EntityReader:
     """Looks up entities on one snapshot, as a viewer sees them."""
 
-    def __init__(self, snapshot: Snapshot, viewer: Viewer, naming: Naming) -> None:
+    def __init__(self, snapshot: Snapshot, viewer: Viewer, naming: NameFinders) -> None:
         self._snapshot = snapshot
         self._naming = naming
         self.view = View(viewer, statuses=STANDING)
@@ -150,7 +150,7 @@ class Reader:
                 best.sort(key=lambda each: (-each.seen.mentions, each.row.pk))
         return best[:limit]
 
-    def _names(self, row: EntityRecord, mentions: int) -> Names | None:
+    def _names(self, row: EntityRecord, mentions: int) -> EntityNames | None:
         """Return the names that the reader may know; None: there is none."""
         merged = entities.merged_names(self._snapshot, row.entity_id)
         written = [(row.name_key, row.canonical_name)]
@@ -171,7 +171,7 @@ class Reader:
             return None
         shown = known[0][1]
         others = sorted({name for key, name in known if (key, name) != first} - {shown})
-        return Names(shown, frozenset(key for key, _ in known), tuple(others))
+        return EntityNames(shown, frozenset(key for key, _ in known), tuple(others))
 
     def _said(
         self, row: EntityRecord, wanted: list[tuple[str, str]], mentions: int
@@ -215,7 +215,9 @@ def _says(text: str, folded: str, name: tuple[str, str], row: EntityRecord) -> b
     return bool(re.search(as_a_word(key), folded))
 
 
-def profile(opened: Opened, viewer: Viewer, name_or_id: str, *, limit: int) -> EntityProfile:
+def profile(
+    opened: OpenOrchestrator, viewer: Viewer, name_or_id: str, *, limit: int
+) -> EntityProfile:
     """Return the profile of the entity that is meant, or the most mentioned of several.
 
     Raises:
@@ -225,12 +227,14 @@ def profile(opened: Opened, viewer: Viewer, name_or_id: str, *, limit: int) -> E
     if not 0 <= limit <= MAX_MEMORIES:
         raise InvalidInput(f"limit must be between 0 and {MAX_MEMORIES}", limit=limit)
     with opened.database.read() as snapshot:
-        reader = Reader(snapshot, viewer, opened.naming)
+        reader = EntityReader(snapshot, viewer, opened.naming)
         one, *others = reader.meant(name_or_id)
         return reader.profile(one, limit=limit, others=others)
 
 
-def listing(opened: Opened, viewer: Viewer, *, prefix: str, limit: int) -> list[EntityInfo]:
+def listing(
+    opened: OpenOrchestrator, viewer: Viewer, *, prefix: str, limit: int
+) -> list[EntityInfo]:
     """Return entities named in visible memories, most mentioned first.
 
     Raises:
@@ -240,7 +244,7 @@ def listing(opened: Opened, viewer: Viewer, *, prefix: str, limit: int) -> list[
         raise InvalidInput(f"limit must be between 1 and {MAX_LISTED}", limit=limit)
     begin = canonical(prefix)
     with opened.database.read() as snapshot:
-        reader = Reader(snapshot, viewer, opened.naming)
+        reader = EntityReader(snapshot, viewer, opened.naming)
         rows = (
             entities.by_prefix(snapshot, begin, reader.view)
             if begin

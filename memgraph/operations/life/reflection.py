@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from memgraph.clock import iso
 from memgraph.consolidation.centrality import derivation_ties, edge_ties, entity_ties
-from memgraph.consolidation.digest import Week, WeekDigest, by_centrality, digest
-from memgraph.consolidation.ports import Budget
+from memgraph.consolidation.digest import WeekDigest, WeekMaterial, by_centrality, digest
+from memgraph.consolidation.ports import ModelBudget
 from memgraph.errors import ProviderError
 from memgraph.model.enums import (
     CapturedBy,
@@ -32,7 +32,7 @@ from memgraph.rules import reflection as rules
 from memgraph.rules.bulletin import LayoutEntry
 from memgraph.rules.reflection import CLEARANCE, ReflectionPeriod
 from memgraph.rules.scope import Viewer
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import events, memories
 from memgraph.store import reflections as queries
 from memgraph.store.snapshot import JournalledTransaction, Snapshot
@@ -74,7 +74,7 @@ def places(snapshot: Snapshot, during: ReflectionPeriod, min_facts: int) -> list
 
 def read_week(
     snapshot: Snapshot, place: ReflectionScope, during: ReflectionPeriod, now_ms: int, limit: int
-) -> Week:
+) -> WeekMaterial:
     """Return the last ``limit`` memories of a period, the edges between them, and their
     outcomes.
     """
@@ -86,7 +86,7 @@ def read_week(
         *derivation_ties(queries.derivations_among(snapshot, ids)),
         *entity_ties(queries.entities_of(snapshot, ids)),
     ]
-    return Week(
+    return WeekMaterial(
         during=during,
         now_ms=now_ms,
         memories=found,
@@ -98,7 +98,7 @@ def read_week(
     )
 
 
-def is_enough(week: Week, min_facts: int) -> bool:
+def is_enough(week: WeekMaterial, min_facts: int) -> bool:
     """Return True when there are enough facts to reflect on."""
     return sum(each.kind is MemoryKind.FACT for each in week.memories) >= min_facts
 
@@ -121,13 +121,13 @@ SOURCE = Source(
 class _Run:
     """One run: its orchestrator, its time, and its results so far."""
 
-    opened: Opened
+    opened: OpenOrchestrator
     now_ms: int
     actor: str
     force: bool
     provider: CompletionProvider | None
     clearance: Sensitivity
-    budget: Budget
+    budget: ModelBudget
     during: rules.ReflectionPeriod
     rejected: list[RejectedItem]
     by_model: int = 0
@@ -135,7 +135,7 @@ class _Run:
 
 
 def reflect(
-    opened: Opened,
+    opened: OpenOrchestrator,
     *,
     now_ms: int,
     actor: str,
@@ -179,7 +179,11 @@ def reflect(
 
 
 def _begun(
-    opened: Opened, now_ms: int, actor: str, provider: CompletionProvider | None, force: bool
+    opened: OpenOrchestrator,
+    now_ms: int,
+    actor: str,
+    provider: CompletionProvider | None,
+    force: bool,
 ) -> _Run:
     settings = opened.settings.memory
     clearance = Sensitivity(settings.llm.max_sensitivity)
@@ -193,7 +197,7 @@ def _begun(
         force=force,
         provider=provider,
         clearance=clearance,
-        budget=Budget(calls=limits.max_calls, tokens=limits.max_tokens),
+        budget=ModelBudget(calls=limits.max_calls, tokens=limits.max_tokens),
         during=rules.period(now_ms, settings.reflection.days),
         rejected=[],
     )
@@ -239,15 +243,15 @@ def _near(run: _Run, snapshot: Snapshot, place: ReflectionScope) -> list[str]:
     ]
 
 
-def _said(run: _Run, place: ReflectionScope, week: Week) -> list[LayoutEntry]:
+def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[LayoutEntry]:
     """Return the model's lines on the week; empty without a model, or when it fails."""
     if run.provider is None:
         return []
     # Imported late: its module is slow to load, and not needed without a model.
-    from memgraph.consolidation.reflection_model import Reflectable, reflect_with_model
+    from memgraph.consolidation.reflection_model import ReflectionInput, reflect_with_model
 
     shown = [
-        Reflectable(
+        ReflectionInput(
             memory_id=each.memory_id,
             content=each.content,
             type=each.type,
@@ -275,7 +279,7 @@ def _save(
     run: _Run,
     transaction: JournalledTransaction,
     place: ReflectionScope,
-    week: Week,
+    week: WeekMaterial,
     made: WeekDigest,
     *,
     by_model: bool,
@@ -307,7 +311,7 @@ def _save(
 
 
 def _given(
-    run: _Run, place: ReflectionScope, week: Week, made: WeekDigest, *, by_model: bool
+    run: _Run, place: ReflectionScope, week: WeekMaterial, made: WeekDigest, *, by_model: bool
 ) -> MemoryInput:
     # The first line counts all facts of the week, so each of them is a source of it.
     seen = [each.sensitivity for each in week.memories]

@@ -12,14 +12,20 @@ from typing import NamedTuple
 
 from memgraph.errors import NotFound
 from memgraph.model.enums import MemoryStatus
-from memgraph.model.sources import MAX_TOLD, Disputed, Restored, SourceRestoration, Told
+from memgraph.model.sources import (
+    MAX_TOLD,
+    DisputedPair,
+    MemorySummary,
+    RestoredMemory,
+    SourceRestoration,
+)
 from memgraph.operations.provenance.retraction import change_all, end_for
 from memgraph.operations.write import changes
 from memgraph.rules.evidence import regained
-from memgraph.rules.trust import Named
+from memgraph.rules.trust import NamedSource
 from memgraph.store import edges, memories, sources, trust
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
-from memgraph.store.sources import Joined, Lost
+from memgraph.store.sources import JoinedContradiction, SupportLoss
 from memgraph.store.visibility import View
 
 
@@ -33,12 +39,12 @@ class RestorationPlan(NamedTuple):
 
     back: dict[str, MemoryStatus]
     replaced: tuple[str, ...]
-    losses: tuple[Lost, ...]
-    others: dict[str, Named]
-    left_open: tuple[Joined, ...]
+    losses: tuple[SupportLoss, ...]
+    others: dict[str, NamedSource]
+    left_open: tuple[JoinedContradiction, ...]
 
 
-def plan(snapshot: Snapshot, named: Named, view: View) -> RestorationPlan:
+def plan(snapshot: Snapshot, named: NamedSource, view: View) -> RestorationPlan:
     """Return what restoring a source would change, as far as the view goes.
 
     Raises:
@@ -67,7 +73,7 @@ def plan(snapshot: Snapshot, named: Named, view: View) -> RestorationPlan:
 
 def restore(
     transaction: JournalledTransaction,
-    named: Named,
+    named: NamedSource,
     found: RestorationPlan,
     *,
     reason: str,
@@ -97,7 +103,7 @@ def restore(
 
 
 def report(
-    snapshot: Snapshot, named: Named, found: RestorationPlan, *, dry_run: bool
+    snapshot: Snapshot, named: NamedSource, found: RestorationPlan, *, dry_run: bool
 ) -> SourceRestoration:
     """Return a plan as a report."""
     said = dict.fromkeys(each.memory_id for each in found.losses)
@@ -114,16 +120,23 @@ def report(
         counted=len(counted),
         left_open=len(found.left_open),
         restored_items=tuple(
-            Restored(memory_id=one, summary=summaries[one], status=found.back[one]) for one in back
+            RestoredMemory(memory_id=one, summary=summaries[one], status=found.back[one])
+            for one in back
         ),
-        replaced_items=tuple(Told(memory_id=one, summary=summaries[one]) for one in replaced),
-        counted_items=tuple(Told(memory_id=one, summary=summaries[one]) for one in again),
-        left_open_items=tuple(Disputed(**each._asdict()) for each in found.left_open[:MAX_TOLD]),
+        replaced_items=tuple(
+            MemorySummary(memory_id=one, summary=summaries[one]) for one in replaced
+        ),
+        counted_items=tuple(MemorySummary(memory_id=one, summary=summaries[one]) for one in again),
+        left_open_items=tuple(
+            DisputedPair(**each._asdict()) for each in found.left_open[:MAX_TOLD]
+        ),
         cut=any(len(each) > MAX_TOLD for each in (*lists, found.left_open)),
     )
 
 
-def _count_again(transaction: JournalledTransaction, loss: Lost, told: dict[str, str]) -> None:
+def _count_again(
+    transaction: JournalledTransaction, loss: SupportLoss, told: dict[str, str]
+) -> None:
     memory_id = loss.memory_id
     [memory] = memories.get_many(transaction, [memory_id])
     trust.give_back(transaction, memory_id, loss.source_ids)

@@ -14,20 +14,20 @@ from typing import Final, Literal, NamedTuple
 from memgraph.model.enums import MemoryStatus, SourceName
 from memgraph.model.sources import (
     MAX_TOLD,
-    Disputed,
-    Kept,
-    Reinstated,
+    DisputedPair,
+    ReinstatedMemory,
+    RetainedMemory,
+    RetractedMemory,
     SourceRetraction,
-    Taken,
-    Weakened,
+    WeakenedMemory,
 )
 from memgraph.operations.provenance.sources import no_source
 from memgraph.operations.write import changes
 from memgraph.rules.evidence import Origin, stands_without, weakened
-from memgraph.rules.trust import Named
+from memgraph.rules.trust import NamedSource
 from memgraph.store import edges, memories, sources, trust
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
-from memgraph.store.sources import Joined
+from memgraph.store.sources import JoinedContradiction
 from memgraph.store.visibility import View
 
 BATCH: Final = 500
@@ -36,7 +36,7 @@ TAKEN_BACK: Final = "its source was taken back"
 """The prefix of the reason for each status that a retraction ended."""
 
 
-class Loss(NamedTuple):
+class SourceLoss(NamedTuple):
     """The loss of a memory when one of its sources is retracted; ``source_ids``: the source's
     rows.
     """
@@ -53,12 +53,12 @@ class RetractionPlan:
     gone: dict[str, Literal["given", "derived"]] = field(default_factory=dict)
     kept: dict[str, Literal["supported", "grounds"]] = field(default_factory=dict)
     said_own: set[str] = field(default_factory=set)
-    weakened: dict[str, Loss] = field(default_factory=dict)
+    weakened: dict[str, SourceLoss] = field(default_factory=dict)
     reinstated: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    reopened: list[Joined] = field(default_factory=list)
+    reopened: list[JoinedContradiction] = field(default_factory=list)
 
 
-def plan(snapshot: Snapshot, named: Named, view: View) -> RetractionPlan:
+def plan(snapshot: Snapshot, named: NamedSource, view: View) -> RetractionPlan:
     """Return what retracting a source would change, as far as the view goes.
 
     Raises:
@@ -88,7 +88,7 @@ def plan(snapshot: Snapshot, named: Named, view: View) -> RetractionPlan:
 
 
 def retract(
-    transaction: JournalledTransaction, named: Named, found: RetractionPlan, *, reason: str
+    transaction: JournalledTransaction, named: NamedSource, found: RetractionPlan, *, reason: str
 ) -> None:
     """Apply a plan, with an entry in the journal for each memory and one for all."""
     ids = list(found.gone)
@@ -125,7 +125,7 @@ def retract(
 
 
 def report(
-    snapshot: Snapshot, named: Named, found: RetractionPlan, *, dry_run: bool
+    snapshot: Snapshot, named: NamedSource, found: RetractionPlan, *, dry_run: bool
 ) -> SourceRetraction:
     """Return a plan as a report."""
     lists: Sequence[Collection[str]] = (found.gone, found.kept, found.weakened, found.reinstated)
@@ -143,13 +143,15 @@ def report(
         reinstated=len(found.reinstated),
         reopened=len(found.reopened),
         retracted_items=tuple(
-            Taken(memory_id=one, summary=summaries[one], because=found.gone[one]) for one in gone
+            RetractedMemory(memory_id=one, summary=summaries[one], because=found.gone[one])
+            for one in gone
         ),
         kept_items=tuple(
-            Kept(memory_id=one, summary=summaries[one], because=found.kept[one]) for one in kept
+            RetainedMemory(memory_id=one, summary=summaries[one], because=found.kept[one])
+            for one in kept
         ),
         weakened_items=tuple(
-            Weakened(
+            WeakenedMemory(
                 memory_id=one,
                 summary=summaries[one],
                 confidence_before=found.weakened[one].before,
@@ -158,10 +160,10 @@ def report(
             for one in less
         ),
         reinstated_items=tuple(
-            Reinstated(memory_id=one, summary=summaries[one], by=found.reinstated[one])
+            ReinstatedMemory(memory_id=one, summary=summaries[one], by=found.reinstated[one])
             for one in again
         ),
-        reopened_items=tuple(Disputed(**each._asdict()) for each in reopened),
+        reopened_items=tuple(DisputedPair(**each._asdict()) for each in reopened),
         cut=any(len(each) > MAX_TOLD for each in (*lists, found.reopened)),
     )
 
@@ -169,7 +171,7 @@ def report(
 class _Stands:
     """Decides which memories have other evidence than one source."""
 
-    def __init__(self, snapshot: Snapshot, named: Named) -> None:
+    def __init__(self, snapshot: Snapshot, named: NamedSource) -> None:
         self._snapshot = snapshot
         self._gone = is_of(named)
 
@@ -189,23 +191,23 @@ class _Stands:
         return found
 
 
-def _weakened(snapshot: Snapshot, said: Mapping[str, tuple[str, ...]]) -> dict[str, Loss]:
+def _weakened(snapshot: Snapshot, said: Mapping[str, tuple[str, ...]]) -> dict[str, SourceLoss]:
     """Return what memories lose that a source stated, too; the journal has what they gained by
     it.
     """
-    found: dict[str, Loss] = {}
+    found: dict[str, SourceLoss] = {}
     ids = list(said)
     for start in range(0, len(ids), BATCH):
         for each in memories.get_many(snapshot, ids[start : start + BATCH]):
             rows, before = said[each.memory_id], each.confidence
             gains = trust.gained(snapshot, each.memory_id, rows)
             after = weakened(before, gains)
-            found[each.memory_id] = Loss(rows, before, round(after, 6))
+            found[each.memory_id] = SourceLoss(rows, before, round(after, 6))
     return {one: found[one] for one in ids}
 
 
 def _weaken(
-    transaction: JournalledTransaction, memory_id: str, loss: Loss, told: Mapping[str, str]
+    transaction: JournalledTransaction, memory_id: str, loss: SourceLoss, told: Mapping[str, str]
 ) -> None:
     at = transaction.at
     trust.end(transaction, memory_id, loss.source_ids)
@@ -218,7 +220,7 @@ def _weaken(
 
 def end_for(
     transaction: JournalledTransaction,
-    named: Named,
+    named: NamedSource,
     memory_ids: Collection[str],
     *,
     reason: str,
@@ -274,7 +276,7 @@ def _disown(transaction: JournalledTransaction, memory_id: str, told: Mapping[st
         transaction.tell([NewEntry("weaken", memory_id, whole)])
 
 
-def is_of(named: Named) -> Callable[[Origin], bool]:
+def is_of(named: NamedSource) -> Callable[[Origin], bool]:
     """Return a function that is True for an origin that is that source, or lies in that folder."""
     folder = named.name.rstrip("/") + "/"
 

@@ -13,13 +13,13 @@ from typing import Any, Final, NamedTuple
 
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import IngestStatus, SourceName
-from memgraph.model.influence import Grounds, Line, SourceLines, SourceState
+from memgraph.model.influence import EvidenceReport, SourceLine, SourceLines, SourceState
 from memgraph.model.sources import MAX_SOURCES, SourceInfo, SourcePage, TrustedSource
 from memgraph.model.values import Memory, StoredSource
 from memgraph.paths import OrchestratorPaths
-from memgraph.rules.sources import FilePart, Text, part_of, texts_of
-from memgraph.rules.trust import Named, Trust, lowest
-from memgraph.service.opened import Opened
+from memgraph.rules.sources import FilePart, FileText, part_of, texts_of
+from memgraph.rules.trust import NamedSource, TrustRules, lowest
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import graph, influence, ingest_files
 from memgraph.store import sources as sources_rows
 from memgraph.store import trust as trust_rows
@@ -43,7 +43,7 @@ def kind_of(kind: SourceName | str) -> SourceName:
         raise InvalidInput(f"name a source by one of: {told}", field="kind") from None
 
 
-def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> Named:
+def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> NamedSource:
     """Return a source as memories name it.
 
     A path of the drop zone is where the file is after it was ingested, and a relative one is below
@@ -56,17 +56,17 @@ def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> Nam
     if not is_id(name) or not name.strip() or "\0" in name:
         raise InvalidInput("the name of a source must be non-empty text", field=kind.value)
     if kind is SourceName.PATH:
-        return Named(kind, _stored_path(paths, name))
+        return NamedSource(kind, _stored_path(paths, name))
     if kind is SourceName.CONTENT and not _SHA256.fullmatch(name):
         raise InvalidInput(
             "a content is identified by its SHA-256, 64 hexadecimal digits", field=kind.value
         )
-    return Named(kind, name)
+    return NamedSource(kind, name)
 
 
 def listing(
     snapshot: Snapshot,
-    trust: Trust,
+    trust: TrustRules,
     view: View,
     *,
     kind: SourceName | None,
@@ -78,20 +78,22 @@ def listing(
     if not 1 <= limit <= MAX_SOURCES:
         raise InvalidInput(f"limit: 1 to {MAX_SOURCES}", field="limit")
     kinds = LISTED if kind is None else (kind,)
-    place = _place(after, kinds) if after is not None else Named(kinds[0], "")
+    place = _place(after, kinds) if after is not None else NamedSource(kinds[0], "")
     found: list[SourceInfo] = []
     for each in kinds[kinds.index(place.kind) :]:
         name = place.name if each is place.kind else ""
         room = limit + 1 - len(found)
         names = sources_rows.names(snapshot, each, view, after=name, limit=room, sender=sender)
-        infos = (info_of(snapshot, trust, Named(each, one), view) for one in names)
+        infos = (info_of(snapshot, trust, NamedSource(each, one), view) for one in names)
         found.extend(one for one in infos if one is not None)
     more = len(found) > limit
     following = f"{found[limit - 1].kind.value}:{found[limit - 1].name}" if more else None
     return SourcePage(items=tuple(found[:limit]), next_after=following)
 
 
-def info_of(snapshot: Snapshot, trust: Trust, named: Named, view: View) -> SourceInfo | None:
+def info_of(
+    snapshot: Snapshot, trust: TrustRules, named: NamedSource, view: View
+) -> SourceInfo | None:
     """Return one source; None: it has no visible memory. ``trust`` has the operators'
     assignment.
     """
@@ -112,7 +114,7 @@ def info_of(snapshot: Snapshot, trust: Trust, named: Named, view: View) -> Sourc
     )
 
 
-def no_source(named: Named) -> NotFound:
+def no_source(named: NamedSource) -> NotFound:
     """Return the error for a source that is missing or hidden."""
     # The absolute path shows where a mistyped relative one was searched.
     return NotFound(f"no memory came from this source: {named.name[:200]}", name=named.name[:80])
@@ -136,16 +138,16 @@ def trusted(snapshot: Snapshot) -> list[TrustedSource]:
     return [trusted_from_row(each) for each in trust_rows.told(snapshot)]
 
 
-def told_of(snapshot: Snapshot, named: Named) -> TrustedSource | None:
+def told_of(snapshot: Snapshot, named: NamedSource) -> TrustedSource | None:
     """Return the operators' trust assignment for exactly this source."""
     return next((one for one in trusted(snapshot) if (one.kind, one.name) == named), None)
 
 
-def _place(after: str, kinds: tuple[SourceName, ...]) -> Named:
+def _place(after: str, kinds: tuple[SourceName, ...]) -> NamedSource:
     kind, _, name = after.partition(":")
     if kind not in {each.value for each in kinds} or not name:
         raise InvalidInput("this is not the next_after of a page", field="after")
-    return Named(SourceName(kind), name)
+    return NamedSource(SourceName(kind), name)
 
 
 def _stored_path(paths: OrchestratorPaths, name: str) -> str:
@@ -171,10 +173,10 @@ class _Kept(NamedTuple):
     """The state of a file, and its text if it is the one that was read."""
 
     state: SourceState
-    text: Text = Text("")
+    text: FileText = FileText("")
 
 
-def source_lines(opened: Opened, view: View, memory_id: str) -> SourceLines:
+def source_lines(opened: OpenOrchestrator, view: View, memory_id: str) -> SourceLines:
     """Return the source lines; see ``InfluenceHandle.source_lines``.
 
     Raises:
@@ -185,7 +187,9 @@ def source_lines(opened: Opened, view: View, memory_id: str) -> SourceLines:
         return _Reading(opened, snapshot, view).of_all([memory])[0]
 
 
-def with_lines(opened: Opened, view: View, found: Grounds, *, most: int) -> Grounds:
+def with_lines(
+    opened: OpenOrchestrator, view: View, found: EvidenceReport, *, most: int
+) -> EvidenceReport:
     """Return the result with the lines of the ``most`` nearest memories.
 
     Raises:
@@ -227,7 +231,7 @@ class _File(NamedTuple):
 class _Reading:
     """Reads lines of memories on one snapshot; each file once, one file at a time in memory."""
 
-    def __init__(self, opened: Opened, snapshot: Snapshot, view: View) -> None:
+    def __init__(self, opened: OpenOrchestrator, snapshot: Snapshot, view: View) -> None:
         self._folder = opened.paths.processed
         self._snapshot = snapshot
         self._view = view
@@ -253,10 +257,10 @@ class _Reading:
         cut = {"max_turns"} if len(turns) > MAX_TURNS else set()
         part = part_of(source.locator)
         state = _state(memory, source, file)
-        lines: Sequence[Line] = ()
+        lines: Sequence[SourceLine] = ()
         if state == "kept" and part is not None and file is not None:
             texts = texts_of(file.kept.text, part, file.hidden)
-            lines = [Line(number=at, text=text) for at, text in islice(texts, MAX_LINES + 1)]
+            lines = [SourceLine(number=at, text=text) for at, text in islice(texts, MAX_LINES + 1)]
         if len(lines) > MAX_LINES:
             cut.add("max_lines")
         return SourceLines(
@@ -328,7 +332,7 @@ def _read(folder: Path, told: str, sha256: str) -> _Kept:
         data = file.read(MAX_FILE_BYTES)
     if hashlib.sha256(data).hexdigest() != sha256:
         return _Kept("changed")
-    return _Kept("kept", Text.of(data))
+    return _Kept("kept", FileText.of(data))
 
 
 def _kept_path(folder: Path, told: str) -> Path | None:

@@ -10,9 +10,9 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ShownStatus
 from memgraph.model.values import Memory
 from memgraph.rules.scope import Viewer
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import edges, embeddings, entities, ingest_files, journal, memories, metadata
-from memgraph.store.memories import Filter
+from memgraph.store.memories import MemoryFilter
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
@@ -21,7 +21,9 @@ MAX_PAGE = 1_000
 EnumT = TypeVar("EnumT", bound=StrEnum)
 
 
-def get(opened: Opened, viewer: Viewer, memory_id: str, *, as_of: int | None = None) -> Memory:
+def get(
+    opened: OpenOrchestrator, viewer: Viewer, memory_id: str, *, as_of: int | None = None
+) -> Memory:
     """Return a memory. Raises NotFound: it is missing or hidden; both read the same.
 
     Args:
@@ -32,14 +34,14 @@ def get(opened: Opened, viewer: Viewer, memory_id: str, *, as_of: int | None = N
 
 
 def _one(snapshot: Snapshot, view: View, memory_id: str) -> Memory:
-    found = memories.select(snapshot, view, Filter(memory_ids=(memory_id,)), limit=1)
+    found = memories.select(snapshot, view, MemoryFilter(memory_ids=(memory_id,)), limit=1)
     if not found:
         raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
     return found[0]
 
 
 def listing(
-    opened: Opened,
+    opened: OpenOrchestrator,
     viewer: Viewer,
     *,
     types: Sequence[MemoryType],
@@ -62,7 +64,7 @@ def listing(
     """
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInput(f"limit must be between 1 and {MAX_PAGE}", limit=limit)
-    chosen = Filter(
+    chosen = MemoryFilter(
         types=members(MemoryType, types),
         kinds=members(MemoryKind, kinds),
         tags=tuple(tags),
@@ -92,7 +94,7 @@ def members(enum: type[EnumT], values: Iterable[EnumT | str]) -> tuple[EnumT, ..
         raise InvalidInput(f"{enum.__name__} is one of: {', '.join(known)}", known=known) from None
 
 
-def stats(opened: Opened) -> dict[str, Any]:
+def stats(opened: OpenOrchestrator) -> dict[str, Any]:
     """Return counts over everything stored, and the sizes on disk in bytes."""
     with opened.database.read() as snapshot:
         seq, _ = journal.head(snapshot)

@@ -14,17 +14,17 @@ from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.conversation import ENTRY_PREFIX, SILENT_ROLE
 from memgraph.model.enums import MemoryKind, Sensitivity
 from memgraph.model.recall import (
-    Account,
     Bundle,
     Degraded,
     RecallItem,
     RecallRequest,
-    Then,
+    RecallTrace,
+    ReplayMoment,
 )
 from memgraph.model.values import Memory
 from memgraph.operations.write.embedding import other_model
 from memgraph.rules.scope import Viewer
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import recall as recall_rows
 from memgraph.store.items import by_ids
 from memgraph.store.recall import RecallFilter, StoreState
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memgraph.providers.reranking import RerankingProvider
-    from memgraph.retrieval.prepare import Embed
+    from memgraph.retrieval.request import Embed
 
 
 def answers_of(bundle: Bundle, query: str, most: int) -> Bundle:
@@ -65,7 +65,11 @@ def _flat(text: str) -> str:
 
 
 def answer(
-    opened: Opened, viewer: Viewer, request: RecallRequest, *, then: Then | None = None
+    opened: OpenOrchestrator,
+    viewer: Viewer,
+    request: RecallRequest,
+    *,
+    then: ReplayMoment | None = None,
 ) -> Bundle:
     """Answer a request from one orchestrator, or again as it was answered ``then``.
 
@@ -77,7 +81,9 @@ def answer(
     return bundle
 
 
-def _answered(opened: Opened, viewer: Viewer, request: RecallRequest, then: Then | None) -> Bundle:
+def _answered(
+    opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest, then: ReplayMoment | None
+) -> Bundle:
     # With it comes numpy, which commands that recall nothing do without.
     from memgraph.retrieval.recall import recall
 
@@ -114,7 +120,7 @@ def _answered(opened: Opened, viewer: Viewer, request: RecallRequest, then: Then
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RecallInSnapshot:
     """A snapshot, what a request may find in it, and the answer.
 
     Attributes:
@@ -127,17 +133,17 @@ class Reading:
     narrowing: RecallFilter
     items: tuple[RecallItem, ...]
     degraded: tuple[Degraded, ...]
-    account: Account
+    account: RecallTrace
 
 
 @contextmanager
 def reading(
-    opened: Opened,
+    opened: OpenOrchestrator,
     viewer: Viewer,
     request: RecallRequest,
     *,
-    then: Then | None = None,
-) -> Iterator[Reading]:
+    then: ReplayMoment | None = None,
+) -> Iterator[RecallInSnapshot]:
     """Answer a request and keep the snapshot open for further reads.
 
     It is dated when the snapshot is open, so that nothing in it is later. A reranker is called
@@ -146,8 +152,8 @@ def reading(
     Raises:
         AccessDenied, StorageError: as ``answer``.
     """
-    from memgraph.retrieval.prepare import narrowed, prepared
     from memgraph.retrieval.recall import recalled
+    from memgraph.retrieval.request import narrowed, prepared
 
     narrowing = narrowed(request, viewer, opened.clock.now_ms(), then)
 
@@ -159,7 +165,7 @@ def reading(
     if not request.query.strip():
         with opened.database.read() as snapshot:
             state, narrowing = dated(snapshot)
-            yield Reading(snapshot, narrowing, (), (), Account(state.change_seq, {}))
+            yield RecallInSnapshot(snapshot, narrowing, (), (), RecallTrace(state.change_seq, {}))
         return
     if opened.reranker is not None:
         bundle = answer(opened, viewer, request, then=then)
@@ -167,7 +173,7 @@ def reading(
             _, narrowing = dated(snapshot)
             there = {one.memory_id for one in by_ids(snapshot, narrowing, bundle.ids)}
             items = tuple(each for each in bundle.items if each.memory.memory_id in there)
-            yield Reading(snapshot, narrowing, items, bundle.degraded, bundle.account)
+            yield RecallInSnapshot(snapshot, narrowing, items, bundle.degraded, bundle.account)
         return
     timed = partial(opened.timed, "recall")
     with ExitStack() as held:
@@ -195,15 +201,15 @@ def reading(
                     then=then,
                 )
         _tell_degraded(opened, degraded)
-        yield Reading(snapshot, narrowing, items, degraded, account)
+        yield RecallInSnapshot(snapshot, narrowing, items, degraded, account)
 
 
-def _tell_degraded(opened: Opened, degraded: Sequence[Degraded]) -> None:
+def _tell_degraded(opened: OpenOrchestrator, degraded: Sequence[Degraded]) -> None:
     for each in degraded:
         opened.meters.degraded(each.code)
 
 
-def _model_changed(opened: Opened, state: StoreState) -> bool:
+def _model_changed(opened: OpenOrchestrator, state: StoreState) -> bool:
     # Another process may have rebuilt the vectors for another model.
     opened.other_model = other_model(
         opened.embedding, state.embedding_model, state.embedding_dimensions
@@ -252,7 +258,7 @@ FEWEST = 2
 
 
 def answer_reranked(
-    opened: Opened, request: RecallRequest, ask: Callable[[RecallRequest], Bundle]
+    opened: OpenOrchestrator, request: RecallRequest, ask: Callable[[RecallRequest], Bundle]
 ) -> Bundle:
     """Return the answer of ``ask`` in the order that includes the reranker's scores.
 

@@ -17,10 +17,10 @@ from memgraph.model.receipts import (
 )
 from memgraph.operations.read.lookup import MAX_PAGE
 from memgraph.rules.scope import Viewer, asked_of, asks_within, covers, granted, viewer_of
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import receipts
 from memgraph.store.items import is_id
-from memgraph.store.receipts import IssuedBulletin, Stored
+from memgraph.store.receipts import IssuedBulletin, StoredReceipt
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
@@ -30,7 +30,7 @@ MAX_RECEIPTS_LOOKED_AT = 10_000
 MAX_BULLETINS_LOOKED_AT = 2_000
 
 
-def receipt(opened: Opened, view: View, receipt_id: str) -> Receipt:
+def receipt(opened: OpenOrchestrator, view: View, receipt_id: str) -> Receipt:
     """Return a receipt, after writing the pending ones.
 
     Raises:
@@ -40,7 +40,7 @@ def receipt(opened: Opened, view: View, receipt_id: str) -> Receipt:
     return shown_to(opened, view, stored(opened, view, receipt_id))
 
 
-def stored(opened: Opened, view: View, receipt_id: str) -> Stored:
+def stored(opened: OpenOrchestrator, view: View, receipt_id: str) -> StoredReceipt:
     """Return the receipt as it is stored, for a reader who may see it. Raises: as ``receipt``."""
     _check_id(receipt_id, "receipt_id")
     opened.receipts.flush()
@@ -56,7 +56,7 @@ def stored(opened: Opened, view: View, receipt_id: str) -> Stored:
 
 
 def receipt_list(
-    opened: Opened,
+    opened: OpenOrchestrator,
     view: View,
     asked: Mapping[str, str | None],
     *,
@@ -83,7 +83,7 @@ def receipt_list(
 
 
 def bulletin_history(
-    opened: Opened, view: View, *, limit: int, before: str | None
+    opened: OpenOrchestrator, view: View, *, limit: int, before: str | None
 ) -> BulletinHistory:
     """Return bulletins for readers who saw no more; see ``ReceiptsHandle.bulletins``."""
     _check_page(limit, before, "bul_")
@@ -97,7 +97,7 @@ def bulletin_history(
     return BulletinHistory(bulletins=entries, cut=len(found) > limit or unread)
 
 
-def bulletin_issued(opened: Opened, view: View, bulletin_id: str) -> StoredBulletin:
+def bulletin_issued(opened: OpenOrchestrator, view: View, bulletin_id: str) -> StoredBulletin:
     """Return a bulletin as it was handed out.
 
     Raises:
@@ -114,7 +114,7 @@ def bulletin_issued(opened: Opened, view: View, bulletin_id: str) -> StoredBulle
     return _entry(StoredBulletin, head, memory_ids=text.memory_ids, body=text.body)
 
 
-def shown_to(opened: Opened, view: View, found: Stored) -> Receipt:
+def shown_to(opened: OpenOrchestrator, view: View, found: StoredReceipt) -> Receipt:
     """Return what a reader may see of a visible receipt."""
     with opened.database.read() as snapshot:
         return _shown(snapshot, view, found)
@@ -126,7 +126,7 @@ def named(found: Receipt) -> list[str]:
     return [*(item.memory_id for item in found.items), *bulletin]
 
 
-def _shown(snapshot: Snapshot, view: View, found: Stored) -> Receipt:
+def _shown(snapshot: Snapshot, view: View, found: StoredReceipt) -> Receipt:
     reader = view.viewer
     receipt = replace(found.receipt, asked=asked_of(found.receipt.asked, reader))
     if not reader.sees_use:

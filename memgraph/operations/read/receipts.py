@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memgraph.model.receipts import Receipt, ReceiptItem, bundle_bytes
 from memgraph.rules.echo import line_hashes
 from memgraph.rules.erasure import MARK
-from memgraph.service.background import InFlight
+from memgraph.service.background import InFlightCalls
 from memgraph.store import decay, echoes, erasure, receipts
 from memgraph.store.engine import Database
 from memgraph.store.receipts import BULLETIN, NewReceipt, ShownBulletin, uses
@@ -49,7 +49,7 @@ MAX_VIEWS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class ReceiptContext:
     """The data behind a receipt, for what is computed when it is written.
 
     Attributes:
@@ -66,16 +66,16 @@ class Behind:
     beside: str | None = None
 
 
-NOTHING = Behind()
+NOTHING = ReceiptContext()
 
 
-def behind(viewer: Viewer, request: RecallRequest, bundle: Bundle) -> Behind:
+def behind(viewer: Viewer, request: RecallRequest, bundle: Bundle) -> ReceiptContext:
     """Return the data behind the receipt of a recall by this viewer."""
     # A recall has this loaded already; nothing else needs it.
-    from memgraph.retrieval.prepare import narrowed
+    from memgraph.retrieval.request import narrowed
 
     match = "" if request.as_of is not None else bundle.account.match
-    return Behind(bundle, match, narrowed(request, viewer, bundle.at))
+    return ReceiptContext(bundle, match, narrowed(request, viewer, bundle.at))
 
 
 class _Shown(NamedTuple):
@@ -91,7 +91,7 @@ class _Kept:
     """A receipt to be written; ``handed_out``: set once it is prepared."""
 
     receipt: Receipt
-    behind: Behind
+    behind: ReceiptContext
     handed_out: NewReceipt | None = None
 
 
@@ -107,7 +107,7 @@ class ReceiptBook:
     def __init__(
         self,
         database: Database,
-        recalls: InFlight,
+        recalls: InFlightCalls,
         restore_used: Callable[[Mapping[str, int]], object] = lambda _recalled: None,
         *,
         with_queries: bool = False,
@@ -130,7 +130,7 @@ class ReceiptBook:
         """True when something is to be written."""
         return bool(self._kept or self._handed)
 
-    def add(self, receipt: Receipt, behind: Behind = NOTHING) -> bool:
+    def add(self, receipt: Receipt, behind: ReceiptContext = NOTHING) -> bool:
         """Keep a receipt; return True when there are enough to be written."""
         with self._lock:
             if len(self._kept) >= MAX_KEPT:
@@ -277,7 +277,9 @@ class ReceiptBook:
         return len(self._kept) + len(self._handed) >= FLUSH_AT
 
 
-def _handed_out(receipt: Receipt, behind: Behind, snapshot: Snapshot | None = None) -> NewReceipt:
+def _handed_out(
+    receipt: Receipt, behind: ReceiptContext, snapshot: Snapshot | None = None
+) -> NewReceipt:
     if behind.bulletin is not None:
         return _of_bulletin(receipt, behind.bulletin)
     if behind.bundle is not None and receipt.sha256 is None:

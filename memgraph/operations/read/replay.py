@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.bulletin.generate import generate_in
 from memgraph.clock import parse_time
-from memgraph.context.token_counters import Counters
+from memgraph.context.token_counters import TokenCounters
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import BlockFormat, ContextPackage, ContextRequest, Task
-from memgraph.model.recall import Bundle, Degraded, RecallRequest, Then
+from memgraph.model.recall import Bundle, Degraded, RecallRequest, ReplayMoment
 from memgraph.model.receipts import (
     ANSWERS,
     RECALL,
@@ -35,14 +35,14 @@ from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
     from memgraph.model.context import Bulletin
-    from memgraph.service.opened import Opened
+    from memgraph.service.open_orchestrator import OpenOrchestrator
 
 PENDING = "vector.pending"
 """The code of an answer that was given while memories waited for their vectors."""
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class ReplayedAnswer:
     """The result of a request as of the moment of its receipt.
 
     Attributes:
@@ -95,7 +95,9 @@ def query_of(receipt: Receipt, given: str | None) -> str:
     raise InvalidInput("only a digest of the query is kept: pass it as query=", field="query")
 
 
-def replayed(opened: Opened, receipt: Receipt, reader: Viewer, query: str | None) -> Replay:
+def replayed(
+    opened: OpenOrchestrator, receipt: Receipt, reader: Viewer, query: str | None
+) -> Replay:
     """Repeat the request and compare.
 
     Args:
@@ -139,7 +141,9 @@ def replayed(opened: Opened, receipt: Receipt, reader: Viewer, query: str | None
     )
 
 
-def _again(opened: Opened, receipt: Receipt, reader: Viewer, query: str) -> Again:
+def _again(
+    opened: OpenOrchestrator, receipt: Receipt, reader: Viewer, query: str
+) -> ReplayedAnswer:
     purpose, asker = receipt.purpose, asker_of(receipt, reader)
     if purpose in (RECALL, entity.PURPOSE, None):
         return _recalled(opened, receipt, asker, query)
@@ -154,7 +158,7 @@ def _again(opened: Opened, receipt: Receipt, reader: Viewer, query: str) -> Agai
     raise InvalidInput(f"a receipt of {purpose} cannot be replayed", field="receipt_id")
 
 
-def _given(opened: Opened, receipt: Receipt) -> tuple[str, ...]:
+def _given(opened: OpenOrchestrator, receipt: Receipt) -> tuple[str, ...]:
     """Return what was handed out; for a turn what its bulletin cites, then what its context
     holds.
     """
@@ -164,7 +168,7 @@ def _given(opened: Opened, receipt: Receipt) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*cited, *(item.memory_id for item in items))))
 
 
-def _context_of(opened: Opened, receipt: Receipt) -> Receipt | None:
+def _context_of(opened: OpenOrchestrator, receipt: Receipt) -> Receipt | None:
     """Return the receipt of the context of a turn; None: it had none, or it is no turn."""
     receipt_id = receipt.asked.get("context")
     if receipt_id is None:
@@ -178,7 +182,9 @@ def _context_of(opened: Opened, receipt: Receipt) -> Receipt | None:
     return found.receipt
 
 
-def _recalled(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again:
+def _recalled(
+    opened: OpenOrchestrator, receipt: Receipt, asker: Viewer, query: str
+) -> ReplayedAnswer:
     request = _recall_request(receipt, query)
     bundle = answer(opened, asker, request, then=_then(opened, receipt)).model_copy(
         update={"receipt_id": receipt.receipt_id}
@@ -187,10 +193,12 @@ def _recalled(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Ag
         bundle = answers_of(bundle, query, receipt.asked[ANSWERS])
     bundle = _as_it_was(bundle, receipt)
     digest = hashlib.sha256(bundle_bytes(bundle)).hexdigest()
-    return Again(bundle.ids, digest, _lacked(receipt, bundle.degraded))
+    return ReplayedAnswer(bundle.ids, digest, _lacked(receipt, bundle.degraded))
 
 
-def _injected(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again:
+def _injected(
+    opened: OpenOrchestrator, receipt: Receipt, asker: Viewer, query: str
+) -> ReplayedAnswer:
     asked = receipt.asked
     block, _, _ = injecting.context_for(
         opened,
@@ -198,36 +206,40 @@ def _injected(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Ag
         _recall_request(receipt, query),
         format=BlockFormat(asked["format"]),
         include_insight=bool(asked.get("insight", True)),
-        before=injecting.Before(_then(opened, receipt), asked.get("mark", "")),
+        before=injecting.EarlierBlock(_then(opened, receipt), asked.get("mark", "")),
     )
     digest = hashlib.sha256(block.text.encode()).hexdigest() if "mark" in asked else None
-    return Again(block.memory_ids, digest, _lacked(receipt, block.degraded))
+    return ReplayedAnswer(block.memory_ids, digest, _lacked(receipt, block.degraded))
 
 
-def _built(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Again:
+def _built(opened: OpenOrchestrator, receipt: Receipt, asker: Viewer, query: str) -> ReplayedAnswer:
     package = _package(opened, receipt, asker, query)
     digest = hashlib.sha256(package.text.encode()).hexdigest()
     ids = tuple(each.memory_id for each in package.items)
     lacked = _lacked(receipt, package.degraded)
-    return Again(ids, digest if _counts_as(receipt, package) else None, lacked)
+    return ReplayedAnswer(ids, digest if _counts_as(receipt, package) else None, lacked)
 
 
-def _shown(opened: Opened, receipt: Receipt, reader: Viewer, query: str) -> Again:
+def _shown(
+    opened: OpenOrchestrator, receipt: Receipt, reader: Viewer, query: str
+) -> ReplayedAnswer:
     """Return the replay of a turn: its bulletin, with today's size limits, and its context."""
     bulletin = _bulletin(opened, receipt, asker_of(receipt, reader))
     context = _context_of(opened, receipt)
     if context is None:
         digest = hashlib.sha256(bulletin.text.encode()).hexdigest()
-        return Again(bulletin.memory_ids, digest)
+        return ReplayedAnswer(bulletin.memory_ids, digest)
     package = _package(opened, context, asker_of(context, reader), query)
     digest = hashlib.sha256(joined(bulletin.text, package).encode()).hexdigest()
     ids = (*bulletin.memory_ids, *(each.memory_id for each in package.items))
     lacked = _lacked(context, package.degraded)
     told = digest if _counts_as(context, package) else None
-    return Again(tuple(dict.fromkeys(ids)), told, lacked)
+    return ReplayedAnswer(tuple(dict.fromkeys(ids)), told, lacked)
 
 
-def _package(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> ContextPackage:
+def _package(
+    opened: OpenOrchestrator, receipt: Receipt, asker: Viewer, query: str
+) -> ContextPackage:
     asked = receipt.asked
     if "plan" not in asked:
         raise InvalidInput("the receipt does not record the layout of its context")
@@ -236,7 +248,7 @@ def _package(opened: Opened, receipt: Receipt, asker: Viewer, query: str) -> Con
     task = None
     if asked.get("task_id") is not None:
         task = Task(task_id=asked["task_id"], project_id=asked.get("project_id"))
-    counter, told = Counters().at_hand(request.model or asked["plan"]["model"])
+    counter, told = TokenCounters().at_hand(request.model or asked["plan"]["model"])
     plan = building.plan_from(asked, query)
     package, _, _ = building.built(
         opened,
@@ -260,13 +272,13 @@ def _lacked(receipt: Receipt, degraded: Iterable[Degraded]) -> frozenset[str]:
     return frozenset(receipt.asked.get("degraded", ())) ^ {each.code for each in degraded}
 
 
-def _issued(opened: Opened, receipt: Receipt, asker: Viewer) -> Again:
+def _issued(opened: OpenOrchestrator, receipt: Receipt, asker: Viewer) -> ReplayedAnswer:
     bulletin = _bulletin(opened, receipt, asker)
     digest = hashlib.sha256(bulletin.text.encode()).hexdigest()
-    return Again(bulletin.memory_ids, digest)
+    return ReplayedAnswer(bulletin.memory_ids, digest)
 
 
-def _bulletin(opened: Opened, receipt: Receipt, asker: Viewer) -> Bulletin:
+def _bulletin(opened: OpenOrchestrator, receipt: Receipt, asker: Viewer) -> Bulletin:
     limits = receipt.asked.get("limits", {})
     settings = opened.settings.memory.bulletin.model_copy(update=dict(limits))
     known = _then(opened, receipt).known
@@ -283,7 +295,7 @@ def _fields(kind: type[RecallRequest | ContextRequest], asked: Mapping[str, Any]
     return {name: asked[name] for name in kind.model_fields if name in asked}
 
 
-def _then(opened: Opened, receipt: Receipt) -> Then:
+def _then(opened: OpenOrchestrator, receipt: Receipt) -> ReplayMoment:
     known = receipt.at
     if receipt.change_seq is not None:
         with opened.database.read() as snapshot:
@@ -293,7 +305,7 @@ def _then(opened: Opened, receipt: Receipt) -> Then:
         known = min(known, parse_time(receipt.asked["as_of"]))
     # Accesses just before it may have been written after it.
     told = (one for one in receipt.items if one.access_count is not None)
-    return Then(receipt.at, known, {one.memory_id: one.last_accessed_at for one in told})
+    return ReplayMoment(receipt.at, known, {one.memory_id: one.last_accessed_at for one in told})
 
 
 def _as_it_was(bundle: Bundle, receipt: Receipt) -> Bundle:
@@ -344,9 +356,9 @@ def _explained(one: Difference, changed: Sequence[receipts.JournalledChange]) ->
 
 
 def _because(
-    opened: Opened,
+    opened: OpenOrchestrator,
     receipt: Receipt,
-    again: Again,
+    again: ReplayedAnswer,
     *,
     same: bool,
     differences: Sequence[Difference],

@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 
 from memgraph.errors import InvalidInput
 from memgraph.graph.stale import find_stale
-from memgraph.model.access import HealthExample, HealthMeasure, Measure, StoreHealth
+from memgraph.model.access import HealthExample, HealthMeasure, HealthMetric, StoreHealth
 from memgraph.model.enums import MemoryKind
 from memgraph.operations.life.echoes import catch_up
 from memgraph.rules.dedup import near_duplicates
 from memgraph.rules.echo import line_hashes
 from memgraph.rules.schedule import fails, limits_of, rate_of
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import echoes, health
 from memgraph.store.health import EXCERPT_CHARS, CountedMemory, MemoryOfPlace
 from memgraph.store.snapshot import Snapshot
@@ -41,7 +41,7 @@ class _Rate(NamedTuple):
 
 
 def store_health(
-    opened: Opened,
+    opened: OpenOrchestrator,
     view: View,
     *,
     fail_on: Sequence[str] = (),
@@ -59,17 +59,17 @@ def store_health(
     # What was handed out a moment ago counts, too.
     opened.receipts.flush()
     catch_up(opened)
-    taken: dict[Measure, _Rate] = {}
+    taken: dict[HealthMetric, _Rate] = {}
     with opened.database.read() as snapshot:
         measuring = _Measuring(snapshot, view, examples)
         for measure, rate in measuring.rates().items():
-            progress(f"measuring {measure}", len(taken), len(Measure))
+            progress(f"measuring {measure}", len(taken), len(HealthMetric))
             taken[measure] = rate()
     # Comparing texts takes seconds, and no snapshot is held for it.
-    progress(f"measuring {Measure.NEAR_DUPLICATE}", len(taken), len(Measure))
-    taken[Measure.NEAR_DUPLICATE] = measuring.near_duplicates()
-    progress("measuring", len(Measure), len(Measure))
-    measures = tuple(_measured(each, taken[each], limits) for each in Measure)
+    progress(f"measuring {HealthMetric.NEAR_DUPLICATE}", len(taken), len(HealthMetric))
+    taken[HealthMetric.NEAR_DUPLICATE] = measuring.near_duplicates()
+    progress("measuring", len(HealthMetric), len(HealthMetric))
+    measures = tuple(_measured(each, taken[each], limits) for each in HealthMetric)
     return StoreHealth(
         orchestrator=opened.database.orchestrator_id,
         at=opened.clock.now_ms(),
@@ -89,16 +89,16 @@ class _Measuring:
         self.known = health.known_count(snapshot, view)
         self._sample = health.sample(snapshot, view, MAX_SAMPLE)
 
-    def rates(self) -> Mapping[Measure, Callable[[], _Rate]]:
+    def rates(self) -> Mapping[HealthMetric, Callable[[], _Rate]]:
         """Return the functions for the measures that are read from the snapshot."""
         return {
-            Measure.DUPLICATE: lambda: self._of_known(health.doubled),
-            Measure.CONTRADICTION: lambda: self._of_known(health.contradicted),
-            Measure.STALE: self._stale,
-            Measure.UNSOURCED: lambda: self._of_known(health.unsourced),
-            Measure.ORPHAN: lambda: self._of_known(health.orphans),
-            Measure.UNEMBEDDED: self._unembedded,
-            Measure.ECHO: self._echoes,
+            HealthMetric.DUPLICATE: lambda: self._of_known(health.doubled),
+            HealthMetric.CONTRADICTION: lambda: self._of_known(health.contradicted),
+            HealthMetric.STALE: self._stale,
+            HealthMetric.UNSOURCED: lambda: self._of_known(health.unsourced),
+            HealthMetric.ORPHAN: lambda: self._of_known(health.orphans),
+            HealthMetric.UNEMBEDDED: self._unembedded,
+            HealthMetric.ECHO: self._echoes,
         }
 
     def _of_known(
@@ -170,7 +170,9 @@ def _found(each: MemoryOfPlace, other_id: str | None) -> CountedMemory:
     return CountedMemory(each.memory_id, other_id, each.content[:EXCERPT_CHARS])
 
 
-def _measured(measure: Measure, rate: _Rate, limits: Mapping[Measure, float]) -> HealthMeasure:
+def _measured(
+    measure: HealthMetric, rate: _Rate, limits: Mapping[HealthMetric, float]
+) -> HealthMeasure:
     share = rate_of(rate.number, rate.of)
     return HealthMeasure(
         measure=measure,

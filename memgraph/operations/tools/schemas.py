@@ -60,16 +60,16 @@ def _said(text: str) -> str:
     return text
 
 
-class Arguments(BaseModel):
+class ToolArguments(BaseModel):
     """The arguments of one tool; unknown fields and wrong types are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-ArgumentsT = TypeVar("ArgumentsT", bound=Arguments)
+ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
 
 
-class SearchMemory(Arguments):
+class SearchMemory(ToolArguments):
     query: Annotated[
         Text,
         AfterValidator(_said),
@@ -80,7 +80,7 @@ class SearchMemory(Arguments):
     limit: Annotated[int, Field(ge=1, le=50, description="Memories at most.")] = 10
 
 
-class RememberFact(Arguments):
+class RememberFact(ToolArguments):
     content: Annotated[
         Content,
         AfterValidator(_said),
@@ -95,7 +95,7 @@ class RememberFact(Arguments):
     ] = ()
 
 
-class CorrectFact(Arguments):
+class CorrectFact(ToolArguments):
     memory_id: Annotated[Name, Field(description="Of the fact, as a search gave it.")]
     new_content: Annotated[
         Content,
@@ -104,21 +104,21 @@ class CorrectFact(Arguments):
     ]
 
 
-class ConfirmFact(Arguments):
+class ConfirmFact(ToolArguments):
     memory_id: Annotated[Name, Field(description="Of the fact, as a search gave it.")]
 
 
-class MemoryStats(Arguments):
+class MemoryStats(ToolArguments):
     pass
 
 
-class GetEntityInfo(Arguments):
+class GetEntityInfo(ToolArguments):
     name: Annotated[
         Name, Field(description="Name, alias or nickname of a person, project, place or other.")
     ]
 
 
-class MemoryConsolidate(Arguments):
+class MemoryConsolidate(ToolArguments):
     pass
 
 
@@ -126,7 +126,7 @@ class MemoryConsolidate(Arguments):
 class _Tool:
     """A tool; ``takes``: the parameters that the host passes beside the model's arguments."""
 
-    arguments: type[Arguments]
+    arguments: type[ToolArguments]
     function: Callable[..., dict[str, Any]]
     description: str
     takes: tuple[str, ...] = ()

@@ -33,9 +33,9 @@ from memgraph.operations.write import changes
 from memgraph.rules.conversations import entry_of, part_place, parts_of
 from memgraph.rules.lifecycle import CLEARED
 from memgraph.rules.scope import ScopeFacts, VisibilityReason, visible
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import memories
-from memgraph.store.memories import Filter
+from memgraph.store.memories import MemoryFilter
 from memgraph.store.snapshot import JournalledTransaction, Snapshot
 
 _PAGE: Final = 1_000
@@ -148,7 +148,9 @@ class Transcript(Handle):
             self._retract(transaction, found, reason)
         return len(found)
 
-    def _episodes(self, opened: Opened, entry: ConversationEntry) -> Iterator[EpisodeInput]:
+    def _episodes(
+        self, opened: OpenOrchestrator, entry: ConversationEntry
+    ) -> Iterator[EpisodeInput]:
         """Yield the episodes of an entry, under one id, so that parts of two are never mixed."""
         item_id = opened.ids.new(ENTRY_PREFIX)
         for part in parts_of(entry):
@@ -180,7 +182,7 @@ class Transcript(Handle):
         )
         return validated(kind, {**self._fields, **fields, "source": source})
 
-    def _store(self, opened: Opened, given: Sequence[EpisodeInput]) -> None:
+    def _store(self, opened: OpenOrchestrator, given: Sequence[EpisodeInput]) -> None:
         prepared = [opened.writer.prepare(each) for each in given]
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(transaction, prepared, [], view=self._view, live=True)
@@ -226,7 +228,9 @@ class Transcript(Handle):
         before: str | None = None
         size = min(max(at_once, 1), _PAGE)
         while True:
-            chosen = Filter(kinds=(MemoryKind.EPISODE,), session_id=self.session_id, before=before)
+            chosen = MemoryFilter(
+                kinds=(MemoryKind.EPISODE,), session_id=self.session_id, before=before
+            )
             page = memories.select(snapshot, view, chosen, limit=size)
             for one in page:
                 # Others may be seen, too: those of another project or agent stay out of this one.

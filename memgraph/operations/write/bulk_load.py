@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.errors import AccessDenied, InvalidInput, MemgraphError, ProviderError
 from memgraph.model.values import EpisodeInput, MemoryInput, Outcome, validated
-from memgraph.operations.write.edges import Compare
+from memgraph.operations.write.edges import ComparisonTime
 from memgraph.operations.write.provenance import with_canonical_source
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.providers.local import LocalEmbedding
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store.embeddings import embedded_text
 from memgraph.store.visibility import View
 
@@ -35,7 +35,7 @@ BULK = 100
 Item = MemoryInput | Mapping[str, Any]
 
 
-class Loader:
+class BulkLoader:
     """Stores items for one handle, each thousand in a transaction.
 
     Args:
@@ -47,7 +47,7 @@ class Loader:
 
     def __init__(
         self,
-        opened: Opened,
+        opened: OpenOrchestrator,
         kind: type[MemoryInput],
         *,
         actor: str,
@@ -131,7 +131,7 @@ class Loader:
                     view=self._view,
                     embedding=self._embedding,
                     live=self._kind is EpisodeInput,
-                    compare=Compare.STORED,
+                    compare=ComparisonTime.STORED,
                 )
                 transaction.tell(written.entries)
             if written.errors:

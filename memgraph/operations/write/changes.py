@@ -14,10 +14,10 @@ from memgraph.model.values import Edge
 from memgraph.rules.evidence import strengthened, support_of
 from memgraph.rules.lifecycle import (
     QUIET,
-    Action,
     MemoryChange,
     MemoryState,
     ResolutionRecord,
+    StatusAction,
     dismissal,
     is_dismissed,
     lost_to,
@@ -97,7 +97,7 @@ def retract(
 ) -> list[NewEntry]:
     """Retract a memory. It keeps its history and is no longer recalled."""
     before = memories.get(transaction, memory_id, view).status
-    status, reason = next_status(before, Action.RETRACT), reason_of(before, reason)
+    status, reason = next_status(before, StatusAction.RETRACT), reason_of(before, reason)
     memories.set_status(transaction, memory_id, status, reason=reason)
     return [NewEntry("retract", memory_id, {"reason": reason})]
 
@@ -119,11 +119,11 @@ def restore(
     if memory.status is MemoryStatus.SUPERSEDED and not replaced:
         if lost := [edge.edge_id for edge, _ in _lost(transaction, memory_id)]:
             raise Conflict(f"it lost a contradiction; reopen it first: {lost[0]}", edge_ids=lost)
-        status = next_status(memory.status, Action.REACTIVATE)
+        status = next_status(memory.status, StatusAction.REACTIVATE)
     else:
-        status = next_status(memory.status, Action.RESTORE)
+        status = next_status(memory.status, StatusAction.RESTORE)
     if replaced:
-        status = next_status(status, Action.SUPERSEDE)
+        status = next_status(status, StatusAction.SUPERSEDE)
     memories.set_status(transaction, memory_id, status, reason=reason)
     return [
         NewEntry("restore", memory_id, {"reason": reason}),
@@ -137,7 +137,7 @@ def replace_again(
     """Supersede the memories that restored ones had replaced as a whole."""
     entries = []
     for old, new in edges.replaced_and_active(transaction, memory_ids, view).items():
-        status = next_status(MemoryStatus.ACTIVE, Action.SUPERSEDE)
+        status = next_status(MemoryStatus.ACTIVE, StatusAction.SUPERSEDE)
         reason = f"replaced by {new}"
         memories.set_status(transaction, old, status, reason=reason)
         entries.append(NewEntry("supersede", old, {"by": new}))
@@ -156,7 +156,7 @@ def reinstate(
         if record.winner_id in by:
             entries += reopen(transaction, edge, reason=told)
     if memories.get(transaction, memory_id).status is MemoryStatus.SUPERSEDED:
-        status = next_status(MemoryStatus.SUPERSEDED, Action.REACTIVATE)
+        status = next_status(MemoryStatus.SUPERSEDED, StatusAction.REACTIVATE)
         memories.set_status(transaction, memory_id, status, reason=told)
         entries.append(NewEntry("restore", memory_id, {"reason": told}))
     return entries

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memgraph.consolidation.comparison import (
     IN_LINE_CANDIDATES,
-    Author,
-    Match,
+    FactMatch,
     NewStatement,
+    StatementAuthor,
     find_candidates,
     find_matches,
     is_later,
     matches_of,
 )
-from memgraph.consolidation.ports import Budget
+from memgraph.consolidation.ports import ModelBudget
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.enums import (
     ComparisonStage,
@@ -36,7 +36,7 @@ from memgraph.model.enums import (
 )
 from memgraph.model.events import ContradictionFound, Event
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
-from memgraph.operations.write.edges import Joiner, StoredBatch
+from memgraph.operations.write.edges import EdgeWriter, StoredBatch
 from memgraph.operations.write.embedding import MAX_REFUSALS, pause_ms
 from memgraph.relations.statement import Statement
 from memgraph.rules.namespaces import is_item
@@ -48,10 +48,10 @@ from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.conflict_judge import Judgement
+    from memgraph.consolidation.conflict_judge import ModelJudgement
     from memgraph.operations.life.models import LanguageModel
-    from memgraph.operations.write.embedding import Drained
-    from memgraph.service.opened import Opened
+    from memgraph.operations.write.embedding import EmbeddingRun
+    from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.store.snapshot import JournalledTransaction
 
 ACTOR: Final = "comparison"
@@ -95,7 +95,7 @@ def statement_of(
         place=ComparisonPlace(
             given.scope.value, given.scope_id, given.agent_id, given.sensitivity.value
         ),
-        author=Author.of(
+        author=StatementAuthor.of(
             given.content,
             captured_by=source.captured_by.value,
             source_type=source.source_type.value,
@@ -109,7 +109,7 @@ def statement_of(
     )
 
 
-def duplicate_among(given: MemoryInput, matches: Sequence[Match]) -> Match | None:
+def duplicate_among(given: MemoryInput, matches: Sequence[FactMatch]) -> FactMatch | None:
     """Return the fact that makes storing another needless: same place, type and author.
 
     A fact that the writer may not see is not returned: its id would disclose it.
@@ -124,7 +124,7 @@ def duplicate_among(given: MemoryInput, matches: Sequence[Match]) -> Match | Non
     return None
 
 
-def duplicate_outcome(match: Match) -> Outcome:
+def duplicate_outcome(match: FactMatch) -> Outcome:
     """Return the outcome of a fact that was not stored because another says the same."""
     memory_id = match.memory_id
     return Outcome(
@@ -158,9 +158,9 @@ class Comparison:
 
 def write_edges(
     transaction: JournalledTransaction,
-    joiner: Joiner,
+    joiner: EdgeWriter,
     memory_id: str,
-    matches: Sequence[Match],
+    matches: Sequence[FactMatch],
     written: StoredBatch,
 ) -> Comparison:
     """Join a stored memory with its related ones, in the caller's transaction.
@@ -194,7 +194,7 @@ def write_edges(
     return comparison
 
 
-def _edge(memory_id: str, match: Match) -> EdgeInput:
+def _edge(memory_id: str, match: FactMatch) -> EdgeInput:
     """Return the edge from the later to the earlier."""
     edge_type = EdgeType.RELATED_TO
     if match.finding.relation is not Relation.DUPLICATE:
@@ -205,7 +205,7 @@ def _edge(memory_id: str, match: Match) -> EdgeInput:
 
 
 @dataclass(slots=True)
-class Compared:
+class ComparisonRun:
     """The result of one run of the worker.
 
     Attributes:
@@ -225,11 +225,11 @@ class Compared:
     error_code: str | None = None
 
 
-class Settled(NamedTuple):
+class SettleResult(NamedTuple):
     """The result of ``Orchestrator.settle``."""
 
-    embedded: Drained
-    compared: Compared
+    embedded: EmbeddingRun
+    compared: ComparisonRun
 
 
 class _Question(NamedTuple):
@@ -243,7 +243,7 @@ class _Question(NamedTuple):
 class ComparisonWorker:
     """Processes the outbox of facts to compare. Safe beside other threads and processes."""
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: OpenOrchestrator) -> None:
         self._opened = opened
         self._one_at_a_time = threading.Lock()
         # The rules need not wait for a model.
@@ -251,7 +251,7 @@ class ComparisonWorker:
 
     def drain(
         self, *, limit: int | None = None, stop: Callable[[], bool] = lambda: False
-    ) -> Compared:
+    ) -> ComparisonRun:
         """Compare due facts by the rules, then by the model when one is configured.
 
         Args:
@@ -265,9 +265,9 @@ class ComparisonWorker:
 
     def compare(
         self, *, limit: int | None = None, stop: Callable[[], bool] = lambda: False
-    ) -> Compared:
+    ) -> ComparisonRun:
         """Compare due facts by the rules, a few at a time."""
-        done = Compared()
+        done = ComparisonRun()
         with self._one_at_a_time:
             while not stop() and (limit is None or done.compared < limit):
                 at = self._opened.clock.now_ms()
@@ -281,7 +281,10 @@ class ComparisonWorker:
         return done
 
     def _write(
-        self, facts: Sequence[WaitingFact], found: Sequence[Sequence[Match]], done: Compared
+        self,
+        facts: Sequence[WaitingFact],
+        found: Sequence[Sequence[FactMatch]],
+        done: ComparisonRun,
     ) -> None:
         pks = [fact.pk for fact in facts]
         if not any(found):
@@ -306,8 +309,8 @@ class ComparisonWorker:
         *,
         limit: int | None = None,
         stop: Callable[[], bool] = lambda: False,
-        done: Compared | None = None,
-    ) -> Compared:
+        done: ComparisonRun | None = None,
+    ) -> ComparisonRun:
         """Ask the model about due facts, one call for each, within the budget.
 
         No transaction is open meanwhile. A fact whose answer was not written is asked about again.
@@ -315,9 +318,9 @@ class ComparisonWorker:
         Args:
             done: the result so far, to which this run adds.
         """
-        done = Compared() if done is None else done
+        done = ComparisonRun() if done is None else done
         chosen = self._opened.settings.memory.consolidation
-        budget = Budget(calls=chosen.max_calls, tokens=chosen.max_tokens)
+        budget = ModelBudget(calls=chosen.max_calls, tokens=chosen.max_tokens)
         with self._judging:
             while not stop() and not budget.exhausted and (limit is None or done.judged < limit):
                 at = self._opened.clock.now_ms()
@@ -361,11 +364,11 @@ class ComparisonWorker:
         ]
         return tuple(index.search(vector, NEAR, visibilities=seen))
 
-    def _judge(self, question: _Question, budget: Budget, done: Compared) -> None:
+    def _judge(self, question: _Question, budget: ModelBudget, done: ComparisonRun) -> None:
         """Ask about one fact, and write the edges."""
         from memgraph.consolidation.conflict_judge import (
             ConflictCandidate,
-            Judgement,
+            ModelJudgement,
             judge_candidates,
         )
 
@@ -395,12 +398,16 @@ class ComparisonWorker:
                 # The answer about another fact may be readable.
                 done.error_code = None if unreadable else error.code
                 return
-            judgement = Judgement()
+            judgement = ModelJudgement()
         done.refused += judgement.refused
         self._write_judgement(model, question, judgement, done)
 
     def _write_judgement(
-        self, model: LanguageModel, question: _Question, judgement: Judgement, done: Compared
+        self,
+        model: LanguageModel,
+        question: _Question,
+        judgement: ModelJudgement,
+        done: ComparisonRun,
     ) -> None:
         fact = question.fact
         written = StoredBatch()
@@ -425,7 +432,7 @@ class ComparisonWorker:
         self,
         transaction: JournalledTransaction,
         fact: WaitingFact,
-        matches: Sequence[Match],
+        matches: Sequence[FactMatch],
         written: StoredBatch,
     ) -> None:
         """Write the edges of one fact to memories that are still active, if it is too."""
@@ -443,7 +450,7 @@ class ComparisonWorker:
 
 def compare_waiting(
     transaction: JournalledTransaction,
-    joiner: Joiner,
+    joiner: EdgeWriter,
     fact: WaitingFact,
     written: StoredBatch,
     *,
@@ -478,7 +485,7 @@ def _waiting(fact: WaitingFact) -> NewStatement:
         content=fact.content,
         time=fact.time,
         place=ComparisonPlace(fact.scope, fact.scope_id, fact.agent_id, fact.sensitivity),
-        author=Author.of(
+        author=StatementAuthor.of(
             fact.content,
             captured_by=fact.captured_by,
             source_type=fact.source_type,

@@ -14,7 +14,7 @@ from memgraph.model.values import MAX_REASON_CHARS, EdgeInput, MemoryInput, Outc
 from memgraph.operations.write.changes import state_of
 from memgraph.operations.write.quotas import captured
 from memgraph.rules.lifecycle import plan_supersession
-from memgraph.rules.trust import KEPT_APART, LESS_TRUSTED, OTHER_AUTHOR, Trust
+from memgraph.rules.trust import KEPT_APART, LESS_TRUSTED, OTHER_AUTHOR, TrustRules
 from memgraph.store import edges, journal, memories
 from memgraph.store import trust as trust_rows
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
@@ -25,7 +25,7 @@ CONSOLIDATION: Final = "consolidation"
 _PLAIN: Final = (EdgeType.PART_OF, EdgeType.CAUSED_BY, EdgeType.RELATED_TO)
 
 
-class Compare(Enum):
+class ComparisonTime(Enum):
     """The time at which a new fact is compared with the stored ones.
 
     ``NOW``: before it is stored. ``STORED``: right after it is stored if there are few, else
@@ -74,7 +74,7 @@ class StoredBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Joiner:
+class EdgeWriter:
     """Writes edges into one database; the caller holds the transaction.
 
     Attributes:
@@ -86,7 +86,7 @@ class Joiner:
     """
 
     ids: IdSource
-    trust: Trust
+    trust: TrustRules
     view: View | None = None
     compares: bool = False
     drawn: bool = False

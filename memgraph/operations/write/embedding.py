@@ -41,7 +41,7 @@ DIMENSIONS_KEY = "embedding_dimensions"
 
 
 @dataclass(slots=True)
-class Drained:
+class EmbeddingRun:
     """The result of one run of the worker; ``error_code`` is the error that stopped it early."""
 
     ready: int = 0
@@ -108,13 +108,13 @@ class EmbeddingWorker:
         limit: int | None = None,
         stop: Callable[[], bool] = lambda: False,
         progress: Callable[[int], None] = lambda _: None,
-    ) -> Drained:
+    ) -> EmbeddingRun:
         """Embed due memories in batches until none is left, ``limit`` is reached or one fails.
 
         Raises:
             StorageError: the database failed; the outbox is unchanged.
         """
-        told = Drained()
+        told = EmbeddingRun()
         provider = self._provider
         if provider is None:
             return told
@@ -136,7 +136,7 @@ class EmbeddingWorker:
         return told
 
     def _embed(
-        self, provider: EmbeddingProvider, batch: Sequence[DueEmbedding], told: Drained
+        self, provider: EmbeddingProvider, batch: Sequence[DueEmbedding], told: EmbeddingRun
     ) -> None:
         try:
             found = provider.embed([each.content for each in batch])
@@ -152,7 +152,7 @@ class EmbeddingWorker:
         provider: EmbeddingProvider,
         batch: Sequence[DueEmbedding],
         error: ProviderError,
-        told: Drained,
+        told: EmbeddingRun,
     ) -> None:
         if len(batch) > 1:
             # One text may fail the whole batch: embed each by itself, unless that fails too.
@@ -168,7 +168,9 @@ class EmbeddingWorker:
             embeddings.mark_failed(transaction, [batch[0].memory_pk], error.code)
         told.failed += 1
 
-    def _put_off(self, batch: Sequence[DueEmbedding], error: ProviderError, told: Drained) -> None:
+    def _put_off(
+        self, batch: Sequence[DueEmbedding], error: ProviderError, told: EmbeddingRun
+    ) -> None:
         attempts = max(each.attempts for each in batch)
         until = self._clock.now_ms() + pause_ms(attempts)
         with self._database.write() as transaction:
@@ -181,7 +183,7 @@ class EmbeddingWorker:
         provider: EmbeddingProvider,
         batch: Sequence[DueEmbedding],
         found: NDArray[np.float32],
-        told: Drained,
+        told: EmbeddingRun,
     ) -> None:
         for start in range(0, len(batch), WRITTEN_AT_ONCE):
             if start:
@@ -196,7 +198,7 @@ class EmbeddingWorker:
         provider: EmbeddingProvider,
         batch: Sequence[DueEmbedding],
         found: NDArray[np.float32],
-        told: Drained,
+        told: EmbeddingRun,
     ) -> None:
         # Until it is on the disk the memory may have to be embedded again, nothing else.
         with self._database.write(durable=False) as transaction:

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.config import Settings
 from memgraph.ids import IdSource
-from memgraph.model.conversation import Voice, voice_of
+from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import EntityType
 from memgraph.model.values import MAX_NAME_CHARS
 from memgraph.relations.statement import Statement
 from memgraph.store import entities
 from memgraph.store.enrichment import links_of
-from memgraph.store.entities import TOLD, EntityName, NamesSeen, Saying
+from memgraph.store.entities import TOLD, EntityName, MentionContext, NameCursor
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
 
 if TYPE_CHECKING:
     from memgraph.entities.known import KnownNames
     from memgraph.entities.providers import EntityProvider
     from memgraph.entities.spans import EntitySpan
-    from memgraph.entities.strategies import Strategy, StrategyResult
+    from memgraph.entities.strategies import EntityStrategy, StrategyResult
     from memgraph.operations.life.models import LanguageModel
 
 
@@ -60,7 +60,7 @@ def names_of(spans: Iterable[EntitySpan]) -> list[EntityName]:
     return list(found.values())
 
 
-class Naming:
+class NameFinders:
     """The name finders of one orchestrator: its strategies and its nicknames.
 
     Args:
@@ -135,7 +135,7 @@ class Naming:
         return Nicknames(self._settings.nicknames, self._rules)
 
     @cached_property
-    def accurate(self) -> Strategy:
+    def accurate(self) -> EntityStrategy:
         return self._strategy(self._settings.accurate)
 
     @property
@@ -154,7 +154,7 @@ class Naming:
         return ", ".join(f"{each} {told.get(each, '')}".strip() for each in self.accurate.names)
 
     @cached_property
-    def _fast(self) -> Strategy:
+    def _fast(self) -> EntityStrategy:
         return self._strategy(self._settings.fast)
 
     def _find_fast(self, text: str) -> list[EntityName]:
@@ -162,12 +162,12 @@ class Naming:
         self.fast_failure = next((each.code for each in found.failures.values()), None)
         return names_of(found.spans[0])
 
-    def _strategy(self, names: Sequence[str]) -> Strategy:
+    def _strategy(self, names: Sequence[str]) -> EntityStrategy:
         """Return the strategy with the available ones of these providers."""
-        from memgraph.entities.strategies import Strategy
+        from memgraph.entities.strategies import EntityStrategy
 
         made = (self.provider(name) for name in names)
-        return Strategy(tuple(each for each in made if each is not None))
+        return EntityStrategy(tuple(each for each in made if each is not None))
 
     def provider(self, name: str) -> EntityProvider | None:
         """Return one provider by its name; None: the settings name no pipeline, or no model, for
@@ -300,7 +300,11 @@ def speaker_named(role: str, told_as: str | None = None) -> EntityName | None:
     written = " ".join(role.split())
     lower = written.casefold()
     words = _WORD.findall(lower)
-    if voice not in (Voice.PERSON, Voice.NAMED) or not words or len(written) > MAX_NAME_CHARS:
+    if (
+        voice not in (SpeakerRole.PERSON, SpeakerRole.NAMED)
+        or not words
+        or len(written) > MAX_NAME_CHARS
+    ):
         return None
     if lower.removeprefix("the ") in _ROLES or _NO_NAME.search(written):
         return None
@@ -352,10 +356,10 @@ Named = tuple[int, tuple[EntityName, ...]]
 class EntityLinker:
     """Links memories of one orchestrator; used inside write transactions, one at a time."""
 
-    def __init__(self, ids: IdSource, naming: Naming) -> None:
+    def __init__(self, ids: IdSource, naming: NameFinders) -> None:
         self._ids = ids
         self._naming = naming
-        self._seen = NamesSeen()
+        self._seen = NameCursor()
 
     @cached_property
     def _known(self) -> KnownNames:
@@ -432,7 +436,7 @@ class EntityLinker:
         linked = links_of(transaction, pks)
         entities.link(transaction, [pair for pair in pairs if pair not in linked])
 
-    def _told(self, saying: Saying) -> list[EntityName]:
+    def _told(self, saying: MentionContext) -> list[EntityName]:
         """Return the speakers of a memory, and the names that it was given."""
         speakers = list(saying.speakers)
         quoted = Statement.of(saying.content).speaker
@@ -468,7 +472,10 @@ class EntityLinker:
         return keys
 
     def _known_in(
-        self, snapshot: Snapshot, sayings: Sequence[Saying], told: dict[int, list[EntityName]]
+        self,
+        snapshot: Snapshot,
+        sayings: Sequence[MentionContext],
+        told: dict[int, list[EntityName]],
     ) -> list[tuple[int, int]]:
         """Return pairs of (entity key, memory key) for known names in the texts."""
         self._refresh(snapshot)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from memgraph.errors import AccessDenied
 from memgraph.model.values import MemoryInput
 from memgraph.paths import canonical_source
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 
 
-def with_canonical_source(opened: Opened, given: MemoryInput) -> MemoryInput:
+def with_canonical_source(opened: OpenOrchestrator, given: MemoryInput) -> MemoryInput:
     """Return the memory, its source's path absolute and without links.
 
     Raises:

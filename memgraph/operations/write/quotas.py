@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from memgraph.errors import QuotaReached
 from memgraph.model.values import MemoryInput
-from memgraph.rules.trust import Captured, Named, Trust
+from memgraph.rules.trust import CaptureFacts, NamedSource, TrustRules
 from memgraph.store import sources
 from memgraph.store import trust as trust_rows
 from memgraph.store.snapshot import Snapshot
@@ -19,12 +19,12 @@ class Quotas:
     Active and superseded memories count, whoever may see them.
     """
 
-    def __init__(self, snapshot: Snapshot, trust: Trust) -> None:
+    def __init__(self, snapshot: Snapshot, trust: TrustRules) -> None:
         self._snapshot = snapshot
         self._trust = trust_rows.with_told(snapshot, trust)
-        self._before: dict[Named, int] = {}
-        self._exact: set[Named] = set()
-        self._added: Counter[Named] = Counter()
+        self._before: dict[NamedSource, int] = {}
+        self._exact: set[NamedSource] = set()
+        self._added: Counter[NamedSource] = Counter()
 
     def refusal(self, given: MemoryInput) -> QuotaReached | None:
         """Return why this exceeds its source's quota; None: it does not, and is counted."""
@@ -38,7 +38,7 @@ class Quotas:
         self._added.update(named for named, _ in quotas)
         return None
 
-    def _has_room(self, named: Named, most: int) -> bool:
+    def _has_room(self, named: NamedSource, most: int) -> bool:
         """Return True when the quota has room; retracted memories are only subtracted near the
         limit.
         """
@@ -50,7 +50,7 @@ class Quotas:
         return self._before[named] + self._added[named] < most
 
 
-def captured(given: MemoryInput) -> Captured:
+def captured(given: MemoryInput) -> CaptureFacts:
     """Return the fields that decide the trust of a memory to be stored."""
     source = given.source
     names: Sequence[str | None] = (
@@ -60,4 +60,4 @@ def captured(given: MemoryInput) -> Captured:
         source.content_sha256,
         given.session_id,
     )
-    return Captured(source.source_type, source.captured_by, *names)
+    return CaptureFacts(source.source_type, source.captured_by, *names)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.audit.journal import VALUES, memory_seal
-from memgraph.consolidation.comparison import IN_LINE_CANDIDATES, Matches, find_matches
+from memgraph.consolidation.comparison import IN_LINE_CANDIDATES, FactMatches, find_matches
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.ids import IdSource
 from memgraph.model.enums import (
@@ -24,7 +24,7 @@ from memgraph.model.enums import (
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.operations.write import changes, comparisons
 from memgraph.operations.write import sessions as conversing
-from memgraph.operations.write.edges import Compare, Joiner, StoredBatch
+from memgraph.operations.write.edges import ComparisonTime, EdgeWriter, StoredBatch
 from memgraph.operations.write.embedding import claim_model
 from memgraph.operations.write.entity_links import EntityLinker, NameFinder
 from memgraph.operations.write.quotas import Quotas
@@ -34,7 +34,7 @@ from memgraph.rules.budget import summarise, token_cost
 from memgraph.rules.decay import rate_of
 from memgraph.rules.dedup import content_hash
 from memgraph.rules.scope import ScopeFacts, Viewer, writable
-from memgraph.rules.trust import Trust
+from memgraph.rules.trust import TrustRules
 from memgraph.store import comparisons as comparison_rows
 from memgraph.store import embeddings, entities, erasure, memories, sessions, text_index
 from memgraph.store.entities import EntityName
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Confines:
+class WriteBounds:
     """The bounds of one writer within one transaction.
 
     Attributes:
@@ -65,7 +65,9 @@ class Confines:
     closed: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, snapshot: Snapshot, view: View | None, conversations: Collection[str]) -> Confines:
+    def of(
+        cls, snapshot: Snapshot, view: View | None, conversations: Collection[str]
+    ) -> WriteBounds:
         """Return the bounds of a writer; ``conversations`` are existing ones that it names."""
         if view is None or not view.viewer.confined:
             return cls(None)
@@ -153,24 +155,24 @@ class Writer:
     ids: IdSource
     find_names: NameFinder
     inferred_decay_rate: float
-    trust: Trust
+    trust: TrustRules
     linker: EntityLinker
     asks_model: bool = False
 
     @property
-    def joiner(self) -> Joiner:
+    def joiner(self) -> EdgeWriter:
         """Writes edges between any memories."""
-        return Joiner(self.ids, self.trust)
+        return EdgeWriter(self.ids, self.trust)
 
     @property
-    def comparer(self) -> Joiner:
+    def comparer(self) -> EdgeWriter:
         """Writes the edges that a comparison found, between any memories."""
-        return Joiner(self.ids, self.trust, compares=True)
+        return EdgeWriter(self.ids, self.trust, compares=True)
 
     @property
-    def consolidator(self) -> Joiner:
+    def consolidator(self) -> EdgeWriter:
         """Writes the edges of facts that were drawn from turns."""
-        return Joiner(self.ids, self.trust, compares=True, drawn=True)
+        return EdgeWriter(self.ids, self.trust, compares=True, drawn=True)
 
     def prepare(
         self, given: MemoryInput, vector: NDArray[np.float32] | None = None
@@ -196,7 +198,7 @@ class Writer:
         view: View | None = None,
         embedding: EmbeddingProvider | None = None,
         live: bool = False,
-        compare: Compare = Compare.LATER,
+        compare: ComparisonTime = ComparisonTime.LATER,
         keys: dict[str, str] | None = None,
     ) -> StoredBatch:
         """Store memories and edges. An item that cannot be stored is rejected, the rest goes on.
@@ -214,7 +216,7 @@ class Writer:
         written = StoredBatch(ids_by_key={} if keys is None else keys)
         found = (
             self._compare(transaction, items, transaction.at, view)
-            if compare is Compare.NOW
+            if compare is ComparisonTime.NOW
             else {}
         )
         rows = self._store_memories(transaction, items, written, found, view=view, live=live)
@@ -222,8 +224,8 @@ class Writer:
         embeddings.enqueue(transaction, [row["pk"] for row, _ in rows if row["pk"] not in ready])
         pks = {row["memory_id"]: row["pk"] for row, item in rows if item.comparable}
         self._enqueue(transaction, pks, found, written, compare)
-        Joiner(self.ids, self.trust, view).join_all(transaction, links, written)
-        if compare is Compare.STORED and len(pks) <= SMALL_BATCH:
+        EdgeWriter(self.ids, self.trust, view).join_all(transaction, links, written)
+        if compare is ComparisonTime.STORED and len(pks) <= SMALL_BATCH:
             self._compare_stored(transaction, pks, written, view=view)
         for place, (matches, _) in found.items():
             outcome = written.memories[place]
@@ -243,9 +245,9 @@ class Writer:
         self,
         transaction: Transaction,
         pks: Mapping[str, int],
-        found: Mapping[int, Matches],
+        found: Mapping[int, FactMatches],
         written: StoredBatch,
-        compare: Compare,
+        compare: ComparisonTime,
     ) -> None:
         """Queue stored facts for the rest of their comparison, and note it in the outcomes.
 
@@ -253,14 +255,14 @@ class Writer:
             pks: keys of the facts by id.
             found: what some of them were compared with already, by place.
         """
-        if compare is Compare.NEVER:
+        if compare is ComparisonTime.NEVER:
             return
         waiting: dict[ComparisonStage, list[int]] = {each: [] for each in ComparisonStage}
         for place, outcome in enumerate(written.memories):
             pk = pks.get(outcome.memory_id or "") if outcome.outcome == "stored" else None
             if pk is None:
                 continue
-            done = compare is Compare.DONE or (place in found and not found[place].more)
+            done = compare is ComparisonTime.DONE or (place in found and not found[place].more)
             if not done:
                 waiting[ComparisonStage.RULES].append(pk)
             elif self.asks_model:
@@ -299,7 +301,7 @@ class Writer:
 
     def _compare(
         self, snapshot: Snapshot, items: Sequence[PreparedMemory], at: int, view: View | None
-    ) -> dict[int, Matches]:
+    ) -> dict[int, FactMatches]:
         """Return by place of a comparable item the stored facts that it relates to."""
         places = [place for place, each in enumerate(items) if each.comparable]
         names = {name: None for place in places for name in items[place].names}
@@ -329,7 +331,7 @@ class Writer:
         transaction: JournalledTransaction,
         items: Sequence[PreparedMemory],
         written: StoredBatch,
-        found: Mapping[int, Matches],
+        found: Mapping[int, FactMatches],
         *,
         view: View | None,
         live: bool,
@@ -350,7 +352,7 @@ class Writer:
         derived: list[tuple[str, str]] = []
         pk = memories.next_pk(transaction)
         names: list[tuple[int, tuple[EntityName, ...]]] = []
-        confines = Confines.of(transaction, view, talked_before)
+        confines = WriteBounds.of(transaction, view, talked_before)
         quotas = Quotas(transaction, self.trust)
         for place, (item, identity) in enumerate(zip(items, identities, strict=True)):
             given = item.given

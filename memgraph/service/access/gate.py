@@ -34,7 +34,7 @@ MAX_ACTORS: Final = 10_000
 """Actors whose refusals are remembered; there are as many as keys."""
 
 
-class Refusals:
+class RefusalCounter:
     """Counts the refusals of each actor within a minute. Thread-safe, in memory only.
 
     The count is checked before a request is handled: concurrent requests pass together, and the
@@ -108,7 +108,7 @@ class Gate:
         self.service = service
         self.keys = keys
         self.keyless = keyless
-        self.refusals = Refusals(service.settings().memory.server.refusals_per_minute)
+        self.refusals = RefusalCounter(service.settings().memory.server.refusals_per_minute)
 
     def authenticate(self, secret: str | None) -> Principal:
         """Return the principal of a secret. Raises Unauthenticated, InvalidConfig (see

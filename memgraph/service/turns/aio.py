@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
-from memgraph.operations.aio import THREADS, Threaded, awaited
+from memgraph.operations.aio import THREADS, ThreadPoolCaller, awaited
 from memgraph.service.turns.base import PATIENCE_S
 from memgraph.service.turns.hooks import MemoryHooks
 
@@ -25,7 +25,7 @@ class HookOptions(TypedDict, total=False):
     profile: AgentProfile | None
 
 
-class AsyncMemoryHooks(Threaded):
+class AsyncMemoryHooks(ThreadPoolCaller):
     """The same hooks, awaited. Their arguments, answers and errors are those of ``MemoryHooks``.
 
     Args:

@@ -15,13 +15,13 @@ from memgraph.log import open_log
 from memgraph.model.context import AgentProfile, ContextPackage, ContextRequest, Task
 from memgraph.model.enums import Sensitivity
 from memgraph.model.turns import TurnWarning
-from memgraph.model.values import Change, Outcome, validated
+from memgraph.model.values import ActorReason, Outcome, validated
 from memgraph.rules.scope import Viewer, narrow
 from memgraph.service.denials import tell_denial
 from memgraph.service.turns.capture import (
-    Capture,
-    Captures,
-    StoringHandle,
+    CapturedMessage,
+    CaptureHandle,
+    CaptureQueue,
     Turn,
     TurnConditions,
     TurnPlace,
@@ -30,7 +30,7 @@ from memgraph.service.turns.capture import (
     warning_of,
 )
 from memgraph.service.turns.lanes import Lane, LaneError, LaneLimit
-from memgraph.service.turns.prompts import Showing
+from memgraph.service.turns.prompts import PromptBuilder
 
 if TYPE_CHECKING:
     from memgraph.operations.context.assembler import ContextAssembler
@@ -46,7 +46,7 @@ CONTEXTS_AT_ONCE = LaneLimit(2)
 PATIENCE_S = 5.0
 
 
-class Host:
+class HookHost:
     """The base of ``MemoryHooks``."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Host:
 
         if not isinstance(service, MemoryService):
             raise InvalidInput("service: a MemoryService", field="service")
-        validated(Change, {"actor": actor})
+        validated(ActorReason, {"actor": actor})
         self.name = name
         self.actor = actor
         self.clearance = clearance
@@ -93,10 +93,10 @@ class Host:
         self._writes = Lane("writes", threads=1, waiting=MAX_WRITES, keeps=True)
         self._ending = threading.Event()
         self._conditions = TurnConditions(log, self._aside)
-        self._captures = Captures(
+        self._captures = CaptureQueue(
             self._store_turns, lambda error: self._conditions.note("capture", error)
         )
-        self._showing = Showing(
+        self._showing = PromptBuilder(
             service,
             name,
             actor=actor,
@@ -187,7 +187,7 @@ class Host:
     def _build(self, task: Task | None, request: ContextRequest) -> ContextPackage:
         return self._assembler.build_context(task, request)
 
-    def _capture(self, turn: Turn) -> Capture | TurnWarning:
+    def _capture(self, turn: Turn) -> CapturedMessage | TurnWarning:
         try:
             return self._captures.add(turn)
         except LaneError as error:
@@ -195,7 +195,7 @@ class Host:
             return refused(f"the message is not stored: {error}")
 
     def _captured(
-        self, capture: Capture | TurnWarning, until: float
+        self, capture: CapturedMessage | TurnWarning, until: float
     ) -> tuple[Outcome | None, tuple[TurnWarning, ...]]:
         """Return the outcome of a message, or warnings why it is unknown."""
         if isinstance(capture, TurnWarning):
@@ -217,8 +217,8 @@ class Host:
         viewer = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=projects)
         return self._handle(viewer).store(turns, live=True).memories
 
-    def _handle(self, viewer: Viewer) -> StoringHandle:
-        return StoringHandle(self._service, self.name, viewer=viewer, actor=self.actor)
+    def _handle(self, viewer: Viewer) -> CaptureHandle:
+        return CaptureHandle(self._service, self.name, viewer=viewer, actor=self.actor)
 
 
 def checked_deadline(given: int | None, default: int) -> int:

@@ -37,7 +37,7 @@ from memgraph.model.values import (
     validated,
 )
 from memgraph.operations.handle import Handle
-from memgraph.operations.read.receipts import Behind
+from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.operations.write.edges import StoredBatch
 from memgraph.providers.local import LocalEmbedding
 from memgraph.rules.scope import Viewer
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from memgraph.log import EventLog
     from memgraph.rules.scope import Viewer
-    from memgraph.service.opened import Opened
+    from memgraph.service.open_orchestrator import OpenOrchestrator
 
 
 Turn = UserTurn | AgentTurn
@@ -68,14 +68,14 @@ PASSING = (DatabaseBusy, DatabaseFull, DatabaseReplaced)
 
 
 @dataclass(frozen=True, slots=True)
-class Capture:
+class CapturedMessage:
     """A waiting message; ``stored`` has its outcome, or why it will never be stored."""
 
     turn: Turn
     stored: Future[Outcome] = field(default_factory=Future)
 
 
-class Captures:
+class CaptureQueue:
     """The queue of one orchestrator's messages. Thread-safe.
 
     Args:
@@ -88,7 +88,7 @@ class Captures:
         self._failed = failed
         self._lane = Lane("captures", threads=1, waiting=2, keeps=True)
         self._lock = threading.Lock()
-        self._queue: deque[Capture] = deque()
+        self._queue: deque[CapturedMessage] = deque()
         self._draining = False
         self._one_by_one = 0
         self._closed = False
@@ -101,14 +101,14 @@ class Captures:
         """The number of messages that are not stored yet."""
         return len(self._queue)
 
-    def add(self, turn: Turn) -> Capture:
+    def add(self, turn: Turn) -> CapturedMessage:
         """Put a message in the queue.
 
         Raises:
             LaneFull: 1,000 wait already, or the system cannot start another thread.
             LaneClosed: it was closed.
         """
-        capture = Capture(turn)
+        capture = CapturedMessage(turn)
         with self._lock:
             if self._closed:
                 raise LaneClosed("these hooks were closed")
@@ -154,14 +154,14 @@ class Captures:
                 pause = FIRST_PAUSE_S
                 self._acknowledge(batch, outcomes)
 
-    def _next(self) -> list[Capture]:
+    def _next(self) -> list[CapturedMessage]:
         with self._lock:
             most = 1 if self._one_by_one else TOGETHER
             batch = [] if self._given_up.is_set() else list(islice(self._queue, most))
             self._draining = bool(batch)
             return batch
 
-    def _acknowledge(self, batch: Sequence[Capture], outcomes: Sequence[Outcome]) -> None:
+    def _acknowledge(self, batch: Sequence[CapturedMessage], outcomes: Sequence[Outcome]) -> None:
         self.trouble = None
         self._failed(None)
         self._remove(batch)
@@ -169,7 +169,7 @@ class Captures:
             if not each.stored.done():
                 each.stored.set_result(outcome)
 
-    def _refuse(self, batch: Sequence[Capture], error: Exception) -> None:
+    def _refuse(self, batch: Sequence[CapturedMessage], error: Exception) -> None:
         """Retry each message singly, as one of them may be at fault, then drop it."""
         if len(batch) > 1:
             self._one_by_one = len(batch)
@@ -179,7 +179,7 @@ class Captures:
         if not batch[0].stored.done():
             batch[0].stored.set_exception(error)
 
-    def _remove(self, batch: Sequence[Capture]) -> None:
+    def _remove(self, batch: Sequence[CapturedMessage]) -> None:
         with self._lock:
             # Whoever closed may have given them up meanwhile.
             for _ in batch if self._queue and self._queue[0] is batch[0] else ():
@@ -187,7 +187,7 @@ class Captures:
             self._one_by_one = max(self._one_by_one - 1, 0)
 
 
-class StoringHandle(Handle):
+class CaptureHandle(Handle):
     """A handle for the host's writes: an item that cannot be stored does not affect the others."""
 
     def store(
@@ -224,7 +224,7 @@ class StoringHandle(Handle):
                 opened.log.failure("background.wake", error)
         return written
 
-    def _model_at_hand(self, opened: Opened) -> LocalEmbedding | None:
+    def _model_at_hand(self, opened: OpenOrchestrator) -> LocalEmbedding | None:
         """Return the local model if it is loaded.
 
         Embedding a turn at once takes a part of a millisecond, doing it later several, in which
@@ -259,7 +259,7 @@ class StoringHandle(Handle):
             beside: the receipt of the bulletin that is part of what was handed out.
         """
         with self._service.opened(self.name) as opened:
-            self._keep_receipt(opened, receipt, Behind(beside=beside), viewer=viewer)
+            self._keep_receipt(opened, receipt, ReceiptContext(beside=beside), viewer=viewer)
 
 
 def _embedded(model: LocalEmbedding, given: Sequence[MemoryInput]) -> NDArray[np.float32]:

@@ -17,7 +17,7 @@ from memgraph.model.enums import (
     SourceType,
 )
 from memgraph.model.recall import MAX_QUERY_CHARS
-from memgraph.model.turns import Evidence, Finding, Rejected, Written
+from memgraph.model.turns import DiagnosisFinding, EvidenceBundle, RejectedPart, WriteBackResult
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Name, Value, validated
 from memgraph.rules.echo import MEMORY_ID
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
@@ -31,7 +31,7 @@ from memgraph.service.turns.capture import (
     unfit,
     warning_of,
 )
-from memgraph.service.turns.write_back import WritingBack, scope_of, stored
+from memgraph.service.turns.write_back import WriteBackHooks, scope_of, stored
 
 MAX_NODES = 2_000
 MAX_BUDGET_TOKENS = 10_000_000
@@ -45,7 +45,7 @@ class _Ids(Value):
     memory_ids: tuple[Name, ...]
 
 
-class Diagnosing(WritingBack):
+class DiagnosisHooks(WriteBackHooks):
     """The part of ``MemoryHooks`` for diagnoses."""
 
     def on_diagnostics(
@@ -60,7 +60,7 @@ class Diagnosing(WritingBack):
         max_nodes: int = 50,
         budget_tokens: int | None = None,
         deadline_ms: int | None = None,
-    ) -> Evidence:
+    ) -> EvidenceBundle:
         """Return what the memory knows about a question, bounded, with all sources.
 
         Args:
@@ -87,7 +87,7 @@ class Diagnosing(WritingBack):
             _checked("budget_tokens", budget_tokens, 0, MAX_BUDGET_TOKENS)
         denied = self._denied(place, "on_diagnostics", until)
         if denied is not None:
-            return Evidence(question=question, warnings=(denied,))
+            return EvidenceBundle(question=question, warnings=(denied,))
         try:
             ticket = self._contexts.submit(
                 lambda: self._gathered(place, question, asked, max_nodes, budget_tokens)
@@ -95,15 +95,18 @@ class Diagnosing(WritingBack):
             evidence = ticket.result(until)
         except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
             self._conditions.note("diagnostics", error)
-            return Evidence(question=question, warnings=(warning_of(error),))
+            return EvidenceBundle(question=question, warnings=(warning_of(error),))
         self._conditions.note("diagnostics", None)
         return evidence
 
     def record_findings(
         self,
-        findings: str | Finding | Mapping[str, Any] | Iterable[str | Finding | Mapping[str, Any]],
+        findings: str
+        | DiagnosisFinding
+        | Mapping[str, Any]
+        | Iterable[str | DiagnosisFinding | Mapping[str, Any]],
         *,
-        evidence: Evidence | None = None,
+        evidence: EvidenceBundle | None = None,
         workflow_run_id: str | None = None,
         step_id: str | None = None,
         conversation_id: str | None = None,
@@ -111,7 +114,7 @@ class Diagnosing(WritingBack):
         project_id: str | None = None,
         orchestrator: str | None = None,
         deadline_ms: int | None = None,
-    ) -> Written:
+    ) -> WriteBackResult:
         """Store the findings of a diagnosis, with their evidence.
 
         A finding is derived from the memories of the evidence and caused by those that it names;
@@ -120,7 +123,7 @@ class Diagnosing(WritingBack):
         sensitivity.
 
         Args:
-            findings: 100 at most, or a single one; a text, a ``Finding`` or its fields.
+            findings: 100 at most, or a single one; a text, a ``DiagnosisFinding`` or its fields.
 
         Raises:
             InvalidInput: an invalid finding; an Identity, which only a person may state; the
@@ -141,18 +144,18 @@ class Diagnosing(WritingBack):
             raise InvalidInput(f"findings: {MAX_FINDINGS} at most", field="findings")
         denied = self._denied(place, "record_findings", until)
         if denied is not None:
-            return Written(warnings=(denied,), acknowledged=False)
+            return WriteBackResult(warnings=(denied,), acknowledged=False)
         grounds = () if evidence is None else tuple(each.memory for each in evidence.items)
         shelter = _shelter(grounds, scope_of(place, None), self._granted.agent_id)
-        kept = [each for each in given if isinstance(each, Finding)]
+        kept = [each for each in given if isinstance(each, DiagnosisFinding)]
         rejected = [
-            Rejected(locator=f"/{number}", code="content")
+            RejectedPart(locator=f"/{number}", code="content")
             for number, each in enumerate(given)
-            if not isinstance(each, Finding)
+            if not isinstance(each, DiagnosisFinding)
         ]
         causes = [_causes(each, evidence) for each in kept]
 
-        def work() -> Written:
+        def work() -> WriteBackResult:
             handle = self._writer_for(_seeing(place, shelter))
             # What was erased meanwhile is no ground any more.
             there = handle.visible({each.memory_id for each in grounds})
@@ -176,14 +179,14 @@ class Diagnosing(WritingBack):
         memory_ids: tuple[str, ...],
         max_nodes: int,
         budget_tokens: int | None,
-    ) -> Evidence:
+    ) -> EvidenceBundle:
         # With it come numpy and networkx.
-        from memgraph.service.turns.evidence import Inquiry, gather
+        from memgraph.service.turns.evidence import DiagnosisRequest, gather
 
         asked = place.model_dump(exclude_none=True, exclude={"orchestrator"})
         with self._service.opened(self.name) as opened:
             usual = opened.settings.memory.context.budget_tokens
-            inquiry = Inquiry(
+            inquiry = DiagnosisRequest(
                 question=storable(question)[:MAX_QUERY_CHARS],
                 memory_ids=memory_ids,
                 workflow_run_id=place.workflow_run_id,
@@ -202,26 +205,31 @@ def _checked(name: str, value: int, least: int, most: int) -> None:
 
 
 def _findings(
-    given: str | Finding | Mapping[str, Any] | Iterable[str | Finding | Mapping[str, Any]],
-) -> list[Finding | str]:
-    if isinstance(given, str | Finding | Mapping):
+    given: str
+    | DiagnosisFinding
+    | Mapping[str, Any]
+    | Iterable[str | DiagnosisFinding | Mapping[str, Any]],
+) -> list[DiagnosisFinding | str]:
+    if isinstance(given, str | DiagnosisFinding | Mapping):
         return [_finding(given)]
     return [_finding(each) for each in several(given, "findings")]
 
 
-def _finding(given: str | Finding | Mapping[str, Any]) -> Finding | str:
+def _finding(given: str | DiagnosisFinding | Mapping[str, Any]) -> DiagnosisFinding | str:
     """Return a finding; or why its text cannot be stored."""
     if isinstance(given, str):
-        return unfit(given) or Finding(content=given.strip())
-    if not isinstance(given, Finding | Mapping):
+        return unfit(given) or DiagnosisFinding(content=given.strip())
+    if not isinstance(given, DiagnosisFinding | Mapping):
         raise InvalidInput("a finding: a text, a Finding or its fields", field="findings")
-    found = given if isinstance(given, Finding) else validated(Finding, dict(given))
+    found = (
+        given if isinstance(given, DiagnosisFinding) else validated(DiagnosisFinding, dict(given))
+    )
     if found.type is MemoryType.IDENTITY:
         raise InvalidInput("type: only a person can state an Identity", field="type")
     return unfit(found.content) or found
 
 
-def _causes(finding: Finding, evidence: Evidence | None) -> tuple[str, ...]:
+def _causes(finding: DiagnosisFinding, evidence: EvidenceBundle | None) -> tuple[str, ...]:
     """Return the causes that the finding names, or those from the evidence."""
     if finding.caused_by is not None or evidence is None:
         return tuple(dict.fromkeys(finding.caused_by or ()))
@@ -277,7 +285,7 @@ def _seeing(place: TurnPlace, shelter: Mapping[str, Any]) -> TurnPlace:
 
 
 def _remembered(
-    finding: Finding,
+    finding: DiagnosisFinding,
     key: str,
     place: TurnPlace,
     shelter: Mapping[str, Any],

@@ -19,7 +19,7 @@ from memgraph.model.enums import EdgeType
 from memgraph.model.graph import Contradiction, Link
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
-from memgraph.model.turns import Evidence, EvidenceItem
+from memgraph.model.turns import EvidenceBundle, EvidenceItem
 from memgraph.model.values import Edge, Memory, StoredSource
 from memgraph.operations.context.injection import new_mark
 from memgraph.operations.read.recall import answer
@@ -28,7 +28,7 @@ from memgraph.rules.budget import token_cost
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.lifecycle import contradiction_state
 from memgraph.rules.scope import Viewer
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import sources as sources_rows
 from memgraph.store.edges import contradictions
 from memgraph.store.graph import sources_of, visible_memories
@@ -42,7 +42,7 @@ RELATIONS = "Relations of these records, by id:"
 
 
 @dataclass(frozen=True, slots=True)
-class Inquiry:
+class DiagnosisRequest:
     """The request for a diagnosis.
 
     Attributes:
@@ -79,7 +79,9 @@ class _Found:
             reasons.append(reason)
 
 
-def gather(opened: Opened, viewer: Viewer, inquiry: Inquiry) -> tuple[Evidence, Receipt]:
+def gather(
+    opened: OpenOrchestrator, viewer: Viewer, inquiry: DiagnosisRequest
+) -> tuple[EvidenceBundle, Receipt]:
     """Return the evidence, and the one receipt of all of it.
 
     Raises:
@@ -112,7 +114,9 @@ def gather(opened: Opened, viewer: Viewer, inquiry: Inquiry) -> tuple[Evidence, 
     return evidence, _receipt(inquiry, evidence, bundle, now)
 
 
-def _asked_for(opened: Opened, viewer: Viewer, inquiry: Inquiry, found: _Found) -> list[str]:
+def _asked_for(
+    opened: OpenOrchestrator, viewer: Viewer, inquiry: DiagnosisRequest, found: _Found
+) -> list[str]:
     """Add the requested memories; return the ids that do not exist."""
     view = View(viewer, None, STANDING)
     wanted = list(dict.fromkeys(inquiry.memory_ids))
@@ -128,7 +132,7 @@ def _asked_for(opened: Opened, viewer: Viewer, inquiry: Inquiry, found: _Found) 
 
 
 def _grounds(
-    opened: Opened, viewer: Viewer, asked: Sequence[str], found: _Found
+    opened: OpenOrchestrator, viewer: Viewer, asked: Sequence[str], found: _Found
 ) -> dict[str, tuple[Link, ...]]:
     """Add what the requested memories depend on, step by step."""
     grounds: dict[str, tuple[Link, ...]] = {}
@@ -147,7 +151,9 @@ def _grounds(
     return grounds
 
 
-def _recalled(opened: Opened, viewer: Viewer, inquiry: Inquiry, found: _Found) -> Bundle | None:
+def _recalled(
+    opened: OpenOrchestrator, viewer: Viewer, inquiry: DiagnosisRequest, found: _Found
+) -> Bundle | None:
     if not inquiry.question.strip():
         return None
     # What is asked for and its neighbours get the other half.
@@ -159,7 +165,7 @@ def _recalled(opened: Opened, viewer: Viewer, inquiry: Inquiry, found: _Found) -
     return bundle
 
 
-def _around(opened: Opened, viewer: Viewer, found: _Found) -> tuple[Edge, ...]:
+def _around(opened: OpenOrchestrator, viewer: Viewer, found: _Found) -> tuple[Edge, ...]:
     """Add neighbours while there is room; return the edges among all of them."""
     if not found.memories:
         return ()
@@ -174,7 +180,9 @@ def _around(opened: Opened, viewer: Viewer, found: _Found) -> tuple[Edge, ...]:
     return around.edges
 
 
-def _disagreeing(opened: Opened, viewer: Viewer, found: _Found) -> tuple[Contradiction, ...]:
+def _disagreeing(
+    opened: OpenOrchestrator, viewer: Viewer, found: _Found
+) -> tuple[Contradiction, ...]:
     """Return open contradictions of the memories; add the other sides while there is room."""
     view = View(viewer)
     with opened.database.read() as snapshot:
@@ -194,7 +202,7 @@ def _disagreeing(opened: Opened, viewer: Viewer, found: _Found) -> tuple[Contrad
     )
 
 
-def _items(opened: Opened, found: _Found, now: int) -> list[EvidenceItem]:
+def _items(opened: OpenOrchestrator, found: _Found, now: int) -> list[EvidenceItem]:
     with opened.database.read() as snapshot:
         sources = {each.source_id: each for each in sources_of(snapshot, found.memories.values())}
     exponent = opened.settings.memory.decay.exponent
@@ -217,21 +225,21 @@ def _item(
 
 
 def _within(
-    inquiry: Inquiry,
+    inquiry: DiagnosisRequest,
     items: Sequence[EvidenceItem],
     edges: Sequence[Edge],
     open_ones: Sequence[Contradiction],
     mark: str,
-) -> Evidence:
+) -> EvidenceBundle:
     """Return as many of the first items as fit the budget, and their edges. Pure."""
 
-    def of(count: int) -> Evidence:
+    def of(count: int) -> EvidenceBundle:
         taken = items[:count]
         ids = {each.memory.memory_id for each in taken}
         among = tuple(each for each in edges if each.from_id in ids and each.to_id in ids)
         shown = tuple(each for each in open_ones if {each.edge.from_id, each.edge.to_id} & ids)
         text = _text(taken, among, mark)
-        return Evidence(
+        return EvidenceBundle(
             question=inquiry.question,
             items=tuple(taken),
             edges=among,
@@ -297,7 +305,9 @@ def _cut_of(bundle: Bundle | None) -> set[str]:
     return set() if bundle is None else set(bundle.cut_reasons) - {"top_n"}
 
 
-def _receipt(inquiry: Inquiry, evidence: Evidence, bundle: Bundle | None, now: int) -> Receipt:
+def _receipt(
+    inquiry: DiagnosisRequest, evidence: EvidenceBundle, bundle: Bundle | None, now: int
+) -> Receipt:
     recalled = {} if bundle is None else {each.memory.memory_id: each for each in bundle.items}
     items = []
     for memory_id in evidence.memory_ids:

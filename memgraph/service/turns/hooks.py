@@ -11,17 +11,17 @@ from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
 from memgraph.model.turns import StepContext, TurnContext, TurnWarning
 from memgraph.model.values import Moment, validated
-from memgraph.service.turns.base import Host
+from memgraph.service.turns.base import HookHost
 from memgraph.service.turns.capture import TurnPlace, once, place_of, refused, unfit
-from memgraph.service.turns.diagnosis import Diagnosing
+from memgraph.service.turns.diagnosis import DiagnosisHooks
 from memgraph.service.turns.lanes import LaneError
 from memgraph.service.turns.prompts import PromptRequest
-from memgraph.service.turns.write_back import WritingBack
+from memgraph.service.turns.write_back import WriteBackHooks
 
 PREPARE_MS = 30_000
 
 
-class MemoryHooks(Diagnosing, WritingBack, Host):
+class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
     """The memory of one orchestrator for its turns. Thread-safe.
 
     No hook waits for the memory longer than ``deadline_ms``; thread scheduling comes on top, which

@@ -31,10 +31,10 @@ class LaneLimit:
     def __init__(self, places: int) -> None:
         self._places = places
         self._lock = threading.Lock()
-        self._inside: set[Ticket[Any]] = set()
-        self._queue: deque[tuple[Ticket[Any], threading.Event]] = deque()
+        self._inside: set[LaneTask[Any]] = set()
+        self._queue: deque[tuple[LaneTask[Any], threading.Event]] = deque()
 
-    def enter(self, ticket: Ticket[Any]) -> None:
+    def enter(self, ticket: LaneTask[Any]) -> None:
         """Wait for a place, as long as somebody waits for the work."""
         with self._lock:
             if len(self._inside) < self._places:
@@ -44,11 +44,11 @@ class LaneLimit:
             self._queue.append((ticket, turn))
         turn.wait()
 
-    def leave(self, ticket: Ticket[Any]) -> None:
+    def leave(self, ticket: LaneTask[Any]) -> None:
         """Leave the gate or its queue, when work is done or given up; may be called twice."""
         with self._lock:
             self._inside.discard(ticket)
-            waiting = deque[tuple[Ticket[Any], threading.Event]]()
+            waiting = deque[tuple[LaneTask[Any], threading.Event]]()
             for each, turn in self._queue:
                 if each.abandoned:
                     turn.set()
@@ -76,7 +76,7 @@ class LaneClosed(LaneError):
     code = "memory.closed"
 
 
-class TooLate(LaneError):
+class LaneTimeout(LaneError):
     """The work was not done in time."""
 
     code = "memory.slow"
@@ -93,7 +93,7 @@ def handed_over(error: BaseException) -> Exception:
     return WorkEnded(f"a part of the memory failed: {type(error).__name__}")
 
 
-class Ticket(Generic[T]):
+class LaneTask(Generic[T]):
     """Work that was handed to a lane."""
 
     def __init__(
@@ -126,7 +126,7 @@ class Ticket(Generic[T]):
             self.abandoned = not self._keeps
             if self._gate is not None and self.abandoned:
                 self._gate.leave(self)
-            raise TooLate("the memory did not answer in time") from None
+            raise LaneTimeout("the memory did not answer in time") from None
         except CancelledError:
             raise LaneClosed("these hooks were closed") from None
 
@@ -182,14 +182,14 @@ class Lane:
         self._waiting = waiting
         self._keeps = keeps
         self._gate = gate
-        self._queue: deque[Ticket[Any]] = deque()
+        self._queue: deque[LaneTask[Any]] = deque()
         self._changed = threading.Condition()
         self._alive = 0
         self._idle = 0
-        self._running: set[Ticket[Any]] = set()
+        self._running: set[LaneTask[Any]] = set()
         self._closed = False
 
-    def submit(self, work: Callable[[], T]) -> Ticket[T]:
+    def submit(self, work: Callable[[], T]) -> LaneTask[T]:
         """Submit work; it begins when a thread is free.
 
         Raises:
@@ -197,7 +197,7 @@ class Lane:
                 no thread.
             LaneClosed: the lane was closed.
         """
-        ticket = Ticket(work, keeps=self._keeps, gate=self._gate)
+        ticket = LaneTask(work, keeps=self._keeps, gate=self._gate)
         with self._changed:
             if self._closed:
                 raise LaneClosed("these hooks were closed")
@@ -264,7 +264,7 @@ class Lane:
                 self._running.discard(ticket)
                 self._changed.notify_all()
 
-    def _next(self) -> Ticket[Any] | None:
+    def _next(self) -> LaneTask[Any] | None:
         with self._changed:
             self._idle += 1
             found = self._changed.wait_for(lambda: self._queue or self._closed, IDLE_S)

@@ -15,11 +15,11 @@ from memgraph.model.receipts import Receipt
 from memgraph.model.turns import TurnWarning
 from memgraph.paths import Stamp
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.service.turns.capture import StoringHandle, TurnConditions, warning_of
-from memgraph.service.turns.lanes import Lane, LaneError, Ticket
+from memgraph.service.turns.capture import CaptureHandle, TurnConditions, warning_of
+from memgraph.service.turns.lanes import Lane, LaneError, LaneTask
 
 if TYPE_CHECKING:
-    from memgraph.model.context import Issued
+    from memgraph.model.context import BuiltBulletin
     from memgraph.service.memory_service import MemoryService
 
 MAX_VIEWS = 64
@@ -52,12 +52,12 @@ class SubmittedWork:
     """The work submitted to the lanes, or why they refused it."""
 
     wanted: PromptRequest
-    bulletin: Ticket[Issued] | LaneError
-    context: Ticket[ContextPackage] | LaneError
+    bulletin: LaneTask[BuiltBulletin] | LaneError
+    context: LaneTask[ContextPackage] | LaneError
 
 
 @dataclass(frozen=True, slots=True)
-class ShownMemories:
+class PromptMemories:
     bulletin: str
     bulletin_warning: str | None
     context: ContextPackage | None
@@ -76,7 +76,7 @@ class ShownMemories:
         return {name: getattr(self, name) for name in names}
 
 
-class Showing:
+class PromptBuilder:
     """Builds bulletins and contexts of one orchestrator. Thread-safe.
 
     Args:
@@ -106,7 +106,7 @@ class Showing:
         self._bulletins = Lane("bulletins", threads=1, waiting=MAX_BULLETINS)
         self._contexts = contexts
         self._lock = threading.Lock()
-        self._last_good: OrderedDict[Viewer, tuple[Stamp, Issued]] = OrderedDict()
+        self._last_good: OrderedDict[Viewer, tuple[Stamp, BuiltBulletin]] = OrderedDict()
 
     def begin(self, wanted: PromptRequest) -> SubmittedWork:
         """Request both, in parallel; returns at once."""
@@ -116,7 +116,7 @@ class Showing:
             _begun(self._contexts, lambda: self._build(wanted.task, wanted.request)),
         )
 
-    def finish(self, pending: SubmittedWork, until: float) -> ShownMemories:
+    def finish(self, pending: SubmittedWork, until: float) -> PromptMemories:
         """Return what is available when both are done, or at ``until``, of ``time.monotonic``."""
         context, unbuilt = self._context(pending, until)
         issued, warnings = self._bulletin(pending, until)
@@ -125,7 +125,7 @@ class Showing:
             receipt_id, unnoted = self._note(pending.wanted, issued, context)
             warnings += unnoted
         stale = next((each.code for each in warnings if each.code in (STALE, EMPTY)), None)
-        return ShownMemories(
+        return PromptMemories(
             bulletin="" if issued is None else issued.bulletin.text,
             bulletin_warning=stale,
             context=context,
@@ -137,7 +137,7 @@ class Showing:
         """Take nothing more; return True when nothing is running any longer."""
         return self._bulletins.close(patience_s)
 
-    def _issue(self, viewer: Viewer) -> Issued:
+    def _issue(self, viewer: Viewer) -> BuiltBulletin:
         handle = self._service.orchestrator(self._name, viewer=viewer, actor=self._actor)
         # Before it is read: what an erasure took meanwhile is not kept.
         erased = self._service.paths(self._name).erased
@@ -163,7 +163,7 @@ class Showing:
 
     def _bulletin(
         self, pending: SubmittedWork, until: float
-    ) -> tuple[Issued | None, tuple[TurnWarning, ...]]:
+    ) -> tuple[BuiltBulletin | None, tuple[TurnWarning, ...]]:
         """Return the current bulletin, else the last good one, else none."""
         try:
             issued = _result(pending.bulletin, until)
@@ -177,8 +177,8 @@ class Showing:
         return self._fallback(pending.wanted.viewer, found, cause)
 
     def _fallback(
-        self, viewer: Viewer, found: Issued | None, cause: TurnWarning
-    ) -> tuple[Issued | None, tuple[TurnWarning, ...]]:
+        self, viewer: Viewer, found: BuiltBulletin | None, cause: TurnWarning
+    ) -> tuple[BuiltBulletin | None, tuple[TurnWarning, ...]]:
         self._conditions.note("bulletin", cause)
         at_hand = [one for one in (found, self._known(viewer)) if one is not None]
         best = max(at_hand, key=lambda one: one.bulletin.change_seq, default=None)
@@ -188,7 +188,7 @@ class Showing:
             told = TurnWarning(code=STALE, text="the last good bulletin, maybe of earlier")
         return best, (told, cause)
 
-    def _known(self, viewer: Viewer) -> Issued | None:
+    def _known(self, viewer: Viewer) -> BuiltBulletin | None:
         """Return the last good one, unless texts were erased since, by any process."""
         erased = self._service.paths(self._name).erased
         with self._lock:
@@ -199,7 +199,7 @@ class Showing:
         return None if kept is None else kept[1]
 
     def _note(
-        self, wanted: PromptRequest, issued: Issued, context: ContextPackage | None
+        self, wanted: PromptRequest, issued: BuiltBulletin, context: ContextPackage | None
     ) -> tuple[str | None, tuple[TurnWarning, ...]]:
         """Return the receipt id of what is shown; receipts are written beside the turn, in
         batches.
@@ -228,7 +228,7 @@ class Showing:
 
     def _keep(self, receipt: Receipt, viewer: Viewer, beside: str | None) -> None:
         """Args: beside: the bulletin's own receipt."""
-        host = StoringHandle(self._service, self._name, viewer=DEFAULT_VIEWER, actor=self._actor)
+        host = CaptureHandle(self._service, self._name, viewer=DEFAULT_VIEWER, actor=self._actor)
         try:
             host.keep(receipt, viewer=viewer, beside=beside)
         except Exception as error:  # noqa: BLE001 - nobody waits for it; it is told in the log

@@ -13,15 +13,15 @@ from memgraph.errors import AccessDenied, Conflict, InvalidInput, MemgraphError,
 from memgraph.model.context import Tier
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import CapturedBy, EdgeType, MemoryType, Scope, Sensitivity, SourceType
-from memgraph.model.turns import Rejected, TaskEnded, TurnWarning, Written
+from memgraph.model.turns import RejectedPart, TaskOutcome, TurnWarning, WriteBackResult
 from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Outcome, validated
 from memgraph.rules.dedup import content_hash
 from memgraph.rules.workflow import TICKED, parse
 from memgraph.rules.workflow_candidates import WorkflowCandidate
-from memgraph.service.turns.base import Host
+from memgraph.service.turns.base import HookHost
 from memgraph.service.turns.capture import (
     PASSING,
-    StoringHandle,
+    CaptureHandle,
     TurnPlace,
     checked_text,
     once,
@@ -33,12 +33,12 @@ from memgraph.service.turns.capture import (
     unfit,
     warning_of,
 )
-from memgraph.service.turns.lanes import LaneError, TooLate
+from memgraph.service.turns.lanes import LaneError, LaneTimeout
 from memgraph.store import items
 
 if TYPE_CHECKING:
     from memgraph.context.stores import TaskMemoryStore
-    from memgraph.service.turns.capture import StoringHandle
+    from memgraph.service.turns.capture import CaptureHandle
 
 
 # What a step thought and what its tools gave: items of its task, kept once however often told.
@@ -70,7 +70,7 @@ def checked(
 
 def keep(
     store: TaskMemoryStore, place: TurnPlace, notes: Mapping[str, Any]
-) -> tuple[Rejected, ...]:
+) -> tuple[RejectedPart, ...]:
     """Store them in the task; each that cannot be stored is rejected by itself.
 
     Raises:
@@ -83,7 +83,7 @@ def keep(
         except PASSING:
             raise
         except MemgraphError as error:
-            rejected.append(Rejected(locator=storable(name)[:MAX_NAME_CHARS], code=error.code))
+            rejected.append(RejectedPart(locator=storable(name)[:MAX_NAME_CHARS], code=error.code))
     return tuple(rejected)
 
 
@@ -104,7 +104,7 @@ def _keep(store: TaskMemoryStore, place: TurnPlace, name: str, note: Any) -> Non
 BECAUSE = "its box is ticked"
 
 
-def ticked(handle: StoringHandle, given: Sequence[MemoryInput]) -> list[EdgeInput]:
+def ticked(handle: CaptureHandle, given: Sequence[MemoryInput]) -> list[EdgeInput]:
     """Return Updates edges from done items to the open todos with that text in the same place.
 
     A person's todo stays: a text written by a model only supersedes texts of models.
@@ -148,7 +148,7 @@ FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0
 
 
-class WritingBack(Host):
+class WriteBackHooks(HookHost):
     """The part of ``MemoryHooks`` that writes."""
 
     def on_step_output(
@@ -165,7 +165,7 @@ class WritingBack(Host):
         reasoning: str | None = None,
         tool_outputs: Mapping[str, Any] | None = None,
         deadline_ms: int | None = None,
-    ) -> Written:
+    ) -> WriteBackResult:
         """Store the decisions, plans and statements of a step; see ``memgraph.rules.workflow``.
 
         What exists already in the same place is a duplicate. A statement is a memory with the
@@ -199,20 +199,22 @@ class WritingBack(Host):
         notes = checked(place, reasoning, tool_outputs)
         denied = self._denied(place, "on_step_output", until)
         if denied is not None:
-            return Written(warnings=(denied,), acknowledged=False)
+            return WriteBackResult(warnings=(denied,), acknowledged=False)
         # A long text takes its time: in the lane. A mapping may be the host's to change: at once.
         read = cache(lambda: parse(output))
         if not isinstance(output, str):
             read()
         handle = self._writer_for(place)
 
-        def work() -> Written:
+        def work() -> WriteBackResult:
             parsed = read()
             given = [_remembered(each, place, scope) for each in parsed.candidates]
             links = [link for each in parsed.candidates for link in _links(each)]
-            refused = [Rejected(locator=each.locator, code=each.code) for each in parsed.rejections]
+            refused = [
+                RejectedPart(locator=each.locator, code=each.code) for each in parsed.rejections
+            ]
             written = stored(handle, given, [*links, *ticked(handle, given)])
-            unkept: tuple[Rejected, ...] = ()
+            unkept: tuple[RejectedPart, ...] = ()
             if notes:
                 store = self._assembler.task_store(place.task_id or "")
                 unkept = keep(store, place, notes)
@@ -228,7 +230,7 @@ class WritingBack(Host):
         project_id: str | None = None,
         orchestrator: str | None = None,
         deadline_ms: int | None = None,
-    ) -> Written:
+    ) -> WriteBackResult:
         """Store the turns of a conversation, by persons and agents, in order.
 
         They are stored as by ``on_message``: after earlier ones, and with a ``turn_id`` once.
@@ -253,21 +255,21 @@ class WritingBack(Host):
         read = [_turn(each, place) for each in given]
         denied = self._denied(place, "on_transcript", until)
         if denied is not None:
-            return Written(warnings=(denied,), acknowledged=False)
+            return WriteBackResult(warnings=(denied,), acknowledged=False)
         captures = [
             refused(each) if isinstance(each, str) else self._capture(each) for each in read
         ]
         outcomes: list[Outcome] = []
         warnings: list[TurnWarning] = []
-        rejected: list[Rejected] = []
+        rejected: list[RejectedPart] = []
         for number, capture in enumerate(captures):
             outcome, told = self._captured(capture, until)
             warnings += told
             if outcome is not None:
                 outcomes.append(outcome)
             elif told[0].code == "capture.refused":
-                rejected.append(Rejected(locator=f"/{number}", code=told[-1].code))
-        return Written(
+                rejected.append(RejectedPart(locator=f"/{number}", code=told[-1].code))
+        return WriteBackResult(
             memory_ids=_ids(outcomes),
             outcomes=tuple(outcomes),
             rejected=tuple(rejected),
@@ -284,7 +286,7 @@ class WritingBack(Host):
         reason: str = "",
         orchestrator: str | None = None,
         deadline_ms: int | None = None,
-    ) -> TaskEnded:
+    ) -> TaskOutcome:
         """End a task: promote chosen memories to its project, then retract the rest.
 
         What belongs to the project already stays there. When one of them cannot be promoted,
@@ -306,25 +308,25 @@ class WritingBack(Host):
             raise InvalidInput("project_id: the project to promote to", field="project_id")
         denied = self._denied(place, "end_task", until)
         if denied is not None:
-            return TaskEnded(task_id=task_id, warnings=(denied,), acknowledged=False)
+            return TaskOutcome(task_id=task_id, warnings=(denied,), acknowledged=False)
         try:
             return self._write(lambda: self._ended(place, wanted, reason), until)
         except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
-            return TaskEnded(task_id=task_id, warnings=_unwritten(error), acknowledged=False)
+            return TaskOutcome(task_id=task_id, warnings=_unwritten(error), acknowledged=False)
 
-    def _ended(self, place: TurnPlace, wanted: Sequence[str], reason: str) -> TaskEnded:
+    def _ended(self, place: TurnPlace, wanted: Sequence[str], reason: str) -> TaskOutcome:
         promoted: dict[str, str] = {}
-        rejected: list[Rejected] = []
+        rejected: list[RejectedPart] = []
         for memory_id in wanted:
             try:
                 found = self._promoted(place, memory_id, reason)
             except OF_ONE as error:
-                rejected.append(Rejected(locator=memory_id[:MAX_NAME_CHARS], code=error.code))
+                rejected.append(RejectedPart(locator=memory_id[:MAX_NAME_CHARS], code=error.code))
             else:
                 promoted[memory_id] = found
         task_id = place.task_id or ""
         cleared = 0 if rejected else self._assembler.cleanup_task(task_id)
-        return TaskEnded(
+        return TaskOutcome(
             task_id=task_id, promoted=promoted, cleared=cleared, rejected=tuple(rejected)
         )
 
@@ -341,20 +343,22 @@ class WritingBack(Host):
             return memory_id
         return handle.promote(memory_id, Tier.PROJECT, place.project_id, reason=reason) or memory_id
 
-    def _writer_for(self, place: TurnPlace) -> StoringHandle:
+    def _writer_for(self, place: TurnPlace) -> CaptureHandle:
         """Return a handle that sees where it writes at any sensitivity, to recognise
         repetitions.
         """
         viewer = self._of_agent(place.viewer(Sensitivity.RESTRICTED))
-        return StoringHandle(self._service, self.name, viewer=viewer, actor=self.actor)
+        return CaptureHandle(self._service, self.name, viewer=viewer, actor=self.actor)
 
     def _written(
-        self, work: Callable[[], Written], until: float, rejected: Sequence[Rejected]
-    ) -> Written:
+        self, work: Callable[[], WriteBackResult], until: float, rejected: Sequence[RejectedPart]
+    ) -> WriteBackResult:
         try:
             written = self._write(work, until)
         except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
-            return Written(rejected=tuple(rejected), warnings=_unwritten(error), acknowledged=False)
+            return WriteBackResult(
+                rejected=tuple(rejected), warnings=_unwritten(error), acknowledged=False
+            )
         return written.model_copy(update={"rejected": (*rejected, *written.rejected)})
 
     def _write(self, work: Callable[[], T], until: float) -> T:
@@ -362,7 +366,7 @@ class WritingBack(Host):
         try:
             ticket = self._writes.submit(lambda: self._trying(work))
             value = ticket.result(until)
-        except TooLate as error:
+        except LaneTimeout as error:
             self._conditions.note("writes", error)
             raise
         except Exception as error:
@@ -385,18 +389,18 @@ class WritingBack(Host):
 
 
 def stored(
-    handle: StoringHandle, given: Sequence[MemoryInput], links: Sequence[EdgeInput]
-) -> Written:
+    handle: CaptureHandle, given: Sequence[MemoryInput], links: Sequence[EdgeInput]
+) -> WriteBackResult:
     """Store memories and the edges among them; each that cannot be stored is rejected by itself."""
     if not given:
-        return Written()
+        return WriteBackResult()
     written = handle.store(given, links)
-    return Written(
+    return WriteBackResult(
         memory_ids=_ids(written.memories),
         outcomes=tuple(written.memories),
         edges=tuple(written.edges),
         rejected=tuple(
-            Rejected(locator=each.source.locator or f"/{number}", code=outcome.code or "")
+            RejectedPart(locator=each.source.locator or f"/{number}", code=outcome.code or "")
             for number, (each, outcome) in enumerate(zip(given, written.memories, strict=True))
             if outcome.outcome == "rejected"
         ),
@@ -477,7 +481,7 @@ def _turn(given: Turn | Mapping[str, Any], place: TurnPlace) -> Turn | str:
 
 def _unwritten(error: Exception) -> tuple[TurnWarning, ...]:
     """Return the warnings why a write is not acknowledged."""
-    if isinstance(error, TooLate):
+    if isinstance(error, LaneTimeout):
         return (unacknowledged("what was to be written is"), warning_of(error))
     what = str(error) if isinstance(error, LaneError) else "the memory did not take it"
     return (refused(what), warning_of(error))

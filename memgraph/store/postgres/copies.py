@@ -16,7 +16,7 @@ from memgraph.store import postgres, sqlite, table_digests
 from memgraph.store.postgres import phrases, schema
 from memgraph.store.postgres.dialect import PLACE
 from memgraph.store.snapshot import Transaction
-from memgraph.store.sqlite import provisioning
+from memgraph.store.sqlite import provision
 from memgraph.store.table_digests import TableDigest
 
 Progress = Callable[[int, int], None]
@@ -55,7 +55,7 @@ def write_file(source: Any, file: Path, progress: Progress | None = None) -> Non
         source: a driver connection, in a transaction that sees one state.
     """
     [(revision,)] = source.execute("SELECT version_num FROM alembic_version")
-    file.write_bytes(provisioning.template(revision).content)
+    file.write_bytes(provision.template(revision).content)
     with sqlite.translated_errors(), closing(_opened(file)) as target:
         target.execute("PRAGMA foreign_keys = OFF")
         target.execute("BEGIN IMMEDIATE")

@@ -18,21 +18,21 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import operators
 
 from memgraph.store.statements import (
-    AsRead,
     Construct,
-    Element,
-    Greatest,
+    FirstValue,
+    GreatestOf,
     JsonEach,
+    JsonElement,
+    JsonMember,
     JsonMembers,
     JsonNumbers,
     LastNumber,
-    Least,
-    Member,
-    OfFirst,
-    OfLast,
+    LastValue,
+    LeastOf,
     OrderedJoin,
     RawText,
     RowPlace,
+    StoredText,
     Unindexed,
     WholeNumber,
 )
@@ -366,13 +366,13 @@ def _unindexed(construct: Unindexed, compiler: Any, **options: Any) -> str:
     return column
 
 
-@compiles(Greatest, "postgresql")
-def _greatest(construct: Greatest, compiler: Any, **options: Any) -> str:
+@compiles(GreatestOf, "postgresql")
+def _greatest(construct: GreatestOf, compiler: Any, **options: Any) -> str:
     return _extreme("greatest", _arguments(construct, compiler, options))
 
 
-@compiles(Least, "postgresql")
-def _least(construct: Least, compiler: Any, **options: Any) -> str:
+@compiles(LeastOf, "postgresql")
+def _least(construct: LeastOf, compiler: Any, **options: Any) -> str:
     return _extreme("least", _arguments(construct, compiler, options))
 
 
@@ -382,8 +382,8 @@ def _extreme(name: str, values: list[str]) -> str:
     return f"CASE WHEN {whole} THEN {name}({', '.join(values)}) END"
 
 
-@compiles(Member, "postgresql")
-def _member(construct: Member, compiler: Any, **options: Any) -> str:
+@compiles(JsonMember, "postgresql")
+def _member(construct: JsonMember, compiler: Any, **options: Any) -> str:
     column, key = construct.clauses
     document = f"CAST({compiler.process(column, **options)} AS jsonb)"
     steps = key.value.split(".")
@@ -399,26 +399,26 @@ def _member(construct: Member, compiler: Any, **options: Any) -> str:
     return f'{found} COLLATE "C"'
 
 
-@compiles(Element, "postgresql")
-def _element(construct: Element, compiler: Any, **options: Any) -> str:
+@compiles(JsonElement, "postgresql")
+def _element(construct: JsonElement, compiler: Any, **options: Any) -> str:
     array, index = construct.clauses
     return f'(CAST({compiler.process(array, **options)} AS json) ->> {index.value}) COLLATE "C"'
 
 
-@compiles(OfFirst, "postgresql")
-def _of_first(construct: OfFirst, compiler: Any, **options: Any) -> str:
+@compiles(FirstValue, "postgresql")
+def _of_first(construct: FirstValue, compiler: Any, **options: Any) -> str:
     column, by = _arguments(construct, compiler, options)
     return f"(array_agg({column} ORDER BY {by}))[1]"
 
 
-@compiles(OfLast, "postgresql")
-def _of_last(construct: OfLast, compiler: Any, **options: Any) -> str:
+@compiles(LastValue, "postgresql")
+def _of_last(construct: LastValue, compiler: Any, **options: Any) -> str:
     column, by = _arguments(construct, compiler, options)
     return f"(array_agg({column} ORDER BY {by} DESC))[1]"
 
 
-@compiles(AsRead, "postgresql")
-def _as_read(construct: AsRead, compiler: Any, **options: Any) -> str:
+@compiles(StoredText, "postgresql")
+def _as_read(construct: StoredText, compiler: Any, **options: Any) -> str:
     [column] = _arguments(construct, compiler, options)
     return column
 

@@ -13,7 +13,13 @@ from sqlalchemy.exc import DBAPIError
 
 from memgraph.errors import StorageError
 from memgraph.store import postgres
-from memgraph.store.engine import ConstraintViolated, Damage, DeadlinePassed, Engine, RowChange
+from memgraph.store.engine import (
+    ConstraintViolated,
+    DeadlinePassed,
+    Engine,
+    EngineDamage,
+    RowChange,
+)
 from memgraph.store.ports import HeldVectors, VectorCache, VectorIndex
 from memgraph.store.postgres import phrases, row_changes, schema
 from memgraph.store.postgres.dialect import DIALECT
@@ -92,7 +98,7 @@ class PostgresEngine:
     def columns(self, snapshot: Snapshot, table: str) -> tuple[str, ...]:  # noqa: ARG002
         return row_changes.columns_of(table)
 
-    def damage(self, snapshot: Snapshot) -> list[Damage]:  # noqa: ARG002
+    def damage(self, snapshot: Snapshot) -> list[EngineDamage]:  # noqa: ARG002
         return []
 
     def dangling(self, snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:

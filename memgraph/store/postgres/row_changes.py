@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from memgraph.store import table_digests
 from memgraph.store.engine import RowChange
-from memgraph.store.table_digests import Watched
+from memgraph.store.table_digests import DigestedColumns
 
 TABLE: Final = "pg_temp.row_changes"
 MAKE: Final = (
@@ -44,7 +44,7 @@ def columns_of(table: str) -> tuple[str, ...]:
 
 
 @cache
-def watched() -> tuple[Watched, ...]:
+def watched() -> tuple[DigestedColumns, ...]:
     """Return what is counted, by the columns of the models."""
     return tuple(table_digests.watched(columns_of))
 
@@ -73,7 +73,7 @@ def statements() -> list[str]:
     return made
 
 
-def _body(each: Watched, event: str) -> str:
+def _body(each: DigestedColumns, event: str) -> str:
     columns = ", ".join(each.columns)
     of_rows = {}
     for rows, sign in _EVENTS[event]:

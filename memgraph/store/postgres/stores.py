@@ -15,7 +15,7 @@ from sqlalchemy.pool import NullPool
 from memgraph.errors import DatabaseEmpty, DatabaseForeign, OrchestratorExists
 from memgraph.paths import DATABASE_NAME
 from memgraph.store import metadata, postgres
-from memgraph.store.engine import Store, Upgraded
+from memgraph.store.engine import SchemaUpgrade, Store
 from memgraph.store.postgres import copies, phrases, schema
 from memgraph.store.postgres.database import (
     DRAFT,
@@ -125,11 +125,11 @@ class PostgresStore:
         *,
         first: Callable[[], None] = lambda: None,  # noqa: ARG002
         key: bytes | None = None,  # noqa: ARG002
-    ) -> Upgraded:
+    ) -> SchemaUpgrade:
         with self.inspect() as snapshot:
             revision = metadata.revision(snapshot) or ""
             metadata.require_head(revision)
-        return Upgraded(revision, revision, None)
+        return SchemaUpgrade(revision, revision, None)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

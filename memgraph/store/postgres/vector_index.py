@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.vector_cache import Rows
+    from memgraph.store.vector_cache import VectorRows
 
 
 @prepared
@@ -28,14 +28,14 @@ def _between() -> sa.Select[Any]:
 class PostgresVectorIndex(RowVectorIndex):
     """See ``RowVectorIndex``."""
 
-    def _read(self, first: int, last: int) -> Rows:
+    def _read(self, first: int, last: int) -> VectorRows:
         import numpy as np
 
-        from memgraph.store.vector_cache import Rows
+        from memgraph.store.vector_cache import VectorRows
 
         found = _between().rows(self._snapshot, self._searched, first=first, last=last)
         codes = np.frombuffer(b"".join(row[2] for row in found), np.int8)
-        return Rows(
+        return VectorRows(
             np.array([row[0] for row in found], np.int64),
             np.array([row[1] for row in found], np.int64),
             codes.reshape(len(found), self.dimensions),

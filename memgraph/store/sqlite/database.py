@@ -33,7 +33,7 @@ from memgraph.paths import naming_full_disk
 from memgraph.store import journal, sqlite, table_digests
 from memgraph.store.files import FileLock
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.sqlite import overwriting, row_changes
+from memgraph.store.sqlite import overwrite, row_changes
 from memgraph.store.sqlite.engine import ENGINE
 
 if TYPE_CHECKING:
@@ -289,12 +289,12 @@ class SqliteDatabase:
     def cut(self, *, wait_ms: int) -> bool:
         """Fold the WAL into the file and cut it to nothing; see ``engine.Database``."""
         with self.exclusive() as raw:
-            return overwriting.fold(raw, wait_ms=wait_ms)
+            return overwrite.fold(raw, wait_ms=wait_ms)
 
     def rewrite(self) -> None:
         """Write the file anew; see ``engine.Database``."""
         with self.exclusive() as raw:
-            overwriting.vacuum(raw)
+            overwrite.vacuum(raw)
 
     def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         """Yield nothing: it consists of files."""

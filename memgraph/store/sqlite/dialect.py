@@ -11,21 +11,21 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.ext.compiler import compiles
 
 from memgraph.store.statements import (
-    AsRead,
     Construct,
-    Element,
-    Greatest,
+    FirstValue,
+    GreatestOf,
     JsonEach,
+    JsonElement,
+    JsonMember,
     JsonMembers,
     JsonNumbers,
     LastNumber,
-    Least,
-    Member,
-    OfFirst,
-    OfLast,
+    LastValue,
+    LeastOf,
     OrderedJoin,
     RawText,
     RowPlace,
+    StoredText,
     Unindexed,
     WholeNumber,
 )
@@ -77,24 +77,24 @@ def _unindexed(construct: Unindexed, compiler: Any, **options: Any) -> str:
     return f"+{column}"
 
 
-@compiles(Greatest, "sqlite")
-def _greatest(construct: Greatest, compiler: Any, **options: Any) -> str:
+@compiles(GreatestOf, "sqlite")
+def _greatest(construct: GreatestOf, compiler: Any, **options: Any) -> str:
     return f"max({', '.join(_arguments(construct, compiler, options))})"
 
 
-@compiles(Least, "sqlite")
-def _least(construct: Least, compiler: Any, **options: Any) -> str:
+@compiles(LeastOf, "sqlite")
+def _least(construct: LeastOf, compiler: Any, **options: Any) -> str:
     return f"min({', '.join(_arguments(construct, compiler, options))})"
 
 
-@compiles(Member, "sqlite")
-def _member(construct: Member, compiler: Any, **options: Any) -> str:
+@compiles(JsonMember, "sqlite")
+def _member(construct: JsonMember, compiler: Any, **options: Any) -> str:
     column, key = construct.clauses
     return f"({compiler.process(column, **options)} ->> '$.{key.value}')"
 
 
-@compiles(Element, "sqlite")
-def _element(construct: Element, compiler: Any, **options: Any) -> str:
+@compiles(JsonElement, "sqlite")
+def _element(construct: JsonElement, compiler: Any, **options: Any) -> str:
     array, index = _arguments(construct, compiler, options)
     return f"({array} ->> {index})"
 
@@ -106,16 +106,16 @@ def _json_each(construct: JsonEach, compiler: Any, **options: Any) -> str:
     return f"json_each({array})"
 
 
-@compiles(OfFirst, "sqlite")
-@compiles(OfLast, "sqlite")
-def _of_extreme(construct: OfFirst | OfLast, compiler: Any, **options: Any) -> str:
+@compiles(FirstValue, "sqlite")
+@compiles(LastValue, "sqlite")
+def _of_extreme(construct: FirstValue | LastValue, compiler: Any, **options: Any) -> str:
     # Beside min() or max() a column is that of its row: https://sqlite.org/lang_select.html, 2.5.
     column, _ = _arguments(construct, compiler, options)
     return column
 
 
-@compiles(AsRead, "sqlite")
-def _as_read(construct: AsRead, compiler: Any, **options: Any) -> str:  # noqa: ARG001
+@compiles(StoredText, "sqlite")
+def _as_read(construct: StoredText, compiler: Any, **options: Any) -> str:  # noqa: ARG001
     return "NULL"
 
 

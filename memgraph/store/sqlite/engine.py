@@ -15,7 +15,7 @@ from memgraph.store.engine import ConstraintViolated, DeadlinePassed, Engine, Ro
 from memgraph.store.ports import HeldVectors, VectorCache, VectorIndex
 from memgraph.store.postings import PostingsIndex
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.sqlite import inspection, overwriting, row_changes
+from memgraph.store.sqlite import inspection, overwrite, row_changes
 from memgraph.store.sqlite.dialect import DIALECT
 from memgraph.store.sqlite.full_text import SqlitePhraseIndex
 
@@ -34,7 +34,7 @@ class SqliteEngine:
     texts = PostingsIndex()
     phrases = SqlitePhraseIndex()
     translated_errors = staticmethod(sqlite.translated_errors)
-    thorough = staticmethod(overwriting.thorough)
+    thorough = staticmethod(overwrite.thorough)
     damage = staticmethod(inspection.damage)
     dangling = staticmethod(inspection.dangling)
     schema = staticmethod(inspection.schema)
@@ -84,9 +84,9 @@ class SqliteEngine:
         return row_changes.columns_of(snapshot.driver, table)
 
     def expected_schema(self) -> dict[str, str]:
-        from memgraph.store.sqlite import provisioning
+        from memgraph.store.sqlite import provision
 
-        return provisioning.expected_schema()
+        return provision.expected_schema()
 
     def is_schema_fault(self, error: StorageError) -> bool:
         return error.details.get("sqlite") == "SQLITE_ERROR"

@@ -9,7 +9,7 @@ import pysqlite3.dbapi2 as driver
 
 from memgraph.errors import DatabaseCorrupt
 from memgraph.store import sqlite
-from memgraph.store.engine import Damage
+from memgraph.store.engine import EngineDamage
 from memgraph.store.snapshot import Snapshot
 
 MAX_MESSAGES = 20
@@ -23,7 +23,7 @@ def prepare(connection: Any) -> None:
     connection.text_factory = lambda text: text.decode("utf-8", "replace")
 
 
-def damage(snapshot: Snapshot) -> list[Damage]:
+def damage(snapshot: Snapshot) -> list[EngineDamage]:
     """Return what SQLite itself finds wrong with its pages; empty: nothing.
 
     It looks at the structure and not at the payload: one flipped byte of a text passes.
@@ -37,9 +37,9 @@ def damage(snapshot: Snapshot) -> list[Damage]:
     return [] if messages == ["ok"] else [_damage(message) for message in messages]
 
 
-def _damage(message: str) -> Damage:
+def _damage(message: str) -> EngineDamage:
     is_of_index = "fts5" in message.lower()
-    return Damage("the full-text index is damaged" if is_of_index else message, is_of_index)
+    return EngineDamage("the full-text index is damaged" if is_of_index else message, is_of_index)
 
 
 def schema(snapshot: Snapshot) -> dict[str, str]:

@@ -13,7 +13,7 @@ import pysqlite3.dbapi2 as driver
 
 from memgraph.store import table_digests
 from memgraph.store.engine import RowChange
-from memgraph.store.table_digests import Watched
+from memgraph.store.table_digests import DigestedColumns
 
 _TABLE = "row_changes"
 _FUNCTION = "memgraph_row_digest"
@@ -49,7 +49,7 @@ def watch(connection: Any) -> None:
             )
 
 
-def _noted(each: Watched, sign: int, row: str) -> str:
+def _noted(each: DigestedColumns, sign: int, row: str) -> str:
     values = ", ".join(f"{row}.{column}" for column in each.columns)
     digest = f"{_FUNCTION}('{each.name}', {values})"
     return f"INSERT INTO {_TABLE} VALUES ('{each.name}', {sign}, {digest})"

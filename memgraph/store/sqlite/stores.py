@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from memgraph.errors import DatabaseForeign
 from memgraph.paths import Stamp, stamp_of
-from memgraph.store.engine import Store, Upgraded
+from memgraph.store.engine import SchemaUpgrade, Store
 from memgraph.store.files import draft_beside, publish
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.sqlite import copies, provisioning
+from memgraph.store.sqlite import copies, provision
 from memgraph.store.sqlite.database import SqliteDatabase
 from memgraph.store.sqlite.engine import ENGINE
 
@@ -49,13 +49,13 @@ class SqliteStore:
         return os.path.lexists(self.path)
 
     def require_free(self) -> None:
-        provisioning.require_free(self.path)
+        provision.require_free(self.path)
 
     def create(self, *, dimensions: int, now_ms: int) -> None:
-        provisioning.create(self.path, self.orchestrator_id, dimensions=dimensions, now_ms=now_ms)
+        provision.create(self.path, self.orchestrator_id, dimensions=dimensions, now_ms=now_ms)
 
     def open(self, settings: StorageSettings) -> SqliteDatabase:
-        return provisioning.open_database(
+        return provision.open_database(
             self.path,
             self.orchestrator_id,
             synchronous=settings.synchronous,
@@ -63,23 +63,23 @@ class SqliteStore:
         )
 
     def session(self, settings: StorageSettings) -> Session:
-        return provisioning.reading_session(
+        return provision.reading_session(
             self.path, self.orchestrator_id, busy_timeout_ms=settings.busy_timeout_ms
         )
 
     def upgrade(
         self, *, first: Callable[[], None] = lambda: None, key: bytes | None = None
-    ) -> Upgraded:
-        return provisioning.upgrade(self.path, self.orchestrator_id, first=first, key=key)
+    ) -> SchemaUpgrade:
+        return provision.upgrade(self.path, self.orchestrator_id, first=first, key=key)
 
     def locked(self) -> AbstractContextManager[None]:
-        return provisioning.provisioning_lock(self.path)
+        return provision.provisioning_lock(self.path)
 
     def inspect(self) -> AbstractContextManager[Snapshot]:
-        return provisioning.inspected(self.path)
+        return provision.inspected(self.path)
 
     def alone(self) -> AbstractContextManager[Transaction]:
-        return provisioning.alone(self.path)
+        return provision.alone(self.path)
 
     def back_up(
         self,
@@ -116,7 +116,7 @@ class SqliteStore:
             return hashlib.file_digest(copied, "sha256").hexdigest()
 
     def admit(self, *, of_any: bool, key: bytes | None) -> str:
-        return provisioning.admit(self.path, None if of_any else self.orchestrator_id, key=key)
+        return provision.admit(self.path, None if of_any else self.orchestrator_id, key=key)
 
     def publish(
         self, draft: Store, *, aside: Path | None = None, files: Sequence[str] = ()
@@ -141,10 +141,10 @@ def copied(
         try:
             copy(draft)
             if stamp is not None:
-                with provisioning.alone(draft) as transaction:
+                with provision.alone(draft) as transaction:
                     stamp(transaction)
             if check is not None:
-                with provisioning.inspected(draft) as snapshot:
+                with provision.inspected(draft) as snapshot:
                     check(snapshot)
             size = draft.stat().st_size
             publish(draft, file, force=force)

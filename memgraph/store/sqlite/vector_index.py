@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.vector_cache import Rows
+    from memgraph.store.vector_cache import VectorRows
 
 _SPARE: Final = 16
 _SEARCHED: Final = (
@@ -40,17 +40,17 @@ class SqliteVectorIndex(RowVectorIndex):
     def _execute(self, statement: str, values: dict[str, Any]) -> Any:
         return self._snapshot.driver.execute(statement, values)
 
-    def _read(self, first: int, last: int) -> Rows:
+    def _read(self, first: int, last: int) -> VectorRows:
         import numpy as np
 
-        from memgraph.store.vector_cache import Rows
+        from memgraph.store.vector_cache import VectorRows
 
         values = {**self._searched, "first": first, "last": last}
         [(keys, visibilities, codes)] = self._execute(_READ, values)
         if keys is None:
             none = np.empty(0, np.int64)
-            return Rows(none, none, np.empty((0, self.dimensions), np.int8))
-        return Rows(
+            return VectorRows(none, none, np.empty((0, self.dimensions), np.int8))
+        return VectorRows(
             np.array(keys.split(","), np.int64),
             np.array(visibilities.split(","), np.int64),
             np.frombuffer(codes, np.int8).reshape(-1, self.dimensions),

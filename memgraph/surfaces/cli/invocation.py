@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Report:
+class CommandResult:
     """A command's answer.
 
     Attributes:
@@ -38,14 +38,14 @@ class Report:
     error: MemgraphError | None = None
 
 
-class Unusable(InvalidInput):
+class InvalidContent(InvalidInput):
     """The content of a file, of standard input or of the settings is invalid; not a usage error."""
 
     code = "cli.unusable"
 
 
 class CommandReport(Protocol):
-    """The shape of ``Report``; a command outside of memgraph has its own."""
+    """The shape of ``CommandResult``; a command outside of memgraph has its own."""
 
     @property
     def data(self) -> dict[str, Any]: ...

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memgraph.surfaces.cli.files import write_whole
-from memgraph.surfaces.cli.invocation import Unusable
+from memgraph.surfaces.cli.invocation import InvalidContent
 
 
 class McpClient(StrEnum):
@@ -63,7 +63,7 @@ class ConfigChange:
             OSError: it, or the copy, cannot be written.
         """
         if _read(self.path) != self.before:
-            raise Unusable(f"{self.path} was changed in the meantime: try again")
+            raise InvalidContent(f"{self.path} was changed in the meantime: try again")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         backup = None
         if self.before is not None:
@@ -128,12 +128,12 @@ def _with_member(path: Path, text: str, member: str, name: str, entry: dict[str,
     try:
         config = json.loads(text, object_pairs_hook=_unique) if text.strip() else {}
     except ValueError as error:
-        raise Unusable(
+        raise InvalidContent(
             f"{path} is not plain JSON ({error}); rewriting it would lose its comments: add"
             f" {shown} under {member} by hand"
         ) from None
     if not isinstance(config, dict) or not isinstance(config.get(member, {}), dict):
-        raise Unusable(f"{path} has no object {member!r} that a server could be added to")
+        raise InvalidContent(f"{path} has no object {member!r} that a server could be added to")
     if _is_there(path, config.get(member, {}), name, entry):
         return text
     config.setdefault(member, {})[name] = entry
@@ -144,7 +144,7 @@ def _with_member(path: Path, text: str, member: str, name: str, entry: dict[str,
 def _with_table(path: Path, text: str, member: str, name: str, entry: dict[str, Any]) -> str:
     before = _toml(path, text)
     if not isinstance(before.get(member, {}), dict):
-        raise Unusable(f"{path} has no table {member!r} that a server could be added to")
+        raise InvalidContent(f"{path} has no table {member!r} that a server could be added to")
     if _is_there(path, before.get(member, {}), name, entry):
         return text
     # A basic string of TOML is written as one of JSON, but for DEL.
@@ -158,13 +158,15 @@ def _with_table(path: Path, text: str, member: str, name: str, entry: dict[str, 
     except tomllib.TOMLDecodeError:
         same = False
     if not same:
-        raise Unusable(f"{path} has {member!r} written inline: add this to it by hand: {table}")
+        raise InvalidContent(
+            f"{path} has {member!r} written inline: add this to it by hand: {table}"
+        )
     return after
 
 
 def _is_there(path: Path, servers: Mapping[str, Any], name: str, entry: Mapping[str, Any]) -> bool:
     if name in servers and servers[name] != entry:
-        raise Unusable(
+        raise InvalidContent(
             f"{path} has another server named {name!r}: give this one another name with --name, or"
             " remove that one first"
         )
@@ -175,7 +177,7 @@ def _toml(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Unusable(f"{path} is not TOML: {error}") from None
+        raise InvalidContent(f"{path} is not TOML: {error}") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -191,7 +193,7 @@ def _read(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except UnicodeDecodeError:
-        raise Unusable(f"{path} is not UTF-8") from None
+        raise InvalidContent(f"{path} is not UTF-8") from None
 
 
 def _ended(text: str) -> str:

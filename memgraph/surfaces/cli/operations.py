@@ -17,7 +17,7 @@ from memgraph.model.operation import Operation, Parameter, operation_of
 from memgraph.model.values import Value
 from memgraph.surfaces.cli.builder import Function, OrchestratorName, choice
 from memgraph.surfaces.cli.formats import as_json, short
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def command_of(
         for name, each in declared.parameters.items()
     ]
 
-    def run(context: typer.Context, orchestrator: str, **values: Any) -> Report:
+    def run(context: typer.Context, orchestrator: str, **values: Any) -> CommandResult:
         values = _parsed(declared, values)
         with invocation(context).orchestrator(orchestrator) as handle:
             result = getattr(handle, declared.name)(**values)
@@ -61,7 +61,7 @@ def command_of(
         def print_result(screen: Screen) -> None:
             (show or show_result)(screen, result, told)
 
-        return Report(_data(declared, result, key, values), print_result)
+        return CommandResult(_data(declared, result, key, values), print_result)
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     if declared.rest is not None:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from memgraph.errors import InvalidInput, MemgraphError, Unauthenticated
-from memgraph.surfaces.cli.invocation import Unusable
+from memgraph.surfaces.cli.invocation import InvalidContent
 
 if TYPE_CHECKING:
     import ssl
 
     from memgraph.client import Client, RemoteOrchestrator
-    from memgraph.client.files import BackedUp, Exported
+    from memgraph.client.files import BackupFile, ExportFile
     from memgraph.surfaces.cli.invocation import Invocation
 
 SERVER_VARIABLE: Final = "MEMGRAPH_SERVER"
@@ -220,7 +220,7 @@ class RemoteHandle:
     ) -> Any:
         return self.remote.consolidate(session_id, dry_run=dry_run)
 
-    def export(self, target: Path, *, progress: Any = None, **fields: Any) -> Exported:  # noqa: ARG002
+    def export(self, target: Path, *, progress: Any = None, **fields: Any) -> ExportFile:  # noqa: ARG002
         return self.remote.export(target, **fields)
 
     def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
@@ -238,7 +238,7 @@ class RemoteHandle:
         force: bool,
         accept_findings: bool,
         progress: Any = None,  # noqa: ARG002
-    ) -> BackedUp:
+    ) -> BackupFile:
         if accept_findings:
             raise local_only(f"{self._command} --accept-findings")
         return self.remote.backup(target, force=force)
@@ -259,7 +259,7 @@ def _key(given: Invocation, environ: Mapping[str, str] = os.environ) -> str | No
         text = ""
     words = text.split()
     if len(words) != 1 or len(text) > MAX_KEY_CHARS:
-        raise Unusable("the file of --key-file holds one key and no more", field="key_file")
+        raise InvalidContent("the file of --key-file holds one key and no more", field="key_file")
     return words[0]
 
 
@@ -275,4 +275,4 @@ def _authorities(ca_file: str | None) -> ssl.SSLContext | bool:
     try:
         return ssl.create_default_context(cafile=ca_file)
     except ssl.SSLError:
-        raise Unusable(f"no certificates are in {ca_file}", field="ca_file") from None
+        raise InvalidContent(f"no certificates are in {ca_file}", field="ca_file") from None

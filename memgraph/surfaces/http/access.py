@@ -16,7 +16,7 @@ from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces.host_checks import shown_key
 from memgraph.surfaces.http.idempotency import take_turn
-from memgraph.surfaces.http.unknown_fields import KnownFields
+from memgraph.surfaces.http.unknown_fields import FieldNames
 from memgraph.surfaces.scopes import AUTHENTICATED, ENTERED, UNTIMED, WANTED
 
 WRITING = (Permission.WRITE, Permission.ADMIN)
@@ -41,7 +41,7 @@ def asking_of(request: Request) -> Principal:
         InvalidInput: the query has a parameter that the route does not take.
     """
     principal = principal_of(request)
-    known: KnownFields = request.app.state.known
+    known: FieldNames = request.app.state.known
     known.require_query(request)
     return principal
 

@@ -21,21 +21,26 @@ from memgraph.operations.reading import ExpiringHandle
 from memgraph.operations.writing import WritingHandle
 from memgraph.service.access.gate import Gate
 from memgraph.service.idempotency import ClaimTaken
-from memgraph.surfaces.host_checks import ASGIApp, Guarded
+from memgraph.surfaces.host_checks import ASGIApp, HostCheck
 from memgraph.surfaces.http.document import document
 from memgraph.surfaces.http.envelope import Envelope
-from memgraph.surfaces.http.idempotency import AnsweredBefore, Once, on_replay, on_taken
-from memgraph.surfaces.http.limits import Limits
+from memgraph.surfaces.http.idempotency import (
+    AlreadyAnswered,
+    IdempotentRequests,
+    on_replay,
+    on_taken,
+)
+from memgraph.surfaces.http.limits import RequestLimits
 from memgraph.surfaces.http.operations import router_of
 from memgraph.surfaces.http.problems import on_bug, on_http_error, on_invalid, on_memgraph_error
 from memgraph.surfaces.http.routes import copies as copying
 from memgraph.surfaces.http.routes import events as watching
+from memgraph.surfaces.http.routes import health as running
 from memgraph.surfaces.http.routes import ingestion as ingesting
 from memgraph.surfaces.http.routes import memories, orchestrators
-from memgraph.surfaces.http.routes import monitoring as running
 from memgraph.surfaces.http.routes import operations as operating
-from memgraph.surfaces.http.slow_requests import Lengthy
-from memgraph.surfaces.http.unknown_fields import KnownFields
+from memgraph.surfaces.http.slow_requests import SlowRequestLimit
+from memgraph.surfaces.http.unknown_fields import FieldNames
 from memgraph.surfaces.pages import Pages
 
 # The most frequent routes come first.
@@ -63,7 +68,7 @@ class Api(FastAPI):
 
 
 def create_app(
-    gate: Gate, *, pages: Pages | None = None, lengthy: Lengthy | None = None
+    gate: Gate, *, pages: Pages | None = None, lengthy: SlowRequestLimit | None = None
 ) -> FastAPI:
     """Return the HTTP API over the orchestrators of a gate's service.
 
@@ -80,25 +85,25 @@ def create_app(
         MemgraphError: on_memgraph_error,
         RequestValidationError: on_invalid,
         HTTPException: on_http_error,
-        AnsweredBefore: on_replay,
+        AlreadyAnswered: on_replay,
         ClaimTaken: on_taken,
         Exception: on_bug,
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
     chosen = gate.service.settings().memory
-    app.state.lengthy = Lengthy(chosen.server.threads) if lengthy is None else lengthy
+    app.state.lengthy = SlowRequestLimit(chosen.server.threads) if lengthy is None else lengthy
     # The last one added is the outermost.
-    app.add_middleware(Once)
+    app.add_middleware(IdempotentRequests)
     app.add_middleware(
-        Limits,
+        RequestLimits,
         settings=chosen.server,
         max_file_bytes=chosen.ingest.max_file_size_mb * 1_000_000,
         authenticate=gate.authenticate,
         pages=pages,
     )
     app.add_middleware(
-        Guarded,
+        HostCheck,
         hosts=chosen.server.allowed_hosts,
         origins=chosen.server.allowed_origins,
         pages=None if pages is None else pages.place,
@@ -116,7 +121,7 @@ def create_app(
     if pages is not None:
         home = f"{pages.place}/"
         app.add_route("/", lambda _request: RedirectResponse(home), include_in_schema=False)
-    app.state.known = KnownFields(openapi)
+    app.state.known = FieldNames(openapi)
     return app
 
 

@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from memgraph.errors import MemgraphError, RateLimited
-from memgraph.service.observation import Happening, Lookout
+from memgraph.service.event_reader import EventReader, ObservedEvent
 from memgraph.surfaces.http.file_responses import until_gone
 
 EVENT_STREAM: Final = "text/event-stream"
@@ -29,7 +29,7 @@ LOOKERS: Final = 4
 """Threads that poll for all streams, besides those that work on requests."""
 
 
-class Streams:
+class StreamCounter:
     """The number of streams of each key. For one event loop.
 
     Args:
@@ -55,7 +55,7 @@ class Streams:
                 del self._open[actor]
 
 
-class EventStream(StreamingResponse):
+class EventStreamResponse(StreamingResponse):
     """Events as they occur, until the client leaves, the key expires or the server ends.
 
     Args:
@@ -68,9 +68,9 @@ class EventStream(StreamingResponse):
 
     def __init__(
         self,
-        streams: Streams,
+        streams: StreamCounter,
         actor: str,
-        begin: Callable[[], Lookout],
+        begin: Callable[[], EventReader],
         check: Callable[[], object],
         ending: Callable[[], bool],
     ) -> None:
@@ -84,7 +84,7 @@ class EventStream(StreamingResponse):
             self.body_iterator = self._told(lookout)
             await until_gone(receive, lambda: self.stream_response(send))
 
-    async def _told(self, lookout: Lookout) -> AsyncIterator[str]:
+    async def _told(self, lookout: EventReader) -> AsyncIterator[str]:
         yield f"retry: {RETRY_MS}\n{_beat(lookout)}"
         beaten = monotonic()
         looked = beaten - LOOK_S
@@ -105,16 +105,16 @@ class EventStream(StreamingResponse):
                 beaten = now
                 yield _beat(lookout)
 
-    def _look(self, lookout: Lookout, thoroughly: bool) -> Sequence[Happening]:
+    def _look(self, lookout: EventReader, thoroughly: bool) -> Sequence[ObservedEvent]:
         self._check()
         return lookout.look(thoroughly=thoroughly)
 
 
-def _message(happening: Happening) -> str:
+def _message(happening: ObservedEvent) -> str:
     data = json.dumps(happening.data, ensure_ascii=False, separators=(",", ":"))
     return f"id: {happening.position}\nevent: {happening.topic}\ndata: {data}\n\n"
 
 
-def _beat(lookout: Lookout) -> str:
+def _beat(lookout: EventReader) -> str:
     """Send a comment that keeps the connection, with the position."""
     return f"id: {lookout.position}\n: \n\n"

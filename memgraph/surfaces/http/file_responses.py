@@ -17,7 +17,7 @@ STALL_S: Final = 60.0
 """Seconds after which a client that reads nothing is disconnected: copies are limited in number."""
 
 
-class SentFile(StreamingResponse):
+class TemporaryFileResponse(StreamingResponse):
     """A file as the answer: made when it is sent, and always removed.
 
     Args:

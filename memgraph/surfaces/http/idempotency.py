@@ -17,15 +17,15 @@ from fastapi import Request, Response
 from memgraph.errors import AnswerLost, MemgraphError, RequestRefused
 from memgraph.log import EventLog
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.service.background import Background
+from memgraph.service.background import BackgroundWork
 from memgraph.service.idempotency import (
+    CachedAnswer,
     ClaimTaken,
-    KeptAnswer,
     RequestClaim,
     claim_for_this_request,
 )
 from memgraph.service.memory_service import MemoryService
-from memgraph.store.idempotency import Done
+from memgraph.store.idempotency import CompletedRequest
 from memgraph.store.visibility import View
 from memgraph.surfaces.host_checks import PROBLEM, ASGIApp, Message, Receive, Scope, Send, header
 from memgraph.surfaces.http.problems import problem
@@ -35,20 +35,20 @@ HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotency-Replayed"
 
 # Another process writes what it answered within this time; after a crash nobody will.
-_PATIENCE_MS: Final = round((Background.LATER_S + 1) * 1_000)
+_PATIENCE_MS: Final = round((BackgroundWork.LATER_S + 1) * 1_000)
 _LOOK_EVERY_S: Final = 0.05
 
 
-class AnsweredBefore(Exception):  # an answer, no error
+class AlreadyAnswered(Exception):  # an answer, no error
     """The request was processed before; this is its answer."""
 
-    def __init__(self, kept: KeptAnswer) -> None:
+    def __init__(self, kept: CachedAnswer) -> None:
         super().__init__("answered before")
         self.kept = kept
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class RequestTarget:
     """The orchestrator that a request writes to, and its sender's view."""
 
     service: MemoryService
@@ -64,10 +64,10 @@ class KeyedRequest:
         self.claim: RequestClaim | None = None
         self._going = going
         self._place = ""
-        self._asker: Asker | None = None
+        self._asker: RequestTarget | None = None
         self._done = anyio.Event()
 
-    async def take(self, asker: Asker, claim: RequestClaim) -> None:
+    async def take(self, asker: RequestTarget, claim: RequestClaim) -> None:
         """Let the request proceed under its claim, once no other one with the key is running.
 
         Raises:
@@ -81,17 +81,17 @@ class KeyedRequest:
         self._going[place], self._place = self._done, place
         found = await self.find()
         if found is not None:
-            raise AnsweredBefore(found)
+            raise AlreadyAnswered(found)
         claim_for_this_request(claim)
 
-    async def find(self) -> KeptAnswer | None:
+    async def find(self) -> CachedAnswer | None:
         """Return the earlier answer to the request. Raises KeyReused, AnswerLost."""
         if self._asker is None or self.claim is None:
             return None
         waited_ms = 0.0
         while True:
             found = await run_sync(_find, self._asker, self.claim)
-            if found is None or isinstance(found, KeptAnswer):
+            if found is None or isinstance(found, CachedAnswer):
                 return found
             age_ms = max(self._asker.service.clock.now_ms() - found.created_at, waited_ms)
             if age_ms >= _PATIENCE_MS:
@@ -120,7 +120,7 @@ class KeyedRequest:
         self._done.set()
 
 
-class Once:
+class IdempotentRequests:
     """Orders POST requests with a key, and keeps their answers."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -166,12 +166,12 @@ async def take_turn(request: Request, service: MemoryService, handle: Orchestrat
         "&".join(sorted(request.url.query.split("&"))).encode(),
         await request.body(),
     )
-    await turn.take(Asker(service, handle.name, View(handle.viewer)), claim)
+    await turn.take(RequestTarget(service, handle.name, View(handle.viewer)), claim)
 
 
 async def on_replay(_request: Request, error: Exception) -> Response:
     """Handle requests that were processed before."""
-    if not isinstance(error, AnsweredBefore):
+    if not isinstance(error, AlreadyAnswered):
         raise error
     return _replayed(error.kept)
 
@@ -190,7 +190,7 @@ async def on_taken(request: Request, error: Exception) -> Response:
     return _replayed(kept)
 
 
-def _replayed(kept: KeptAnswer) -> Response:
+def _replayed(kept: CachedAnswer) -> Response:
     media_type = PROBLEM if kept.status >= 400 else "application/json"
     answer = Response(kept.text, kept.status, media_type=media_type if kept.text else None)
     answer.headers[REPLAYED] = "true"
@@ -203,12 +203,12 @@ def _tell_lost(scope: Scope, error: MemgraphError) -> None:
         log.failure("answer.lost", error, request_id=scope.get(REQUEST_ID))
 
 
-def _find(asker: Asker, claim: RequestClaim) -> KeptAnswer | Done | None:
+def _find(asker: RequestTarget, claim: RequestClaim) -> CachedAnswer | CompletedRequest | None:
     with asker.service.opened(asker.name) as opened:
         return opened.answers.find(claim, asker.view)
 
 
-def _keep(asker: Asker, claim: RequestClaim, status: int, text: str) -> None:
+def _keep(asker: RequestTarget, claim: RequestClaim, status: int, text: str) -> None:
     with asker.service.opened(asker.name) as opened:
         many = opened.answers.keep(claim, status, text)
         if not asker.service.embeds_in_background:

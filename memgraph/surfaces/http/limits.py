@@ -59,7 +59,7 @@ class RequestSender:
     known: bool
 
 
-class Sources:
+class RequestSources:
     """Finds the unit that a request counts for: its key once that was accepted, else its address.
 
     Keys are known by the digest of their secret: no file is read for a request that is refused.
@@ -123,7 +123,7 @@ Refusing = Callable[[MemgraphError, int], Coroutine[Any, Any, None]]
 """Answers with an error and a status."""
 
 
-class Limits:
+class RequestLimits:
     """Enforces the bounds of ``memory.server`` around an application.
 
     Args:
@@ -147,10 +147,10 @@ class Limits:
         self._settings = settings
         self._max_file_bytes = max_file_bytes
         self._monotonic = monotonic
-        self._rates = Rates(settings.requests_per_second)
+        self._rates = TokenBuckets(settings.requests_per_second)
         self._authenticate = authenticate
         self._pages = pages
-        self._sources = Sources(self._visitor)
+        self._sources = RequestSources(self._visitor)
         self._most = settings.threads + settings.max_waiting
         # Of those whose key is known, and of the others.
         self._reading: Counter[bool] = Counter()
@@ -425,7 +425,7 @@ BURST_S: Final = 2.0
 """The burst, in seconds of the rate."""
 
 
-class Rates:
+class TokenBuckets:
     """A token bucket for each source, with a capacity of ``BURST_S`` times the rate.
 
     The generic cell rate algorithm (ITU-T I.371): for each source only the time is kept at which

@@ -14,9 +14,9 @@ from starlette.routing import Match
 
 from memgraph import errors
 from memgraph.service.access.gate import Gate
-from memgraph.service.sanitizing import outward
+from memgraph.service.sanitizer import outward
 from memgraph.surfaces.host_checks import PROBLEM, problem_body
-from memgraph.surfaces.http.unknown_fields import MOST_PROBLEMS, KnownFields, invalid, told
+from memgraph.surfaces.http.unknown_fields import MOST_PROBLEMS, FieldNames, invalid, told
 from memgraph.surfaces.refusals import settle
 
 BUG: Final = "something went wrong inside; the server's log says where"
@@ -143,7 +143,7 @@ def _wrong(request: Request, error: dict[str, Any]) -> dict[str, str]:
     elif where == ("body",) and error["type"] == "model_attributes_type":
         text = "Input should be an object" if _is_json(request) else _NO_JSON
     elif error["type"] == "extra_forbidden" and where[0] == "body":
-        known: KnownFields = request.app.state.known
+        known: FieldNames = request.app.state.known
         text = known.unknown_field(request, where[1:-1])
     return {"field": ".".join(told(part) for part in where), "problem": text}
 

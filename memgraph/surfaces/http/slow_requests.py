@@ -16,7 +16,7 @@ SHARE: Final = 4
 RETRY_S: Final = 5
 
 
-class Lengthy:
+class SlowRequestLimit:
     """The limit of such work. Thread-safe.
 
     Args:
@@ -41,7 +41,7 @@ class Lengthy:
             self._free.release()
 
 
-def lengthy_of(request: Request) -> Lengthy:
+def lengthy_of(request: Request) -> SlowRequestLimit:
     """Return the server's limit."""
-    found: Lengthy = request.app.state.lengthy
+    found: SlowRequestLimit = request.app.state.lengthy
     return found

@@ -21,7 +21,7 @@ _SCHEMAS: Final = "#/components/schemas/"
 Json = Mapping[str, Any]
 
 
-class KnownFields:
+class FieldNames:
     """The names that each operation of a document takes.
 
     Args:

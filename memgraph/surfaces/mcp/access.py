@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.model.enums import Scope
-from memgraph.service.sanitizing import outward
+from memgraph.service.sanitizer import outward
 
 if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
@@ -19,7 +19,7 @@ Where = tuple[Scope | None, str | None]
 Result = TypeVar("Result")
 
 
-class Door(Protocol):
+class HandleAccess(Protocol):
     """Runs work with the handle of one orchestrator.
 
     Attributes:
@@ -41,7 +41,7 @@ class Door(Protocol):
         """
 
 
-class OpenDoor:
+class DirectAccess:
     """The door for a caller who has the handle already, with all its permissions."""
 
     permissions = frozenset(Permission)
@@ -58,7 +58,7 @@ class OpenDoor:
             raise outward(error, self._root) from error
 
 
-class KeyDoor:
+class KeyAccess:
     """The door of a principal to one orchestrator, for one request."""
 
     def __init__(

@@ -38,9 +38,9 @@ from memgraph.model import enums
 from memgraph.model.access import Narrowing
 from memgraph.model.values import Value, validated
 from memgraph.service.access.gate import Gate
-from memgraph.service.sanitizing import outward
+from memgraph.service.sanitizer import outward
 from memgraph.surfaces.host_checks import shown_key
-from memgraph.surfaces.mcp.access import Door, KeyDoor
+from memgraph.surfaces.mcp.access import HandleAccess, KeyAccess
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
 from memgraph.surfaces.scopes import AUTHENTICATED, BEGAN, ENTERED, REQUEST_ID
 
@@ -96,8 +96,8 @@ def mcp_app(gate: Gate, settings: ServerSettings) -> McpApp:
     return McpApp(gate, settings)
 
 
-def _door_of(context: Context) -> Door:
-    return cast(Door, cast(Request, context.request).scope[_DOOR])
+def _door_of(context: Context) -> HandleAccess:
+    return cast(HandleAccess, cast(Request, context.request).scope[_DOOR])
 
 
 def _failed(context: Context, error: Exception) -> None:
@@ -107,7 +107,7 @@ def _failed(context: Context, error: Exception) -> None:
         log.error("mcp.bug", request_id=request.scope.get(REQUEST_ID), **bug_fields(error))
 
 
-def _opened(gate: Gate, request: Request) -> KeyDoor:
+def _opened(gate: Gate, request: Request) -> KeyAccess:
     """Return the door for a request; waits for the disk.
 
     Raises:
@@ -119,7 +119,7 @@ def _opened(gate: Gate, request: Request) -> KeyDoor:
     request.scope[AUTHENTICATED] = True
     asked = _asked(request)
     name = request.scope["path"].removeprefix(request.scope.get("root_path", "")).strip("/")
-    door = KeyDoor(gate, principal, name, asked.narrowing, scope=asked.scope)
+    door = KeyAccess(gate, principal, name, asked.narrowing, scope=asked.scope)
     door.knock()
     request.scope[ENTERED] = (principal, name)
     return door

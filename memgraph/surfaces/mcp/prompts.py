@@ -10,8 +10,8 @@ import mcp_types as types
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
 from memgraph.operations.tools.schemas import parsed
-from memgraph.surfaces.mcp.access import Door
-from memgraph.surfaces.mcp.tools import Context, context
+from memgraph.surfaces.mcp.access import HandleAccess
+from memgraph.surfaces.mcp.tools import ContextArguments, context
 
 if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
@@ -36,12 +36,14 @@ def listed() -> list[types.Prompt]:
     ]
 
 
-def get(door: Door, name: str, arguments: Mapping[str, str] | None) -> types.GetPromptResult:
+def get(
+    door: HandleAccess, name: str, arguments: Mapping[str, str] | None
+) -> types.GetPromptResult:
     """Return a prompt with its arguments filled in.
 
     Raises:
         InvalidInput: no such prompt, or an argument is wrong.
-        MemgraphError: what ``Door.ask`` raises.
+        MemgraphError: what ``HandleAccess.ask`` raises.
     """
     if name != CONTEXT:
         raise InvalidInput("no such prompt", field="name")
@@ -61,8 +63,8 @@ def get(door: Door, name: str, arguments: Mapping[str, str] | None) -> types.Get
     return door.ask(PERMISSION, work)
 
 
-def _given(arguments: Mapping[str, str] | None) -> Context:
+def _given(arguments: Mapping[str, str] | None) -> ContextArguments:
     allowed: dict[str, Any] = dict(arguments or {})
     if "limit" in allowed:
         raise InvalidInput("this prompt takes only a message", field="limit")
-    return parsed(Context, allowed)
+    return parsed(ContextArguments, allowed)

@@ -13,7 +13,7 @@ from memgraph.context.blocks import as_json
 from memgraph.errors import NotFound
 from memgraph.model.access import Permission
 from memgraph.retrieval.citation import short_citation
-from memgraph.surfaces.mcp.access import Door
+from memgraph.surfaces.mcp.access import HandleAccess
 from memgraph.surfaces.mcp.answers import seen
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ WARNING: Final = "memgraph/warning"
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
-class Read(NamedTuple):
+class ResourceText(NamedTuple):
     """A text, and a code of the library if it may be out of date; None: it is current."""
 
     text: str
@@ -47,7 +47,7 @@ class Resource:
     title: str
     description: str
     mime_type: str
-    read: Callable[[Orchestrator, str], Read]
+    read: Callable[[Orchestrator, str], ResourceText]
     parameter: str | None = None
 
     def uri(self, name: str) -> str:
@@ -59,7 +59,7 @@ class Resource:
         return not last if self.parameter is None else bool(_NAME.fullmatch(last))
 
 
-def read(door: Door, uri: str) -> types.ReadResourceResult:
+def read(door: HandleAccess, uri: str) -> types.ReadResourceResult:
     """Return the content at an address.
 
     Raises:
@@ -109,20 +109,22 @@ def templates() -> list[types.ResourceTemplate]:
     ]
 
 
-def _bulletin(handle: Orchestrator, _last: str) -> Read:
+def _bulletin(handle: Orchestrator, _last: str) -> ResourceText:
     issued = handle.bulletin()
-    return Read(issued.bulletin.text, issued.warning)
+    return ResourceText(issued.bulletin.text, issued.warning)
 
 
-def _memory(handle: Orchestrator, memory_id: str) -> Read:
+def _memory(handle: Orchestrator, memory_id: str) -> ResourceText:
     found = handle.trace(memory_id)
     handle.note_handed_out([found.memory.content])
     told = found.memory.model_dump(mode="json")
-    return Read(as_json(seen({**told, "source": short_citation(found.memory, found.source)})))
+    return ResourceText(
+        as_json(seen({**told, "source": short_citation(found.memory, found.source)}))
+    )
 
 
-def _manifest(handle: Orchestrator, sha256: str) -> Read:
-    return Read(as_json(seen(handle.manifest(sha256))))
+def _manifest(handle: Orchestrator, sha256: str) -> ResourceText:
+    return ResourceText(as_json(seen(handle.manifest(sha256))))
 
 
 RESOURCES: Final[Mapping[str, Resource]] = {

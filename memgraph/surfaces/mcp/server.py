@@ -19,12 +19,12 @@ from memgraph import __version__
 from memgraph.errors import MemgraphError
 from memgraph.operations.tools.schemas import MAX_MESSAGE_CHARS
 from memgraph.surfaces.mcp import prompts, resources
-from memgraph.surfaces.mcp.access import Door
+from memgraph.surfaces.mcp.access import HandleAccess
 from memgraph.surfaces.mcp.answers import seen, tool_error, tool_result
 from memgraph.surfaces.mcp.tools import TOOLS, listed
 
 Context = ServerRequestContext[Any, Any]
-DoorOf = Callable[[Context], Door]
+DoorOf = Callable[[Context], HandleAccess]
 Failed = Callable[[Context, Exception], None]
 Result = TypeVar("Result")
 

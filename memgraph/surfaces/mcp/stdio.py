@@ -14,7 +14,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from memgraph.log import bug_fields
-from memgraph.surfaces.mcp.access import OpenDoor
+from memgraph.surfaces.mcp.access import DirectAccess
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def run(handle: Orchestrator, root: Path, *, scope: Scope | None = None) -> None
         scope: where facts are kept; None: in the only visible place.
     """
     silence_sdk()
-    door = OpenDoor(handle, root, scope=scope)
+    door = DirectAccess(handle, root, scope=scope)
 
     def failed(_context: Context, error: Exception) -> None:
         handle.log_event("mcp.bug", **bug_fields(error))

@@ -28,24 +28,24 @@ from memgraph.operations.tools.calls import (
 from memgraph.operations.tools.schemas import (
     AS_DATA,
     MAX_QUERY_CHARS,
-    Arguments,
     ConfirmFact,
     CorrectFact,
     GetEntityInfo,
     MemoryStats,
     RememberFact,
     SearchMemory,
+    ToolArguments,
     parsed,
     schema_of,
 )
 from memgraph.surfaces.mcp import answers
-from memgraph.surfaces.mcp.access import Door, place
+from memgraph.surfaces.mcp.access import HandleAccess, place
 
 if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
 
 
-class Relate(Arguments):
+class RelateArguments(ToolArguments):
     from_id: Annotated[Name, Field(description="The newer, the effect, or the part.")]
     edge_type: EdgeType = Field(
         description="Updates: from_id replaces to_id. CausedBy: to_id is the ground of from_id."
@@ -55,17 +55,17 @@ class Relate(Arguments):
     reason: Reason | None = Field(default=None, description="Why; kept with the edge.")
 
 
-class Contradictions(Arguments):
+class ContradictionsArguments(ToolArguments):
     resolved: bool = Field(default=False, description="Those that were decided, not the open ones.")
     limit: Annotated[int, Field(ge=1, le=50, description="Contradictions at most.")] = 10
     after: Name | None = Field(default=None, description="The next_after of the page before.")
 
 
-class TraceArguments(Arguments):
+class TraceArguments(ToolArguments):
     memory_id: Annotated[Name, Field(description="As recall gave it.")]
 
 
-class Context(Arguments):
+class ContextArguments(ToolArguments):
     message: Annotated[
         str,
         Field(max_length=MAX_QUERY_CHARS, description="What is about to be answered."),
@@ -90,7 +90,7 @@ class Tool:
 
     title: str
     description: str
-    arguments: type[Arguments]
+    arguments: type[ToolArguments]
     answer: type[answers.ToolAnswer]
     function: Callable[..., dict[str, Any]]
     permission: Permission = Permission.READ
@@ -104,7 +104,7 @@ class Tool:
         """True when it changes memories."""
         return self.permission is not Permission.READ
 
-    def call(self, door: Door, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
+    def call(self, door: HandleAccess, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
         """Run one call.
 
         Raises:
@@ -170,7 +170,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
     "context": Tool(
         "Context for a message",
         "Give the block of memories that belongs before a message, its sources with it." + AS_DATA,
-        Context,
+        ContextArguments,
         answers.ContextAnswer,
         context,
         text="text",
@@ -180,7 +180,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         "Remember something worth knowing in later conversations, told by the user just now. Do"
         " not repeat what the memory itself told you.",
         RememberFact,
-        answers.RememberedFact,
+        answers.RememberAnswer,
         remember_fact,
         Permission.WRITE,
         places=True,
@@ -190,7 +190,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         "Replace a remembered fact that the user says is wrong or out of date. Find its id with"
         " recall first. What a person told or confirmed is not replaced.",
         CorrectFact,
-        answers.Corrected,
+        answers.CorrectAnswer,
         correct_fact,
         Permission.WRITE,
         destructive=True,
@@ -200,7 +200,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         "Confirm",
         "Protect a remembered fact for good. Only when the user confirmed just this fact.",
         ConfirmFact,
-        answers.Confirmed,
+        answers.ConfirmAnswer,
         confirm_fact,
         Permission.WRITE,
     ),
@@ -208,8 +208,8 @@ TOOLS: Final[Mapping[str, Tool]] = {
         "Relate",
         "Join two memories: one replaces, contradicts, is caused by, is part of or belongs to the"
         " other. A contradiction stays open until a person decides it.",
-        Relate,
-        answers.Related,
+        RelateArguments,
+        answers.RelateAnswer,
         relate_memories,
         Permission.WRITE,
         destructive=True,
@@ -217,7 +217,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
     "contradictions": Tool(
         "Contradictions",
         "List memories that contradict one another, with both sides." + AS_DATA,
-        Contradictions,
+        ContradictionsArguments,
         answers.ContradictionsAnswer,
         list_contradictions,
     ),

@@ -152,7 +152,7 @@ th, td { padding: .3rem .6rem .3rem 0; text-align: left; vertical-align: top;
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class TextTable:
     """A table of texts; every cell is shown as it is."""
 
     caption: str
@@ -160,7 +160,9 @@ class Listing:
     rows: Sequence[Sequence[str]]
 
 
-def page(title: str, svg: bytes, listings: Sequence[Listing], *, notes: Sequence[str] = ()) -> str:
+def page(
+    title: str, svg: bytes, listings: Sequence[TextTable], *, notes: Sequence[str] = ()
+) -> str:
     """Return self-contained HTML: no script, no font, no other file. Texts are escaped."""
     drawing = svg.decode()
     # What comes before the element belongs to a file of its own.
@@ -185,7 +187,7 @@ def page(title: str, svg: bytes, listings: Sequence[Listing], *, notes: Sequence
     )
 
 
-def _table(listing: Listing) -> str:
+def _table(listing: TextTable) -> str:
     head = "".join(f'<th scope="col">{html.escape(each)}</th>' for each in listing.columns)
     rows = "\n".join(
         f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>"
@@ -233,7 +235,7 @@ SIDES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class NodeLabel:
     """The text of a memory, and the side of its dot that it is on."""
 
     memory_id: str
@@ -255,7 +257,7 @@ class Box(NamedTuple):
         return across and self.bottom <= other.top and other.bottom <= self.top
 
 
-def labelled(graph: Subgraph, where: Places, size: tuple[float, float]) -> list[Label]:
+def labelled(graph: Subgraph, where: Places, size: tuple[float, float]) -> list[NodeLabel]:
     """Return the memories that have room for a label, with its position; the first ones first.
 
     A label is put where the fewest edges of its dot lead.
@@ -279,7 +281,7 @@ def labelled(graph: Subgraph, where: Places, size: tuple[float, float]) -> list[
             others = (dot for dot in dots.values() if dot != mine)
             if not any(map(box.meets, taken)) and not any(map(box.meets, others)):
                 taken.append(box)
-                found.append(Label(node.memory_id, text, side))
+                found.append(NodeLabel(node.memory_id, text, side))
                 break
     return found
 

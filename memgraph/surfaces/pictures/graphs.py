@@ -17,8 +17,8 @@ from memgraph.surfaces.pictures.canvas import (
     MARGIN,
     TYPE_COLORS,
     LineStyle,
-    Listing,
     Places,
+    TextTable,
     drawn,
     labelled,
     page,
@@ -54,7 +54,7 @@ def picture(graph: Subgraph, form: str, *, title: str) -> bytes:
     return page(title, drawn(fill, size=size, form="svg"), listings(graph), notes=notes).encode()
 
 
-def listings(graph: Subgraph) -> tuple[Listing, ...]:
+def listings(graph: Subgraph) -> tuple[TextTable, ...]:
     """Return the content of the picture in words."""
     memories = [
         (each.memory_id, each.type.value, each.shown_status.value, _says(each))
@@ -66,8 +66,8 @@ def listings(graph: Subgraph) -> tuple[Listing, ...]:
     ]
     edges += [(each.memory_id, DERIVED, each.derived_from_id, "") for each in graph.derivations]
     return (
-        Listing("Memories", ("id", "type", "status", "summary"), memories),
-        Listing("Edges", ("from", "type", "to", "reason"), edges),
+        TextTable("Memories", ("id", "type", "status", "summary"), memories),
+        TextTable("Edges", ("from", "type", "to", "reason"), edges),
     )
 
 

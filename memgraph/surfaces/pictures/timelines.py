@@ -14,7 +14,15 @@ from memgraph.model.graph import History
 from memgraph.model.influence import Impact
 from memgraph.model.values import StatusPeriod
 from memgraph.rules.decay import effective_confidence
-from memgraph.surfaces.pictures.canvas import GRID, MUTED, STATUS_COLORS, Fill, Listing, drawn, page
+from memgraph.surfaces.pictures.canvas import (
+    GRID,
+    MUTED,
+    STATUS_COLORS,
+    Fill,
+    TextTable,
+    drawn,
+    page,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,8 +100,8 @@ def confidence_picture(
         (iso(each.since), iso(each.until), f"{each.confidence:g}", f"{each.decay_rate:g} per day")
         for each in held
     ]
-    stored = Listing("Stored confidence", ("from", "until", "confidence", "decay"), rows)
-    statuses = Listing("Status", ("from", "until", "status", "by", "reason"), _told(periods))
+    stored = TextTable("Stored confidence", ("from", "until", "confidence", "decay"), rows)
+    statuses = TextTable("Status", ("from", "until", "status", "by", "reason"), _told(periods))
     return _file(fill, form, title, (stored, statuses))
 
 
@@ -130,7 +138,7 @@ def bulletin_picture(bulletins: Sequence[DrawnBulletin], form: str, *, title: st
         for each, told in zip(bulletins, counts, strict=True)
     ]
     columns = ("first handed out", "times", "kept", "added", "left out")
-    return _file(fill, form, title, (Listing("Bulletins", columns, rows),))
+    return _file(fill, form, title, (TextTable("Bulletins", columns, rows),))
 
 
 def changes(bulletins: Sequence[DrawnBulletin]) -> list[tuple[int, int, int]]:
@@ -139,7 +147,7 @@ def changes(bulletins: Sequence[DrawnBulletin]) -> list[tuple[int, int, int]]:
     return [(len(new & old), len(new - old), len(old - new)) for old, new in pairwise(before)]
 
 
-def _file(fill: Fill, form: str, title: str, listings: Sequence[Listing]) -> bytes:
+def _file(fill: Fill, form: str, title: str, listings: Sequence[TextTable]) -> bytes:
     if form != "html":
         return drawn(fill, size=SIZE, form=form)
     return page(title, drawn(fill, size=SIZE, form="svg"), listings).encode()

@@ -22,7 +22,7 @@ from memgraph.config.server import ConsoleSettings
 from memgraph.errors import InvalidInput, MemgraphError, RequestRefused, Unauthenticated
 from memgraph.model.access import Principal
 from memgraph.service.access.gate import KEYLESS, Gate
-from memgraph.service.sanitizing import outward
+from memgraph.service.sanitizer import outward
 from memgraph.surfaces.host_checks import ASGIApp, Headers, Message, Receive, Scope, Send
 from memgraph.surfaces.pages import Pages
 from memgraph.surfaces.refusals import settle
@@ -31,9 +31,9 @@ from memgraph.surfaces.web import cookies
 from memgraph.surfaces.web.pages import ARRIVALS, PAGES
 from memgraph.surfaces.web.pages import sign_in as signing
 from memgraph.surfaces.web.render import Assets, environment
-from memgraph.surfaces.web.requests import PLACE, VISIT, Arrival, ConsolePage, Visit
+from memgraph.surfaces.web.requests import PLACE, VISIT, ConsolePage, UploadPage, Visit
 from memgraph.surfaces.web.sessions import MS_PER_MINUTE, Session, Sessions, SignIns
-from memgraph.surfaces.web.tokens import FIELD, HEADER, Tokens
+from memgraph.surfaces.web.tokens import FIELD, HEADER, CsrfTokens
 
 # What every answer of the console tells the browser: whatever a page holds, it loads and runs
 # nothing that is not the console's own.
@@ -163,7 +163,7 @@ class Console:
         self.lengthy = lengthy
         self.sessions = Sessions(settings.idle_minutes * MS_PER_MINUTE)
         self.sign_ins = SignIns(settings.sign_ins_per_minute)
-        self.tokens = Tokens()
+        self.tokens = CsrfTokens()
         self.assets = Assets()
         address = f"{PLACE}/-/static/{self.assets.version}/"
         self._templates = environment(
@@ -299,7 +299,7 @@ def _route(console: Console, page: ConsolePage) -> Route:
     return Route(page.path, endpoint, methods=[page.method])
 
 
-def _arrival(console: Console, arrival: Arrival) -> Route:
+def _arrival(console: Console, arrival: UploadPage) -> Route:
     async def endpoint(request: Request) -> Response:
         return await arrival.take(await run_sync(console.visit, request))
 

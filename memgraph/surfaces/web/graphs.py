@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memgraph.clock import iso
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.model.graph import Stale, Subgraph
+from memgraph.model.graph import StaleMemory, Subgraph
 from memgraph.model.recall import RecallItem
 from memgraph.model.values import Edge, Memory, StatusPeriod
 
@@ -40,7 +40,7 @@ class Staleness:
     steps: Sequence[Step] = field(default=())
 
 
-def staleness(items: Iterable[Stale]) -> Staleness:
+def staleness(items: Iterable[StaleMemory]) -> Staleness:
     """Return the marks for memories with retracted evidence."""
     ids, steps = set(), []
     for each in items:
@@ -218,7 +218,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredItem:
     """An item with its bars.
 
     Attributes:
@@ -236,7 +236,7 @@ class Scored:
     modifiers: tuple[Bar, ...]
 
 
-def scored(items: Sequence[RecallItem]) -> list[Scored]:
+def scored(items: Sequence[RecallItem]) -> list[ScoredItem]:
     """Return every item of an answer with its bars, in order."""
     best = max((each.score for each in items), default=0.0)
     depth = max((rank for each in items for rank in each.legs.values()), default=1)
@@ -244,9 +244,9 @@ def scored(items: Sequence[RecallItem]) -> list[Scored]:
     return [_scored(each, best, depth, max(top, 1.0)) for each in items]
 
 
-def _scored(item: RecallItem, best: float, depth: int, top: float) -> Scored:
+def _scored(item: RecallItem, best: float, depth: int, top: float) -> ScoredItem:
     product = math.prod(item.modifiers.values())
-    return Scored(
+    return ScoredItem(
         item=item,
         score=Bar("score", f"{item.score:.5f}", _percent(item.score, best)),
         fused=item.score / product if product else 0.0,

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from memgraph.clock import MS_PER_DAY, iso
 from memgraph.rules.bulletin import without_ignorable
 from memgraph.service.readiness import REMEDIES
-from memgraph.service.sanitizing import below
+from memgraph.service.sanitizer import below
 
 FOLDER: Final = Path(__file__).parent
 TYPES: Final = {

@@ -229,7 +229,7 @@ class ConsolePage:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class UploadPage:
     """An address of the console to which a script sends a body (PUT), with a token in its header.
 
     Attributes:

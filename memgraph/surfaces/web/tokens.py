@@ -14,7 +14,7 @@ HEADER: Final = "x-csrf-token"
 _OWN: Final = frozenset({None, "same-origin", "none"})
 
 
-class Tokens:
+class CsrfTokens:
     """Makes and checks tokens; those of an earlier process are invalid.
 
     A token is the HMAC-SHA-256 of the cookie under a key of this process, so that nothing is kept,

@@ -20,7 +20,7 @@ from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import Sensitivity
 from memgraph.rules.scope import ScopeFacts, Viewer, visible
-from memgraph.service.access.gate import Gate, Refusals
+from memgraph.service.access.gate import Gate, RefusalCounter
 from memgraph.service.access.keys import KeyStore
 
 SEES_ALL = Viewer(
@@ -47,7 +47,7 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield gate
 
 
-class Unlimited(Refusals):
+class Unlimited(RefusalCounter):
     """No limit: the property is asked for more than a key would be."""
 
     def add(self, actor: str, now: int) -> None:

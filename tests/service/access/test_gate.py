@@ -33,7 +33,7 @@ from memgraph.model.enums import Sensitivity
 from memgraph.operations.handle import RefusalNote
 from memgraph.service.access.gate import FLOOR_S, KEYLESS, Gate
 from memgraph.service.access.keys import KeyStore
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 
 READ, WRITE = Permission.READ, Permission.WRITE
 ALL = {"permissions": frozenset(Permission)}
@@ -296,7 +296,7 @@ def test_where_it_cannot_be_journalled_the_answer_is_the_same_no(
 
     sound = ask()
     with monkeypatch.context() as patch:
-        patch.setattr(Opened, "transaction", busy)
+        patch.setattr(OpenOrchestrator, "transaction", busy)
         assert ask() == sound
     log = gate.service.paths("orc-2").log_file.read_text("utf-8").splitlines()
     assert [json.loads(each)["event"] for each in log] == [

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.errors import RateLimited
-from memgraph.service.access.gate import MAX_ACTORS, WINDOW_MS, Refusals
+from memgraph.service.access.gate import MAX_ACTORS, WINDOW_MS, RefusalCounter
 
 
-def limited(refusals: Refusals, actor: str, now: int) -> int | None:
+def limited(refusals: RefusalCounter, actor: str, now: int) -> int | None:
     """How many seconds it has to wait; None: it has refusals left."""
     try:
         refusals.check(actor, now)
@@ -21,7 +21,7 @@ def limited(refusals: Refusals, actor: str, now: int) -> int | None:
 
 
 def test_after_so_many_it_waits_until_the_oldest_is_a_minute_old() -> None:
-    refusals = Refusals(3)
+    refusals = RefusalCounter(3)
     for now in (0, 10_000, 20_000):
         assert limited(refusals, "a", now) is None
         refusals.add("a", now)
@@ -34,14 +34,14 @@ def test_after_so_many_it_waits_until_the_oldest_is_a_minute_old() -> None:
 
 
 def test_a_clock_that_was_put_back_keeps_nobody_out() -> None:
-    refusals = Refusals(1)
+    refusals = RefusalCounter(1)
     refusals.add("a", 10**12)
     assert limited(refusals, "a", 10) is None
 
 
 @given(st.integers(1, 5), st.lists(st.integers(0, 30_000), max_size=60))
 def test_no_minute_holds_more_of_who_asks_before(limit: int, pauses: list[int]) -> None:
-    refusals, now, let = Refusals(limit), 0, list[int]()
+    refusals, now, let = RefusalCounter(limit), 0, list[int]()
     for pause in pauses:
         now += pause
         wait = limited(refusals, "a", now)
@@ -55,7 +55,7 @@ def test_no_minute_holds_more_of_who_asks_before(limit: int, pauses: list[int]) 
 
 
 def test_threads_are_all_counted_and_actors_without_end_take_no_memory_without_end() -> None:
-    refusals = Refusals(200)
+    refusals = RefusalCounter(200)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: refusals.add("a", 0), range(200)))
     assert limited(refusals, "a", 0) == 60

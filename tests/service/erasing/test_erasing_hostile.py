@@ -157,10 +157,12 @@ def test_a_key_that_others_may_read_signs_nothing(
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
-    from memgraph.model.erasure import Erasable
+    from memgraph.model.erasure import ErasureTargetKind
 
     file = PlanFile(tmp_path / "erasing" / "era_1.json")
-    plan = ErasurePlan("era_1", Erasable.SESSION, "s", "why", "me", 1, [1], ["m"], strings=["ä\n"])
+    plan = ErasurePlan(
+        "era_1", ErasureTargetKind.SESSION, "s", "why", "me", 1, [1], ["m"], strings=["ä\n"]
+    )
     plan.least = {0: 2}
     assert plan.needles.strings == ["ä\n"]
     file.write(plan)

@@ -11,7 +11,7 @@ from lines_extractor import Lines
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock
-from memgraph.consolidation.ports import Budget, PageProposal, ResolutionProposal, TurnPage
+from memgraph.consolidation.ports import ModelBudget, PageProposal, ResolutionProposal, TurnPage
 from memgraph.errors import NotFound, ProviderAnswerInvalid, ProviderUnavailable
 from memgraph.model.enums import EdgeType, JobState, MemoryKind, MemoryType, Sensitivity
 from memgraph.model.jobs import SessionReport
@@ -455,8 +455,8 @@ def test_the_budget_is_shared_and_the_rest_stays_pending(
         say(orc, f"s-{number}", f"Cupboard {number} is in hall {number * 3 + 1}.")
     with service.opened(orc.name) as opened:
         given: dict[str, Any] = {"extractor": Costly(), "now_ms": 2**42}
-        first = consolidate_pending(opened, budget=Budget(2, 1_000), **given)
-        rest = consolidate_pending(opened, budget=Budget(2, 1_000), **given)
+        first = consolidate_pending(opened, budget=ModelBudget(2, 1_000), **given)
+        rest = consolidate_pending(opened, budget=ModelBudget(2, 1_000), **given)
     assert (first.reason, first.counts["sessions"], first.counts["calls"]) == ("budget", 2, 2)
     assert (rest.reason, rest.counts["sessions"]) == (None, 1)
     assert len(facts(orc)) == 3

@@ -16,7 +16,7 @@ from memgraph.model.enums import EdgeType, JobState, MemoryKind, Sensitivity
 from memgraph.model.jobs import SessionReport
 from memgraph.operations.life import consolidation as consolidating
 from memgraph.operations.life.consolidation import consolidate_pending
-from memgraph.operations.life.page_transaction import StoreMoved
+from memgraph.operations.life.page_transaction import StoreChanged
 
 TEA = "Ann drinks green tea in the morning."
 BUILD = "The nightly build takes 10 minutes."
@@ -215,7 +215,7 @@ def test_a_session_that_is_written_to_all_the_time_is_told(
     orc: Orchestrator, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def moved(*_given: Any, **_more: Any) -> None:
-        raise StoreMoved
+        raise StoreChanged
 
     say(orc, "s-1", TEA)
     monkeypatch.setattr(consolidating, "write_page", moved)

@@ -11,11 +11,11 @@ from lines_extractor import Lines, fact
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.consolidation.ports import (
-    Budget,
     Extractor,
+    ModelBudget,
     PageProposal,
     ResolutionProposal,
-    Suspicion,
+    SuspectedContradiction,
     TurnPage,
 )
 from memgraph.model.conversation import AgentTurn, UserTurn
@@ -186,7 +186,11 @@ class Judge:
         self.word = word
 
     def judge(
-        self, suspicions: Sequence[Suspicion], *, sensitivity: Sensitivity, budget: Budget
+        self,
+        suspicions: Sequence[SuspectedContradiction],
+        *,
+        sensitivity: Sensitivity,
+        budget: ModelBudget,
     ) -> Sequence[bool | None]:
         return [self.word] * len(suspicions)
 

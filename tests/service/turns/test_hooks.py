@@ -29,9 +29,9 @@ from memgraph import (
 from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextRequest, Tier
 from memgraph.model.conversation import AgentTurn
-from memgraph.model.turns import Finding
-from memgraph.operations.write.embedding import Drained, EmbeddingWorker
-from memgraph.rules.workflow import Parsed, parse
+from memgraph.model.turns import DiagnosisFinding
+from memgraph.operations.write.embedding import EmbeddingRun, EmbeddingWorker
+from memgraph.rules.workflow import ParsedOutput, parse
 from memgraph.service.turns import write_back as writing_back
 
 LONG_MS = 30_000
@@ -101,7 +101,7 @@ def test_a_message_that_is_handed_over_twice_is_stored_once(tmp_path: Path) -> N
 def test_what_is_kept_is_embedded_at_once_when_the_model_is_at_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(EmbeddingWorker, "drain", lambda *_, **__: Drained())
+    monkeypatch.setattr(EmbeddingWorker, "drain", lambda *_, **__: EmbeddingRun())
     with MemoryService(tmp_path, environ={}) as service:
         service.orchestrator("a", create=True)
         with MemoryHooks(service, "a", deadline_ms=LONG_MS) as hooks:
@@ -266,7 +266,7 @@ def test_a_step_that_is_told_again_leaves_its_notes_once(tmp_path: Path) -> None
 def test_a_long_output_is_read_beside_the_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def names_its_thread(output: str) -> Parsed:
+    def names_its_thread(output: str) -> ParsedOutput:
         readers.append(threading.current_thread().name)
         return parse(output)
 
@@ -407,7 +407,10 @@ def test_findings_stand_on_their_evidence_and_are_seen_no_wider(tmp_path: Path) 
         cleared = MemoryHooks(service, "a", deadline_ms=LONG_MS, clearance=Sensitivity.CONFIDENTIAL)
         evidence = cleared.on_diagnostics("Why late?", memory_ids=[fact], project_id="web")
         written = cleared.record_findings(
-            ["No rolls, for the supplier was late.", Finding(content="All is well.", confidence=1)],
+            [
+                "No rolls, for the supplier was late.",
+                DiagnosisFinding(content="All is well.", confidence=1),
+            ],
             evidence=evidence,
             workflow_run_id="run-2",
         )

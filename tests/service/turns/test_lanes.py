@@ -10,7 +10,14 @@ from functools import partial
 import pytest
 
 from memgraph.service.turns import lanes
-from memgraph.service.turns.lanes import Lane, LaneClosed, LaneFull, LaneLimit, Ticket, TooLate
+from memgraph.service.turns.lanes import (
+    Lane,
+    LaneClosed,
+    LaneFull,
+    LaneLimit,
+    LaneTask,
+    LaneTimeout,
+)
 
 PATIENCE_S = 10.0
 
@@ -50,7 +57,7 @@ def test_a_lane_whose_threads_hang_says_so_at_once() -> None:
     lane, gate = Lane("t", threads=2, waiting=10), threading.Event()
     hung = [lane.submit(gate.wait) for _ in range(2)]
     for each in hung:
-        with pytest.raises(TooLate):
+        with pytest.raises(LaneTimeout):
             each.result(soon(0.01))
     wait_for(lambda: len(lane._running) == 2)
     for _ in range(100):
@@ -67,7 +74,7 @@ def test_what_nobody_waits_for_is_not_begun() -> None:
     lane, gate, begun = Lane("t", threads=1, waiting=2), threading.Event(), list[int]()
     first = lane.submit(gate.wait)
     late = lane.submit(lambda: begun.append(1))
-    with pytest.raises(TooLate):
+    with pytest.raises(LaneTimeout):
         late.result(soon(0.01))
     # Its place is free for another.
     lane.submit(lambda: begun.append(2))
@@ -83,7 +90,7 @@ def test_what_is_to_be_kept_is_done_in_any_case() -> None:
     lane, gate, done = Lane("t", threads=1, waiting=5, keeps=True), threading.Event(), list[int]()
     lane.submit(gate.wait)
     late = lane.submit(lambda: done.append(1))
-    with pytest.raises(TooLate):
+    with pytest.raises(LaneTimeout):
         late.result(soon(0.01))
     gate.set()
     assert lane.close(PATIENCE_S)
@@ -141,7 +148,7 @@ def test_a_gate_lets_in_so_many_and_forgets_those_who_gave_up() -> None:
     hung = stuck.submit(hang.wait)
     wait_for(lambda: bool(gate._inside))
     waiting = free.submit(lambda: "in")
-    with pytest.raises(TooLate):
+    with pytest.raises(LaneTimeout):
         hung.result(soon(0.02))
     assert waiting.result(soon()) == "in"
     hang.set()
@@ -151,7 +158,7 @@ def test_a_gate_lets_in_so_many_and_forgets_those_who_gave_up() -> None:
 
 
 def test_a_ticket_that_is_done_in_time_is_not_late() -> None:
-    ticket = Ticket(lambda: 5)
+    ticket = LaneTask(lambda: 5)
     ticket.run()
     assert ticket.result(time.monotonic() - 1.0) == 5
     assert not ticket.abandoned

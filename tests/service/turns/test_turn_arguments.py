@@ -12,14 +12,14 @@ from memgraph import MemoryHooks, MemoryService, Orchestrator
 from memgraph.errors import InvalidInput
 from memgraph.model.conversation import UserTurn
 from memgraph.model.turns import (
-    Evidence,
-    Finding,
+    DiagnosisFinding,
+    EvidenceBundle,
+    ResultWithWarnings,
     StepContext,
-    TaskEnded,
+    TaskOutcome,
     TurnContext,
     TurnWarning,
-    Warned,
-    Written,
+    WriteBackResult,
 )
 
 NAME = "a"
@@ -92,7 +92,11 @@ def test_hooks_are_made_of_a_service(service: Any) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["The pump leaks.", {"content": "The pump leaks."}, Finding(content="The pump leaks.")],
+    [
+        "The pump leaks.",
+        {"content": "The pump leaks."},
+        DiagnosisFinding(content="The pump leaks."),
+    ],
     ids=["text", "mapping", "finding"],
 )
 def test_one_finding_is_one_memory(orc: Orchestrator, hooks: MemoryHooks, given: Any) -> None:
@@ -112,12 +116,12 @@ def test_a_list_of_texts_is_read_as_its_lines(orc: Orchestrator, hooks: MemoryHo
     [
         StepContext,
         TurnContext,
-        Written,
-        lambda **fields: Evidence(question="why?", **fields),
-        lambda **fields: TaskEnded(task_id="t", **fields),
+        WriteBackResult,
+        lambda **fields: EvidenceBundle(question="why?", **fields),
+        lambda **fields: TaskOutcome(task_id="t", **fields),
     ],
 )
-def test_all_that_hooks_give_has_codes(given: Callable[..., Warned]) -> None:
+def test_all_that_hooks_give_has_codes(given: Callable[..., ResultWithWarnings]) -> None:
     told = [TurnWarning(code=code, text="x") for code in ("memory.slow", "bulletin.stale")]
     assert given(warnings=told).codes == ("memory.slow", "bulletin.stale")
     assert given().codes == ()

@@ -14,7 +14,7 @@ import pytest
 from memgraph import MemoryHooks, MemoryService, errors
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.values import Outcome
-from memgraph.service.turns.capture import Captures
+from memgraph.service.turns.capture import CaptureQueue
 from memgraph.service.turns.lanes import Lane, LaneFull
 
 OURS = sorted(
@@ -146,7 +146,7 @@ def test_work_that_ends_its_thread_is_told_and_the_next_message_is_stored() -> N
             raise SystemExit(3)
         return [Outcome(outcome="stored", memory_id="turn_1") for _ in turns]
 
-    captures = Captures(store, lambda _error: None)
+    captures = CaptureQueue(store, lambda _error: None)
     first: Any = captures.add(None)  # type: ignore[arg-type]  # never looked at
     with pytest.raises(Exception, match="SystemExit"):
         first.stored.result(LONG_MS / 1_000)

@@ -17,7 +17,7 @@ from serving_worlds import Served, serving
 from memgraph.model.access import Permission
 from memgraph.model.enums import Sensitivity
 from memgraph.rules.scope import Viewer
-from memgraph.service import observation as happenings
+from memgraph.service import event_reader as happenings
 from memgraph.surfaces.http import event_streams as streaming
 from memgraph.surfaces.http.app import create_app
 
@@ -235,8 +235,8 @@ def test_a_commit_that_is_read_later_than_it_is_written_is_told(
     """The files change before what is in them can be read; they need not change again."""
     written = time.time_ns()
     stamp = lambda _self: ((written, 1),)  # noqa: E731
-    monkeypatch.setattr(happenings.Lookout, "_stamp_of_store", stamp)
-    lookout = happenings.Lookout(served.orchestrator(), jobs=False)
+    monkeypatch.setattr(happenings.EventReader, "_stamp_of_store", stamp)
+    lookout = happenings.EventReader(served.orchestrator(), jobs=False)
     assert not lookout.look()
     edge_id = contradict(served, "Tea is at four.", "Tea is at five.")
     assert [each.data["edge_id"] for each in lookout.look()] == [edge_id]

@@ -21,7 +21,7 @@ from ingest.claims import FileClaim
 from ingest.pipeline import IngestPipeline
 from ingest.reasons import RejectionReason, refuse
 from memgraph.model.enums import MemoryStatus, Sensitivity
-from memgraph.operations.ingestion.uploads import Intake
+from memgraph.operations.ingestion.uploads import DropZoneWorker
 from memgraph.rules.scope import Viewer
 from memgraph.surfaces.http.envelope import Envelope
 
@@ -42,7 +42,7 @@ def sha256(data: bytes) -> str:
 @pytest.fixture
 def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     """A server whose drop zones are worked off when a test says so: ``work_off``."""
-    monkeypatch.setattr(Intake, "wake", lambda _intake, _name: None)
+    monkeypatch.setattr(DropZoneWorker, "wake", lambda _intake, _name: None)
     with serving(tmp_path / "root", config={"memory.ingest.max_file_size_mb": 1}) as made:
         made.orchestrator()
         yield made
@@ -358,18 +358,18 @@ def test_the_server_itself_works_off_what_is_sent_and_what_was_left(tmp_path: Pa
     with serving(tmp_path / "root") as served:
         served.orchestrator()
         done = threading.Event()
-        ran = Intake._work_off
+        ran = DropZoneWorker._work_off
 
-        def telling(intake: Intake, name: str) -> bool:
+        def telling(intake: DropZoneWorker, name: str) -> bool:
             ended = ran(intake, name)
             done.set()
             return ended
 
         with pytest.MonkeyPatch.context() as patch, served.client(served.key()) as client:
-            patch.setattr(Intake, "wake", lambda _intake, _name: None)
+            patch.setattr(DropZoneWorker, "wake", lambda _intake, _name: None)
             upload(client, "left.md", NOTE)
             patch.undo()
-            patch.setattr(Intake, "_work_off", telling)
+            patch.setattr(DropZoneWorker, "_work_off", telling)
             served.service.intake.wake_waiting()
             assert done.wait(30)
             assert client.get(f"{FILES}/{sha256(NOTE)}").json()["status"] == "processed"

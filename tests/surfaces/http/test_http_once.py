@@ -15,9 +15,9 @@ from serving_worlds import PATIENCE_S, Served, serving
 
 from memgraph.clock import FixedClock
 from memgraph.errors import MemoryDisabled
-from memgraph.service.background import Background
+from memgraph.service.background import BackgroundWork
 from memgraph.service.idempotency import KEPT_MS
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.surfaces.http import idempotency as once
 
 BASE = "/v1/orchestrators/orc-1"
@@ -191,12 +191,12 @@ def test_an_answer_that_cannot_be_kept_is_given_all_the_same(
     turns: Served, teller: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from memgraph.errors import DatabaseFull
-    from memgraph.service.idempotency import Answers
+    from memgraph.service.idempotency import AnswerCache
 
-    def full(_answers: Answers) -> None:
+    def full(_answers: AnswerCache) -> None:
         raise DatabaseFull("the disk is full")
 
-    monkeypatch.setattr(Answers, "flush", full)
+    monkeypatch.setattr(AnswerCache, "flush", full)
     first = say(teller, "k")
     assert first.status_code == 201
     assert say(teller, "k").content == first.content
@@ -236,7 +236,7 @@ def test_a_job_of_another_time_is_done_once_now(turns: Served, teller: httpx.Cli
 def test_an_answer_that_another_server_is_about_to_write_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Background, "LATER_S", 1.1)
+    monkeypatch.setattr(BackgroundWork, "LATER_S", 1.1)
     given = {"keyless": True, "background": True}
     with (
         serving(tmp_path / "root", **given) as one,
@@ -278,7 +278,7 @@ def test_ended_between_write_and_answer_it_tells_what_was_written(
 
 
 def test_keys_are_forgotten_by_upkeep(turns: Served, teller: httpx.Client) -> None:
-    def rows(opened: Opened) -> int:
+    def rows(opened: OpenOrchestrator) -> int:
         with opened.database.read() as connection:
             found = connection.exec_driver_sql("SELECT count(*) FROM idempotency_keys").scalar()
         return int(found or 0)

@@ -12,13 +12,13 @@ from fastapi.routing import APIRoute
 from pydantic import Field
 
 from memgraph.client import RemoteOrchestrator
-from memgraph.client.operations import RemotePlace, remote
+from memgraph.client.operations import RemoteTarget, remote
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.access import Narrowing, Permission
 from memgraph.model.operation import (
     MemoryId,
-    Sent,
     Time,
+    WireFormat,
     operation,
     operation_of,
     operations_of,
@@ -46,7 +46,7 @@ class LabelHandle(Handle):
     def label_memory(
         self,
         memory_id: MemoryId,
-        names: Annotated[Sequence[str], Sent(tuple[Name, ...]), Field(max_length=3)],
+        names: Annotated[Sequence[str], WireFormat(tuple[Name, ...]), Field(max_length=3)],
         *,
         until: Time | None = None,
         progress: Callable[[int], None] = lambda _done: None,
@@ -63,7 +63,7 @@ class LabelHandle(Handle):
         return Label(memory_id=memory_id, names=tuple(names), until=until)
 
     @operation(Permission.READ, "GET", "/labels", tag="memories", id="list_labels")
-    def labels(self, *, after: Annotated[str, Sent(name="cursor")] = "") -> None:
+    def labels(self, *, after: Annotated[str, WireFormat(name="cursor")] = "") -> None:
         """List nothing."""
 
 
@@ -98,7 +98,7 @@ def test_a_route_calls_the_operation() -> None:
 
 
 def test_the_client_asks_for_the_operation() -> None:
-    place = RemotePlace()
+    place = RemoteTarget()
     place._set_place("orc-1", Narrowing())
     describe: Any = remote(LabelHandle.label_memory)
     call = describe._describe(place, "fact_1", ["a"], until="2026-01-02")

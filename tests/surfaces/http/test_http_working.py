@@ -23,7 +23,7 @@ from memgraph.model.context import ContextPackage
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.scope import Viewer
-from memgraph.service.memory_service import MOST_AT_ONCE, Copies
+from memgraph.service.memory_service import MOST_AT_ONCE, CopyLimiter
 from memgraph.surfaces.http import file_responses as sending
 
 BASE = "/v1/orchestrators/orc-1"
@@ -123,10 +123,10 @@ def test_a_copy_is_what_the_library_gives_and_leaves_no_file(
 def given_back(monkeypatch: pytest.MonkeyPatch) -> queue.SimpleQueue[bool]:
     """Has an entry for each copy that was given back; copies are larger than a socket takes."""
     ended: queue.SimpleQueue[bool] = queue.SimpleQueue()
-    made = Copies.copied
+    made = CopyLimiter.copied
 
     @contextmanager
-    def told(copies: Copies, write: Callable[[Path], object]) -> Iterator[BinaryIO]:
+    def told(copies: CopyLimiter, write: Callable[[Path], object]) -> Iterator[BinaryIO]:
         try:
             with made(copies, write) as file:
                 yield file
@@ -137,7 +137,7 @@ def given_back(monkeypatch: pytest.MonkeyPatch) -> queue.SimpleQueue[bool]:
         with target.open("wb") as file:
             file.truncate(64_000_000)
 
-    monkeypatch.setattr(Copies, "copied", told)
+    monkeypatch.setattr(CopyLimiter, "copied", told)
     monkeypatch.setattr(Orchestrator, "export", large)
     return ended
 

@@ -9,7 +9,7 @@ from typing import Any
 from memgraph.config.server import ServerSettings
 from memgraph.errors import MemgraphError
 from memgraph.surfaces.host_checks import ASGIApp, Message, Receive, Scope, Send
-from memgraph.surfaces.http.limits import Limits, Sources
+from memgraph.surfaces.http.limits import RequestLimits, RequestSources
 from memgraph.surfaces.pages import Pages
 from memgraph.surfaces.scopes import AUTHENTICATED
 
@@ -39,7 +39,7 @@ def test_an_answer_that_comes_with_the_deadline_is_one_answer() -> None:
 
     async def ask() -> list[Message]:
         settings = ServerSettings(request_timeout_s=TIMEOUT_S)
-        limits = Limits(late, settings, max_file_bytes=1, authenticate=lambda _secret: None)
+        limits = RequestLimits(late, settings, max_file_bytes=1, authenticate=lambda _secret: None)
         told: list[Message] = []
 
         async def send(message: Message) -> None:
@@ -74,7 +74,7 @@ def test_a_page_that_takes_too_long_is_answered_with_a_page() -> None:
 
         pages = Pages("/console", late, lambda _scope: None, refusal)
         settings = ServerSettings(request_timeout_s=TIMEOUT_S)
-        limits = Limits(
+        limits = RequestLimits(
             late, settings, max_file_bytes=1, authenticate=lambda _secret: None, pages=pages
         )
         await limits(scope(path=path), nothing, send)
@@ -89,7 +89,7 @@ def test_a_page_that_takes_too_long_is_answered_with_a_page() -> None:
     assert asyncio.run(ask("/consoles"))[0]["status"] == 504
 
 
-def answer(sources: Sources, asked: Scope, status: int) -> None:
+def answer(sources: RequestSources, asked: Scope, status: int) -> None:
     async def send(_message: Message) -> None:
         return
 
@@ -98,7 +98,7 @@ def answer(sources: Sources, asked: Scope, status: int) -> None:
 
 
 def test_a_key_is_known_until_it_is_refused() -> None:
-    sources = Sources()
+    sources = RequestSources()
     assert sources.of(shown("k")).name == "10.0.0.1"
     answer(sources, shown("k") | {AUTHENTICATED: True}, 404)
     known = sources.of(shown("  k "))
@@ -111,7 +111,7 @@ def test_a_key_is_known_until_it_is_refused() -> None:
 
 
 def test_an_address_is_no_digest_of_a_key() -> None:
-    sources = Sources()
+    sources = RequestSources()
     answer(sources, shown("k"), 200)
     assert sources.of(shown("k")).name == "10.0.0.1", "nobody found it to be a key"
     assert sources.of(scope(client=None)).name == ""

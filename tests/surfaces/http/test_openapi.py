@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 from serving_worlds import Served, serving
 
 from memgraph import Orchestrator
-from memgraph.context.token_counters import Counters
+from memgraph.context.token_counters import TokenCounters
 from memgraph.model.sources import Document
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.app import openapi
@@ -88,7 +88,7 @@ HEADERS = {"idempotency-key", "authorization", "if-none-match", "last-event-id"}
 """Headers that the application reads: of others some are no HTTP, and uvicorn says so."""
 
 
-class Estimating(Counters):
+class Estimating(TokenCounters):
     """Looks for no tokenizer: those of made-up models would load litellm for nothing."""
 
     def _load(self, model: str) -> None:

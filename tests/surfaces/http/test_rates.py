@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.surfaces.http.limits import BURST_S, MOST_KNOWN, Rates
+from memgraph.surfaces.http.limits import BURST_S, MOST_KNOWN, TokenBuckets
 
 TIMES = st.lists(st.floats(0, 10), min_size=1, max_size=60).map(sorted)
 
 
 @given(per_second=st.integers(1, 20), times=TIMES)
 def test_never_more_than_a_burst_and_the_rate(per_second: int, times: list[float]) -> None:
-    rates = Rates(per_second)
+    rates = TokenBuckets(per_second)
     taken = [now for now in times if rates.take("one", now) == 0]
     for start in taken:
         for end in taken:
@@ -22,7 +22,7 @@ def test_never_more_than_a_burst_and_the_rate(per_second: int, times: list[float
 
 @given(per_second=st.integers(1, 20), times=TIMES)
 def test_who_waits_as_told_is_let_in(per_second: int, times: list[float]) -> None:
-    rates = Rates(per_second)
+    rates = TokenBuckets(per_second)
     for now in times:
         wait = rates.take("one", now)
         if wait > 0:
@@ -31,7 +31,7 @@ def test_who_waits_as_told_is_let_in(per_second: int, times: list[float]) -> Non
 
 
 def test_a_whole_burst_is_let_in_at_once() -> None:
-    rates = Rates(5)
+    rates = TokenBuckets(5)
     waits = [rates.take("one", 0.0) for _ in range(11)]
     assert waits[:10] == [0.0] * 10
     assert waits[10] > 0
@@ -39,7 +39,7 @@ def test_a_whole_burst_is_let_in_at_once() -> None:
 
 
 def test_no_more_sources_are_kept_than_needed() -> None:
-    rates = Rates(1)
+    rates = TokenBuckets(1)
     for n in range(MOST_KNOWN + 10):
         rates.take(str(n), 0.0)
     assert len(rates._full_at) == MOST_KNOWN

@@ -20,7 +20,7 @@ from memgraph.model.values import StatusPeriod
 from memgraph.rules.decay import effective_confidence
 from memgraph.surfaces.cli.commands.pictures import _confidence
 from memgraph.surfaces.pictures import canvas, graphs, timelines
-from memgraph.surfaces.pictures.canvas import SIDES, Box, Listing, box_of, labelled, page
+from memgraph.surfaces.pictures.canvas import SIDES, Box, TextTable, box_of, labelled, page
 from memgraph.surfaces.pictures.graphs import listings, picture, places
 from memgraph.surfaces.pictures.timelines import (
     ConfidencePeriod,
@@ -295,7 +295,7 @@ def test_a_bulletin_is_told_by_what_it_kept_added_and_left_out() -> None:
 
 
 def test_a_page_allows_nothing_but_its_own_style() -> None:
-    text = page(HOSTILE, b"<?xml?><svg></svg>", [Listing("T", ("a",), [(HOSTILE,)])], notes=["n"])
+    text = page(HOSTILE, b"<?xml?><svg></svg>", [TextTable("T", ("a",), [(HOSTILE,)])], notes=["n"])
     assert "default-src 'none'; style-src 'unsafe-inline'" in text
     assert text.count("<svg") == 1
     assert "<script" not in text

@@ -13,8 +13,8 @@ from console_browsing import HOME, Browser, Seen, console_served, harmless, toke
 from serving_worlds import Served
 
 from memgraph import Orchestrator
-from memgraph.model.access import Measure, Permission, StoreHealth
-from memgraph.service.opened import Opened
+from memgraph.model.access import HealthMetric, Permission, StoreHealth
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.surfaces.web.pages.health import MEANS
 
 PAGE = f"{HOME}health"
@@ -35,7 +35,7 @@ def browser(served: Served) -> Iterator[Browser]:
 
 
 def test_every_measure_is_explained() -> None:
-    assert set(MEANS) == set(Measure)
+    assert set(MEANS) == set(HealthMetric)
 
 
 def test_it_is_measured_when_it_is_asked_for(browser: Browser, served: Served) -> None:
@@ -49,7 +49,7 @@ def test_it_is_measured_when_it_is_asked_for(browser: Browser, served: Served) -
     measured = browser.send(PAGE, page=PAGE)
     assert measured.status_code == 200
     seen = harmless(measured.text)
-    assert all(each.value.replace("_", " ") in seen.text for each in Measure)
+    assert all(each.value.replace("_", " ") in seen.text for each in HealthMetric)
     row = re.compile(
         r'stale</th><td class="num">1</td>\s*<td class="num">1</td>\s*<td[^>]*>100.00 %'
     )
@@ -99,7 +99,7 @@ def test_only_so_many_are_measured_at_a_time(
 def test_what_is_left_undone_is_told_with_what_to_do(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Opened, "shortcomings", lambda _self: ["erasure.unfinished"])
+    monkeypatch.setattr(OpenOrchestrator, "shortcomings", lambda _self: ["erasure.unfinished"])
     for page in (HOME, f"{HOME}jobs"):
         text = harmless(browser.page(page)).text
         assert "run the same memgraph erase again" in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memgraph.surfaces.web.sessions import MOST_ADDRESSES, MOST_SESSIONS, Sessions, SignIns
-from memgraph.surfaces.web.tokens import Tokens
+from memgraph.surfaces.web.tokens import CsrfTokens
 
 
 def test_the_session_that_was_unused_longest_makes_room() -> None:
@@ -58,6 +58,6 @@ def test_many_addresses_are_forgotten_again() -> None:
 def test_a_token_fits_its_cookie_and_its_own_pages(
     cookie: str, site: str | None, fits: bool
 ) -> None:
-    tokens = Tokens()
+    tokens = CsrfTokens()
     assert tokens.fits(cookie, tokens.of("a"), site=site) is fits
-    assert not Tokens().fits(cookie, tokens.of("a"), site=site)
+    assert not CsrfTokens().fits(cookie, tokens.of("a"), site=site)

@@ -9,7 +9,7 @@ import typer
 
 from memgraph.errors import ToolRefused
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Screen
 
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Only tools that change nothing.")]
@@ -24,7 +24,7 @@ def tools(
     orchestrator: OrchestratorName,
     read_only: ReadOnly = False,
     maintenance: Maintenance = False,
-) -> Report:
+) -> CommandResult:
     """Print the tools of a language model, in OpenAI's format.
 
     With --json the schemas too, as the `tools` of a request take them.
@@ -34,7 +34,7 @@ def tools(
     with invocation(context).orchestrator(orchestrator) as handle:
         found = tools_for(handle, read_only=read_only, maintenance=maintenance)
     rows = [(each["function"]["name"], each["function"]["description"]) for each in found]
-    return Report({"tools": found}, lambda screen: screen.fields(rows))
+    return CommandResult({"tools": found}, lambda screen: screen.fields(rows))
 
 
 def call(
@@ -46,7 +46,7 @@ def call(
     ] = "{}",
     read_only: ReadOnly = False,
     maintenance: Maintenance = False,
-) -> Report:
+) -> CommandResult:
     """Run one call as a language model would, and print the answer that the model would get.
 
     Ends with 1 when the answer is an error. The journal names --actor for changes.
@@ -61,7 +61,7 @@ def call(
         screen.raw_lines(text + "\n")
 
     refused = answer.get("error")
-    return Report({"answer": answer}, show, None if refused is None else _refusal(refused))
+    return CommandResult({"answer": answer}, show, None if refused is None else _refusal(refused))
 
 
 def _refusal(told: dict[str, str]) -> ToolRefused:

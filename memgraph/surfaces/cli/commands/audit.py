@@ -9,7 +9,7 @@ import typer
 from memgraph.errors import AuditFailed
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command, value
 from memgraph.surfaces.cli.formats import as_json
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def audit(
         ),
     ] = None,
     examples: Annotated[int, typer.Option(help="Of each measure, 0 to 100.")] = 3,
-) -> Report:
+) -> CommandResult:
     """Measure what is stored: duplicates, contradictions, what is stale or has no source.
 
     Of the active memories that are no raw turns, as far as you see them. Nothing is changed.
@@ -36,7 +36,7 @@ def audit(
     """
     with invocation(context).orchestrator(orchestrator) as handle, stages("measuring") as told:
         found = handle.audit(fail_on=fail_on or (), examples=examples, progress=told)
-    return Report(as_json(found), lambda screen: _show(screen, found), _error(found))
+    return CommandResult(as_json(found), lambda screen: _show(screen, found), _error(found))
 
 
 def _show(screen: Screen, found: StoreHealth) -> None:

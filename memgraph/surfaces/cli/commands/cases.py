@@ -23,13 +23,20 @@ from memgraph.surfaces.cli.formats import (
     standing_of,
     summary_of,
 )
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.operations import command_of
 from memgraph.surfaces.cli.screen import Branch, Screen
 from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
-    from memgraph.model.graph import Case, CaseSide, Premise, Stale, StalePage, Suggestion
+    from memgraph.model.graph import (
+        Case,
+        CaseSide,
+        InvalidPremise,
+        StaleMemory,
+        StalePage,
+        Suggestion,
+    )
     from memgraph.model.influence import SourceLines
 
 EdgeId = Annotated[str, typer.Argument(metavar="EDGE", help="The Contradicts edge's id.")]
@@ -48,7 +55,7 @@ REASONS: Final = {
 
 def show_case(
     context: typer.Context, orchestrator: OrchestratorName, edge_id: EdgeId, as_of: AsOf = None
-) -> Report:
+) -> CommandResult:
     """Show a contradiction: both sides, the evidence for each, and possible decisions.
 
     `memgraph resolve` decides it for a side, and reopens it.
@@ -62,12 +69,12 @@ def show_case(
             for line in _next(found, orchestrator):
                 screen.line(line)
 
-    return Report(as_json(found), show)
+    return CommandResult(as_json(found), show)
 
 
 def dismiss_case(
     context: typer.Context, orchestrator: OrchestratorName, edge_id: EdgeId, reason: Why
-) -> Report:
+) -> CommandResult:
     """Dismiss a contradiction: both sides hold, and it is not raised again.
 
     `memgraph resolve --reopen` undoes that.
@@ -75,7 +82,9 @@ def dismiss_case(
     with invocation(context).orchestrator(orchestrator) as handle:
         handle.dismiss(edge_id, reason=reason)
     told = f"dismissed {edge_id}; {_undo(orchestrator, edge_id)}"
-    return Report({"edge_id": edge_id, "state": "dismissed"}, lambda screen: screen.line(told))
+    return CommandResult(
+        {"edge_id": edge_id, "state": "dismissed"}, lambda screen: screen.line(told)
+    )
 
 
 def export_case(
@@ -86,7 +95,7 @@ def export_case(
         Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")
     ],
     as_of: AsOf = None,
-) -> Report:
+) -> CommandResult:
     """Write a contradiction as one self-contained HTML file, to be kept or printed."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.case(edge_id, as_of=as_of)
@@ -94,7 +103,9 @@ def export_case(
         text = _document(found, handle.name, lines)
     write_whole(output, text)
     data = {"edge_id": edge_id, "state": found.state, "path": str(output)}
-    return Report(data, lambda screen: screen.line(f"wrote the case of {edge_id} to {output}"))
+    return CommandResult(
+        data, lambda screen: screen.line(f"wrote the case of {edge_id} to {output}")
+    )
 
 
 def _show_stale(screen: Screen, page: StalePage, _: Mapping[str, Any]) -> None:
@@ -189,13 +200,13 @@ def _add_suggestion(root: Branch, found: Suggestion) -> None:
         branch.add(f"{each.favours}: {REASONS.get(each.code, each.code)} (+{each.weight:.2f})")
 
 
-def _stale_tree(found: Stale) -> Branch:
+def _stale_tree(found: StaleMemory) -> Branch:
     root = Branch(memory_line(found.memory), style="bold")
     _add_premise(root, found.premise)
     return root
 
 
-def _add_premise(branch: Branch, premise: Premise) -> None:
+def _add_premise(branch: Branch, premise: InvalidPremise) -> None:
     """Add the path to the evidence, each step below the one before."""
     for step in premise.path:
         how = "derived from" if step.edge_type is None else f"{step.edge_type.value}"

@@ -19,7 +19,7 @@ from memgraph.model.enums import (
     SourceType,
 )
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
-from memgraph.surfaces.cli.invocation import Report, Unusable, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, invocation
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def remember(
     workflow_run_id: Annotated[str | None, value("ID")] = None,
     step_id: Annotated[str | None, value("ID")] = None,
     captured_by: Annotated[CapturedBy | None, choice(CapturedBy)] = None,
-) -> Report:
+) -> CommandResult:
     """Store one memory, and report what it repeats, updates or contradicts.
 
     An existing one (same text, kind, type and scope) is not stored twice.
@@ -115,7 +115,7 @@ def remember(
     return _stored(context, orchestrator, {"content": _read(content), **fields})
 
 
-def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -> Report:
+def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -> CommandResult:
     from memgraph.model.values import MemoryInput, validated
 
     given = invocation(context)
@@ -136,7 +136,7 @@ def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -
         for one in fallen:
             screen.line(f"it is stale already: it was derived from {one}, which holds no longer")
 
-    return Report(data, show)
+    return CommandResult(data, show)
 
 
 def _findings(outcome: Outcome) -> list[str]:
@@ -176,7 +176,7 @@ def relate(
     partial: Annotated[
         bool, typer.Option("--partial", help="Updates only a part: TO stays active.")
     ] = False,
-) -> Report:
+) -> CommandResult:
     """Join two memories by an edge.
 
     TYPE is RelatedTo, Updates, Contradicts, CausedBy or PartOf. FROM Updates TO: FROM is the newer
@@ -191,7 +191,7 @@ def relate(
     joined = EdgeType.CONTRADICTS if opened else edge_type
     told = _less_trusted(orchestrator, edge_id) if opened else f"joined by {edge_id}"
     data = {"edge_id": edge_id, "from_id": from_id, "to_id": to_id, "edge_type": joined.value}
-    return Report(data, lambda screen: screen.line(told))
+    return CommandResult(data, lambda screen: screen.line(told))
 
 
 def correct(
@@ -204,7 +204,7 @@ def correct(
     importance: Importance = None,
     confidence: Confidence = None,
     tag: Tags = None,
-) -> Report:
+) -> CommandResult:
     """Replace a memory's text.
 
     The text of a memory never changes: this stores a new one that Updates the old one, which
@@ -226,14 +226,16 @@ def correct(
     told = f"stored {made}, which replaces {memory_id}"
     if case is not None:
         told = f"stored {made}; {_less_trusted(orchestrator, case)}"
-    return Report(data, lambda screen: screen.line(told))
+    return CommandResult(data, lambda screen: screen.line(told))
 
 
-def confirm(context: typer.Context, orchestrator: OrchestratorName, memory_id: MemoryId) -> Report:
+def confirm(
+    context: typer.Context, orchestrator: OrchestratorName, memory_id: MemoryId
+) -> CommandResult:
     """Protect a memory: confidence 1, no decay."""
     with invocation(context).orchestrator(orchestrator) as handle:
         handle.confirm(memory_id)
-    return Report(
+    return CommandResult(
         {"memory_id": memory_id, "confidence": 1.0, "decay_rate": 0.0},
         lambda screen: screen.line(f"confirmed {memory_id}"),
     )
@@ -260,7 +262,7 @@ def retract(
     yes: Annotated[
         bool, typer.Option("--yes", help="With --source or --sender: do it, and do not only tell.")
     ] = False,
-) -> Report:
+) -> CommandResult:
     """Retract a memory: it stays in the history and is no longer recalled.
 
     With --source, all memories from a source and what was derived from them alone; memories with
@@ -288,7 +290,7 @@ def retract(
         else:
             handle.retract(found, reason=reason)
         status = handle.get(found).status.value
-    return Report(
+    return CommandResult(
         {"memory_id": found, "status": status},
         lambda screen: screen.line(f"{found} is {status}"),
     )
@@ -303,7 +305,7 @@ def resolve(
     reopen: Annotated[
         bool, typer.Option("--reopen", help="Take the resolution back instead.")
     ] = False,
-) -> Report:
+) -> CommandResult:
     """Decide a contradiction: the other side becomes superseded, nothing is deleted."""
     if (winner is None) != reopen:
         raise typer.BadParameter("name the --winner, or --reopen, and not both")
@@ -313,7 +315,7 @@ def resolve(
         else:
             handle.resolve(edge_id, winner=winner, reason=reason)
     told = f"reopened {edge_id}" if winner is None else f"resolved {edge_id}: {winner} holds"
-    return Report(
+    return CommandResult(
         {"edge_id": edge_id, "resolved": winner is not None, "winner": winner},
         lambda screen: screen.line(told),
     )
@@ -344,7 +346,7 @@ def _read(content: str) -> str:
     try:
         text = sys.stdin.read(MAX_STDIN_CHARS)
     except UnicodeDecodeError:
-        raise Unusable("standard input is not UTF-8") from None
+        raise InvalidContent("standard input is not UTF-8") from None
     return text.removesuffix("\n")
 
 

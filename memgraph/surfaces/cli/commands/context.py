@@ -10,18 +10,18 @@ import typer
 
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.formats import as_json, short
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Screen, note
 
 if TYPE_CHECKING:
-    from memgraph.model.context import ContextPackage, ContextRequest, LeftOut, Task
+    from memgraph.model.context import ContextPackage, ContextRequest, OmittedMemory, Task
     from memgraph.surfaces.cli.invocation import Invocation
 
 MAX_STDIN_CHARS = 2_000_001
 TEXT_CHARS = 60
 
 
-class Format(StrEnum):
+class BlockFormatOption(StrEnum):
     """The values of ``BlockFormat``, without importing it for a help text."""
 
     FENCED = "fenced"
@@ -29,7 +29,7 @@ class Format(StrEnum):
     SECTIONS = "sections"
 
 
-class Empty(StrEnum):
+class EmptyReason(StrEnum):
     """The reasons why a context is empty."""
 
     NOTHING_KNOWN = "nothing_known"
@@ -57,12 +57,14 @@ def context(
     model: Annotated[
         str | None, value("NAME", "Whose tokenizer counts, as litellm names it; else an estimate.")
     ] = None,
-    format_: Annotated[Format | None, choice(Format, "--format", text="How it is written.")] = None,
+    format_: Annotated[
+        BlockFormatOption | None, choice(BlockFormatOption, "--format", text="How it is written.")
+    ] = None,
     max_items: Annotated[int, typer.Option(help="Memories at most, 1 to 1000.")] = 100,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show tiers, reasons, and what was left out.")
     ] = False,
-) -> Report:
+) -> CommandResult:
     """Print what a task needs to know within a budget of tokens, ready for a prompt.
 
     --project ID is here the project of the task.
@@ -115,7 +117,7 @@ def _built_remotely(
         return handle.build_context(task, request)
 
 
-def _told_of(package: ContextPackage, explain: bool) -> Report:
+def _told_of(package: ContextPackage, explain: bool) -> CommandResult:
     empty = _why_empty(package)
 
     def show(screen: Screen) -> None:
@@ -127,7 +129,7 @@ def _told_of(package: ContextPackage, explain: bool) -> Report:
         for each in package.degraded:
             note(f"degraded[{each.code}]: {each.text}")
 
-    return Report({**as_json(package), "empty": empty}, show)
+    return CommandResult({**as_json(package), "empty": empty}, show)
 
 
 def _task(given: Invocation, task_id: str | None) -> Task | None:
@@ -145,19 +147,19 @@ def _task(given: Invocation, task_id: str | None) -> Task | None:
     return validated(Task, {"task_id": task_id, "project_id": project_id})
 
 
-def _why_empty(package: ContextPackage) -> Empty | None:
+def _why_empty(package: ContextPackage) -> EmptyReason | None:
     if package.items:
         return None
-    return Empty.BUDGET if _lacking_room(package) else Empty.NOTHING_KNOWN
+    return EmptyReason.BUDGET if _lacking_room(package) else EmptyReason.NOTHING_KNOWN
 
 
-def _lacking_room(package: ContextPackage) -> list[LeftOut]:
+def _lacking_room(package: ContextPackage) -> list[OmittedMemory]:
     """Return what was left out for lack of room, without repetitions of the message."""
     return [each for each in package.left_out if each.reason != "query"]
 
 
-def _told(empty: Empty, package: ContextPackage) -> str:
-    if empty is Empty.NOTHING_KNOWN:
+def _told(empty: EmptyReason, package: ContextPackage) -> str:
+    if empty is EmptyReason.NOTHING_KNOWN:
         return "nothing is known that it may hold"
     least = min(each.token_cost for each in _lacking_room(package))
     return (

@@ -14,7 +14,7 @@ import typer
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import Sensitivity
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
-from memgraph.surfaces.cli.invocation import Invocation, Report, Unusable, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, Invocation, invocation
 from memgraph.surfaces.cli.screen import Screen
 from memgraph.surfaces.cli.text import counted
 
@@ -39,7 +39,7 @@ def say(
         str | None,
         value("FILE", "Many turns, a JSON object with content in each line; - is standard input."),
     ] = None,
-) -> Report:
+) -> CommandResult:
     """Store turns of a conversation, one or many.
 
     The first turn of a new session completes those that are open. Fields that an object of --file
@@ -78,7 +78,7 @@ def sessions(
         str | None, value("ID", "Go on after the last id of the page before.")
     ] = None,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 50,
-) -> Report:
+) -> CommandResult:
     """List conversations, latest activity first, with their number of unconsolidated turns."""
     if retry:
         return _retried(invocation(context), orchestrator)
@@ -86,7 +86,9 @@ def sessions(
         if end is not None:
             ended = handle.end_session(end)
             told = f"{end} is over" if ended else f"{end} was over already"
-            return Report({"session_id": end, "ended": ended}, lambda screen: screen.line(told))
+            return CommandResult(
+                {"session_id": end, "ended": ended}, lambda screen: screen.line(told)
+            )
         found = handle.sessions(pending=pending or None, before=before, limit=limit)
     following = found[-1].session_id if len(found) == limit else None
     rows = [each.model_dump(mode="json") for each in found]
@@ -108,10 +110,10 @@ def sessions(
         if following is not None:
             screen.line(f"more: --before {following}")
 
-    return Report({"sessions": rows, "next_before": following}, show)
+    return CommandResult({"sessions": rows, "next_before": following}, show)
 
 
-def _retried(given: Invocation, orchestrator: str) -> Report:
+def _retried(given: Invocation, orchestrator: str) -> CommandResult:
     from memgraph.service.worker import SUBSCRIBER, Worker
 
     with given.service() as service:
@@ -124,10 +126,10 @@ def _retried(given: Invocation, orchestrator: str) -> Report:
         failures = handle.event_failures(limit=1_000)
     left = sum(each.subscriber == SUBSCRIBER for each in failures)
     told = f"{taken} done with, {left} still put aside"
-    return Report({"retried": taken, "left": left}, lambda screen: screen.line(told))
+    return CommandResult({"retried": taken, "left": left}, lambda screen: screen.line(told))
 
 
-def _one(given: Invocation, orchestrator: str, fields: dict[str, Any]) -> Report:
+def _one(given: Invocation, orchestrator: str, fields: dict[str, Any]) -> CommandResult:
     from memgraph.model.values import EpisodeInput, validated
 
     turn = validated(EpisodeInput, fields)
@@ -135,10 +137,10 @@ def _one(given: Invocation, orchestrator: str, fields: dict[str, Any]) -> Report
         memory_id = handle.save_episode(**dict(turn))
         embedding = given.after_writing(handle)
     data = {"memory_id": memory_id, "session_id": turn.session_id, "embedding": embedding}
-    return Report(data, lambda screen: screen.line(f"stored {memory_id}"))
+    return CommandResult(data, lambda screen: screen.line(f"stored {memory_id}"))
 
 
-def _many(given: Invocation, orchestrator: str, file: str, common: dict[str, Any]) -> Report:
+def _many(given: Invocation, orchestrator: str, file: str, common: dict[str, Any]) -> CommandResult:
     refused: list[dict[str, Any]] = []
     lines: list[int] = []
     with given.orchestrator(orchestrator) as handle, _opened(file) as source:
@@ -160,7 +162,7 @@ def _many(given: Invocation, orchestrator: str, file: str, common: dict[str, Any
         for each in rejected:
             screen.line(f"line {each['line']}: rejected, {each['message']}")
 
-    return Report(data, show, error)
+    return CommandResult(data, show, error)
 
 
 def _turns(
@@ -171,7 +173,7 @@ def _turns(
     while line := source.readline(MAX_LINE_CHARS + 1):
         number += 1
         if len(line) > MAX_LINE_CHARS:
-            raise Unusable(f"line {number} is longer than {MAX_LINE_CHARS:,} characters")
+            raise InvalidContent(f"line {number} is longer than {MAX_LINE_CHARS:,} characters")
         if not line.strip():
             continue
         try:
@@ -195,7 +197,7 @@ def _opened(file: str) -> Iterator[IO[str]]:
         with Path(file).open(encoding="utf-8") as opened:
             yield opened
     except UnicodeDecodeError:
-        raise Unusable("the turns are not UTF-8") from None
+        raise InvalidContent("the turns are not UTF-8") from None
 
 
 def _only_session(given: Invocation) -> str | None:

@@ -14,7 +14,7 @@ from memgraph.surfaces.cli.builder import OrchestratorName, make_command, make_g
 from memgraph.surfaces.cli.commands.sources import FIELDS, named
 from memgraph.surfaces.cli.files import new_file
 from memgraph.surfaces.cli.formats import as_json, short
-from memgraph.surfaces.cli.invocation import Report, Unusable, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
 from memgraph.surfaces.cli.text import counted
 
@@ -45,7 +45,7 @@ def erase(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the report to a file, too.")
     ] = None,
-) -> Report:
+) -> CommandResult:
     """Erase texts permanently: rows, indexes, vectors, receipts, files, logs, copies beside them.
 
     What was derived from the erased memories alone is erased, too; the report lists what stays and
@@ -68,7 +68,7 @@ def erase(
             found = handle.erase_target(target, reason=reason, dry_run=not yes, progress=told)
         if file is not None:
             file.write(f"{found.model_dump_json(indent=2)}\n".encode())
-    return Report(as_json(found), lambda screen: _show(screen, found), _unfinished(found))
+    return CommandResult(as_json(found), lambda screen: _show(screen, found), _unfinished(found))
 
 
 def verify(
@@ -77,7 +77,7 @@ def verify(
     public_key: Annotated[
         str | None, value("HEX", "The public key that must have signed it.")
     ] = None,
-) -> Report:
+) -> CommandResult:
     """Check an erasure report: its signature, its signer, and the journal's record of it.
 
     Without --public-key it is compared with the key of this root. If the orchestrator is under this
@@ -90,7 +90,7 @@ def verify(
     try:
         found = read_report(text)
     except InvalidInput as error:
-        raise Unusable(error.message, **error.details) from None
+        raise InvalidContent(error.message, **error.details) from None
     with given.service() as service:
         told = check_report(service, found, key=public_key)
     data: dict[str, Any] = {"erasure_id": found.erasure_id, **told.as_dict()}
@@ -98,7 +98,7 @@ def verify(
     def show(screen: Screen) -> None:
         screen.fields(_checked_rows(data))
 
-    return Report(data, show, None if told.ok else ErasureUnproven(told.problem))
+    return CommandResult(data, show, None if told.ok else ErasureUnproven(told.problem))
 
 
 def _checked_rows(told: dict[str, Any]) -> list[tuple[str, str]]:

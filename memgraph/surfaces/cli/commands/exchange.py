@@ -14,7 +14,7 @@ import typer
 
 from memgraph.operations.exchange.formats import write_as
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command
-from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
 from memgraph.surfaces.cli.screen import Screen, progress
 
 
@@ -42,7 +42,7 @@ def export(
         ExportFormat,
         typer.Option("--format", help="jsonl can be imported; the others hold memories and edges."),
     ] = ExportFormat.JSONL,
-) -> Report:
+) -> CommandResult:
     """Write all data of an orchestrator, whatever its sensitivity.
 
     As JSON Lines, which an import takes, as a vault of Markdown notes (a folder), as CSV or as
@@ -59,30 +59,30 @@ def export(
         if output is None:
             for line in handle.export_lines(with_vectors=with_vectors):
                 sys.stdout.buffer.write(line)
-            return Report({}, _nothing_more)
+            return CommandResult({}, _nothing_more)
         with _counted("exporting") as told:
             done = handle.export(output, force=force, with_vectors=with_vectors, progress=told)
     line_of_text = f"wrote {_counts(done.records)} to {done.path}"
-    return Report(done.as_dict(), lambda screen: screen.line(line_of_text))
+    return CommandResult(done.as_dict(), lambda screen: screen.line(line_of_text))
 
 
 def _written_as(
     given: Invocation, orchestrator: str, form: ExportFormat, output: Path, *, force: bool
-) -> Report:
+) -> CommandResult:
     with given.orchestrator(orchestrator) as handle, TemporaryDirectory() as folder:
         with _counted("exporting") as told:
             lines = handle.export(Path(folder) / "lines", progress=told).path
         with lines.open("rb") as source:
             count = write_as(form.value, source, output, force=force)
     data = {"orchestrator": orchestrator, "path": str(output), "memories": count}
-    return Report(data, lambda screen: screen.line(f"wrote {count} memories to {output}"))
+    return CommandResult(data, lambda screen: screen.line(f"wrote {count} memories to {output}"))
 
 
 def import_(
     context: typer.Context,
     orchestrator: OrchestratorName,
     file: Annotated[str, typer.Argument(metavar="FILE", help="An export; - reads standard input.")],
-) -> Report:
+) -> CommandResult:
     """Import an export: ids, times, history and journal are restored.
 
     The orchestrator must be new or empty. A damaged or truncated export is rejected as a whole.
@@ -94,7 +94,7 @@ def import_(
                 orchestrator, source, actor=given.actor or "user", progress=told
             )
         embedding = given.after_writing(given.handle(service, orchestrator))
-    return Report(
+    return CommandResult(
         {**done.as_dict(), "embedding": embedding},
         lambda screen: screen.line(f"imported {_counts(done.records)} into {orchestrator}"),
     )

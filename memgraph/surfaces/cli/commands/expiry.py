@@ -9,7 +9,7 @@ import typer
 from memgraph.model.jobs import ExpiringMemory, ExpiringReport
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command
 from memgraph.surfaces.cli.formats import as_json, day, short, summary_of
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Screen
 
 _LEVELS = "▁▂▃▄▅▆▇█"
@@ -21,7 +21,7 @@ def expiring(
     orchestrator: OrchestratorName,
     days: Annotated[float, typer.Option(help="How far to look ahead.")] = 30.0,
     limit: Annotated[int, typer.Option(help="0 to 1000 are listed; all are counted.")] = 50,
-) -> Report:
+) -> CommandResult:
     """Show the facts that will expire unless they are used, soonest first.
 
     Only inferred facts expire: never what a person, a file or a record stated.
@@ -31,10 +31,10 @@ def expiring(
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.expiring(days=days, limit=limit)
-    return Report(as_json(found), lambda screen: _show(screen, found))
+    return CommandResult(as_json(found), lambda screen: _show(screen, found))
 
 
-def reflection(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+def reflection(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Print the latest weekly reflection that you may see.
 
     `memgraph run reflection` makes one.
@@ -48,7 +48,7 @@ def reflection(context: typer.Context, orchestrator: OrchestratorName) -> Report
         else:
             screen.block(found.content)
 
-    return Report({"reflection": None if found is None else as_json(found)}, show)
+    return CommandResult({"reflection": None if found is None else as_json(found)}, show)
 
 
 def _show(screen: Screen, found: ExpiringReport) -> None:

@@ -24,7 +24,7 @@ from memgraph.surfaces.cli.formats import (
     status_of,
     summary_of,
 )
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Branch, Screen
 from memgraph.surfaces.cli.text import counted
 
@@ -64,7 +64,7 @@ def subgraph(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")
     ] = None,
-) -> Report:
+) -> CommandResult:
     """Show the memories around some memories and the edges between them, bounded."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.subgraph(
@@ -77,19 +77,19 @@ def subgraph(
         )
     chosen = form or (GraphFormat.JSON if output is not None else None)
     if chosen is None:
-        return Report(as_json(found), lambda screen: _show_subgraph(screen, found))
+        return CommandResult(as_json(found), lambda screen: _show_subgraph(screen, found))
     from memgraph.graph.export import export
 
     text = export(found, chosen.value)
     counts = {"format": chosen.value, "nodes": len(found.nodes), "edges": len(found.edges)}
     if output is None:
-        return Report({**counts, "text": text}, lambda screen: screen.raw_lines(text))
+        return CommandResult({**counts, "text": text}, lambda screen: screen.raw_lines(text))
     write_whole(output, text)
     told = (
         f"{counted(len(found.nodes), 'memory', 'memories')} and {counted(len(found.edges), 'edge')}"
     )
     line = f"wrote {told} to {output}"
-    return Report({**counts, "path": str(output)}, lambda screen: screen.line(line))
+    return CommandResult({**counts, "path": str(output)}, lambda screen: screen.line(line))
 
 
 def contradictions(
@@ -120,7 +120,7 @@ def contradictions(
     oldest_first: Annotated[
         bool, typer.Option("--oldest-first", help="The other way round.")
     ] = False,
-) -> Report:
+) -> CommandResult:
     """List open contradictions, newest first, with both sides and their sources."""
     with invocation(context).orchestrator(orchestrator) as handle:
         page = handle.contradictions(
@@ -145,7 +145,7 @@ def contradictions(
         if page.next_after is not None:
             screen.line(f"more: --after {page.next_after}")
 
-    return Report(as_json(page), show)
+    return CommandResult(as_json(page), show)
 
 
 def trace(
@@ -155,11 +155,11 @@ def trace(
     as_of: Annotated[
         str | None, typer.Option(metavar="TIME", help="As it was known then, ISO 8601.")
     ] = None,
-) -> Report:
+) -> CommandResult:
     """Show a memory's sources, what became of it, and what depends on it."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.trace(memory_id, as_of=as_of)
-    return Report(as_json(found), lambda screen: screen.tree(_trace_tree(found)))
+    return CommandResult(as_json(found), lambda screen: screen.tree(_trace_tree(found)))
 
 
 def _show_subgraph(screen: Screen, found: Subgraph) -> None:

@@ -20,13 +20,20 @@ from memgraph.surfaces.cli.formats import (
     status_of,
     summary_of,
 )
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Branch, Screen
 from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.graph import Link
-    from memgraph.model.influence import Grounds, HandOut, Impact, Line, Reached, SourceLines
+    from memgraph.model.influence import (
+        EvidenceReport,
+        Impact,
+        ReachedRun,
+        ReceiptMention,
+        SourceLine,
+        SourceLines,
+    )
     from memgraph.model.values import Memory
 
 MOST_SHOWN = 10
@@ -47,7 +54,7 @@ def impact(
     max_nodes: MaxNodes = 1_000,
     as_of: Annotated[str | None, value("TIME", "What it had reached by then, ISO 8601.")] = None,
     table: AsTable = False,
-) -> Report:
+) -> CommandResult:
     """Show what a memory reached: recalls, contexts, bulletins, runs, and what depends on it.
 
     Memories of a run or a conversation after it was given the memory may or may not result from it.
@@ -63,7 +70,7 @@ def impact(
             screen.tree(_impact_tree(found))
         screen.line(given.reach, style="dim")
 
-    return Report(as_json(found), show)
+    return CommandResult(as_json(found), show)
 
 
 def grounds(
@@ -78,7 +85,7 @@ def grounds(
     ] = 20,
     max_nodes: MaxNodes = 1_000,
     table: AsTable = False,
-) -> Report:
+) -> CommandResult:
     """Show the evidence behind a memory or a run, down to the lines of the files.
 
     Of a run: what it was given, and what that depends on. Of a memory: what it depends on, and what
@@ -96,7 +103,7 @@ def grounds(
             screen.tree(_grounds_tree(found))
         screen.line(given.reach, style="dim")
 
-    return Report(as_json(found), show)
+    return CommandResult(as_json(found), show)
 
 
 def _impact_tree(found: Impact) -> Branch:
@@ -121,7 +128,7 @@ def _impact_tree(found: Impact) -> Branch:
     return root
 
 
-def _grounds_tree(found: Grounds) -> Branch:
+def _grounds_tree(found: EvidenceReport) -> Branch:
     memories = found.memory_by_id
     lines = {each.memory_id: each for each in found.lines}
     if found.memory_id is not None:
@@ -150,7 +157,11 @@ def _grounds_tree(found: Grounds) -> Branch:
 
 
 def _add_ground(
-    parent: Branch, how: str, memory_id: str, found: Grounds, lines: Mapping[str, SourceLines]
+    parent: Branch,
+    how: str,
+    memory_id: str,
+    found: EvidenceReport,
+    lines: Mapping[str, SourceLines],
 ) -> Branch:
     gone = memory_id in found.refuted
     style = "yellow" if gone else ""
@@ -160,7 +171,7 @@ def _add_ground(
 
 
 def _add_source(
-    branch: Branch, memory_id: str, found: Grounds, lines: Mapping[str, SourceLines]
+    branch: Branch, memory_id: str, found: EvidenceReport, lines: Mapping[str, SourceLines]
 ) -> None:
     source = found.source_by_id[found.memory_by_id[memory_id].source_id]
     told = lines.get(memory_id)
@@ -177,7 +188,7 @@ def _add_source(
             branch.add(f"said again in {again}, {moment(each.added_at)}", style="dim")
 
 
-def _line_text(line: Line) -> str:
+def _line_text(line: SourceLine) -> str:
     return _indented(line.text) if line.number is None else f"{line.number}: {_indented(line.text)}"
 
 
@@ -200,7 +211,7 @@ def _add_links(
         places[link.memory_id] = parent.add(line)
 
 
-def _times(found: Impact, hand_outs: Sequence[HandOut]) -> str:
+def _times(found: Impact, hand_outs: Sequence[ReceiptMention]) -> str:
     """Return how often, and for what purposes."""
     more = " or more" if "max_receipts" in found.cut_reasons else ""
     purposes = sorted(Counter(each.purpose for each in hand_outs).items())
@@ -208,7 +219,9 @@ def _times(found: Impact, hand_outs: Sequence[HandOut]) -> str:
     return f"{counted(len(hand_outs), 'time')}{more}" + (f": {told}" if told else "")
 
 
-def _add_hand_outs(branch: Branch, hand_outs: Sequence[HandOut], *, names: bool = False) -> None:
+def _add_hand_outs(
+    branch: Branch, hand_outs: Sequence[ReceiptMention], *, names: bool = False
+) -> None:
     """Add hand-outs; ``names``: with the memories that were handed out."""
     for each in hand_outs[:MOST_SHOWN]:
         which = f": {_few(each.memory_ids)}" if names else ""
@@ -216,7 +229,9 @@ def _add_hand_outs(branch: Branch, hand_outs: Sequence[HandOut], *, names: bool 
     _add_more(branch, len(hand_outs))
 
 
-def _add_reached(branch: Branch, each: Reached, own: int, memories: Mapping[str, Memory]) -> None:
+def _add_reached(
+    branch: Branch, each: ReachedRun, own: int, memories: Mapping[str, Memory]
+) -> None:
     times = counted(each.receipts, "time")
     without = each.receipts - own
     if without:
@@ -226,7 +241,7 @@ def _add_reached(branch: Branch, each: Reached, own: int, memories: Mapping[str,
         place.add(f"left afterwards: {memory_line(memories[one])}")
 
 
-def _own_of(kind: str, each: Reached, found: Impact) -> int:
+def _own_of(kind: str, each: ReachedRun, found: Impact) -> int:
     """Return how often a run or a conversation was given the memory itself."""
     place = "workflow_run_id" if kind == "run" else "conversation_id"
     return sum(getattr(one, place) == each.name for one in found.own_hand_outs)
@@ -265,7 +280,7 @@ def _impact_tables(screen: Screen, found: Impact) -> None:
     _cut(screen, found.cut_reasons)
 
 
-def _grounds_tables(screen: Screen, found: Grounds) -> None:
+def _grounds_tables(screen: Screen, found: EvidenceReport) -> None:
     memories = found.memory_by_id
     if found.memory_id is not None:
         screen.heading(memory_line(memories[found.memory_id]))
@@ -304,7 +319,7 @@ def _links_table(
 
 
 def _hand_outs_table(
-    screen: Screen, hand_outs: Iterable[HandOut], title: str = "handed out"
+    screen: Screen, hand_outs: Iterable[ReceiptMention], title: str = "handed out"
 ) -> None:
     rows = [
         (
@@ -333,7 +348,7 @@ def _cut(screen: Screen, reasons: Sequence[str]) -> None:
         screen.line(f"cut: {', '.join(reasons)}", style="yellow")
 
 
-def _for_whom(each: HandOut) -> str:
+def _for_whom(each: ReceiptMention) -> str:
     named = (
         ("run", each.workflow_run_id),
         ("step", each.step_id),
@@ -351,7 +366,7 @@ def _few(memory_ids: Sequence[str]) -> str:
     return ", ".join(memory_ids[:3]) + (" …" if len(memory_ids) > 3 else "")
 
 
-def _last(each: Reached) -> str:
+def _last(each: ReachedRun) -> str:
     return moment(each.last_at)
 
 

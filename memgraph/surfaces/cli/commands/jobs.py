@@ -14,7 +14,13 @@ import typer
 from memgraph.errors import InvalidInput, JobFailed, MemgraphError
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command, value
 from memgraph.surfaces.cli.formats import as_json, moment, short
-from memgraph.surfaces.cli.invocation import Invocation, Report, flush, invocation, write_json
+from memgraph.surfaces.cli.invocation import (
+    CommandResult,
+    Invocation,
+    flush,
+    invocation,
+    write_json,
+)
 from memgraph.surfaces.cli.screen import Screen, note, stages
 from memgraph.surfaces.cli.text import counted
 
@@ -26,7 +32,7 @@ if TYPE_CHECKING:
 RUN_COLUMNS = ("job", "by", "state", "due", "started", "took", "counts", "remark")
 
 
-class Job(StrEnum):
+class JobOption(StrEnum):
     """The jobs that can be run by hand; ``consolidate`` is consolidation, decay and reflection."""
 
     ENRICHMENT = "enrichment"
@@ -46,7 +52,7 @@ def worker(
     once: Annotated[
         bool, typer.Option("--once", help="Do what is due now and end, e.g. from cron.")
     ] = False,
-) -> Report:
+) -> CommandResult:
     """Run every job when it is due, consolidate ended sessions, embed what waits.
 
     Prints a line per run, with --json one JSON object per line. SIGTERM and SIGINT end it after the
@@ -82,14 +88,14 @@ def worker(
     data = {"runs": len(ran), "failed": sum(each in ("failed", "abandoned") for each in ran)}
     line = f"{counted(data['runs'], 'run')}, {data['failed']} failed"
     refusal = failed[0] if failed else JobFailed(line) if data["failed"] else None
-    return Report(data, lambda screen: screen.line(line), refusal if once else None)
+    return CommandResult(data, lambda screen: screen.line(line), refusal if once else None)
 
 
 def jobs(
     context: typer.Context,
     orchestrator: OrchestratorName,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 20,
-) -> Report:
+) -> CommandResult:
     """Show when each job is due next, and the latest runs."""
     with invocation(context).orchestrator(orchestrator) as handle:
         plans, runs = handle.job_plans(), handle.jobs(limit=limit)
@@ -104,12 +110,12 @@ def jobs(
             screen.line("nothing ran yet")
 
     data = {"plans": [as_json(each) for each in plans], "runs": [as_json(each) for each in runs]}
-    return Report(data, show)
+    return CommandResult(data, show)
 
 
 def run(
     context: typer.Context,
-    job: Annotated[Job, typer.Argument(metavar="JOB", case_sensitive=False)],
+    job: Annotated[JobOption, typer.Argument(metavar="JOB", case_sensitive=False)],
     orchestrator: OrchestratorName,
     now: Annotated[
         str | None, value("TIME", "As if this were the time, ISO 8601; what is written bears it.")
@@ -117,7 +123,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Consolidation: tell what it would do, write nothing.")
     ] = False,
-) -> Report:
+) -> CommandResult:
     """Run a job now, whatever its schedule.
 
     JOB is enrichment, consolidation, decay, reflection, verification, or consolidate:
@@ -126,7 +132,7 @@ def run(
     """
     given = invocation(context)
     session_id = _session(given, job)
-    if dry_run and job not in (Job.CONSOLIDATION, Job.CONSOLIDATE):
+    if dry_run and job not in (JobOption.CONSOLIDATION, JobOption.CONSOLIDATE):
         raise InvalidInput("--dry-run is for a consolidation", field="dry_run")
     if given.server_url is not None:
         return _ran_remotely(given, job, orchestrator, session_id, now, dry_run=dry_run)
@@ -135,10 +141,10 @@ def run(
         with stages(job.value) as told:
             if dry_run:
                 return _rehearsed(handle.consolidate(session_id, dry_run=True, progress=told))
-            if job is Job.CONSOLIDATE and session_id is None:
+            if job is JobOption.CONSOLIDATE and session_id is None:
                 runs = handle.maintain(progress=told)
             else:
-                name = Job.CONSOLIDATION if job is Job.CONSOLIDATE else job
+                name = JobOption.CONSOLIDATION if job is JobOption.CONSOLIDATE else job
                 runs = [handle.run(name.value, session_id=session_id, progress=told)]
         embedding = given.after_writing(handle)
     return _ran(runs, embedding)
@@ -146,23 +152,23 @@ def run(
 
 def _ran_remotely(
     given: Invocation,
-    job: Job,
+    job: JobOption,
     orchestrator: str,
     session_id: str | None,
     now: str | None,
     *,
     dry_run: bool,
-) -> Report:
+) -> CommandResult:
     """Return the run of a server, which continues there if this command is interrupted."""
     with given.orchestrator(orchestrator) as handle:
         if dry_run:
             if now is not None:
                 raise InvalidInput("on a server a dry run is of now", field="now")
             return _rehearsed(handle.consolidate(session_id, dry_run=True))
-        if job is Job.CONSOLIDATE and session_id is None:
+        if job is JobOption.CONSOLIDATE and session_id is None:
             runs = handle.maintain(now=now)
         else:
-            name = Job.CONSOLIDATION if job is Job.CONSOLIDATE else job
+            name = JobOption.CONSOLIDATION if job is JobOption.CONSOLIDATE else job
             runs = [handle.run(name.value, session_id=session_id, now=now)]
         return _ran(runs, given.after_writing(handle))
 
@@ -208,10 +214,10 @@ def _service(given: Invocation, now: str | None) -> Iterator[MemoryService]:
             yield then
 
 
-def _session(given: Invocation, job: Job) -> str | None:
+def _session(given: Invocation, job: JobOption) -> str | None:
     if not given.session:
         return None
-    if job not in (Job.CONSOLIDATION, Job.CONSOLIDATE) or len(given.session) > 1:
+    if job not in (JobOption.CONSOLIDATION, JobOption.CONSOLIDATE) or len(given.session) > 1:
         raise InvalidInput("--session names the one session of a consolidation", field="session")
     return given.session[0]
 
@@ -226,20 +232,20 @@ def _tell_run(given: Invocation, name: str, run: JobRun) -> None:
     flush()
 
 
-def _ran(runs: Sequence[JobRun], embedding: dict[str, Any]) -> Report:
+def _ran(runs: Sequence[JobRun], embedding: dict[str, Any]) -> CommandResult:
     refusal = None
     last = runs[-1]
     if last.failed:
         refusal = JobFailed(f"{last.job} {last.state}: {_error(last)}", cause=last.error_code)
     rows = [_run_row(each) for each in runs]
-    return Report(
+    return CommandResult(
         {"runs": [as_json(each) for each in runs], "embedding": embedding},
         lambda screen: screen.table(RUN_COLUMNS, rows),
         refusal,
     )
 
 
-def _rehearsed(reports: Sequence[SessionReport]) -> Report:
+def _rehearsed(reports: Sequence[SessionReport]) -> CommandResult:
     def show(screen: Screen) -> None:
         if not reports:
             screen.line("no session waits for its consolidation")
@@ -262,7 +268,7 @@ def _rehearsed(reports: Sequence[SessionReport]) -> Report:
             if each.reason is not None:
                 screen.line(f"left pending: {each.reason}")
 
-    return Report({"sessions": [each.as_dict() for each in reports]}, show)
+    return CommandResult({"sessions": [each.as_dict() for each in reports]}, show)
 
 
 def _plan_row(plan: JobPlan) -> tuple[str, ...]:

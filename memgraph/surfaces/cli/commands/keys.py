@@ -18,7 +18,7 @@ from memgraph.paths import orchestrator_names, runtime_root
 from memgraph.rules.access import moment_ms, span_ms
 from memgraph.surfaces.cli.builder import choice, make_group, value
 from memgraph.surfaces.cli.formats import moment
-from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
 from memgraph.surfaces.cli.screen import Screen, note
 from memgraph.surfaces.cli.text import plain
 
@@ -64,7 +64,7 @@ def create(
     ] = None,
     expires: Expires = None,
     output: Output = None,
-) -> Report:
+) -> CommandResult:
     """Create a key and print its secret, this once: only its digest is stored.
 
     --clearance, --project and --session limit what it sees; '*' for a project or session lets each
@@ -89,7 +89,7 @@ def create(
     return _told(made, output, _not_there(given, made.key.orchestrators))
 
 
-def list_keys(context: typer.Context) -> Report:
+def list_keys(context: typer.Context) -> CommandResult:
     """List the keys, including revoked and expired ones, oldest first."""
     keys = _keys(invocation(context)).listed()
     now = SystemClock().now_ms()
@@ -100,25 +100,25 @@ def list_keys(context: typer.Context) -> Report:
         else:
             screen.line("there is no key; make one: memgraph key create")
 
-    return Report({"keys": [_as_json(each, now) for each in keys]}, show)
+    return CommandResult({"keys": [_as_json(each, now) for each in keys]}, show)
 
 
-def revoke(context: typer.Context, key_id: KeyId) -> Report:
+def revoke(context: typer.Context, key_id: KeyId) -> CommandResult:
     """Revoke a key at once, in running servers too."""
     ended = _keys(invocation(context)).revoke(key_id)
-    return Report(
+    return CommandResult(
         _as_json(ended, SystemClock().now_ms()),
         lambda screen: screen.line(f"revoked {ended.key_id} ({ended.name})"),
     )
 
 
-def forget(context: typer.Context, key_id: KeyId) -> Report:
+def forget(context: typer.Context, key_id: KeyId) -> CommandResult:
     """Remove a revoked or expired key from the list.
 
     The journals keep its id, but nothing records its grants any more.
     """
     gone = _keys(invocation(context)).forget(key_id)
-    return Report(
+    return CommandResult(
         _as_json(gone, SystemClock().now_ms()),
         lambda screen: screen.line(f"forgot {gone.key_id} ({gone.name})"),
     )
@@ -132,7 +132,7 @@ def rotate(
     ] = None,
     expires: Expires = None,
     output: Output = None,
-) -> Report:
+) -> CommandResult:
     """Create a key with the same grants and a new secret, and end the old one.
 
     The new one expires when the old one would have, unless --expires is given.
@@ -195,7 +195,7 @@ def _not_there(given: Invocation, names: Sequence[str]) -> list[str]:
     return [each for each in names if each not in there]
 
 
-def _told(made: NewKey, output: Path | None, not_there: Sequence[str] = ()) -> Report:
+def _told(made: NewKey, output: Path | None, not_there: Sequence[str] = ()) -> CommandResult:
     shown: dict[str, Any] = {"secret": made.secret} if output is None else {"path": str(output)}
 
     def show(screen: Screen) -> None:
@@ -208,7 +208,7 @@ def _told(made: NewKey, output: Path | None, not_there: Sequence[str] = ()) -> R
         for name in not_there:
             note(f"there is no orchestrator {name} yet; the key opens it once it is made")
 
-    return Report(_as_json(made.key, made.key.created_at) | shown, show)
+    return CommandResult(_as_json(made.key, made.key.created_at) | shown, show)
 
 
 def _as_json(key: ApiKey, now: int) -> dict[str, Any]:

@@ -18,14 +18,14 @@ from memgraph.errors import (
     ProviderError,
 )
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, make_group, value
-from memgraph.surfaces.cli.invocation import Report, Unusable, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, invocation
 from memgraph.surfaces.cli.screen import Screen, progress, stages
 from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import VerifyReport
-    from memgraph.operations.upkeep.maintenance import JournalState
-    from memgraph.operations.write.embedding import Drained
+    from memgraph.operations.maintenance.maintenance import JournalState
+    from memgraph.operations.write.embedding import EmbeddingRun
 
 
 class IndexPart(StrEnum):
@@ -52,7 +52,7 @@ def verify(
             help="Anchor the journal as it is, for this reason; it is journalled itself.",
         ),
     ] = None,
-) -> Report:
+) -> CommandResult:
     """Audit a database: pages, journal, memories, edges, indexes. Nothing is changed.
 
     Everything that is journalled or can be derived is compared; the guide "Contradictions and
@@ -74,10 +74,10 @@ def verify(
             screen.table(("finding", "subject", "what"), rows)
         screen.line(found.summary)
 
-    return Report(found.as_dict(), show, None if found.ok else _found(found, orchestrator))
+    return CommandResult(found.as_dict(), show, None if found.ok else _found(found, orchestrator))
 
 
-def anchor(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+def anchor(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Print the head of the journal: the number and the seal of its last entry.
 
     Recorded in a ledger of your own it proves later that nothing before it was changed.
@@ -85,7 +85,9 @@ def anchor(context: typer.Context, orchestrator: OrchestratorName) -> Report:
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.journal_state()
     data = found.as_dict()
-    return Report(data, lambda screen: screen.line(f"{orchestrator} {found.seq} {found.hash}"))
+    return CommandResult(
+        data, lambda screen: screen.line(f"{orchestrator} {found.seq} {found.hash}")
+    )
 
 
 def repair(
@@ -98,7 +100,7 @@ def repair(
             help="Go on with what is there, for this reason; it is journalled.",
         ),
     ] = None,
-) -> Report:
+) -> CommandResult:
     """Report what of the journal is lost, and accept what is left.
 
     When the journal lacks the entry in its anchor, nothing is written until you decide: `memgraph
@@ -114,7 +116,7 @@ def repair(
     broken = found.state is AnchorState.BEHIND and accept is None
     error = JournalBroken(f"{line}; run: memgraph repair {orchestrator} --accept REASON")
     data = found.as_dict() | {"accepted": accept is not None}
-    return Report(data, lambda screen: screen.line(line), error if broken else None)
+    return CommandResult(data, lambda screen: screen.line(line), error if broken else None)
 
 
 def _lost(found: JournalState) -> str:
@@ -138,7 +140,7 @@ def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where the backup goes.")],
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     accept_findings: AcceptFindings = False,
-) -> Report:
+) -> CommandResult:
     """Copy a database into one file while it is in use, and audit the copy."""
     with invocation(context).orchestrator(orchestrator) as handle, stages("copying") as told:
         made = handle.backup(
@@ -151,7 +153,7 @@ def backup(
     # A server checks what it sends, and reports no number.
     many = f"{counted(data['memories'], 'memory', 'memories')}, " if "memories" in data else ""
     line = f"wrote {many}{made.bytes} bytes to {made.path}"
-    return Report(data, lambda screen: screen.line(line))
+    return CommandResult(data, lambda screen: screen.line(line))
 
 
 def restore(
@@ -164,12 +166,12 @@ def restore(
         value("NAME", "Restore it as a new orchestrator of this name; ORC stays as it is.", "--as"),
     ] = None,
     accept_findings: AcceptFindings = False,
-) -> Report:
+) -> CommandResult:
     """Restore a database from a backup; a damaged one is refused.
 
     The old files go into memory/replaced/ and are never deleted.
     """
-    from memgraph.operations.upkeep.maintenance import restore as put_back
+    from memgraph.operations.maintenance.maintenance import restore as put_back
 
     given = invocation(context)
     with given.service() as service:
@@ -192,7 +194,7 @@ def restore(
         if done.replaced is not None:
             screen.line(f"what was there: {done.replaced}")
 
-    return Report(done.as_dict(), show)
+    return CommandResult(done.as_dict(), show)
 
 
 def db_upgrade(
@@ -201,12 +203,12 @@ def db_upgrade(
         str | None, typer.Argument(metavar="ORC", help="One orchestrator.", show_default=False)
     ] = None,
     everyone: Annotated[bool, typer.Option("--all", help="All under the root.")] = False,
-) -> Report:
+) -> CommandResult:
     """Bring the schema of a database to this version, after a backup beside it.
 
     With --all one that cannot be upgraded does not stop the others; it ends with 1 then.
     """
-    from memgraph.operations.upkeep import maintenance
+    from memgraph.operations.maintenance import maintenance
 
     if (orchestrator is None) != everyone:
         raise typer.BadParameter("name an orchestrator, or --all")
@@ -249,10 +251,10 @@ def db_upgrade(
                     " anew; what was written without digests before is taken as it stands"
                 )
 
-    return Report({"upgraded": done}, show, refusal)
+    return CommandResult({"upgraded": done}, show, refusal)
 
 
-def db_status(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+def db_status(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Show the path of a database, its schema and its sizes."""
     given = invocation(context)
     with given.service() as service:
@@ -266,7 +268,7 @@ def db_status(context: typer.Context, orchestrator: OrchestratorName) -> Report:
         }
     sizes = ", ".join(f"{name} {size}" for name, size in data["bytes"].items())
     rows = [("path", data["path"]), ("schema", data["schema"]), ("bytes", sizes)]
-    return Report(data, lambda screen: screen.fields(rows))
+    return CommandResult(data, lambda screen: screen.fields(rows))
 
 
 def rebuild(
@@ -276,7 +278,7 @@ def rebuild(
         list[IndexPart] | None,
         choice(IndexPart, "--part", text="Only this; repeatable. [all of them]"),
     ] = None,
-) -> Report:
+) -> CommandResult:
     """Rebuild indexes: full text, vectors, entity links. No memory is changed."""
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
@@ -285,12 +287,12 @@ def rebuild(
             rows = handle.rebuild(chosen, progress=told)
         embedding = given.after_writing(handle)
     line = ", ".join(f"{name} {count}" for name, count in rows.items())
-    return Report(
+    return CommandResult(
         {"rows": rows, "embedding": embedding}, lambda screen: screen.line(f"rebuilt: {line}")
     )
 
 
-def embeddings_status(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+def embeddings_status(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Show how many memories are embedded, wait or failed, and with which model."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.embeddings_status()
@@ -306,10 +308,10 @@ def embeddings_status(context: typer.Context, orchestrator: OrchestratorName) ->
         if found.mismatch is not None:
             screen.line(f"the model changed; run: memgraph embeddings rebuild {orchestrator}")
 
-    return Report(found.as_dict(), show)
+    return CommandResult(found.as_dict(), show)
 
 
-def embeddings_rebuild(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+def embeddings_rebuild(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Bring every vector to the configured model, online; finishes one that was interrupted."""
     with invocation(context).orchestrator(orchestrator) as handle:
         with stages("rebuilding") as told:
@@ -318,20 +320,22 @@ def embeddings_rebuild(context: typer.Context, orchestrator: OrchestratorName) -
     return _drained(drained, states)
 
 
-def embeddings_drain(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+def embeddings_drain(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Embed waiting memories, until none is due or the provider fails."""
     return _drain(context, orchestrator, retry=False)
 
 
-def embeddings_retry(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+def embeddings_retry(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Embed failed and postponed memories, too, at once."""
     return _drain(context, orchestrator, retry=True)
 
 
-def _drain(context: typer.Context, orchestrator: str, *, retry: bool) -> Report:
+def _drain(context: typer.Context, orchestrator: str, *, retry: bool) -> CommandResult:
     with invocation(context).orchestrator(orchestrator) as handle:
         if handle.settings.memory.embedding.provider == "none":
-            raise Unusable("memory.embedding.provider is none: there is nothing to embed with")
+            raise InvalidContent(
+                "memory.embedding.provider is none: there is nothing to embed with"
+            )
         if retry:
             handle.retry_embeddings()
         waiting = handle.pending_embeddings()
@@ -341,7 +345,7 @@ def _drain(context: typer.Context, orchestrator: str, *, retry: bool) -> Report:
     return _drained(drained, states)
 
 
-def _drained(drained: Drained, states: dict[str, int]) -> Report:
+def _drained(drained: EmbeddingRun, states: dict[str, int]) -> CommandResult:
     data = {
         "embedded": drained.ready,
         "failed": drained.failed,
@@ -349,7 +353,7 @@ def _drained(drained: Drained, states: dict[str, int]) -> Report:
         "code": drained.error_code,
     }
     told = f"embedded {drained.ready}, failed {drained.failed}, pending {states['pending']}"
-    return Report(data, lambda screen: screen.line(told), _stopped(drained.error_code))
+    return CommandResult(data, lambda screen: screen.line(told), _stopped(drained.error_code))
 
 
 def _model(name: str | None, dimensions: int | None) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from memgraph.model.enums import Scope
 from memgraph.surfaces.cli.builder import choice, make_command, value
-from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
 from memgraph.surfaces.cli.mcp_clients import (
     ConfigChange,
     McpClient,
@@ -46,7 +46,7 @@ def mcp(
     yes: Annotated[
         bool, typer.Option("--yes", help="With --install: change the file without asking.")
     ] = False,
-) -> Report:
+) -> CommandResult:
     """Serve one agent over standard input and output by the Model Context Protocol.
 
     --clearance, --project and --session limit what the agent sees; the journal names --actor for
@@ -71,7 +71,7 @@ def mcp(
         # Standard output belongs to the protocol, also when all is over.
         given.as_json = False
         run(handle, service.root, scope=scope)
-    return Report({}, lambda _screen: None)
+    return CommandResult({}, lambda _screen: None)
 
 
 def _arguments(
@@ -87,7 +87,9 @@ def _arguments(
     return made + (["--scope", scope.value] if scope else [])
 
 
-def _installed(given: Invocation, client: McpClient, change: ConfigChange, *, yes: bool) -> Report:
+def _installed(
+    given: Invocation, client: McpClient, change: ConfigChange, *, yes: bool
+) -> CommandResult:
     diff = change.diff
     if diff and not yes:
         if given.as_json:
@@ -112,7 +114,7 @@ def _installed(given: Invocation, client: McpClient, change: ConfigChange, *, ye
         screen.line(f"changed {change.path}" + (f"; it was kept as {backup}" if backup else ""))
         screen.line(f"restart {client.value}, and ask it what it remembers")
 
-    return Report(data, show)
+    return CommandResult(data, show)
 
 
 COMMANDS: dict[str, Any] = {"mcp": make_command(mcp, "mcp")}

@@ -10,7 +10,7 @@ from memgraph.errors import AccessDenied
 from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.formats import MEMORY_COLUMNS, as_json, memory_rows, show_memory
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def list_memories(
     ] = None,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 50,
     as_of: Annotated[str | None, value("TIME", "As they were then, ISO 8601.")] = None,
-) -> Report:
+) -> CommandResult:
     """List memories, newest first, by page."""
     wanted = [] if everything else statuses or [ShownStatus.ACTIVE]
     with invocation(context).orchestrator(orchestrator) as handle:
@@ -63,7 +63,9 @@ def list_memories(
         if following is not None:
             screen.line(f"more: --before {following}")
 
-    return Report({"memories": [as_json(each) for each in found], "next_before": following}, show)
+    return CommandResult(
+        {"memories": [as_json(each) for each in found], "next_before": following}, show
+    )
 
 
 def show_memories(
@@ -71,7 +73,7 @@ def show_memories(
     orchestrator: OrchestratorName,
     memory_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of memories.")],
     as_of: Annotated[str | None, value("TIME", "As they were then, ISO 8601.")] = None,
-) -> Report:
+) -> CommandResult:
     """Show memories with all their fields. `memgraph trace` shows their sources."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = [handle.get(each, as_of=as_of) for each in memory_ids]
@@ -82,7 +84,7 @@ def show_memories(
                 screen.line()
             show_memory(screen, each)
 
-    return Report({"memories": [as_json(each) for each in found]}, show)
+    return CommandResult({"memories": [as_json(each) for each in found]}, show)
 
 
 def stats(
@@ -92,7 +94,7 @@ def stats(
         bool,
         typer.Option("--visible", help="Count what may be seen: memories by kind, type, status."),
     ] = False,
-) -> Report:
+) -> CommandResult:
     """Count what is stored, by type, status, edge and embedding, with the sizes on disk.
 
     That counts hidden memories, too: on a server it requires the permission admin, --visible only
@@ -101,7 +103,7 @@ def stats(
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
         found = handle.visible_counts() if visible else _stored(given, handle)
-    return Report(found, lambda screen: screen.fields(list(_flat(found, ""))))
+    return CommandResult(found, lambda screen: screen.fields(list(_flat(found, ""))))
 
 
 def _stored(given: Invocation, handle: Orchestrator) -> dict[str, Any]:

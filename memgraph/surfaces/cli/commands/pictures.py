@@ -13,7 +13,7 @@ from memgraph.model.enums import EdgeType, MemoryKind
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command
 from memgraph.surfaces.cli.files import write_whole
 from memgraph.surfaces.cli.formats import short, summary_of
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def graph(
     as_of: Annotated[
         str | None, typer.Option(metavar="TIME", help="As the graph was then, ISO 8601.")
     ] = None,
-) -> Report:
+) -> CommandResult:
     """Draw the memories around some memories, and the edges between them, into a file.
 
     Without an ID it begins with the newest 30 facts, and prints how many memories there are. The
@@ -103,7 +103,7 @@ def timeline(
     limit: Annotated[
         int, typer.Option(help="Of bulletins, the newest; 1 to 1000.")
     ] = MOST_BULLETINS,
-) -> Report:
+) -> CommandResult:
     """Draw a memory's confidence over time, or how the bulletins changed, into a file.
 
     Decay counts from the last access of which a receipt is kept.
@@ -117,7 +117,7 @@ def timeline(
         return _confidence(handle, output, form, memory_id)
 
 
-def _bulletins(handle: Any, output: Path, form: str, limit: int) -> Report:
+def _bulletins(handle: Any, output: Path, form: str, limit: int) -> CommandResult:
     from memgraph.surfaces.pictures.timelines import DrawnBulletin, bulletin_picture
 
     shown: Sequence[DrawnBulletin] = [
@@ -134,7 +134,7 @@ def _bulletins(handle: Any, output: Path, form: str, limit: int) -> Report:
     return _drawn({"path": str(output), "bulletins": len(shown)}, told)
 
 
-def _confidence(handle: Any, output: Path, form: str, memory_id: str) -> Report:
+def _confidence(handle: Any, output: Path, form: str, memory_id: str) -> CommandResult:
     from memgraph.surfaces.pictures.timelines import accesses_of, confidence_picture, held_of
 
     found = handle.history(memory_id)
@@ -153,8 +153,8 @@ def _confidence(handle: Any, output: Path, form: str, memory_id: str) -> Report:
     return _drawn({"path": str(output), "values": len(found.values)}, told)
 
 
-def _drawn(data: dict[str, Any], told: str) -> Report:
-    return Report(data, lambda screen: screen.line(told))
+def _drawn(data: dict[str, Any], told: str) -> CommandResult:
+    return CommandResult(data, lambda screen: screen.line(told))
 
 
 COMMANDS = {

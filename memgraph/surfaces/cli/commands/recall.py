@@ -10,7 +10,7 @@ import typer
 from memgraph.model.enums import MemoryKind, MemoryType, SourceType
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.formats import as_json, day, edge_line, short
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Screen, note
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def recall(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the rank in each leg and every modifier.")
     ] = False,
-) -> Report:
+) -> CommandResult:
     """Recall the memories that match a question, best first, with their sources."""
     fields = {
         "query": sys.stdin.read(MAX_STDIN_CHARS) if query == "-" else query,
@@ -117,14 +117,14 @@ def recall(
     def show(screen: Screen) -> None:
         _show_bundle(screen, bundle, explain=explain)
 
-    return Report(as_json(bundle), show)
+    return CommandResult(as_json(bundle), show)
 
 
 def bulletin(
     context: typer.Context,
     orchestrator: OrchestratorName,
     as_of: Annotated[str | None, value("TIME", "As it was then, ISO 8601.")] = None,
-) -> Report:
+) -> CommandResult:
     """Print the bulletin as Markdown: what an orchestrator should know before each message."""
     with invocation(context).orchestrator(orchestrator) as handle:
         issued = handle.bulletin(as_of=as_of)
@@ -134,7 +134,7 @@ def bulletin(
         if issued.warning is not None:
             note(f"warning[{issued.warning}]: because of {issued.cause}")
 
-    return Report(
+    return CommandResult(
         {
             "text": issued.bulletin.text,
             "sections": as_json(issued.bulletin)["sections"],

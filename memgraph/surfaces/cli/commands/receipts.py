@@ -14,7 +14,7 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import Scope
 from memgraph.surfaces.cli.builder import OrchestratorName, make_group, value
 from memgraph.surfaces.cli.formats import moment, short, summary_of
-from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
 from memgraph.surfaces.cli.screen import Screen
 from memgraph.surfaces.cli.text import counted
 
@@ -79,7 +79,7 @@ def list_receipts(
     ] = None,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 20,
     before: Annotated[str | None, value("ID", "Only older ones than this.", "--before")] = None,
-) -> Report:
+) -> CommandResult:
     """List receipts, newest first, of which you may see every memory.
 
     One of a project or a session requires --project or --session.
@@ -105,7 +105,9 @@ def list_receipts(
             screen.line("there may be more: --limit, --before, or say for whom")
         screen.line(given.reach, style="dim")
 
-    return Report({"receipts": [_as_json(each) for each in found.receipts], "cut": found.cut}, show)
+    return CommandResult(
+        {"receipts": [_as_json(each) for each in found.receipts], "cut": found.cut}, show
+    )
 
 
 def show_receipt(
@@ -115,7 +117,7 @@ def show_receipt(
         str, typer.Argument(metavar="ID", help="A receipt's id.", show_default=False)
     ],
     task_id: Annotated[str | None, value("ID", "The task that it was for.", "--task")] = None,
-) -> Report:
+) -> CommandResult:
     """Show what was handed out: when, to whom, which memories, and why these.
 
     One with a task's or a project's memories requires --task or --project.
@@ -134,7 +136,7 @@ def show_receipt(
         )
         raise NotFound(hint, **error.details) from None
     data = _as_json(found)
-    return Report(data, lambda screen: _show(screen, found, data, begins))
+    return CommandResult(data, lambda screen: _show(screen, found, data, begins))
 
 
 def replay_receipt(
@@ -147,7 +149,7 @@ def replay_receipt(
         str | None, value("TEXT", "What was asked, where its digest alone is kept.", "--query")
     ] = None,
     task_id: Annotated[str | None, value("ID", "The task that it was for.", "--task")] = None,
-) -> Report:
+) -> CommandResult:
     """Repeat a request as of its moment, and show the differences with their reasons."""
     given = invocation(context)
     _open_task(given, task_id)
@@ -158,7 +160,7 @@ def replay_receipt(
             # The library names its argument; here it is an option.
             told = error.message.replace("query=", "--query")
             raise InvalidInput(told, **error.details) from None
-    return Report(found.model_dump(mode="json"), lambda screen: _show_replay(screen, found))
+    return CommandResult(found.model_dump(mode="json"), lambda screen: _show_replay(screen, found))
 
 
 def list_bulletins(
@@ -166,7 +168,7 @@ def list_bulletins(
     orchestrator: OrchestratorName,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 20,
     before: Annotated[str | None, value("ID", "Only older ones than this.", "--before")] = None,
-) -> Report:
+) -> CommandResult:
     """List bulletins that were handed out, newest first, that cite only what you may see."""
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
@@ -185,7 +187,7 @@ def list_bulletins(
             screen.line("there may be more: --limit, --before")
         screen.line(given.reach, style="dim")
 
-    return Report(found.model_dump(mode="json"), show)
+    return CommandResult(found.model_dump(mode="json"), show)
 
 
 def show_bulletin(
@@ -194,12 +196,12 @@ def show_bulletin(
     bulletin_id: Annotated[
         str, typer.Argument(metavar="ID", help="A bulletin's id.", show_default=False)
     ],
-) -> Report:
+) -> CommandResult:
     """Print a bulletin as it was handed out."""
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
         found = handle.bulletin_issued(bulletin_id)
-    return Report(found.model_dump(mode="json"), lambda screen: screen.raw_lines(found.body))
+    return CommandResult(found.model_dump(mode="json"), lambda screen: screen.raw_lines(found.body))
 
 
 def _open_task(given: Invocation, task_id: str | None) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.surfaces.cli.builder import make_command, value
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 
 if TYPE_CHECKING:
-    from memgraph.surfaces.serve import Serving
+    from memgraph.surfaces.serve import RunningServer
 
 
 def serve(
@@ -54,12 +54,14 @@ def serve(
     }
     config = {f"memory.server.{key}": one for key, one in options.items() if one is not None}
 
-    def tell(serving: Serving) -> None:
+    def tell(serving: RunningServer) -> None:
         if serving.nobody is not None:
             typer.echo(serving.nobody, err=True)
         data = {"url": serving.url, "pid": serving.pid, "worker": serving.worker}
         given.answer(
-            Report(data, lambda screen: screen.line(f"{serving.url}: Ctrl-C or SIGTERM ends it"))
+            CommandResult(
+                data, lambda screen: screen.line(f"{serving.url}: Ctrl-C or SIGTERM ends it")
+            )
         )
 
     serve(given.root, config=config, with_worker=not no_worker, ready=tell)

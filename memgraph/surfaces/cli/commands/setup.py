@@ -8,7 +8,7 @@ import typer
 
 from memgraph.errors import MemgraphError, MemoryDisabled, OrchestratorExists
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command, make_group
-from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
 from memgraph.surfaces.cli.screen import Screen
 
 SomeOrchestrator = Annotated[
@@ -23,7 +23,7 @@ def init(
     exist_ok: Annotated[
         bool, typer.Option("--exist-ok", help="Be content when there is one already.")
     ] = False,
-) -> Report:
+) -> CommandResult:
     """Create an orchestrator: its folders and its empty database.
 
     A damaged or incomplete one is never recreated.
@@ -50,10 +50,10 @@ def init(
         screen.line(f"memory     {paths.memory}")
         screen.line(f"drop zone  {paths.ingest}")
 
-    return Report(data, show)
+    return CommandResult(data, show)
 
 
-def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> Report:
+def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> CommandResult:
     """Report whether the memory of one orchestrator, or of all, works.
 
     A damaged one is disabled and named; the others go on. Ends with 1 when one is disabled.
@@ -72,7 +72,7 @@ def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> Rep
         for code in sorted(codes & REMEDIES.keys()):
             screen.line(f"{code}: {REMEDIES[code]}")
 
-    return Report({"orchestrators": found}, show, _disabled(disabled) if disabled else None)
+    return CommandResult({"orchestrators": found}, show, _disabled(disabled) if disabled else None)
 
 
 def show_config(
@@ -81,10 +81,10 @@ def show_config(
     changed: Annotated[
         bool, typer.Option("--changed", help="Leave out what has its default.")
     ] = False,
-) -> Report:
+) -> CommandResult:
     """Show every setting in force, its value and where it came from."""
     from memgraph.config import describe
-    from memgraph.config.loading import DEFAULT_ORIGIN
+    from memgraph.config.loader import DEFAULT_ORIGIN
 
     given = invocation(context)
     with given.service() as service:
@@ -98,13 +98,13 @@ def show_config(
         root = str(service.root)
     settings = [{"key": one.key, "value": _json(one.value), "origin": one.origin} for one in found]
     rows = [(one.key, _shown(one.value), one.origin) for one in found]
-    return Report(
+    return CommandResult(
         {"root": root, "orchestrator": orchestrator, "settings": settings},
         lambda screen: screen.table(("key", "value", "origin"), rows),
     )
 
 
-def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) -> Report:
+def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) -> CommandResult:
     """Check the settings of one orchestrator, or of the root and all its orchestrators.
 
     Ends with 1 when any are wrong, and names the key and the file or variable.
@@ -129,10 +129,10 @@ def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) 
         screen.line(f"checked {checked}, wrong {len(wrong)}")
 
     refusal = type(wrong[0][1])(wrong[0][1].message) if wrong else None
-    return Report({"checked": checked, "problems": problems}, show, refusal)
+    return CommandResult({"checked": checked, "problems": problems}, show, refusal)
 
 
-def _made_remotely(given: Invocation, name: str, *, exist_ok: bool) -> Report:
+def _made_remotely(given: Invocation, name: str, *, exist_ok: bool) -> CommandResult:
     created = True
     with given.client() as client:
         try:
@@ -144,7 +144,7 @@ def _made_remotely(given: Invocation, name: str, *, exist_ok: bool) -> Report:
     # Its folders are on the server.
     data = {"orchestrator": name, "created": created, "memory": None, "ingest": None}
     told = f"{'made' if created else 'there is already'} {name}"
-    return Report(data, lambda screen: screen.line(told))
+    return CommandResult(data, lambda screen: screen.line(told))
 
 
 def _health(given: Invocation, orchestrator: str | None) -> list[dict[str, Any]]:

@@ -10,14 +10,14 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import SourceName, TrustTier
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_group, value
 from memgraph.surfaces.cli.formats import as_json, moment, short
-from memgraph.surfaces.cli.invocation import Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memgraph.model.sources import (
-        Disputed,
+        DisputedPair,
         SourceInfo,
         SourceRestoration,
         SourceRetraction,
@@ -67,7 +67,7 @@ def list_sources(
     kind: Annotated[SourceName | None, choice(SourceName, text="Only of this kind.")] = None,
     limit: Annotated[int, typer.Option(help="1 to 500.")] = 50,
     after: Annotated[str | None, value("CURSOR", "next_after of the page before.")] = None,
-) -> Report:
+) -> CommandResult:
     """List sources with their memories and their trust."""
     with invocation(context).orchestrator(orchestrator) as handle:
         page = handle.sources(kind=kind, limit=limit, after=after)
@@ -80,19 +80,19 @@ def list_sources(
         if page.next_after is not None:
             screen.line(f"more: --after {page.next_after}")
 
-    return Report(as_json(page), show)
+    return CommandResult(as_json(page), show)
 
 
 def show_source(
     context: typer.Context, orchestrator: OrchestratorName, source: SourceArgument
-) -> Report:
+) -> CommandResult:
     """Show the memories of one source and its trust."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.source(*named(source))
-    return Report(as_json(found), lambda screen: screen.table(_COLUMNS, [_row(found)]))
+    return CommandResult(as_json(found), lambda screen: screen.table(_COLUMNS, [_row(found)]))
 
 
-def list_trusted(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+def list_trusted(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """List the trust assigned with `memgraph source trust`."""
     with invocation(context).orchestrator(orchestrator) as handle:
         told = handle.trusted()
@@ -103,7 +103,7 @@ def list_trusted(context: typer.Context, orchestrator: OrchestratorName) -> Repo
         else:
             screen.line("nothing was said of any source: memory.trust decides")
 
-    return Report({"items": [as_json(each) for each in told]}, show)
+    return CommandResult({"items": [as_json(each) for each in told]}, show)
 
 
 def trust(
@@ -118,7 +118,7 @@ def trust(
             metavar="N", help="How many it may hold; 0: nothing more.", show_default=False
         ),
     ] = None,
-) -> Report:
+) -> CommandResult:
     """Assign a trust tier to a source.
 
     A lower one replaces nothing that a higher one stated: what would replace it becomes a
@@ -134,7 +134,7 @@ def trust(
         if not known:
             screen.line("no memory came from it yet, as far as you see: it holds for what will")
 
-    return Report({**as_json(told), "known": known}, show)
+    return CommandResult({**as_json(told), "known": known}, show)
 
 
 def _is_known(handle: Any, kind: SourceName, name: str) -> bool:
@@ -148,24 +148,26 @@ def _is_known(handle: Any, kind: SourceName, name: str) -> bool:
 
 def distrust(
     context: typer.Context, orchestrator: OrchestratorName, source: SourceArgument, reason: Why
-) -> Report:
+) -> CommandResult:
     """Remove the trust assigned to a source: the settings apply again."""
     with invocation(context).orchestrator(orchestrator) as handle:
         kind, name = named(source)
         handle.distrust(kind, name, reason=reason)
     told = f"nothing is said of {kind.value} {name} any more"
-    return Report({"kind": kind.value, "name": name}, lambda screen: screen.line(told))
+    return CommandResult({"kind": kind.value, "name": name}, lambda screen: screen.line(told))
 
 
-def retracted(handle: Any, source: str, *, reason: str, really: bool) -> Report:
+def retracted(handle: Any, source: str, *, reason: str, really: bool) -> CommandResult:
     """Retract a source through a handle, or preview it."""
     kind, name = named(source)
     chosen = {FIELDS[kind]: name}
     found: SourceRetraction = handle.retract_source(reason=reason, dry_run=not really, **chosen)
-    return Report(as_json(found), lambda screen: _show_retraction(screen, found))
+    return CommandResult(as_json(found), lambda screen: _show_retraction(screen, found))
 
 
-def of_sender(handle: Any, sender: str, *, reason: str, really: bool, restore: bool) -> Report:
+def of_sender(
+    handle: Any, sender: str, *, reason: str, really: bool, restore: bool
+) -> CommandResult:
     """Retract or restore all conversations of a sender, or preview it.
 
     Each conversation is one transaction.
@@ -199,15 +201,15 @@ def of_sender(handle: Any, sender: str, *, reason: str, really: bool, restore: b
         if not really:
             screen.line("nothing was changed: say --yes to do it")
 
-    return Report(data, show)
+    return CommandResult(data, show)
 
 
-def restored(handle: Any, source: str, *, reason: str, really: bool) -> Report:
+def restored(handle: Any, source: str, *, reason: str, really: bool) -> CommandResult:
     """Restore what was retracted with a source, or preview it."""
     kind, name = named(source)
     chosen = {FIELDS[kind]: name}
     found: SourceRestoration = handle.restore_source(reason=reason, dry_run=not really, **chosen)
-    return Report(as_json(found), lambda screen: _show_restoration(screen, found))
+    return CommandResult(as_json(found), lambda screen: _show_restoration(screen, found))
 
 
 def _show_restoration(screen: Screen, found: SourceRestoration) -> None:
@@ -234,7 +236,7 @@ def _show_restoration(screen: Screen, found: SourceRestoration) -> None:
         screen.line("nothing was changed: say --yes to do it")
 
 
-def _show_disputed(screen: Screen, items: Sequence[Disputed]) -> None:
+def _show_disputed(screen: Screen, items: Sequence[DisputedPair]) -> None:
     rows = [(each.edge_id, each.from_id, each.to_id) for each in items]
     screen.table(("edge", "of", "and"), rows[:SHOWN])
 

@@ -10,7 +10,7 @@ import typer
 from memgraph.errors import ConfirmationMissing, NotFound
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.formats import as_json, short
-from memgraph.surfaces.cli.invocation import Invocation, Report, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
 from memgraph.surfaces.cli.screen import Screen
 from memgraph.surfaces.cli.text import counted
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ITEM_COLUMNS = ("id", "item", "kind", "importance", "date", "text")
 
 
-class Wider(StrEnum):
+class PromotionTier(StrEnum):
     """The targets of a promotion."""
 
     PROJECT = "project"
@@ -34,11 +34,11 @@ def promote(
     memory_id: Annotated[
         str, typer.Argument(metavar="ID", help="A memory's id.", show_default=False)
     ],
-    to: Annotated[Wider, choice(Wider, "--to", text="A step up from where it is.")],
+    to: Annotated[PromotionTier, choice(PromotionTier, "--to", text="A step up from where it is.")],
     task_id: Annotated[str | None, value("ID", "The task that it is of.", "--task")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="You consent to what would be asked.")] = False,
     reason: Annotated[str, value("TEXT", "Why, for the journal.")] = "",
-) -> Report:
+) -> CommandResult:
     """Promote a task's memory to its project, or a project's to global.
 
     ID is a memory's, as `memgraph tier` lists it. Name its place with --task or --project; with
@@ -46,7 +46,7 @@ def promote(
     """
     given = invocation(context)
     target = None
-    if to is Wider.PROJECT:
+    if to is PromotionTier.PROJECT:
         if len(given.project) != 1:
             raise typer.BadParameter("--to project takes one --project ID: where it goes")
         target = given.project[0]
@@ -56,7 +56,9 @@ def promote(
         new_id = _promoted(handle, memory_id, to, target, yes=yes, reason=reason)
         embedding = given.after_writing(handle)
     data = {"memory_id": new_id, "promoted": memory_id, "to": to.value, "embedding": embedding}
-    return Report(data, lambda screen: screen.line(f"promoted {memory_id} to {to.value}: {new_id}"))
+    return CommandResult(
+        data, lambda screen: screen.line(f"promoted {memory_id} to {to.value}: {new_id}")
+    )
 
 
 def tier(
@@ -67,7 +69,7 @@ def tier(
         bool, typer.Option("--global", help="What holds in every project.")
     ] = False,
     limit: Annotated[int, typer.Option(help="1 to 1000000.")] = 50,
-) -> Report:
+) -> CommandResult:
     """List the items of a task (--task), a project (--project) or the global tier (--global).
 
     Newest items first. Name one of the three: --project ID is here the project that is listed. The
@@ -86,7 +88,7 @@ def tier(
         screen.heading(f"{which.value} {scope_id or ''}".strip() + f": {counted(count, 'item')}")
         screen.table(ITEM_COLUMNS, [_row(*each) for each in found])
 
-    return Report(data, show)
+    return CommandResult(data, show)
 
 
 def _held(
@@ -106,7 +108,7 @@ def _held(
 def _promoted(
     handle: Orchestrator,
     memory_id: str,
-    to: Wider,
+    to: PromotionTier,
     target: str | None,
     *,
     yes: bool,

@@ -9,7 +9,7 @@ import typer
 from memgraph.errors import WebhookFailed
 from memgraph.surfaces.cli.builder import OrchestratorName, make_group
 from memgraph.surfaces.cli.formats import moment
-from memgraph.surfaces.cli.invocation import Report, Unusable, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, invocation
 
 if TYPE_CHECKING:
     from memgraph.model.events import EventFailure
@@ -23,7 +23,7 @@ def failures(
     context: typer.Context,
     orchestrator: OrchestratorName,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 100,
-) -> Report:
+) -> CommandResult:
     """List the events that were put aside after six attempts, newest first."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = _failures(handle, limit)
@@ -36,10 +36,10 @@ def failures(
         screen.table(("number", "topic", "at", "error"), rows)
         screen.line(f"send them again: memgraph webhook retry {orchestrator}")
 
-    return Report({"failures": [each.model_dump(mode="json") for each in found]}, show)
+    return CommandResult({"failures": [each.model_dump(mode="json") for each in found]}, show)
 
 
-def retry(context: typer.Context, orchestrator: OrchestratorName) -> Report:
+def retry(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Send again what was put aside, oldest first. Ends with 1 when some is not taken."""
     from memgraph.service.webhook import SUBSCRIBER
     from memgraph.service.worker import Worker
@@ -47,7 +47,7 @@ def retry(context: typer.Context, orchestrator: OrchestratorName) -> Report:
     with invocation(context).service() as service:
         handle = service.orchestrator(orchestrator)
         if _failures(handle, 1) and not handle.settings.memory.webhook.url:
-            raise Unusable(f"{orchestrator} has no webhook: set memory.webhook.url")
+            raise InvalidContent(f"{orchestrator} has no webhook: set memory.webhook.url")
         working = Worker(service, names=[orchestrator])
         try:
             taken = working.retry(orchestrator, SUBSCRIBER)
@@ -56,7 +56,7 @@ def retry(context: typer.Context, orchestrator: OrchestratorName) -> Report:
         left = len(_failures(handle, MOST))
     told = f"{taken} taken, {left} still put aside"
     error = WebhookFailed(f"{left} events were not taken; the log says why") if left else None
-    return Report({"retried": taken, "left": left}, lambda screen: screen.line(told), error)
+    return CommandResult({"retried": taken, "left": left}, lambda screen: screen.line(told), error)
 
 
 def _failures(handle: Orchestrator, limit: int) -> list[EventFailure]:

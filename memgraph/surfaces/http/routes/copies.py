@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Query, Request
 
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.http.access import gate_of, undivided, untimed
-from memgraph.surfaces.http.file_responses import SentFile
+from memgraph.surfaces.http.file_responses import TemporaryFileResponse
 from memgraph.surfaces.http.slow_requests import lengthy_of
 
 NDJSON = "application/x-ndjson"
@@ -27,14 +27,14 @@ Whole = Annotated[Orchestrator, Depends(undivided("a copy", field="copy"))]
     "/export",
     operation_id="export",
     status_code=200,
-    response_class=SentFile,
+    response_class=TemporaryFileResponse,
     responses={200: {"content": {NDJSON: {}}, "description": "JSON Lines, as `memgraph export`."}},
 )
 def export(
     request: Request,
     orc: Whole,
     with_vectors: Annotated[bool, Query(description="Embeddings, too.")] = False,
-) -> SentFile:
+) -> TemporaryFileResponse:
     """Return all data of the orchestrator, for a key from which nothing is hidden."""
     return _sent(
         request,
@@ -48,20 +48,20 @@ def export(
     "/backup",
     operation_id="backup",
     status_code=200,
-    response_class=SentFile,
+    response_class=TemporaryFileResponse,
     responses={200: {"content": {SQLITE: {}}, "description": "The database, as one file."}},
 )
-def backup(request: Request, orc: Whole) -> SentFile:
+def backup(request: Request, orc: Whole) -> TemporaryFileResponse:
     """Return a checked copy of the database, for a key from which nothing is hidden."""
     return _sent(request, orc.backup, name=f"{orc.name}.db", media_type=SQLITE)
 
 
 def _sent(
     request: Request, write: Callable[[Path], object], *, name: str, media_type: str
-) -> SentFile:
+) -> TemporaryFileResponse:
     def made(target: Path) -> None:
         with lengthy_of(request).one():
             write(target)
 
     held = gate_of(request).service.copies.copied(made)
-    return SentFile(held, name=name, media_type=media_type)
+    return TemporaryFileResponse(held, name=name, media_type=media_type)

@@ -9,7 +9,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Request, Response
 
 from memgraph.errors import RequestTimeout
-from memgraph.model.remote import Uploaded
+from memgraph.model.remote import UploadResult
 from memgraph.model.values import Name
 from memgraph.operations.ingestion.uploads import draft
 from memgraph.surfaces.http import examples
@@ -35,7 +35,7 @@ router = APIRouter(prefix="/v1/orchestrators/{orchestrator}/ingest/files", tags=
     "/{name}",
     operation_id="upload_file",
     status_code=202,
-    response_model=Uploaded,
+    response_model=UploadResult,
     openapi_extra=_BODY,
 )
 async def upload(

@@ -36,7 +36,7 @@ class Promotion(Value):
     reason: Reason = ""
 
 
-class ContextWanted(Value):
+class ContextBody(Value):
     """The task (or its id, or none), and the request for its context."""
 
     task: Task | Name | None = None
@@ -73,7 +73,7 @@ def promote(
 def build_context(
     orc: Reader,
     body: Annotated[
-        ContextWanted, Body(default_factory=ContextWanted, openapi_examples=examples.CONTEXT)
+        ContextBody, Body(default_factory=ContextBody, openapi_examples=examples.CONTEXT)
     ],
 ) -> Response:
     """Build the context that a task needs, within a token budget.

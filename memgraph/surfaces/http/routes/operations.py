@@ -10,12 +10,12 @@ from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.jobs import JobRun, SessionReport
-from memgraph.model.remote import AuditReport, JobBoard, JobEnded, Limit
+from memgraph.model.remote import AuditReport, JobBoard, JobResult, Limit
 from memgraph.model.values import Millis, Name, Value
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.access import sees_everything
 from memgraph.service.memory_service import MemoryService
-from memgraph.service.sanitizing import below
+from memgraph.service.sanitizer import below
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.access import Admin, Asking, Auditor, gate_of, untimed
 from memgraph.surfaces.http.envelope import answered
@@ -26,7 +26,7 @@ UNTIMED = [Depends(untimed)]
 router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["operating"])
 
 
-class Runnable(StrEnum):
+class RunnableJob(StrEnum):
     """The jobs that can be run; ``consolidate`` is consolidation, decay and reflection."""
 
     ENRICHMENT = "enrichment"
@@ -37,7 +37,7 @@ class Runnable(StrEnum):
     CONSOLIDATE = "consolidate"
 
 
-class RunWanted(Value):
+class RunOptions(Value):
     """The options of a run.
 
     Attributes:
@@ -59,14 +59,14 @@ def jobs(request: Request, orc: Admin, limit: Annotated[Limit, Query()] = 50) ->
 
 
 @router.post(
-    "/jobs/{job}/run", operation_id="run_job", response_model=JobEnded, dependencies=UNTIMED
+    "/jobs/{job}/run", operation_id="run_job", response_model=JobResult, dependencies=UNTIMED
 )
 def run(
     request: Request,
     orc: Admin,
     asking: Asking,
-    job: Runnable,
-    body: Annotated[RunWanted, Body(default_factory=RunWanted, openapi_examples=examples.RUN)],
+    job: RunnableJob,
+    body: Annotated[RunOptions, Body(default_factory=RunOptions, openapi_examples=examples.RUN)],
 ) -> Response:
     """Run a job now, whatever its schedule; a failure is recorded in the run.
 
@@ -76,12 +76,14 @@ def run(
         raise AccessDenied("a dry run needs a key that may see everything", field="dry_run")
     with lengthy_of(request).one():
         if body.dry_run:
-            return answered(JobEnded(sessions=_rehearsed(gate_of(request).service, orc, job, body)))
-        if job is Runnable.CONSOLIDATE and body.session_id is None:
-            return answered(JobEnded(runs=_outward(request, orc.maintain(now=body.now))))
-        name = Runnable.CONSOLIDATION if job is Runnable.CONSOLIDATE else job
+            return answered(
+                JobResult(sessions=_rehearsed(gate_of(request).service, orc, job, body))
+            )
+        if job is RunnableJob.CONSOLIDATE and body.session_id is None:
+            return answered(JobResult(runs=_outward(request, orc.maintain(now=body.now))))
+        name = RunnableJob.CONSOLIDATION if job is RunnableJob.CONSOLIDATE else job
         ran = orc.run(name.value, session_id=body.session_id, now=body.now)
-        return answered(JobEnded(runs=_outward(request, [ran])))
+        return answered(JobResult(runs=_outward(request, [ran])))
 
 
 @router.post("/verify", operation_id="verify", response_model=AuditReport, dependencies=UNTIMED)
@@ -99,9 +101,9 @@ def _outward(request: Request, runs: Iterable[JobRun]) -> tuple[JobRun, ...]:
 
 
 def _rehearsed(
-    service: MemoryService, orc: Orchestrator, job: Runnable, body: RunWanted
+    service: MemoryService, orc: Orchestrator, job: RunnableJob, body: RunOptions
 ) -> tuple[SessionReport, ...]:
-    if job not in (Runnable.CONSOLIDATION, Runnable.CONSOLIDATE):
+    if job not in (RunnableJob.CONSOLIDATION, RunnableJob.CONSOLIDATE):
         raise InvalidInput("dry_run is for a consolidation", field="dry_run")
     if body.now is None:
         return tuple(orc.consolidate(body.session_id, dry_run=True))

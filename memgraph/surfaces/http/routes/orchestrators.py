@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
-from memgraph.model.remote import Health, OrchestratorList, OrchestratorName, Status
+from memgraph.model.remote import Health, OrchestratorList, OrchestratorName, OrchestratorStatus
 from memgraph.model.values import Name, Value
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.service.sanitizing import below
+from memgraph.service.sanitizer import below
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.access import Admin, Asking, Reader, gate_of
 from memgraph.surfaces.http.envelope import answered
@@ -49,11 +49,13 @@ def health(request: Request, orc: Reader) -> Response:
     return answered(_health(request, orc))
 
 
-@router.get("/{orchestrator}/status", operation_id="get_status", response_model=Status)
+@router.get("/{orchestrator}/status", operation_id="get_status", response_model=OrchestratorStatus)
 def status(request: Request, orc: Admin) -> Response:
     """Return counts and sizes of all that is stored, whoever may see it."""
     told = _health(request, orc)
-    return answered(Status(health=told, stats=orc.stats() if told.status == "ready" else None))
+    return answered(
+        OrchestratorStatus(health=told, stats=orc.stats() if told.status == "ready" else None)
+    )
 
 
 def _health(request: Request, orc: Orchestrator) -> Health:

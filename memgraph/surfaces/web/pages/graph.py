@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryType, ShownStatus
-from memgraph.model.graph import Stale
+from memgraph.model.graph import StaleMemory
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.web.graphs import EDGES, drawing, staleness
 from memgraph.surfaces.web.requests import ConsolePage, Visit
@@ -82,14 +82,16 @@ def between(visit: Visit) -> Response:
     return JSONResponse({"edges": drawn["edges"]})
 
 
-def _fallen(visit: Visit, orc: Orchestrator) -> Sequence[Stale]:
+def _fallen(visit: Visit, orc: Orchestrator) -> Sequence[StaleMemory]:
     """Return memories with retracted evidence; none for callers who may not audit."""
     if not visit.may(Permission.AUDIT):
         return ()
     return orc.stale(limit=STALE, as_of=visit.as_of).items
 
 
-def _seeds(orc: Orchestrator, fallen: Sequence[Stale], as_of: int | None, most: int) -> list[str]:
+def _seeds(
+    orc: Orchestrator, fallen: Sequence[StaleMemory], as_of: int | None, most: int
+) -> list[str]:
     """Return the sides of open contradictions, paths to retracted evidence, then the newest
     memories.
 

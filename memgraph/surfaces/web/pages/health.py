@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 
-from memgraph.model.access import Measure, Permission
+from memgraph.model.access import HealthMetric, Permission
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 if TYPE_CHECKING:
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from memgraph.model.access import StoreHealth
 
 EXAMPLES: Final = 5
-MEANS: Final[Mapping[Measure, str]] = {
-    Measure.DUPLICATE: "say word for word what another one says",
-    Measure.NEAR_DUPLICATE: "say nearly what another one says",
-    Measure.CONTRADICTION: "are in an open contradiction",
-    Measure.STALE: "stand on what was replaced or taken back",
-    Measure.UNSOURCED: "come from nobody knows where",
-    Measure.ORPHAN: "are joined to nothing",
-    Measure.UNEMBEDDED: "have no vector yet, so that no search by meaning finds them",
-    Measure.ECHO: "say only what had been handed out before they were stored",
+MEANS: Final[Mapping[HealthMetric, str]] = {
+    HealthMetric.DUPLICATE: "say word for word what another one says",
+    HealthMetric.NEAR_DUPLICATE: "say nearly what another one says",
+    HealthMetric.CONTRADICTION: "are in an open contradiction",
+    HealthMetric.STALE: "stand on what was replaced or taken back",
+    HealthMetric.UNSOURCED: "come from nobody knows where",
+    HealthMetric.ORPHAN: "are joined to nothing",
+    HealthMetric.UNEMBEDDED: "have no vector yet, so that no search by meaning finds them",
+    HealthMetric.ECHO: "say only what had been handed out before they were stored",
 }
 """The meaning of each measure."""
 

@@ -9,13 +9,13 @@ from anyio.to_thread import run_sync
 from starlette.responses import JSONResponse, Response
 
 from memgraph.model.access import Permission
-from memgraph.model.remote import Uploaded
+from memgraph.model.remote import UploadResult
 from memgraph.model.values import Memory
 from memgraph.operations.ingestion.uploads import UploadDraft, draft
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.scopes import UNTIMED
 from memgraph.surfaces.uploads import taken
-from memgraph.surfaces.web.requests import Arrival, ConsolePage, Visit
+from memgraph.surfaces.web.requests import ConsolePage, UploadPage, Visit
 
 FILES: Final = 50
 ITEMS_SHOWN: Final = 200
@@ -93,7 +93,7 @@ def _draft(visit: Visit) -> UploadDraft:
     return draft(visit.enter(Permission.WRITE), visit.path("name"))
 
 
-def _told(visit: Visit, uploaded: Uploaded) -> dict[str, Any]:
+def _told(visit: Visit, uploaded: UploadResult) -> dict[str, Any]:
     return {
         "known": uploaded.known,
         "page": visit.link("ingest", uploaded.sha256),
@@ -101,4 +101,4 @@ def _told(visit: Visit, uploaded: Uploaded) -> dict[str, Any]:
     }
 
 
-ARRIVAL: Final = Arrival("/{orchestrator}/ingest/{name}", upload)
+ARRIVAL: Final = UploadPage("/{orchestrator}/ingest/{name}", upload)

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from memgraph.model.access import Permission
 from memgraph.model.jobs import JobPlan, JobRun
-from memgraph.service.sanitizing import below
+from memgraph.service.sanitizer import below
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 RUNS: Final = 50

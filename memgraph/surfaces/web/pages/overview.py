@@ -10,7 +10,7 @@ from starlette.responses import Response
 from memgraph.model.access import Narrowing, Permission
 from memgraph.model.enums import Sensitivity
 from memgraph.model.values import validated
-from memgraph.service.sanitizing import below
+from memgraph.service.sanitizer import below
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 FEW: Final = 5

@@ -102,7 +102,7 @@ def tool_calling_provider(
     """
     if not name.startswith(LITELLM_PREFIX) or len(name) == len(LITELLM_PREFIX):
         raise InvalidConfig(f"Unknown language model {name!r}: use litellm/<model>.", key="name")
-    from memgraph.providers.litellm_tool_calling import LitellmToolCalling
+    from memgraph.providers.litellm_tool_calls import LitellmToolCalling
 
     return LitellmToolCalling(
         name.removeprefix(LITELLM_PREFIX),

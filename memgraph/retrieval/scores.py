@@ -10,11 +10,11 @@ from typing import NamedTuple
 from memgraph.config.schema import MemorySettings, ModifierGroup
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import AS_STORED, Accesses
-from memgraph.retrieval.grounds import CandidateStates
+from memgraph.retrieval.candidate_states import CandidateStates
 from memgraph.rules.decay import days_idle, effective_confidence
-from memgraph.rules.ranking import Modified, ModifierSettings, RankFacts, apply_modifiers
+from memgraph.rules.ranking import ModifiedScore, ModifierSettings, RankFacts, apply_modifiers
 from memgraph.rules.trust import LOW_TRUST
-from memgraph.store.recall import Candidate
+from memgraph.store.recall import RecallCandidate
 from memgraph.store.rows import unreadable
 
 TURN_PLACE = 2
@@ -26,7 +26,7 @@ AGREEMENT = "agreement"
 _STATUSES = {status.value: status for status in MemoryStatus}
 
 
-class Rated(NamedTuple):
+class RatedCandidate(NamedTuple):
     """A candidate and why it stands where it stands.
 
     Attributes:
@@ -35,15 +35,15 @@ class Rated(NamedTuple):
         brought_by: the id of the memory beside which it was brought in; None: it was found.
     """
 
-    candidate: Candidate
+    candidate: RecallCandidate
     legs: Mapping[str, int]
-    modified: Modified
+    modified: ModifiedScore
     effective_confidence: float
     brought_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Rating:
+class CandidateRater:
     """The rating of the candidates of one recall.
 
     Attributes:
@@ -61,11 +61,11 @@ class Rating:
 
     def rated(
         self,
-        candidate: Candidate,
+        candidate: RecallCandidate,
         score: float,
         legs: Mapping[str, int],
         brought_by: str | None = None,
-    ) -> Rated:
+    ) -> RatedCandidate:
         """The candidate with its modified score. Raises DatabaseCorrupt: its row is damaged."""
         status = _STATUSES.get(candidate.status)
         # SQLite keeps a text in a column of numbers, if that is what damage made of it.
@@ -86,10 +86,10 @@ class Rating:
             candidate.memory_id in self.stand.stale,
         )
         modified = apply_modifiers(score, facts, self.limits)
-        return Rated(candidate, legs, modified, confidence, brought_by)
+        return RatedCandidate(candidate, legs, modified, confidence, brought_by)
 
 
-def lift_agreed(ranked: list[Rated], agreed: int | None) -> None:
+def lift_agreed(ranked: list[RatedCandidate], agreed: int | None) -> None:
     """Move the active memory that is first by text and by vectors up, in place.
 
     A turn of a conversation may be outweighed by what was said around it: it comes third at worst.
@@ -109,36 +109,36 @@ def lift_agreed(ranked: list[Rated], agreed: int | None) -> None:
     factors = each.modified.factors | {AGREEMENT: factor}
     ranked.insert(
         place,
-        ranked.pop(at)._replace(modified=Modified(each.modified.score * factor, factors)),
+        ranked.pop(at)._replace(modified=ModifiedScore(each.modified.score * factor, factors)),
     )
 
 
-def distrusted(each: Rated) -> Rated:
+def distrusted(each: RatedCandidate) -> RatedCandidate:
     """Return a candidate whose source is of low trust, with the factor ``trust``."""
     factors = each.modified.factors | {"trust": LOW_TRUST}
-    return each._replace(modified=Modified(each.modified.score * LOW_TRUST, factors))
+    return each._replace(modified=ModifiedScore(each.modified.score * LOW_TRUST, factors))
 
 
-def in_order(ranked: Sequence[Rated]) -> list[Rated]:
+def in_order(ranked: Sequence[RatedCandidate]) -> list[RatedCandidate]:
     """Return candidates with scores that fall in their order: who gave way has ``source_share``."""
-    found: list[Rated] = []
+    found: list[RatedCandidate] = []
     for each in ranked:
         score = each.modified.score
         if found and score >= found[-1].modified.score > 0:
             # One that went before a better one is not lifted; the better one is lowered to it.
             factor = found[-1].modified.score / score / AGREED
             factors = each.modified.factors | {"source_share": factor}
-            each = each._replace(modified=Modified(score * factor, factors))
+            each = each._replace(modified=ModifiedScore(score * factor, factors))
         found.append(each)
     return found
 
 
 def rating(
     at: int, settings: MemorySettings, stand: CandidateStates, accessed: Accesses = AS_STORED
-) -> Rating:
+) -> CandidateRater:
     """As the settings say."""
     modifiers = settings.retrieval.modifiers
-    return Rating(at, _limits(modifiers), settings.decay.exponent, stand, accessed)
+    return CandidateRater(at, _limits(modifiers), settings.decay.exponent, stand, accessed)
 
 
 @lru_cache(maxsize=16)

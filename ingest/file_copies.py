@@ -22,7 +22,7 @@ _NOT_OURS = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ELOOP)
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedFile:
     """A named file: ``copied_to`` is relative to the drop zone, or None with a reason."""
 
     source: Path
@@ -31,7 +31,7 @@ class Staged:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class FileToCopy:
     """A file to copy to ``relative``, or the reason why it is not copied."""
 
     source: Path
@@ -39,7 +39,7 @@ class Chosen:
     reason: RejectionReason | None = None
 
 
-def choose(paths: Iterable[Path]) -> Iterator[Chosen]:
+def choose(paths: Iterable[Path]) -> Iterator[FileToCopy]:
     """Yield named files, and the files of named folders with their relative paths.
 
     A named file is chosen whatever its name; in a folder, other types, hidden names and links are
@@ -49,15 +49,16 @@ def choose(paths: Iterable[Path]) -> Iterator[Chosen]:
         if path.is_dir():
             closed: list[Path] = []
             for each in _walk(path, closed):
-                yield Chosen(each, each.relative_to(path), _unfit(each))
+                yield FileToCopy(each, each.relative_to(path), _unfit(each))
             yield from (
-                Chosen(each, each.relative_to(path), RejectionReason.UNREADABLE) for each in closed
+                FileToCopy(each, each.relative_to(path), RejectionReason.UNREADABLE)
+                for each in closed
             )
         else:
-            yield Chosen(path, Path(path.name))
+            yield FileToCopy(path, Path(path.name))
 
 
-def stage(paths: Iterable[Path], zone: Path) -> list[Staged]:
+def stage(paths: Iterable[Path], zone: Path) -> list[StagedFile]:
     """Copy the files that ``choose`` yields into the drop zone, and report the others.
 
     Nothing in the drop zone is overwritten: a name that is taken gets a number. Each
@@ -72,7 +73,7 @@ def stage(paths: Iterable[Path], zone: Path) -> list[Staged]:
     return [
         _copy(each.source, each.relative, zone)
         if each.reason is None
-        else Staged(each.source, reason=each.reason)
+        else StagedFile(each.source, reason=each.reason)
         for each in choose(paths)
     ]
 
@@ -98,19 +99,19 @@ def _unfit(path: Path) -> RejectionReason | None:
     return None if path.is_file() else RejectionReason.NOT_REGULAR_FILE
 
 
-def _copy(path: Path, relative: Path, zone: Path) -> Staged:
+def _copy(path: Path, relative: Path, zone: Path) -> StagedFile:
     if not path.is_file():
         if not path.exists():
             raise FileNotFoundError(f"no such file: {path}")
-        return Staged(path, reason=RejectionReason.NOT_REGULAR_FILE)
+        return StagedFile(path, reason=RejectionReason.NOT_REGULAR_FILE)
     try:
         source = path.open("rb")
     except OSError as error:
         if error.errno not in _NOT_OURS:
             raise
-        return Staged(path, reason=RejectionReason.UNREADABLE)
+        return StagedFile(path, reason=RejectionReason.UNREADABLE)
     with source, naming_full_disk(zone):
-        return Staged(path, copied_to=str(_copy_open(source, relative, zone)))
+        return StagedFile(path, copied_to=str(_copy_open(source, relative, zone)))
 
 
 def _copy_open(source: BinaryIO, relative: Path, zone: Path) -> Path:

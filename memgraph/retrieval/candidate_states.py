@@ -10,7 +10,7 @@ from memgraph.rules.contradictions import Conflicts
 from memgraph.rules.evidence import BASIS_EDGES
 from memgraph.store import evidence, graph
 from memgraph.store.graph import Direction
-from memgraph.store.recall import Ties
+from memgraph.store.recall import GraphContents
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
@@ -46,7 +46,7 @@ class CandidateStates:
 
 
 def standing(
-    snapshot: Snapshot, memory_ids: Collection[str], view: View, ties: Ties
+    snapshot: Snapshot, memory_ids: Collection[str], view: View, ties: GraphContents
 ) -> CandidateStates:
     """Looks one step around the candidates, and down to their grounds; hidden ones do not count.
 

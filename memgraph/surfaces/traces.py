@@ -14,10 +14,10 @@ from typing import Final
 from memgraph import __version__
 from memgraph.errors import ExtraMissing
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.jobs import Ready
+from memgraph.model.jobs import ServiceReadiness
 from memgraph.service.meters import Work
 from memgraph.surfaces.metrics import PrometheusMeters
-from memgraph.surfaces.request_metrics import Answered, known_method
+from memgraph.surfaces.request_metrics import RequestOutcome, known_method
 
 try:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -35,7 +35,7 @@ SENDING_S: Final = 2.0
 """Seconds for sending the last spans; a part of the time that a server has to end."""
 
 
-class Traced:
+class TracingMeters:
     """Figures as in ``PrometheusMeters``, and a span for each operation."""
 
     def __init__(self, meters: PrometheusMeters, tracer: Tracer) -> None:
@@ -69,7 +69,7 @@ class Traced:
         self._meters.job_ended(job, state)
 
     @contextmanager
-    def request(self, method: str, traceparent: str | None = None) -> Iterator[Answered]:
+    def request(self, method: str, traceparent: str | None = None) -> Iterator[RequestOutcome]:
         known = known_method(method)
         carrier = {} if traceparent is None else {"traceparent": traceparent}
         with (
@@ -92,12 +92,14 @@ class Traced:
                 if answered.status >= FAILED:
                     span.set_status(Status(StatusCode.ERROR))
 
-    def exposition(self, ready: Ready) -> tuple[bytes, str]:
+    def exposition(self, ready: ServiceReadiness) -> tuple[bytes, str]:
         return self._meters.exposition(ready)
 
 
 @contextmanager
-def tracing(meters: PrometheusMeters, exporter: SpanExporter | None = None) -> Iterator[Traced]:
+def tracing(
+    meters: PrometheusMeters, exporter: SpanExporter | None = None
+) -> Iterator[TracingMeters]:
     """Yield meters that also trace; pending spans are sent at the end of the block, within
     ``SENDING_S``.
 
@@ -112,7 +114,7 @@ def tracing(meters: PrometheusMeters, exporter: SpanExporter | None = None) -> I
     sending = exporter or OTLPSpanExporter()
     provider.add_span_processor(BatchSpanProcessor(sending))
     try:
-        yield Traced(meters, provider.get_tracer("memgraph", __version__))
+        yield TracingMeters(meters, provider.get_tracer("memgraph", __version__))
     finally:
         # An exporter that is shut down tries no more to reach a collector that is not there.
         given_up = threading.Timer(SENDING_S, sending.shutdown)

@@ -13,7 +13,7 @@ from memgraph.providers.completion import (
     LITELLM_PREFIX,
     MAX_ANSWER_CHARACTERS,
 )
-from memgraph.providers.tool_calling import MAX_TOOL_CALLS, ChatTurn, ToolCall
+from memgraph.providers.tool_calls import MAX_TOOL_CALLS, ChatTurn, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

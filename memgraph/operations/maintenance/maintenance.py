@@ -13,8 +13,8 @@ from typing import Any
 from memgraph.audit import anchor, journal
 from memgraph.audit import verify as audit
 from memgraph.audit.anchor import AnchorState
-from memgraph.audit.findings import Code, Progress, VerifyReport
-from memgraph.audit.journal import Head
+from memgraph.audit.findings import FindingCode, Progress, VerifyReport
+from memgraph.audit.journal import JournalHead
 from memgraph.audit.redactions import Proofs
 from memgraph.clock import Clock, iso
 from memgraph.errors import (
@@ -27,7 +27,7 @@ from memgraph.errors import (
 )
 from memgraph.operations.erasure.signatures import RedactionProofs, accept_redactions
 from memgraph.paths import OrchestratorPaths, naming_full_disk
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import health, metadata, table_digests
 from memgraph.store.engine import Store, store_of
 from memgraph.store.journal import head as journal_head
@@ -90,7 +90,9 @@ class JournalState:
 
 
 def verify(
-    opened: Opened, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
+    opened: OpenOrchestrator,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> VerifyReport:
     """Audit the database; see ``memgraph.audit.verify``. Nothing is changed."""
     proofs = RedactionProofs(opened.paths)
@@ -98,7 +100,7 @@ def verify(
     return audit.verify(opened.database, opened.anchor_file, progress, stop, proofs=proofs, key=key)
 
 
-def accept_journal(opened: Opened, *, reason: str, actor: str) -> None:
+def accept_journal(opened: OpenOrchestrator, *, reason: str, actor: str) -> None:
     """Anchor the journal as it is, although it disagrees with its anchor; that is journalled.
 
     Redactions that no signed report covers are signed as accepted, and the tables are journalled as
@@ -118,16 +120,16 @@ def accept_journal(opened: Opened, *, reason: str, actor: str) -> None:
         at = opened.clock.now_ms()
         accept_redactions(opened.paths, transaction, at=at, reason=reason)
         health.note(transaction, at, {})
-        anchor.write(path, Head(*journal_head(transaction)))
+        anchor.write(path, JournalHead(*journal_head(transaction)))
 
 
-def journal_state(opened: Opened) -> JournalState:
+def journal_state(opened: OpenOrchestrator) -> JournalState:
     """Return how the journal and its anchor agree. Nothing is changed."""
     anchored = anchor.read_state(opened.anchor_file)
     with opened.database.read() as snapshot:
         state = anchor.compare(snapshot, anchored)
         seq, sealed = journal_head(snapshot)
-    remembered = anchored.seq if isinstance(anchored, Head) else None
+    remembered = anchored.seq if isinstance(anchored, JournalHead) else None
     return JournalState(
         orchestrator=opened.paths.name,
         state=state,
@@ -139,7 +141,7 @@ def journal_state(opened: Opened) -> JournalState:
 
 
 def backup(
-    opened: Opened,
+    opened: OpenOrchestrator,
     target: Path,
     *,
     force: bool = False,
@@ -162,12 +164,12 @@ def backup(
     _require_free_target(opened, target, force)
     name = opened.database.orchestrator_id
     anchored = _sound_anchor(opened.anchor_file)
-    head = Head(0, "")
+    head = JournalHead(0, "")
     report = VerifyReport()
 
     def stamp(transaction: Transaction) -> None:
         nonlocal head
-        head = Head(*journal_head(transaction))
+        head = JournalHead(*journal_head(transaction))
         told = {"at": iso(opened.clock.now_ms()), "seq": head.seq, "hash": head.hash}
         metadata.put(transaction, BACKUP_KEY, json.dumps(told))
 
@@ -212,7 +214,7 @@ def upgrade(
     return UpgradeReport(paths.name, done.before, done.after, backup, done.sealed_at)
 
 
-def _require_free_target(opened: Opened, target: Path, force: bool) -> None:
+def _require_free_target(opened: OpenOrchestrator, target: Path, force: bool) -> None:
     if target.is_dir():
         raise InvalidInput(f"{target} is a folder; name a file for the backup")
     if os.path.lexists(target) and not force:
@@ -223,7 +225,7 @@ def _require_free_target(opened: Opened, target: Path, force: bool) -> None:
         raise InvalidInput("a backup must not be written into an orchestrator's memory folder")
 
 
-def _sound_anchor(path: Path) -> Head | None:
+def _sound_anchor(path: Path) -> JournalHead | None:
     try:
         return anchor.read(path)
     except JournalBroken:
@@ -293,7 +295,7 @@ def restore(
             )
         with _refusing(file), draft.inspect() as snapshot:
             stamp = _stamp(snapshot)
-            anchored = None if stamp is None else Head(stamp["seq"], stamp["hash"])
+            anchored = None if stamp is None else JournalHead(stamp["seq"], stamp["hash"])
             proofs = RedactionProofs(paths)
             report = checked_copy(snapshot, anchored, accept_findings, "the backup", proofs, key)
         entry = {
@@ -351,7 +353,7 @@ def _swap(
     actor: str,
     anchor_file: Path,
     key: bytes | None,
-) -> tuple[Head, str | None]:
+) -> tuple[JournalHead, str | None]:
     """Journal the restore in the draft and move it into place, while nobody writes."""
     if "from_orchestrator" in told and store.exists():
         raise Conflict(
@@ -373,25 +375,25 @@ def _swap(
 
 BACKUP_KEY = "backup"
 # Findings that are never accepted.
-UNUSABLE = frozenset({Code.DATABASE_DAMAGED, Code.SCHEMA_CHANGED})
+UNUSABLE = frozenset({FindingCode.DATABASE_DAMAGED, FindingCode.SCHEMA_CHANGED})
 # What is compared with the journal. Where that is broken, it says nothing of the memories.
 COMPARED = frozenset(
     {
-        Code.MEMORY_EDITED,
-        Code.MEMORY_UNJOURNALLED,
-        Code.STATUS_UNJOURNALLED,
-        Code.STATUS_EDITED,
-        Code.EDGE_EDITED,
-        Code.EDGE_UNJOURNALLED,
-        Code.TABLE_EDITED,
-        Code.TABLE_UNSEALED,
+        FindingCode.MEMORY_EDITED,
+        FindingCode.MEMORY_UNJOURNALLED,
+        FindingCode.STATUS_UNJOURNALLED,
+        FindingCode.STATUS_EDITED,
+        FindingCode.EDGE_EDITED,
+        FindingCode.EDGE_UNJOURNALLED,
+        FindingCode.TABLE_EDITED,
+        FindingCode.TABLE_UNSEALED,
     }
 )
 
 
 def checked_copy(
     snapshot: Snapshot,
-    anchored: Head | None,
+    anchored: JournalHead | None,
     accept: bool,
     what: str,
     proofs: Proofs | None = None,

@@ -20,7 +20,7 @@ from memgraph.model.values import MAX_NAME_CHARS, Value
 from memgraph.operations.handle import Handle
 from memgraph.operations.read.seen_runs import as_seen
 from memgraph.paths import Stamp
-from memgraph.service.sanitizing import below
+from memgraph.service.sanitizer import below
 from memgraph.store import edges
 from memgraph.store import jobs as jobs_rows
 from memgraph.store.engine import store_of
@@ -38,7 +38,7 @@ SETTLED_NS: Final = 3_000_000_000
 """The longest time until a commit can be read from the disk after it was written."""
 
 
-class Happening(Value):
+class ObservedEvent(Value):
     """An event.
 
     Attributes:
@@ -52,7 +52,7 @@ class Happening(Value):
     data: dict[str, Any]
 
 
-class Lookout(Handle):
+class EventReader(Handle):
     """Reports events to one reader, from now or from a position. Not thread-safe.
 
     A contradiction is reported when both sides are visible. A run may be reported twice when a
@@ -88,7 +88,7 @@ class Lookout(Handle):
         told = json.dumps([self._edge_id, self._run_id], separators=(",", ":"))
         return base64.urlsafe_b64encode(told.encode()).decode().rstrip("=")
 
-    def look(self, *, thoroughly: bool = False) -> Sequence[Happening]:
+    def look(self, *, thoroughly: bool = False) -> Sequence[ObservedEvent]:
         """Return the events since the last call.
 
         Args:
@@ -117,7 +117,7 @@ class Lookout(Handle):
             later = jobs_rows.ended_since(snapshot, self._run_id, MAX_RUNS)
             self._told = {each.run_id for each in later}
 
-    def _contradictions(self, snapshot: Snapshot) -> list[Happening]:
+    def _contradictions(self, snapshot: Snapshot) -> list[ObservedEvent]:
         found = []
         for each in edges.open_contradictions(snapshot, self._view, self._place, PAGE):
             self._place, self._edge_id = each.place, each.edge_id
@@ -126,7 +126,7 @@ class Lookout(Handle):
             found.append(self._happening(ContradictionFound.topic, data | ends))
         return found
 
-    def _runs(self, snapshot: Snapshot) -> list[Happening]:
+    def _runs(self, snapshot: Snapshot) -> list[ObservedEvent]:
         if not self._jobs:
             return []
         found = []
@@ -143,8 +143,8 @@ class Lookout(Handle):
         self._told = {each for each in self._told if each > self._run_id}
         return found
 
-    def _happening(self, topic: str, data: dict[str, Any]) -> Happening:
-        return Happening.model_construct(topic=topic, position=self.position, data=data)
+    def _happening(self, topic: str, data: dict[str, Any]) -> ObservedEvent:
+        return ObservedEvent.model_construct(topic=topic, position=self.position, data=data)
 
     def _stamp_of_store(self) -> Stamp | None:
         url = self._service.settings(self.name).memory.storage.url

@@ -28,7 +28,7 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.store import journal, metadata, open_files, postings, sqlite
-from memgraph.store.engine import Upgraded
+from memgraph.store.engine import SchemaUpgrade
 from memgraph.store.files import FileLock, fsync
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite import copies, inspection
@@ -177,7 +177,7 @@ def upgrade(
     *,
     first: Callable[[], None] = lambda: None,
     key: bytes | None = None,
-) -> Upgraded:
+) -> SchemaUpgrade:
     """Bring the schema to head.
 
     Args:
@@ -197,7 +197,7 @@ def upgrade(
         migrate(connection, key=key)
         sealed_at = inspection.last_entry(connection, journal.UPGRADE)
         sealed_anew = sealed_at > written
-        return Upgraded(before, _revision(connection), sealed_at if sealed_anew else None)
+        return SchemaUpgrade(before, _revision(connection), sealed_at if sealed_anew else None)
 
 
 def migrate(connection: Any, *, key: bytes | None = None) -> None:

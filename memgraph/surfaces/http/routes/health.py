@@ -10,10 +10,10 @@ from fastapi.responses import PlainTextResponse
 
 from memgraph.errors import AccessDenied, InvalidConfig, NotFound, Unauthenticated
 from memgraph.model.access import ANY, Permission
-from memgraph.model.jobs import Ready
+from memgraph.model.jobs import ServiceReadiness
 from memgraph.model.values import Value
 from memgraph.rules.access import refusal
-from memgraph.service.meters import Exposing
+from memgraph.service.meters import ReadableMeters
 from memgraph.service.readiness import Readiness
 from memgraph.surfaces.http.access import Asking, gate_of, principal_of
 from memgraph.surfaces.http.document import problem_answers
@@ -24,25 +24,28 @@ _MAKING: Final = threading.Lock()
 router = APIRouter(tags=["running"])
 
 
-class Alive(Value):
+class Liveness(Value):
     """The process answers."""
 
     status: Literal["alive"] = "alive"
 
 
-@router.get("/healthz", operation_id="get_liveness", response_model=Alive)
+@router.get("/healthz", operation_id="get_liveness", response_model=Liveness)
 async def alive() -> Response:
     """Return that the process answers, without information on what it serves. Requires no key."""
-    return answered(Alive())
+    return answered(Liveness())
 
 
 @router.get(
     "/readyz",
     operation_id="get_readiness",
-    response_model=Ready,
+    response_model=ServiceReadiness,
     response_model_exclude_none=True,
     responses={
-        503: {"model": Ready, "description": "The root or its keys cannot be read; nothing works."}
+        503: {
+            "model": ServiceReadiness,
+            "description": "The root or its keys cannot be read; nothing works.",
+        }
     },
 )
 def ready(request: Request) -> Response:
@@ -53,11 +56,11 @@ def ready(request: Request) -> Response:
     """
     readiness = _readiness(request)
     if not _lets_in(request):
-        found = Ready(status="unusable")
+        found = ServiceReadiness(status="unusable")
     elif _runs_all(request):
         found = readiness.look()
     else:
-        found = Ready(status="ready" if readiness.usable() else "unusable")
+        found = ServiceReadiness(status="ready" if readiness.usable() else "unusable")
     body = found.model_dump_json(exclude_none=True)
     return Response(body, 200 if found.status == "ready" else 503, media_type=JSON)
 
@@ -73,7 +76,7 @@ def metrics(request: Request, principal: Asking) -> Response:
     if refusal(principal, ANY, Permission.ADMIN, now_ms=gate_of(request).service.clock.now_ms()):
         raise AccessDenied("this needs the permission admin for all orchestrators")
     meters = gate_of(request).service.meters
-    if not isinstance(meters, Exposing):
+    if not isinstance(meters, ReadableMeters):
         raise NotFound("this process keeps no metrics")
     body, media_type = meters.exposition(_readiness(request).look())
     return Response(body, media_type=media_type)

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from memgraph.config.reference import Key, groups, keys
+from memgraph.config.reference import SettingReference, groups, keys
 from memgraph.config.schema import Settings
 from memgraph.errors import InvalidConfig, UnknownConfigKey, without_kind
 from memgraph.paths import OrchestratorPaths, global_config_file
@@ -155,7 +155,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
     return layer
 
 
-def _parse(key: Key, text: str, variable: str) -> Any:
+def _parse(key: SettingReference, text: str, variable: str) -> Any:
     """Return the text of a variable as the type of its key: numbers, true/false, folders by
     ``:``.
     """

@@ -29,7 +29,7 @@ REMOVED_AT_ONCE: Final = 2_000
 RECEIPTS_AT_ONCE: Final = 100
 
 
-class Upkeep:
+class Housekeeping:
     """Small steps, each a short transaction.
 
     Attributes:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from memgraph.audit import anchor, journal
 from memgraph.audit.anchor import AnchorState
-from memgraph.audit.journal import Head
+from memgraph.audit.journal import JournalHead
 from memgraph.bulletin.board import BulletinBoard
 from memgraph.clock import Clock
 from memgraph.config import Settings
@@ -30,16 +30,16 @@ from memgraph.log import EventLog, open_log
 from memgraph.operations.life.reflections import LatestReflections
 from memgraph.operations.read.receipts import ReceiptBook
 from memgraph.operations.write.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
-from memgraph.operations.write.entity_links import NameFinder, Naming
+from memgraph.operations.write.entity_links import NameFinder, NameFinders
 from memgraph.paths import OrchestratorPaths
 from memgraph.providers.embedding import LITELLM_PREFIX, EmbeddingProvider
-from memgraph.rules.trust import Trust
-from memgraph.service.background import Background, InFlight
-from memgraph.service.denials import DenialBook
-from memgraph.service.events import Couriers, EventBus, Subscribers
-from memgraph.service.idempotency import Answers, Committed, current_claim, note
+from memgraph.rules.trust import TrustRules
+from memgraph.service.background import BackgroundWork, InFlightCalls
+from memgraph.service.denials import DenialLog
+from memgraph.service.events import EventBus, EventDispatcher, Subscribers
+from memgraph.service.housekeeping import Housekeeping
+from memgraph.service.idempotency import AnswerCache, Committed, current_claim, note
 from memgraph.service.meters import SILENT, TOTAL, Meters, Work
-from memgraph.service.upkeep import Upkeep
 from memgraph.store import comparisons, embeddings, health, ingest_files, table_digests
 from memgraph.store import events as event_rows
 from memgraph.store import journal as rows_of_journal
@@ -72,7 +72,7 @@ JUDGED_AT_ONCE: Final = 8
 """Facts that a model is asked about before other background work has its turn."""
 
 
-class Opened:
+class OpenOrchestrator:
     """The parts of one orchestrator, made once when it is opened."""
 
     def __init__(
@@ -90,7 +90,7 @@ class Opened:
         find_llm: Callable[[], LanguageModel | None] = lambda: None,
         subscribers: Subscribers | None = None,
         turns: AbstractContextManager[object] | None = None,
-        recalls: InFlight | None = None,
+        recalls: InFlightCalls | None = None,
         meters: Meters = SILENT,
     ) -> None:
         self.paths = paths
@@ -104,12 +104,12 @@ class Opened:
         self.meters = meters
         # Whether the reranker failed when it was last asked.
         self.rerank_failed = False
-        self.naming = Naming(settings, find_names, lambda: self.llm)
+        self.naming = NameFinders(settings, find_names, lambda: self.llm)
         self.find_names = self.naming.find
         # Both of all orchestrators of the process: a recall is the processor's work from end to
         # end, and Python runs one thread at a time.
         self.turns = nullcontext() if turns is None else turns
-        self.recalls = InFlight() if recalls is None else recalls
+        self.recalls = InFlightCalls() if recalls is None else recalls
         self._hold_vectors = hold_vectors
         self._find_llm = find_llm
         self._held_vectors: HeldVectors | None = None
@@ -125,16 +125,18 @@ class Opened:
         self.subscribers = Subscribers() if subscribers is None else subscribers
         self.events = EventBus(database, clock, self.log, self.subscribers)
         # Own threads: a slow subscriber delays nothing else.
-        self.courier = Couriers(self.events, self.log)
-        self.upkeep = Upkeep(database, clock, self.log, self.subscribers, settings.memory.receipts)
-        self.denials = DenialBook(lambda actor: self.transaction(actor, claimed=False))
+        self.courier = EventDispatcher(self.events, self.log)
+        self.upkeep = Housekeeping(
+            database, clock, self.log, self.subscribers, settings.memory.receipts
+        )
+        self.denials = DenialLog(lambda actor: self.transaction(actor, claimed=False))
         self.receipts = ReceiptBook(
             database,
             self.recalls,
             self._restore_used,
             with_queries=settings.memory.receipts.query_text,
         )
-        self.answers = Answers(database, clock)
+        self.answers = AnswerCache(database, clock)
         self.reflections = LatestReflections(database)
         self.background = self._background()
         self.board = BulletinBoard(
@@ -151,9 +153,9 @@ class Opened:
             through = erased_through(snapshot)
         self.receipts.erased_through = self.answers.erased_through = through
 
-    def _background(self) -> Background:
+    def _background(self) -> BackgroundWork:
         """Return the work done beside requests, in this order."""
-        return Background(
+        return BackgroundWork(
             (
                 lambda _: self.answers.flush(),
                 self.receipts.flush_in_steps,
@@ -224,7 +226,7 @@ class Opened:
             ids=self.ids,
             find_names=self.find_names,
             inferred_decay_rate=self.settings.memory.decay.rate,
-            trust=Trust.of(self.settings.memory.trust),
+            trust=TrustRules.of(self.settings.memory.trust),
             linker=EntityLinker(self.ids, self.naming),
             asks_model=self.llm is not None,
         )
@@ -245,7 +247,7 @@ class Opened:
             ClaimTaken: another request with the key did it already; this one did nothing.
         """
         claim = current_claim() if claimed else None
-        heads: list[Head] = []
+        heads: list[JournalHead] = []
         committed: list[Committed] = []
         path = self.anchor_file
 

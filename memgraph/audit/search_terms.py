@@ -59,7 +59,7 @@ _ESCAPE: Final = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})')
 _ESCAPE_BYTES: Final = 6
 
 
-class Hit(NamedTuple):
+class TermMatch(NamedTuple):
     """An occurrence: the number of the string, its start and end (bytes)."""
 
     string: int
@@ -89,7 +89,7 @@ class _Written:
         return max(ends[bisect_right(ends, common) - 1], self.least)
 
 
-class Needles:
+class SearchTerms:
     """The strings to search for.
 
     Args:
@@ -111,7 +111,7 @@ class Needles:
     def __len__(self) -> int:
         return len(self.strings) + len(self._blobs)
 
-    def hits(self, buffer: bytes) -> Iterator[Hit]:
+    def hits(self, buffer: bytes) -> Iterator[TermMatch]:
         """Yield occurrences, unordered; one place may match several strings."""
         for size in _ANCHORS:
             known = self._by_anchor[size]
@@ -122,7 +122,7 @@ class Needles:
                     if buffer.startswith(each.data[: each.least], start) and not (
                         each.bare and _in_token(buffer, start, start + each.least)
                     ):
-                        yield Hit(each.string, start, start + each.extent(buffer, start))
+                        yield TermMatch(each.string, start, start + each.extent(buffer, start))
 
     def found_in(self, buffer: bytes) -> set[int]:
         """Return which of the strings occur in it."""

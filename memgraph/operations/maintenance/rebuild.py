@@ -12,9 +12,14 @@ from enum import StrEnum
 from typing import Any
 
 from memgraph.errors import InvalidInput, MemoryDisabled
-from memgraph.operations.write.embedding import DIMENSIONS_KEY, MODEL_KEY, Drained, model_mismatch
+from memgraph.operations.write.embedding import (
+    DIMENSIONS_KEY,
+    MODEL_KEY,
+    EmbeddingRun,
+    model_mismatch,
+)
 from memgraph.operations.write.entity_links import Named
-from memgraph.service.opened import Opened
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import embeddings, metadata, text_index
 from memgraph.store.entities import EntityName
 from memgraph.store.ports import VectorFault
@@ -60,7 +65,7 @@ class EmbeddingsStatus:
 
 
 def rebuild(
-    opened: Opened,
+    opened: OpenOrchestrator,
     parts: Sequence[RebuildPart | str] = tuple(RebuildPart),
     *,
     actor: str,
@@ -92,7 +97,7 @@ def rebuild(
     return told
 
 
-def embeddings_status(opened: Opened) -> EmbeddingsStatus:
+def embeddings_status(opened: OpenOrchestrator) -> EmbeddingsStatus:
     """Return the state of the embeddings; cheap."""
     provider = opened.embedding
     with opened.database.read() as snapshot:
@@ -108,7 +113,7 @@ def embeddings_status(opened: Opened) -> EmbeddingsStatus:
         )
 
 
-def embeddings_retry(opened: Opened, *, actor: str) -> int:
+def embeddings_retry(opened: OpenOrchestrator, *, actor: str) -> int:
     """Make failed and postponed embeddings due at once; return the number of memories."""
     with opened.transaction(actor) as transaction:
         number = embeddings.reset_failed(transaction)
@@ -118,8 +123,8 @@ def embeddings_retry(opened: Opened, *, actor: str) -> int:
 
 
 def embeddings_rebuild(
-    opened: Opened, *, actor: str, progress: Progress = lambda _part, _done, _total: None
-) -> Drained:
+    opened: OpenOrchestrator, *, actor: str, progress: Progress = lambda _part, _done, _total: None
+) -> EmbeddingRun:
     """Bring every vector to the provider's model and dimensions, online.
 
     Recall uses text only meanwhile. If it is killed, the next call finishes it. When the provider
@@ -155,7 +160,7 @@ def embeddings_rebuild(
     return drained
 
 
-def _text(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
+def _text(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str, int]:
     with opened.transaction(actor) as transaction:
         total = text_index.memory_count(transaction)
         progress(RebuildPart.FTS, 0, total)
@@ -167,7 +172,7 @@ def _text(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
     return {RebuildPart.FTS.value: total}
 
 
-def _vectors(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
+def _vectors(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str, int]:
     with opened.transaction(actor) as transaction:
         ready = embeddings.state_counts(transaction)["ready"]
         progress(RebuildPart.VECTORS, 0, ready)
@@ -182,7 +187,7 @@ def _vectors(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
     return {RebuildPart.VECTORS.value: number, "requeued": requeued}
 
 
-def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
+def _entities(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str, int]:
     """Link what the rules find, remove entities without links, then link known names.
 
     So a name that only older rules found is not kept for being known.
@@ -217,7 +222,7 @@ def _entities(opened: Opened, actor: str, progress: Progress) -> dict[str, int]:
 
 
 def _in_batches(
-    opened: Opened,
+    opened: OpenOrchestrator,
     actor: str,
     change: Callable[[JournalledTransaction, Sequence[Named]], None],
     progress: Callable[[int], None],
@@ -237,13 +242,13 @@ def _in_batches(
         done, after = done + len(batch), batch[-1][0]
 
 
-def names_in(opened: Opened, content: str, kept: Any) -> tuple[EntityName, ...]:
+def names_in(opened: OpenOrchestrator, content: str, kept: Any) -> tuple[EntityName, ...]:
     """Return the names that the rules find, and those that models found at the enrichment."""
     names = opened.find_names(content)
     return tuple(dict.fromkeys([*names, *opened.naming.kept(content, kept)] if kept else names))
 
 
-def _begin_rebuild(opened: Opened, mismatch: str, actor: str) -> None:
+def _begin_rebuild(opened: OpenOrchestrator, mismatch: str, actor: str) -> None:
     """Mark the vectors as neither model's, so that none is searched any more.
 
     The mark keeps workers of the old model and of the new one from writing until no vector of the
@@ -267,7 +272,7 @@ def _begin_rebuild(opened: Opened, mismatch: str, actor: str) -> None:
         transaction.tell([NewEntry("rebuild", None, details)])
 
 
-def _forget_some_foreign(opened: Opened) -> bool:
+def _forget_some_foreign(opened: OpenOrchestrator) -> bool:
     """Make one batch of the old model's vectors pending; return True when none was left."""
     provider = opened.embedding
     if provider is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memgraph.errors import ProviderError
-from memgraph.model.recall import Degraded, RecallRequest, Then
+from memgraph.model.recall import Degraded, RecallRequest, ReplayMoment
 from memgraph.retrieval import query
 from memgraph.retrieval.legs import ACTIVE
 from memgraph.rules.scope import Viewer, narrow
@@ -36,7 +36,7 @@ class PreparedRequest:
     """
 
     request: RecallRequest
-    question: query.Question
+    question: query.ParsedQuery
     vector: NDArray[np.float32] | None
     name_keys: Collection[str]
     degraded: tuple[Degraded, ...]
@@ -62,7 +62,7 @@ def prepared(
 
 
 def narrowed(
-    request: RecallRequest, viewer: Viewer, now_ms: int, then: Then | None = None
+    request: RecallRequest, viewer: Viewer, now_ms: int, then: ReplayMoment | None = None
 ) -> RecallFilter:
     """Return what a request may find, or, where it is asked once more as of ``then``, could find.
 
