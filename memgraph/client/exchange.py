@@ -1,7 +1,7 @@
 """The carrying out of one call: send, wait, repeat where that is safe. No IO.
 
-``exchange`` is a generator. It yields steps (``SendStep``, ``PauseStep``, ``LocalWork``) and is sent their
-results, so that a blocking and an asynchronous sender share every rule.
+``exchange`` is a generator. It yields steps (``SendStep``, ``PauseStep``, ``LocalWork``) and is
+sent their results, so that a blocking and an asynchronous sender share every rule.
 """
 
 from __future__ import annotations

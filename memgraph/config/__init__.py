@@ -5,8 +5,8 @@ from memgraph.config.reference import SettingReference, keys
 from memgraph.config.schema import MemorySettings, Settings
 
 __all__ = [
-    "Key",
     "MemorySettings",
+    "SettingReference",
     "SettingValue",
     "Settings",
     "describe",

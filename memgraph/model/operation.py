@@ -1,8 +1,8 @@
 """The declaration of an operation, from which HTTP, the client and the command line are derived.
 
 An operation is a method of ``Orchestrator`` under ``operation``. Its signature is the contract:
-annotations carry pydantic's constraints, and a ``WireFormat`` where what is sent differs from what the
-library takes. Its docstring describes it on every surface.
+annotations carry pydantic's constraints, and a ``WireFormat`` where what is sent differs from what
+the library takes. Its docstring describes it on every surface.
 """
 
 from __future__ import annotations

@@ -374,6 +374,6 @@ def _path(m: Table) -> Column:
 
 
 def moment(m: Table) -> Column:
-    """Return the time of a side of a contradiction, see ``ConflictSide``: a file has no day of its own."""
+    """Return the time of a side of a contradiction; see ``ConflictSide``. A file has no date."""
     said_at = sa.case((_path(m).is_(None), m.c.created_at), else_=0)
     return sa.func.coalesce(m.c.event_time, said_at)

@@ -129,7 +129,7 @@ def said(snapshot: Snapshot, view: View, during: Interval) -> int:
 
 
 def _pairs(view: View) -> tuple[sa.Select[Any], Table]:
-    """Return the ``ContradictingPair`` of every contradiction whose sides are seen, and the edges."""
+    """Return the ``ContradictingPair`` of every visible contradiction, and the edges."""
     e, a, b = tables.edges.alias("e"), tables.memories.alias("a"), tables.memories.alias("b")
     ends = ((a, a.c.memory_id == e.c.from_memory_id), (b, b.c.memory_id == e.c.to_memory_id))
     sides = (a.c.memory_id, b.c.memory_id, _text(a), _text(b))

@@ -359,7 +359,7 @@ class JoinedContradiction(NamedTuple):
 
 
 def _by_age(ways: list[sa.Select[Any]]) -> sa.CompoundSelect[Any]:
-    """Return edges, each once, with the time of each before the fields of ``JoinedContradiction``."""
+    """Return each edge once: its time, then the fields of ``JoinedContradiction``."""
     return sa.union(*ways).order_by("created_at", "edge_id")
 
 

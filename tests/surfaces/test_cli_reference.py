@@ -115,10 +115,10 @@ def test_an_installed_package_brings_a_group_of_commands(tmp_path: Path) -> None
     (tmp_path / "toys.py").write_text(
         "import typer\n"
         "from memgraph.surfaces.cli.builder import make_group\n"
-        "from memgraph.surfaces.cli.invocation import Report\n"
-        "def play(context: typer.Context) -> Report:\n"
+        "from memgraph.surfaces.cli.invocation import CommandResult\n"
+        "def play(context: typer.Context) -> CommandResult:\n"
         "    'Play.'\n"
-        "    return Report({'played': True}, lambda screen: None)\n"
+        "    return CommandResult({'played': True}, lambda screen: None)\n"
         "TOY = make_group('toy', 'Play with toys.', {'play': play})\n"
     )
     path = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))

@@ -86,7 +86,7 @@ export class Orchestrator {
   ) {}
 
   /** Store a memory; the outcome says what it repeats, updates or contradicts. */
-  async remember(memory: string | Schema<"MemoryInput">): Promise<Schema<"Remembered">> {
+  async remember(memory: string | Schema<"MemoryInput">): Promise<Schema<"RememberResult">> {
     const body = typeof memory === "string" ? { content: memory } : memory;
     return must(
       await this.http.POST("/v1/orchestrators/{orchestrator}/memories", {

@@ -1559,14 +1559,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description The process answers. */
-        Alive: {
-            /**
-             * @default alive
-             * @constant
-             */
-            status?: "alive";
-        };
         /** @description One thing that is not as it should be. */
         AuditFinding: {
             code: string;
@@ -1595,10 +1587,6 @@ export interface components {
             /** @default [] */
             fail_on?: string[];
         };
-        /** @description The reason of a change; the journal keeps it. */
-        Because: {
-            reason: string;
-        };
         /**
          * @description The format of memories in a prompt.
          *
@@ -1622,6 +1610,21 @@ export interface components {
             kinds?: components["schemas"]["MemoryKind"][];
             limit?: number | null;
             prompt: string;
+        };
+        /**
+         * @description A bulletin and how it came about.
+         *
+         *     Attributes:
+         *         warning: None: it tells of the present. ``bulletin.stale``: the last good one, maybe older
+         *             than the last change. ``bulletin.empty``: there was none.
+         *         cause: the code of the error behind the warning.
+         *         receipt_id: of its receipt; None: none could be made.
+         */
+        BuiltBulletin: {
+            bulletin: components["schemas"]["Bulletin"];
+            cause?: string | null;
+            receipt_id?: string | null;
+            warning?: string | null;
         };
         /**
          * @description The six sections and their Markdown.
@@ -1747,14 +1750,19 @@ export interface components {
             independent_sources: number;
             influence: components["schemas"]["Influence"];
             memory: components["schemas"]["Memory"];
-            premise: components["schemas"]["Premise"] | null;
+            premise: components["schemas"]["InvalidPremise"] | null;
             /** Format: date-time */
             said_at: string;
             source: components["schemas"]["StoredSource"];
-            supports: components["schemas"]["Support"][];
+            supports: components["schemas"]["MemorySupport"][];
             trust: components["schemas"]["TrustTier"];
             /** @default false */
             trust_is_todays?: boolean;
+        };
+        /** @description A file that says erased phrases with letters of another case, and at how many places. */
+        CaseVariant: {
+            count: number;
+            file: string;
         };
         /** @description A stored confidence, 0..1, at the two times. ``at``: when it changed last between them. */
         ConfidenceChange: {
@@ -1781,6 +1789,11 @@ export interface components {
             receipt_id: string;
             text: string;
             token_cost: number;
+        };
+        /** @description The task (or its id, or none), and the request for its context. */
+        ContextBody: {
+            request?: components["schemas"]["ContextRequest"] | null;
+            task?: components["schemas"]["Task"] | string | null;
         };
         /**
          * @description One thing that a task, a project or everybody holds.
@@ -1833,7 +1846,7 @@ export interface components {
             degraded?: components["schemas"]["Degraded"][];
             format: components["schemas"]["BlockFormat"];
             items: components["schemas"]["PackedItem"][];
-            left_out: components["schemas"]["LeftOut"][];
+            left_out: components["schemas"]["OmittedMemory"][];
             left_out_count: number;
             receipt_id: string;
             summary?: string | null;
@@ -1871,18 +1884,13 @@ export interface components {
             model?: string | null;
             /** @default  */
             query?: string;
-            shares?: components["schemas"]["Shares"] | null;
+            shares?: components["schemas"]["TierShares"] | null;
             step_id?: string | null;
             /** @default [] */
             tags?: string[];
             /** @default [] */
             types?: components["schemas"]["MemoryType"][];
             workflow_run_id?: string | null;
-        };
-        /** @description The task (or its id, or none), and the request for its context. */
-        ContextWanted: {
-            request?: components["schemas"]["ContextRequest"] | null;
-            task?: components["schemas"]["Task"] | string | null;
         };
         /**
          * @description A Contradicts edge with both its memories.
@@ -1960,18 +1968,6 @@ export interface components {
             type?: components["schemas"]["MemoryType"];
             valid_until?: string | number | null;
         };
-        /** @description The numbers of visible memories, by kind, type and status. */
-        Counts: {
-            kind?: {
-                [key: string]: number;
-            };
-            status?: {
-                [key: string]: number;
-            };
-            type?: {
-                [key: string]: number;
-            };
-        };
         Decide: {
             accept: boolean;
             proposal_id: string;
@@ -1981,6 +1977,12 @@ export interface components {
         Degraded: {
             code: string;
             text: string;
+        };
+        /** @description In how many receipts that the reader may see a memory was handed out, and the last one. */
+        DeliveryCount: {
+            count: number;
+            last_at: string | null;
+            last_recall_id: string | null;
         };
         /** @description ``memory_id`` was derived from ``derived_from_id``. */
         Derivation: {
@@ -2034,7 +2036,7 @@ export interface components {
             rank_now: number | null;
         };
         /** @description A contradiction by the id of its edge, with both of its sides. */
-        Disputed: {
+        DisputedPair: {
             edge_id: string;
             from_id: string;
             to_id: string;
@@ -2251,11 +2253,6 @@ export interface components {
             valid_until?: string | number | null;
         };
         /**
-         * @description By what memories are named that are to be erased.
-         * @enum {string}
-         */
-        Erasable: "memory" | "entity" | "session" | "path" | "conversation" | "run" | "content";
-        /**
          * @description The preview of a dry run; none of its texts are in the report of an erasure.
          *
          *     Attributes:
@@ -2318,8 +2315,8 @@ export interface components {
             /** @default 0 */
             journal_redacted?: number;
             /** @default [] */
-            kept?: components["schemas"]["KeptMemory"][];
-            kind: components["schemas"]["Erasable"];
+            kept?: components["schemas"]["NotErasedMemory"][];
+            kind: components["schemas"]["ErasureTargetKind"];
             /** @default [] */
             memory_ids?: string[];
             orchestrator: string;
@@ -2381,8 +2378,43 @@ export interface components {
          *         value: an id; of an entity its id or a name; of content the SHA-256 of a file's bytes.
          */
         ErasureTarget: {
-            kind: components["schemas"]["Erasable"];
+            kind: components["schemas"]["ErasureTargetKind"];
             value: string;
+        };
+        /**
+         * @description By what memories are named that are to be erased.
+         * @enum {string}
+         */
+        ErasureTargetKind: "memory" | "entity" | "session" | "path" | "conversation" | "run" | "content";
+        /**
+         * @description Everything that stood behind a memory or a run, as far as the reader may see it.
+         *
+         *     Attributes:
+         *         memory_id, workflow_run_id: what was asked about; one of them.
+         *         hand_outs: what the run was given, or what the run or the conversation that a memory comes
+         *             from had been given before the memory was stored; the newest first.
+         *         given: ids of the memories in ``hand_outs``, the last given first.
+         *         links: what the memory, or what was given, was derived from, is caused by or is part of,
+         *             and the grounds of that in turn; the nearest first.
+         *         supports: further sources of all these.
+         *         refuted: ids among them that were replaced or taken back.
+         *         lines: what they were read from, of as many as were asked for: the nearest first.
+         *         memories, sources: of every id above, each once.
+         *         cut_reasons: of ``depth``, ``max_nodes``, ``max_receipts``, ``max_lines``, sorted.
+         */
+        EvidenceReport: {
+            cut: boolean;
+            cut_reasons: string[];
+            given: string[];
+            hand_outs: components["schemas"]["ReceiptMention"][];
+            lines: components["schemas"]["SourceLines"][];
+            links: components["schemas"]["Link"][];
+            memories: components["schemas"]["Memory"][];
+            memory_id: string | null;
+            refuted: string[];
+            sources: components["schemas"]["StoredSource"][];
+            supports: components["schemas"]["FurtherSource"][];
+            workflow_run_id: string | null;
         };
         /**
          * @description A memory that will be retired unless someone uses it.
@@ -2435,16 +2467,12 @@ export interface components {
             outcome: "stored" | "strengthened";
             type: components["schemas"]["MemoryType"];
         };
-        Forgetting: {
-            memory_ids: string[];
-            reason: string;
-        };
         /**
          * @description The outcome of forgetting one memory.
          *
          *     ``code`` and ``message`` are those of the error for which it was not, else None.
          */
-        Forgotten: {
+        ForgetOutcome: {
             code?: string | null;
             memory_id: string;
             message?: string | null;
@@ -2452,8 +2480,12 @@ export interface components {
             outcome: "retracted" | "rejected";
         };
         /** @description In the order of the ids that were named. */
-        ForgottenList: {
-            outcomes: components["schemas"]["Forgotten"][];
+        ForgetOutcomes: {
+            outcomes: components["schemas"]["ForgetOutcome"][];
+        };
+        Forgetting: {
+            memory_ids: string[];
+            reason: string;
         };
         /** @description A further source of a memory. */
         FurtherSource: {
@@ -2461,65 +2493,6 @@ export interface components {
             added_at: string;
             memory_id: string;
             source_id: string;
-        };
-        /**
-         * @description Everything that stood behind a memory or a run, as far as the reader may see it.
-         *
-         *     Attributes:
-         *         memory_id, workflow_run_id: what was asked about; one of them.
-         *         hand_outs: what the run was given, or what the run or the conversation that a memory comes
-         *             from had been given before the memory was stored; the newest first.
-         *         given: ids of the memories in ``hand_outs``, the last given first.
-         *         links: what the memory, or what was given, was derived from, is caused by or is part of,
-         *             and the grounds of that in turn; the nearest first.
-         *         supports: further sources of all these.
-         *         refuted: ids among them that were replaced or taken back.
-         *         lines: what they were read from, of as many as were asked for: the nearest first.
-         *         memories, sources: of every id above, each once.
-         *         cut_reasons: of ``depth``, ``max_nodes``, ``max_receipts``, ``max_lines``, sorted.
-         */
-        Grounds: {
-            cut: boolean;
-            cut_reasons: string[];
-            given: string[];
-            hand_outs: components["schemas"]["HandOut"][];
-            lines: components["schemas"]["SourceLines"][];
-            links: components["schemas"]["Link"][];
-            memories: components["schemas"]["Memory"][];
-            memory_id: string | null;
-            refuted: string[];
-            sources: components["schemas"]["StoredSource"][];
-            supports: components["schemas"]["FurtherSource"][];
-            workflow_run_id: string | null;
-        };
-        /**
-         * @description A receipt that names one of the memories in question.
-         *
-         *     Attributes:
-         *         purpose: ``recall``, or what the receipt says that it was for.
-         *         memory_ids: those of the memories in question that it handed out, the best first.
-         *         bulletin_id: of a bulletin; ``same_as``: the receipt that it repeats, byte for byte.
-         *         as_of: what was asked for as it was then; None: as it was at ``at``.
-         */
-        HandOut: {
-            actor: string | null;
-            as_of?: string | null;
-            /** Format: date-time */
-            at: string;
-            bulletin_id: string | null;
-            conversation_id: string | null;
-            memory_ids: string[];
-            purpose: string;
-            receipt_id: string;
-            same_as: string | null;
-            step_id: string | null;
-            workflow_run_id: string | null;
-        };
-        /** @description In how many receipts that the reader may see a memory was handed out, and the last one. */
-        HandedOut: {
-            count: number;
-            last_at: string | null;
-            last_recall_id: string | null;
         };
         /**
          * @description The health of an orchestrator's memory, see ``MemoryService.health``.
@@ -2565,26 +2538,16 @@ export interface components {
             /** @default false */
             failed?: boolean;
             limit?: number | null;
-            measure: components["schemas"]["Measure"];
+            measure: components["schemas"]["HealthMetric"];
             of: number;
             rate: number;
             sampled: boolean;
         };
-        /** @description An item of a tier, and the memory that it is. */
-        HeldItem: {
-            context_item_id: string;
-            importance?: number | null;
-            kind: string;
-            memory_id: string;
-            payload?: {
-                [key: string]: unknown;
-            };
-            source: string;
-            /** @default [] */
-            tags?: string[];
-            timestamp: string;
-            token_cost?: number | null;
-        };
+        /**
+         * @description A measure of an audit, in the order of the report.
+         * @enum {string}
+         */
+        HealthMetric: "duplicate" | "near_duplicate" | "contradiction" | "stale" | "unsourced" | "orphan" | "unembedded" | "echo";
         /**
          * @description The life of one memory: its statuses and its values, each the first one first.
          *
@@ -2613,17 +2576,17 @@ export interface components {
          *         cut_reasons: of ``depth``, ``max_nodes``, ``max_receipts``, ``max_left``, sorted.
          */
         Impact: {
-            conversations: components["schemas"]["Reached"][];
+            conversations: components["schemas"]["ReachedRun"][];
             cut: boolean;
             cut_reasons: string[];
             derived: components["schemas"]["Link"][];
-            hand_outs: components["schemas"]["HandOut"][];
+            hand_outs: components["schemas"]["ReceiptMention"][];
             memories: components["schemas"]["Memory"][];
             memory_id: string;
             purposes: {
                 [key: string]: number;
             };
-            runs: components["schemas"]["Reached"][];
+            runs: components["schemas"]["ReachedRun"][];
         };
         /**
          * @description The influence of a memory, as far as the reader may see it.
@@ -2666,29 +2629,30 @@ export interface components {
             status: "waiting" | "processed" | "rejected" | "held";
         };
         /**
-         * @description A bulletin and how it came about.
+         * @description A ground that no longer holds, and the way down to it.
          *
          *     Attributes:
-         *         warning: None: it tells of the present. ``bulletin.stale``: the last good one, maybe older
-         *             than the last change. ``bulletin.empty``: there was none.
-         *         cause: the code of the error behind the warning.
-         *         receipt_id: of its receipt; None: none could be made.
+         *         ground: the memory that was replaced or taken back.
+         *         path: from the memory that stands on it, step by step; the last one's ground is ``ground``.
+         *         ended: ``replaced`` by another memory, ``lost`` a contradiction, or ``retracted``.
+         *         ended_at, actor, reason: of that; where it was taken back since, and is back, of that still.
+         *         replaced_by: ids of visible memories that took its place, sorted.
          */
-        Issued: {
-            bulletin: components["schemas"]["Bulletin"];
-            cause?: string | null;
-            receipt_id?: string | null;
-            warning?: string | null;
+        InvalidPremise: {
+            actor: string;
+            /** @enum {string} */
+            ended: "replaced" | "lost" | "retracted";
+            /** Format: date-time */
+            ended_at: string;
+            ground: components["schemas"]["Memory"];
+            path: components["schemas"]["PremiseStep"][];
+            reason: string | null;
+            replaced_by: string[];
         };
         /** @description The schedule of the jobs, and their runs, the latest first. */
         JobBoard: {
             plans: components["schemas"]["JobPlan"][];
             runs: components["schemas"]["JobRun"][];
-        };
-        /** @description The result of a run or of a rehearsal; the other is None. */
-        JobEnded: {
-            runs?: components["schemas"]["JobRun"][] | null;
-            sessions?: components["schemas"]["SessionReport"][] | null;
         };
         /**
          * @description A maintenance job, each on a schedule of its own.
@@ -2706,6 +2670,11 @@ export interface components {
             overdue_since: string | null;
             schedule: string;
             timezone: string;
+        };
+        /** @description The result of a run or of a rehearsal; the other is None. */
+        JobResult: {
+            runs?: components["schemas"]["JobRun"][] | null;
+            sessions?: components["schemas"]["SessionReport"][] | null;
         };
         /**
          * @description One run of a job, as it is recorded.
@@ -2757,25 +2726,6 @@ export interface components {
             };
             seq: number;
         };
-        /** @description A memory that stays: further sources say it (``supported``), or grounds are left to it. */
-        Kept: {
-            /** @enum {string} */
-            because: "supported" | "grounds";
-            memory_id: string;
-            summary: string;
-        };
-        /**
-         * @description A memory that was not erased.
-         *
-         *     Attributes:
-         *         why: ``other_grounds``: derived from what stays, too; ``other_sources``: another source
-         *             says it, too; ``says_it``: it says what was erased in the same words.
-         */
-        KeptMemory: {
-            memory_id: string;
-            /** @enum {string} */
-            why: "other_grounds" | "other_sources" | "says_it";
-        };
         /** @description The run that began last. ``error_code``: of one that was skipped or failed. */
         LastJob: {
             ended_at?: string | null;
@@ -2786,29 +2736,6 @@ export interface components {
         /** @description The reflection of a week that was saved last; None: there is none to be seen. */
         LatestReflection: {
             memory: components["schemas"]["Memory"] | null;
-        };
-        /**
-         * @description A memory that was considered and is not in the context.
-         *
-         *     ``reason``: ``over_budget``, ``too_large`` (alone above the whole budget), ``max_items``,
-         *     ``duplicate`` (of the same text another one is considered: the fact rather than the turn) or
-         *     ``query`` (it says what was asked, and no more).
-         */
-        LeftOut: {
-            memory_id: string;
-            reason: string;
-            tier: components["schemas"]["Tier"];
-            token_cost: number;
-        };
-        /**
-         * @description A line of a file as it was when it became a memory.
-         *
-         *     Attributes:
-         *         number: counts from 1; None of a value in JSON, which is written over lines of its own.
-         */
-        Line: {
-            number: number | null;
-            text: string;
         };
         /**
          * @description A memory reached from the traced one.
@@ -2826,11 +2753,14 @@ export interface components {
             partial: boolean;
             via_id: string;
         };
-        /**
-         * @description A measure of an audit, in the order of the report.
-         * @enum {string}
-         */
-        Measure: "duplicate" | "near_duplicate" | "contradiction" | "stale" | "unsourced" | "orphan" | "unembedded" | "echo";
+        /** @description The process answers. */
+        Liveness: {
+            /**
+             * @default alive
+             * @constant
+             */
+            status?: "alive";
+        };
         /** @description A stored memory as it is handed out. ``confidence`` is the stored base, before decay. */
         Memory: {
             access_count: number | null;
@@ -2906,6 +2836,18 @@ export interface components {
                 type?: components["schemas"]["MemoryType"];
                 valid_until?: string | number | null;
             }[];
+        };
+        /** @description The numbers of visible memories, by kind, type and status. */
+        MemoryCounts: {
+            kind?: {
+                [key: string]: number;
+            };
+            status?: {
+                [key: string]: number;
+            };
+            type?: {
+                [key: string]: number;
+            };
         };
         /**
          * @description Something that happened to a memory.
@@ -2986,6 +2928,17 @@ export interface components {
         };
         /** @enum {string} */
         MemoryStatus: "active" | "superseded" | "retracted";
+        /** @description A memory by its id and its summary. */
+        MemorySummary: {
+            memory_id: string;
+            summary: string;
+        };
+        /** @description A further source that said what a memory says, and when that was noted. */
+        MemorySupport: {
+            /** Format: date-time */
+            added_at: string;
+            source: components["schemas"]["StoredSource"];
+        };
         /** @enum {string} */
         MemoryType: "Fact" | "Preference" | "Decision" | "Identity" | "Event" | "Observation" | "Goal" | "Todo";
         Merge: {
@@ -3014,6 +2967,31 @@ export interface components {
         NewOrchestrator: {
             name: string;
         };
+        /**
+         * @description A memory that was not erased.
+         *
+         *     Attributes:
+         *         why: ``other_grounds``: derived from what stays, too; ``other_sources``: another source
+         *             says it, too; ``says_it``: it says what was erased in the same words.
+         */
+        NotErasedMemory: {
+            memory_id: string;
+            /** @enum {string} */
+            why: "other_grounds" | "other_sources" | "says_it";
+        };
+        /**
+         * @description A memory that was considered and is not in the context.
+         *
+         *     ``reason``: ``over_budget``, ``too_large`` (alone above the whole budget), ``max_items``,
+         *     ``duplicate`` (of the same text another one is considered: the fact rather than the turn) or
+         *     ``query`` (it says what was asked, and no more).
+         */
+        OmittedMemory: {
+            memory_id: string;
+            reason: string;
+            tier: components["schemas"]["Tier"];
+            token_cost: number;
+        };
         /** @description Sorted by name. */
         OrchestratorList: {
             items: components["schemas"]["OrchestratorName"][];
@@ -3022,10 +3000,41 @@ export interface components {
         OrchestratorName: {
             name: string;
         };
-        /** @description A file that says erased phrases with letters of another case, and at how many places. */
-        OtherCase: {
-            count: number;
-            file: string;
+        /**
+         * @description The state of one orchestrator.
+         *
+         *     Attributes:
+         *         status: ``disabled``: its database cannot be used, or its memory is switched off.
+         *             ``unknown``: it was not looked at yet.
+         *         codes: what disables it, or what work does not get done.
+         *         advice: what to do about it, in words.
+         *         pending: memories that wait to be embedded.
+         *         oldest_pending_s: how long the first of them has waited, seconds.
+         *         looked_at: when this was found; its files have not changed since, or it waits for its turn.
+         */
+        OrchestratorState: {
+            advice?: string | null;
+            /** @default [] */
+            codes?: string[];
+            last_job?: components["schemas"]["LastJob"] | null;
+            looked_at?: string | null;
+            oldest_pending_s?: number | null;
+            orchestrator: string;
+            /** @default 0 */
+            pending?: number;
+            /** @enum {string} */
+            status: "ready" | "degraded" | "disabled" | "unknown";
+        };
+        /**
+         * @description All that is stored, whoever may see it, and whether the memory works.
+         *
+         *     ``stats``: as ``Orchestrator.stats`` counts it; None where the database cannot be read.
+         */
+        OrchestratorStatus: {
+            health: components["schemas"]["Health"];
+            stats: {
+                [key: string]: unknown;
+            } | null;
         };
         /**
          * @description The outcome of one item of a write, in the order of the items.
@@ -3117,27 +3126,6 @@ export interface components {
             second_text: string;
             winner_id?: string | null;
         };
-        /**
-         * @description A ground that no longer holds, and the way down to it.
-         *
-         *     Attributes:
-         *         ground: the memory that was replaced or taken back.
-         *         path: from the memory that stands on it, step by step; the last one's ground is ``ground``.
-         *         ended: ``replaced`` by another memory, ``lost`` a contradiction, or ``retracted``.
-         *         ended_at, actor, reason: of that; where it was taken back since, and is back, of that still.
-         *         replaced_by: ids of visible memories that took its place, sorted.
-         */
-        Premise: {
-            actor: string;
-            /** @enum {string} */
-            ended: "replaced" | "lost" | "retracted";
-            /** Format: date-time */
-            ended_at: string;
-            ground: components["schemas"]["Memory"];
-            path: components["schemas"]["PremiseStep"][];
-            reason: string | null;
-            replaced_by: string[];
-        };
         /** @description ``memory_id`` stands on ``ground_id``. ``edge_type`` None: it was derived from it. */
         PremiseStep: {
             edge_id: string | null;
@@ -3202,7 +3190,7 @@ export interface components {
          *             oldest first: what it may have said because of it. At most ten, of the twenty that
          *             were given it last.
          */
-        Reached: {
+        ReachedRun: {
             /** Format: date-time */
             first_at: string;
             /** Format: date-time */
@@ -3211,19 +3199,9 @@ export interface components {
             name: string;
             receipts: number;
         };
-        /**
-         * @description The readiness of the service.
-         *
-         *     Attributes:
-         *         status: ``unusable``: the root is gone or cannot be written, and nothing works.
-         *         disk_free_bytes: where the databases lie.
-         *         orchestrators: told to those who may know of all of them, sorted by name.
-         */
-        Ready: {
-            disk_free_bytes?: number | null;
-            orchestrators?: components["schemas"]["Standing"][] | null;
-            /** @enum {string} */
-            status: "ready" | "unusable";
+        /** @description The reason of a change; the journal keeps it. */
+        ReasonBody: {
+            reason: string;
         };
         /**
          * @description One recalled memory and why it stands where it stands.
@@ -3405,6 +3383,29 @@ export interface components {
             cut: boolean;
             receipts: components["schemas"]["Receipt"][];
         };
+        /**
+         * @description A receipt that names one of the memories in question.
+         *
+         *     Attributes:
+         *         purpose: ``recall``, or what the receipt says that it was for.
+         *         memory_ids: those of the memories in question that it handed out, the best first.
+         *         bulletin_id: of a bulletin; ``same_as``: the receipt that it repeats, byte for byte.
+         *         as_of: what was asked for as it was then; None: as it was at ``at``.
+         */
+        ReceiptMention: {
+            actor: string | null;
+            as_of?: string | null;
+            /** Format: date-time */
+            at: string;
+            bulletin_id: string | null;
+            conversation_id: string | null;
+            memory_ids: string[];
+            purpose: string;
+            receipt_id: string;
+            same_as: string | null;
+            step_id: string | null;
+            workflow_run_id: string | null;
+        };
         /** @description An entry of the journal that was redacted: its seal, and the SHA-256 of its details now. */
         RedactedEntry: {
             details: string;
@@ -3416,7 +3417,7 @@ export interface components {
          *
          *     That goes now, or is retracted already and was itself replaced by nothing but what goes.
          */
-        Reinstated: {
+        ReinstatedMemory: {
             by: string[];
             memory_id: string;
             summary: string;
@@ -3449,7 +3450,7 @@ export interface components {
          *         reflection: the latest of the week's reflections that the reader may see; None: there is
          *             none.
          */
-        Relevant: {
+        RelevantMemories: {
             bundle: components["schemas"]["Bundle"];
             reflection: components["schemas"]["Memory"] | null;
         };
@@ -3459,7 +3460,7 @@ export interface components {
          *     ``reasons``: by id of each memory named here the evidence, in words. The lists are None where
          *     nothing was compared, or the key may not read.
          */
-        Remembered: {
+        RememberResult: {
             comparison?: ("done" | "pending") | null;
             contradicts?: string[] | null;
             duplicate_of?: string | null;
@@ -3522,7 +3523,7 @@ export interface components {
             /** @default 0 */
             hits?: number;
             /** @default [] */
-            other_case?: components["schemas"]["OtherCase"][];
+            other_case?: components["schemas"]["CaseVariant"][];
             /** @default [] */
             places?: string[];
             /** @default 0 */
@@ -3539,9 +3540,23 @@ export interface components {
             winner: string;
         };
         /** @description A memory that is back: ``active``, or ``superseded`` by what still stands. */
-        Restored: {
+        RestoredMemory: {
             memory_id: string;
             status: components["schemas"]["MemoryStatus"];
+            summary: string;
+        };
+        /** @description A memory that stays: further sources say it (``supported``), or grounds are left to it. */
+        RetainedMemory: {
+            /** @enum {string} */
+            because: "supported" | "grounds";
+            memory_id: string;
+            summary: string;
+        };
+        /** @description A memory that goes: the source gave it, or it was ``derived`` from such ones alone. */
+        RetractedMemory: {
+            /** @enum {string} */
+            because: "given" | "derived";
+            memory_id: string;
             summary: string;
         };
         /**
@@ -3552,7 +3567,7 @@ export interface components {
          *         now: as if this were the time.
          *         dry_run: of a consolidation: report what it would do, and write nothing.
          */
-        RunWanted: {
+        RunOptions: {
             /** @default false */
             dry_run?: boolean;
             now?: string | number | null;
@@ -3562,7 +3577,7 @@ export interface components {
          * @description The jobs that can be run; ``consolidate`` is consolidation, decay and reflection.
          * @enum {string}
          */
-        Runnable: "enrichment" | "consolidation" | "decay" | "reflection" | "verification" | "consolidate";
+        RunnableJob: "enrichment" | "consolidation" | "decay" | "reflection" | "verification" | "consolidate";
         /** @enum {string} */
         Scope: "session" | "project" | "global";
         /**
@@ -3570,6 +3585,20 @@ export interface components {
          * @enum {string}
          */
         Sensitivity: "Public" | "Internal" | "Confidential" | "Restricted";
+        /**
+         * @description The readiness of the service.
+         *
+         *     Attributes:
+         *         status: ``unusable``: the root is gone or cannot be written, and nothing works.
+         *         disk_free_bytes: where the databases lie.
+         *         orchestrators: told to those who may know of all of them, sorted by name.
+         */
+        ServiceReadiness: {
+            disk_free_bytes?: number | null;
+            orchestrators?: components["schemas"]["OrchestratorState"][] | null;
+            /** @enum {string} */
+            status: "ready" | "unusable";
+        };
         /** @description ``ended``: whether the session was open until now. */
         SessionEnded: {
             ended: boolean;
@@ -3646,20 +3675,6 @@ export interface components {
             turns?: number;
         };
         /**
-         * @description The shares of a token budget, in proportion to one another; they need not add up to 1.
-         *
-         *     Raises:
-         *         pydantic.ValidationError: none is above 0, or one is outside 0..1.
-         */
-        Shares: {
-            /** @default 0.2 */
-            everywhere?: number;
-            /** @default 0.4 */
-            project?: number;
-            /** @default 0.4 */
-            task?: number;
-        };
-        /**
          * @description A status as it is shown, listed and counted; what is erased is stored as retracted.
          * @enum {string}
          */
@@ -3719,6 +3734,16 @@ export interface components {
             told: boolean;
         };
         /**
+         * @description A line of a file as it was when it became a memory.
+         *
+         *     Attributes:
+         *         number: counts from 1; None of a value in JSON, which is written over lines of its own.
+         */
+        SourceLine: {
+            number: number | null;
+            text: string;
+        };
+        /**
          * @description The source lines of a memory: lines of the file that is kept, or turns.
          *
          *     Attributes:
@@ -3736,7 +3761,7 @@ export interface components {
             cut_reasons: string[];
             first_line: number | null;
             last_line: number | null;
-            lines: components["schemas"]["Line"][];
+            lines: components["schemas"]["SourceLine"][];
             memory_id: string;
             path: string | null;
             source: components["schemas"]["StoredSource"];
@@ -3775,7 +3800,7 @@ export interface components {
         SourceRestoration: {
             counted: number;
             /** @default [] */
-            counted_items?: components["schemas"]["Told"][];
+            counted_items?: components["schemas"]["MemorySummary"][];
             /** @default false */
             cut?: boolean;
             dry_run: boolean;
@@ -3783,14 +3808,14 @@ export interface components {
             /** @default 0 */
             left_open?: number;
             /** @default [] */
-            left_open_items?: components["schemas"]["Disputed"][];
+            left_open_items?: components["schemas"]["DisputedPair"][];
             name: string;
             replaced: number;
             /** @default [] */
-            replaced_items?: components["schemas"]["Told"][];
+            replaced_items?: components["schemas"]["MemorySummary"][];
             restored: number;
             /** @default [] */
-            restored_items?: components["schemas"]["Restored"][];
+            restored_items?: components["schemas"]["RestoredMemory"][];
         };
         /**
          * @description The result of retracting a source, or its preview.
@@ -3812,22 +3837,22 @@ export interface components {
             given: number;
             kept: number;
             /** @default [] */
-            kept_items?: components["schemas"]["Kept"][];
+            kept_items?: components["schemas"]["RetainedMemory"][];
             kind: components["schemas"]["SourceName"];
             name: string;
             reinstated: number;
             /** @default [] */
-            reinstated_items?: components["schemas"]["Reinstated"][];
+            reinstated_items?: components["schemas"]["ReinstatedMemory"][];
             /** @default 0 */
             reopened?: number;
             /** @default [] */
-            reopened_items?: components["schemas"]["Disputed"][];
+            reopened_items?: components["schemas"]["DisputedPair"][];
             /** @default [] */
-            retracted_items?: components["schemas"]["Taken"][];
+            retracted_items?: components["schemas"]["RetractedMemory"][];
             /** @default 0 */
             weakened?: number;
             /** @default [] */
-            weakened_items?: components["schemas"]["Weakened"][];
+            weakened_items?: components["schemas"]["WeakenedMemory"][];
         };
         SourceTaken: {
             content_sha256?: string | null;
@@ -3863,9 +3888,9 @@ export interface components {
             reason: string;
         };
         /** @description An active memory that stands on a ground that no longer holds: the one that ended last. */
-        Stale: {
+        StaleMemory: {
             memory: components["schemas"]["Memory"];
-            premise: components["schemas"]["Premise"];
+            premise: components["schemas"]["InvalidPremise"];
         };
         /**
          * @description By when the grounds ended, the newest first; what is back from being taken back, by that.
@@ -3878,44 +3903,8 @@ export interface components {
         StalePage: {
             cut: boolean;
             cut_reasons: string[];
-            items: components["schemas"]["Stale"][];
+            items: components["schemas"]["StaleMemory"][];
             next_after: string | null;
-        };
-        /**
-         * @description The state of one orchestrator.
-         *
-         *     Attributes:
-         *         status: ``disabled``: its database cannot be used, or its memory is switched off.
-         *             ``unknown``: it was not looked at yet.
-         *         codes: what disables it, or what work does not get done.
-         *         advice: what to do about it, in words.
-         *         pending: memories that wait to be embedded.
-         *         oldest_pending_s: how long the first of them has waited, seconds.
-         *         looked_at: when this was found; its files have not changed since, or it waits for its turn.
-         */
-        Standing: {
-            advice?: string | null;
-            /** @default [] */
-            codes?: string[];
-            last_job?: components["schemas"]["LastJob"] | null;
-            looked_at?: string | null;
-            oldest_pending_s?: number | null;
-            orchestrator: string;
-            /** @default 0 */
-            pending?: number;
-            /** @enum {string} */
-            status: "ready" | "degraded" | "disabled" | "unknown";
-        };
-        /**
-         * @description All that is stored, whoever may see it, and whether the memory works.
-         *
-         *     ``stats``: as ``Orchestrator.stats`` counts it; None where the database cannot be read.
-         */
-        Status: {
-            health: components["schemas"]["Health"];
-            stats: {
-                [key: string]: unknown;
-            } | null;
         };
         /** @description One status that a memory had: ``until`` None means that it still holds. */
         StatusPeriod: {
@@ -4021,19 +4010,6 @@ export interface components {
             favours: string;
             weight: number;
         };
-        /** @description A further source that said what a memory says, and when that was noted. */
-        Support: {
-            /** Format: date-time */
-            added_at: string;
-            source: components["schemas"]["StoredSource"];
-        };
-        /** @description A memory that goes: the source gave it, or it was ``derived`` from such ones alone. */
-        Taken: {
-            /** @enum {string} */
-            because: "given" | "derived";
-            memory_id: string;
-            summary: string;
-        };
         /** @description The task at hand. ``metadata["project_id"]`` counts where ``project_id`` is None. */
         Task: {
             metadata?: {
@@ -4047,12 +4023,41 @@ export interface components {
          * @enum {string}
          */
         Tier: "task" | "project" | "global";
+        /** @description An item of a tier, and the memory that it is. */
+        TierItem: {
+            context_item_id: string;
+            importance?: number | null;
+            kind: string;
+            memory_id: string;
+            payload?: {
+                [key: string]: unknown;
+            };
+            source: string;
+            /** @default [] */
+            tags?: string[];
+            timestamp: string;
+            token_cost?: number | null;
+        };
         /** @description The items of a task, a project or the global tier, newest first; ``count`` is all of it. */
         TierPage: {
             count: number;
-            items: components["schemas"]["HeldItem"][];
+            items: components["schemas"]["TierItem"][];
             scope_id: string | null;
             tier: components["schemas"]["Tier"];
+        };
+        /**
+         * @description The shares of a token budget, in proportion to one another; they need not add up to 1.
+         *
+         *     Raises:
+         *         pydantic.ValidationError: none is above 0, or one is outside 0..1.
+         */
+        TierShares: {
+            /** @default 0.2 */
+            everywhere?: number;
+            /** @default 0.4 */
+            project?: number;
+            /** @default 0.4 */
+            task?: number;
         };
         /** @description The use of a tier: ``share_tokens`` is its share before what others left was handed on. */
         TierUse: {
@@ -4060,11 +4065,6 @@ export interface components {
             offered: number;
             share_tokens: number;
             spent: number;
-        };
-        /** @description A memory by its id and its summary. */
-        Told: {
-            memory_id: string;
-            summary: string;
         };
         /** @description An entry of the journal that stands for an erased memory. */
         Tombstone: {
@@ -4100,7 +4100,7 @@ export interface components {
             edges_in: components["schemas"]["Edge"][];
             edges_out: components["schemas"]["Edge"][];
             grounds: components["schemas"]["Link"][];
-            handed_out: components["schemas"]["HandedOut"];
+            handed_out: components["schemas"]["DeliveryCount"];
             independent_sources: number;
             journal: components["schemas"]["JournalNote"][];
             memories: components["schemas"]["Memory"][];
@@ -4113,17 +4113,13 @@ export interface components {
             stale_dependents: string[];
             stale_grounds: string[];
             status_history: components["schemas"]["StatusPeriod"][];
-            supports: components["schemas"]["Support"][];
+            supports: components["schemas"]["MemorySupport"][];
         };
         /**
          * @description The trust in a source. A lower one replaces nothing that a higher one said.
          * @enum {string}
          */
         TrustTier: "low" | "standard" | "high";
-        /** @description All that operators said, by kind and name. */
-        TrustedList: {
-            items: components["schemas"]["TrustedSource"][];
-        };
         /**
          * @description The trust that an operator assigned to a source.
          *
@@ -4144,6 +4140,10 @@ export interface components {
             set_at: string;
             tier: components["schemas"]["TrustTier"];
         };
+        /** @description All that operators said, by kind and name. */
+        TrustedSources: {
+            items: components["schemas"]["TrustedSource"][];
+        };
         /**
          * @description A file that was taken into the drop zone, or whose content was taken before.
          *
@@ -4152,7 +4152,7 @@ export interface components {
          *         name: under which it lies in the drop zone, relative to it.
          *         known: the same content was taken before, or waits; None: it is new.
          */
-        Uploaded: {
+        UploadResult: {
             known?: ("waiting" | "processed") | null;
             name: string;
             sha256: string;
@@ -4174,7 +4174,7 @@ export interface components {
          *     Attributes:
          *         confidence_before, confidence_after: 0..1.
          */
-        Weakened: {
+        WeakenedMemory: {
             confidence_after: number;
             confidence_before: number;
             memory_id: string;
@@ -4204,7 +4204,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Alive"];
+                    "application/json": components["schemas"]["Liveness"];
                 };
             };
         };
@@ -4253,7 +4253,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Ready"];
+                    "application/json": components["schemas"]["ServiceReadiness"];
                 };
             };
             /** @description Error */
@@ -4262,7 +4262,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Ready"];
+                    "application/json": components["schemas"]["ServiceReadiness"];
                 };
             };
         };
@@ -4485,7 +4485,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Issued"];
+                    "application/json": components["schemas"]["BuiltBulletin"];
                 };
             };
             /** @description The asker has it already: If-None-Match named its ETag. */
@@ -4613,7 +4613,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["ContextWanted"];
+                "application/json": components["schemas"]["ContextBody"];
             };
         };
         responses: {
@@ -4810,7 +4810,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Because"];
+                "application/json": components["schemas"]["ReasonBody"];
             };
         };
         responses: {
@@ -4857,7 +4857,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Because"];
+                "application/json": components["schemas"]["ReasonBody"];
             };
         };
         responses: {
@@ -5652,7 +5652,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ForgottenList"];
+                    "application/json": components["schemas"]["ForgetOutcomes"];
                 };
             };
             /** @description Error */
@@ -5701,7 +5701,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Grounds"];
+                    "application/json": components["schemas"]["EvidenceReport"];
                 };
             };
             /** @description Error */
@@ -5793,7 +5793,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Uploaded"];
+                    "application/json": components["schemas"]["UploadResult"];
                 };
             };
             /** @description Error */
@@ -5911,13 +5911,13 @@ export interface operations {
             path: {
                 /** @description Its name. */
                 orchestrator: string;
-                job: components["schemas"]["Runnable"];
+                job: components["schemas"]["RunnableJob"];
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["RunWanted"];
+                "application/json": components["schemas"]["RunOptions"];
             };
         };
         responses: {
@@ -5927,7 +5927,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobEnded"];
+                    "application/json": components["schemas"]["JobResult"];
                 };
             };
             /** @description Error */
@@ -6032,7 +6032,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Remembered"];
+                    "application/json": components["schemas"]["RememberResult"];
                 };
             };
             /** @description Error */
@@ -6441,7 +6441,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Because"];
+                "application/json": components["schemas"]["ReasonBody"];
             };
         };
         responses: {
@@ -6488,7 +6488,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Because"];
+                "application/json": components["schemas"]["ReasonBody"];
             };
         };
         responses: {
@@ -6811,7 +6811,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Relevant"];
+                    "application/json": components["schemas"]["RelevantMemories"];
                 };
             };
             /** @description Error */
@@ -7184,7 +7184,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TrustedList"];
+                    "application/json": components["schemas"]["TrustedSources"];
                 };
             };
             /** @description Error */
@@ -7320,7 +7320,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Counts"];
+                    "application/json": components["schemas"]["MemoryCounts"];
                 };
             };
             /** @description Error */
@@ -7361,7 +7361,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Status"];
+                    "application/json": components["schemas"]["OrchestratorStatus"];
                 };
             };
             /** @description Error */
