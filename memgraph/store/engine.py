@@ -374,6 +374,13 @@ class Store(Protocol):
             Where what was there is now: the folder, or the name of a schema; None: nothing was.
         """
 
+    def put_aside(self, folder: Path) -> str | None:
+        """Put what is there into a new folder, or under another name on its server.
+
+        Returns:
+            Where it is now: the folder, or the name of a schema; None: nothing was there.
+        """
+
 
 def store_of(paths: OrchestratorPaths, url: str = "") -> Store:
     """Return the store of an orchestrator; nothing is opened.
@@ -386,7 +393,7 @@ def store_of(paths: OrchestratorPaths, url: str = "") -> Store:
         ExtraMissing: the extra of the server's engine is not installed.
     """
     if url:
-        if paths.database.exists():
+        if paths.database.exists() and not paths.moving.exists():
             raise InvalidConfig(
                 f"memory.storage.url names a server, but {paths.name} lies in a file; empty the"
                 " setting for it",

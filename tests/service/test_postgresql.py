@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,10 +23,15 @@ from memgraph.errors import (
     DatabaseReplaced,
     DatabaseUnreachable,
     InvalidConfig,
+    SchemaOutdated,
+    StorageError,
 )
 from memgraph.operations.erasure.signatures import check_signature
 from memgraph.operations.maintenance import maintenance
-from memgraph.operations.maintenance.maintenance import RestoreReport
+from memgraph.operations.maintenance.maintenance import RestoreReport, UpgradeReport
+from memgraph.operations.maintenance.move import MoveReport, move
+from memgraph.store import metadata, migrations
+from memgraph.store.engine import store_of
 from memgraph.surfaces.cli import main
 from tests.postgres_servers import drop_schemas
 
@@ -413,3 +419,156 @@ def test_the_command_line_works_on_a_server(
     erased = run("erase", "orc-2", memory_id, "--reason", "asked for", "--yes")
     assert "not proven: what the server keeps beyond its tables" in erased
     assert "archive_mode is off" in erased
+
+
+def moved(service: MemoryService, target: str) -> MoveReport:
+    return move(
+        service.paths("orc-1"),
+        target,
+        source=service.settings("orc-1").memory.storage.url,
+        clock=service.clock,
+    )
+
+
+def test_it_moves_to_a_server_and_back_while_it_is_open(tmp_path: Path, url: str) -> None:
+    with MemoryService(tmp_path / "root", environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        old = orc.remember("The gate closes at nine.")
+        service.paths("orc-1").config_file.write_text(
+            "# mine\n[memory.storage]\nbusy_timeout_ms = 9000\n\n[memory.log]\nlevel = 'error'\n"
+        )
+        there = moved(service, url)
+        assert (there.source, there.target, there.memories) == ("", url, 1)
+        assert "before-move" in str(there.left)
+        assert not service.paths("orc-1").database.exists()
+        text = service.paths("orc-1").config_file.read_text()
+        assert "# mine" in text
+        assert "level = 'error'" in text
+        # The open one notices by itself that its file is not the store any more.
+        new = orc.correct(old, "The gate closes at ten.", reason="summer")
+        assert execute(url, 'SELECT count(*) FROM "memgraph_orc-1".memories') == [(2,)]
+        with pytest.raises(Conflict):
+            moved(service, url)
+        back = moved(service, "")
+        assert str(back.left).startswith("memgraph~replaced_")
+        with pytest.raises(DatabaseMissing):
+            orc.get(new)
+        assert orc.get(new).content == "The gate closes at ten."
+        assert orc.verify().findings == []
+        assert service.settings("orc-1").memory.storage.busy_timeout_ms == 9000
+        assert service.paths("orc-1").database.exists()
+        assert not service.paths("orc-1").moving.exists()
+        with pytest.raises(InvalidConfig):
+            moved(service, "postgresql://me:pass@host/db")
+        assert not service.paths("orc-1").moving.exists()
+
+
+MOVING = """
+import os, signal, sys
+from memgraph import MemoryService
+from memgraph.operations.maintenance import move
+place, root, target = sys.argv[1:]
+def kill(*args, **more): os.kill(os.getpid(), signal.SIGKILL)
+setattr(move, place, kill)
+with MemoryService(root, background=False) as service:
+    source = service.settings("orc-1").memory.storage.url
+    move.move(service.paths("orc-1"), target, source=source, clock=service.clock)
+"""
+
+
+@pytest.mark.parametrize("place", ["checked_copy", "draft_beside", "_put_aside"])
+@pytest.mark.parametrize("to_server", [True, False])
+def test_a_move_that_is_killed_leaves_one_whole_store_and_is_repeated(
+    tmp_path: Path, url: str, place: str, to_server: bool
+) -> None:
+    root = tmp_path / "root"
+    with MemoryService(root, environ={}, background=False) as service:
+        memory_id = service.orchestrator("orc-1", create=True).remember("The gate closes at nine.")
+        if not to_server:
+            moved(service, url)
+    target = url if to_server else ""
+    command = [sys.executable, "-c", MOVING, place, str(root), target]
+    assert subprocess.run(command, timeout=120).returncode == -signal.SIGKILL
+    with MemoryService(root, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1")
+        assert orc.get(memory_id).content == "The gate closes at nine."
+        later = orc.remember("This was said between the two.")
+        report = moved(service, target)
+        assert report.target == target
+        service.forget("orc-1")
+        assert service.settings("orc-1").memory.storage.url == target
+        assert orc.get(later).content == "This was said between the two."
+        assert orc.verify().findings == []
+        assert not service.paths("orc-1").moving.exists()
+
+
+def test_placement_decides_by_name(tmp_path: Path, url: str) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    entries = json.dumps(["local-*=", f"team-*={url}"])
+    (root / "memgraph.toml").write_text(f"[memory.storage]\nplacement = {entries}\n")
+    with MemoryService(root, environ={}, background=False) as service:
+        for name in ("local-1", "team-1", "other"):
+            service.create(name)
+            service.orchestrator(name).remember(f"This is {name}.")
+        assert service.orchestrators() == ["local-1", "other", "team-1"]
+        assert not service.paths("team-1").database.exists()
+        assert schemas(url) == ["memgraph_team-1"]
+    environ = {"MEMGRAPH_STORAGE_URL": url}
+    with MemoryService(root, environ=environ, background=False) as service:
+        assert service.orchestrator("local-1").recall("This").items
+    with pytest.raises(InvalidConfig, match="pattern=url"):
+        MemoryService(root, config={"memory.storage.placement": ["team"]}, environ={}).settings()
+
+
+NEXT = """
+from alembic import op
+revision, down_revision, branch_labels, depends_on = "0014", "0013", None, None
+def upgrade():
+    op.execute("INSERT INTO memory_metadata (key, value) VALUES ('step', '0014')")
+    {more}
+def downgrade():
+    raise NotImplementedError
+"""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_schema_is_upgraded_by_the_next_migration(
+    served: MemoryService,
+    orc: Orchestrator,
+    tmp_path: Path,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    fails: bool,
+) -> None:
+    orc.remember("The gate closes at nine.")
+    folder = tmp_path / "migrations"
+    shutil.copytree(migrations.migrations_folder(), folder)
+    more = 'op.execute("SELECT nothing FROM nowhere")' if fails else ""
+    (folder / "versions" / "0014_next.py").write_text(NEXT.format(more=more))
+    monkeypatch.setattr(migrations, "migrations_folder", lambda: folder)
+    monkeypatch.setattr(metadata, "SCHEMA_HEAD", "0014")
+    paths = served.paths("orc-1")
+    with pytest.raises(SchemaOutdated):
+        store_of(paths, url).open(served.settings().memory.storage)
+
+    def upgraded() -> UpgradeReport:
+        return maintenance.upgrade(paths, served.clock, url=url)
+
+    steps = "SELECT value FROM \"memgraph_orc-1\".memory_metadata WHERE key = 'step'"
+    if fails:
+        with pytest.raises(StorageError):
+            upgraded()
+        assert execute(url, steps) == []
+        return
+    report = upgraded()
+    assert (report.before, report.after) == ("0013", "0014")
+    assert execute(url, steps) == [("0014",)]
+    assert report.backup is not None
+    with sqlite.connect(report.backup) as copy:
+        assert copy.execute("SELECT version_num FROM alembic_version").fetchall() == [("0013",)]
+        assert copy.execute("SELECT count(*) FROM memories").fetchall() == [(1,)]
+    copy.close()
+    assert upgraded().backup is None
+    served.forget("orc-1")
+    assert orc.verify().findings == []

@@ -163,7 +163,7 @@ def backup(
     target = target.expanduser().absolute()
     _require_free_target(opened, target, force)
     name = opened.database.orchestrator_id
-    anchored = _sound_anchor(opened.anchor_file)
+    anchored = sound_anchor(opened.anchor_file)
     head = JournalHead(0, "")
     report = VerifyReport()
 
@@ -225,7 +225,8 @@ def _require_free_target(opened: OpenOrchestrator, target: Path, force: bool) ->
         raise InvalidInput("a backup must not be written into an orchestrator's memory folder")
 
 
-def _sound_anchor(path: Path) -> JournalHead | None:
+def sound_anchor(path: Path) -> JournalHead | None:
+    """Return what an anchor remembers; None: nothing, or it is damaged."""
     try:
         return anchor.read(path)
     except JournalBroken:

@@ -14,7 +14,7 @@ from sqlalchemy.pool import NullPool
 
 from memgraph.errors import DatabaseEmpty, DatabaseForeign, OrchestratorExists
 from memgraph.paths import DATABASE_NAME
-from memgraph.store import metadata, postgres
+from memgraph.store import journal, metadata, postgres
 from memgraph.store.engine import SchemaUpgrade, Store
 from memgraph.store.postgres import copies, phrases, schema
 from memgraph.store.postgres.database import (
@@ -121,15 +121,26 @@ class PostgresStore:
         return Session(engine)
 
     def upgrade(
-        self,
-        *,
-        first: Callable[[], None] = lambda: None,  # noqa: ARG002
-        key: bytes | None = None,  # noqa: ARG002
+        self, *, first: Callable[[], None] = lambda: None, key: bytes | None = None
     ) -> SchemaUpgrade:
-        with self.inspect() as snapshot:
-            revision = metadata.revision(snapshot) or ""
-            metadata.require_head(revision)
-        return SchemaUpgrade(revision, revision, None)
+        # Alembic takes half a second to load.
+        from memgraph.store import migrations
+
+        begin = writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)
+        with self._begun(begin) as connection:
+            identity_of(connection, self.schema)
+            transaction = Transaction(connection, ENGINE)
+            before = metadata.revision(transaction) or ""
+            if before >= metadata.SCHEMA_HEAD:
+                metadata.require_head(before)
+                return SchemaUpgrade(before, before, None)
+            first()
+            written, _ = journal.head(transaction)
+            migrations.upgrade(connection, ENGINE, "head", key=key)
+            phrases.follow(transaction)
+            sealed_at, _ = journal.head(transaction)
+            after = metadata.revision(transaction) or ""
+        return SchemaUpgrade(before, after, sealed_at if sealed_at > written else None)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -206,6 +217,10 @@ class PostgresStore:
                 replaced = self._rename_aside(raw)
             raw.execute(_RENAME.format(postgres.quoted(draft.schema), postgres.quoted(self.schema)))
         return replaced
+
+    def put_aside(self, folder: Path) -> str | None:  # noqa: ARG002
+        with self._begun("BEGIN") as connection:
+            return self._rename_aside(connection.connection.driver_connection)
 
     def _as_file(self) -> SqliteStore:
         assert self._backup is not None, "only a draft takes a backup"

@@ -127,6 +127,9 @@ class SqliteStore:
         publish(draft.path, self.path, force=False)
         return str(aside) if moved else None
 
+    def put_aside(self, folder: Path) -> str | None:
+        return str(folder) if copies.move_aside(self.path, folder) else None
+
 
 def copied(
     copy: Callable[[Path], None],
