@@ -24,7 +24,6 @@
     │   ├── DatabaseBusy             storage.busy
     │   ├── DatabaseFull             storage.full
     │   ├── DatabaseUnreachable      storage.unreachable
-    │   ├── EngineLacking            storage.engine_lacking
     │   ├── SchemaOutdated           storage.schema_outdated
     │   ├── SchemaTooNew             storage.schema_too_new
     │   └── SqliteUnsuitable         storage.sqlite_unsuitable
@@ -185,12 +184,6 @@ class DatabaseUnreachable(StorageError):
     """The server of the database does not answer or refuses the login."""
 
     code = "storage.unreachable"
-
-
-class EngineLacking(StorageError):
-    """The database engine of this orchestrator cannot do it (yet)."""
-
-    code = "storage.engine_lacking"
 
 
 class SchemaOutdated(StorageError):

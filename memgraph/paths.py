@@ -153,6 +153,11 @@ class OrchestratorPaths:
         return self.logs / "memory.log"
 
     @property
+    def moving(self) -> Path:
+        """The file that is there while it is moved to another store, and which names both."""
+        return self.memory / "moving.json"
+
+    @property
     def erasing(self) -> Path:
         """The folder with the plans of unfinished erasures."""
         return self.memory / "erasing"

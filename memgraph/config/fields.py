@@ -54,6 +54,15 @@ def _server_url(url: str) -> str:
     return url
 
 
+def _placement(entries: tuple[str, ...]) -> tuple[str, ...]:
+    for entry in entries:
+        pattern, sign, url = entry.partition("=")
+        if not pattern or not sign:
+            raise ValueError("each as pattern=url, with an empty url for a file")
+        _server_url(url)
+    return entries
+
+
 def _variable(name: str) -> str:
     if name and not _VARIABLE.fullmatch(name):
         raise ValueError("the name of an environment variable, or empty")
@@ -118,6 +127,7 @@ def no_crossing(crosses: bool) -> bool:
 Factor = Annotated[float, Field(ge=0.0, le=1.0)]
 LegWeight = Annotated[float, Field(ge=0.0, le=100.0)]
 ServerUrl = Annotated[str, AfterValidator(_server_url)]
+Placement = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_placement)]
 ApiBase = Annotated[str, AfterValidator(_api_base)]
 VariableName = Annotated[str, AfterValidator(_variable)]
 Cron = Annotated[str, AfterValidator(_cron)]

@@ -1,6 +1,7 @@
 """Settings from files, environment and code, each value with its origin.
 
-Precedence: code, environment, the orchestrator's file, the global file, defaults. Every layer is
+Precedence: code, environment, the orchestrator's file, the global file, defaults. Where an
+orchestrator lies, its own file says before all others, then ``placement``. Every layer is
 validated as it is laid on, so an error names the layer that holds it, and a wrong value fails even
 where another layer would override it.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ ENVIRONMENT_PREFIX = "MEMGRAPH_"
 SHORT_VARIABLES = {f"{ENVIRONMENT_PREFIX}STORAGE_URL": "MEMORY__STORAGE__URL"}
 DEFAULT_ORIGIN = "default"
 CODE_ORIGIN = "code"
+_PLACE = "memory.storage.url"
 
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
@@ -63,6 +66,7 @@ def load_settings(
         InvalidConfig: a wrong type, a value out of range, or a file that cannot be read.
     """
     layers = [_read_toml(global_config_file(root))]
+    own: dict[str, _Given] = {}
     if orchestrator is not None:
         own = _read_toml(OrchestratorPaths(root, orchestrator).config_file)
         _refuse_global_only(own)
@@ -76,8 +80,22 @@ def load_settings(
         if layer:
             merged.update(layer)
             settings = _validated(merged)
+    if orchestrator is not None and (place := own.get(_PLACE) or _place(merged, orchestrator)):
+        merged[_PLACE] = place
+        settings = _validated(merged)
     settings._origins.update({name: setting.origin for name, setting in merged.items()})
     return settings
+
+
+def _place(merged: Mapping[str, _Given], orchestrator: str) -> _Given | None:
+    """Return where ``placement`` puts an orchestrator; None: it says nothing of it."""
+    if (placement := merged.get("memory.storage.placement")) is None:
+        return None
+    for entry in placement.value:
+        pattern, _, url = entry.partition("=")
+        if fnmatchcase(orchestrator, pattern):
+            return _Given(url, placement.origin)
+    return None
 
 
 def describe(settings: Settings) -> list[SettingValue]:

@@ -17,6 +17,7 @@ from memgraph.config.fields import (
     Folders,
     LegWeight,
     ModelGroup,
+    Placement,
     ServerUrl,
     SettingsGroup,
     VariableName,
@@ -255,6 +256,13 @@ class StorageSettings(SettingsGroup):
         description="PostgreSQL server that keeps the orchestrator, as"
         " `postgresql+psycopg://user@host/database`, without a password; empty: a file of SQLite."
         " Also `MEMGRAPH_STORAGE_URL`.",
+    )
+    placement: Placement = Field(
+        default=(),
+        description="Where orchestrators lie whose own file does not say it: each entry"
+        " `pattern=url`, such as `team-*=postgresql+psycopg://db2/memories` or `local-*=` for"
+        " files; the first whose pattern fits counts before `url`. In a file, not a variable.",
+        json_schema_extra=GLOBAL_ONLY,
     )
     synchronous: Literal["FULL", "NORMAL"] = Field(
         default="FULL", description="`NORMAL` is faster and may lose the last writes on power loss."

@@ -119,9 +119,10 @@ class Residue(Value):
     Attributes:
         strings: the number of searched strings, without ``too_short`` ones (short phrases, plain
             words, dates) and ``shared`` ones, which occur in memories or ids that stay.
-        bytes: the number of bytes read, in ``files`` files.
+        bytes: the number of bytes read, in ``files`` files and ``tables`` of a server.
         hits: the number of strings that were found; 0 is the proof.
-        places: the files with hits, relative to the folder; ``unread``: unreadable files.
+        places: the files with hits, relative to the folder, and tables with their schema;
+            ``unread``: unreadable files.
         other_case: files, except databases, with a long phrase (20 characters, or three words) in
             another case. They are not overwritten: a person has to decide.
     """
@@ -130,11 +131,27 @@ class Residue(Value):
     too_short: int = 0
     shared: int = 0
     files: int = 0
+    tables: int = 0
     bytes: int = 0
     hits: int = 0
     places: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     other_case: tuple[CaseVariant, ...] = ()
+
+
+class ServerTraces(Value):
+    """Where a database server may keep erased texts beyond its tables. Nothing of it is proven.
+
+    Attributes:
+        wal_until: the position of the write-ahead log when the tables were clean: what lies before
+            it may hold them, on the server, in archives and in backups, until it is removed there.
+        archived: whether the server archives its log.
+        replicas: how many replicas and other readers of the log are connected or have a slot.
+    """
+
+    wal_until: str
+    archived: bool
+    replicas: int
 
 
 class Signature(Value):
@@ -178,11 +195,13 @@ class ErasureReport(Value):
             audit. Reports of earlier versions do not list them.
         rows: how many values of each table were redacted or removed.
         files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
-            that would be.
+            that would be. On a server an earlier state is a schema, and stands among them.
         preview: of a dry run alone.
         outside: sources that lie elsewhere, which memgraph does not touch.
         wal_truncated, vacuumed: whether the database's files were cut to what they hold, and
-            whether the database had to be written anew for it.
+            whether the database was written anew for it.
+        server: what the server of the database keeps that memgraph cannot remove; None: it is a
+            file, and the scan has seen all of it.
         unfinished: why it is not done; running the same erasure again goes on. Empty: it is done.
     """
 
@@ -209,6 +228,7 @@ class ErasureReport(Value):
     outside: tuple[str, ...] = ()
     wal_truncated: bool = False
     vacuumed: bool = False
+    server: ServerTraces | None = None
     residue: Residue = Residue()
     unfinished: tuple[str, ...] = ()
     preview: ErasurePreview | None = None

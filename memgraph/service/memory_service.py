@@ -174,7 +174,7 @@ class MemoryService:
         self._background = background
         self.meters = meters
         self.troubles = OpenFailures(self._log_of)
-        self._pool = OrchestratorPool(self._open, self.troubles)
+        self._pool = OrchestratorPool(self._open, self.troubles, self._is_elsewhere)
         self._subscribers: dict[str, Subscribers] = {}
         self.counters = TokenCounters()
         self.stores = StoreWatch()
@@ -458,6 +458,10 @@ class MemoryService:
         if self._background and opened.has_backlog and opened.other_model is None:
             opened.background.wake()
         return opened
+
+    def _is_elsewhere(self, opened: OpenOrchestrator) -> bool:
+        url = self.settings(opened.paths.name).memory.storage.url
+        return url != opened.settings.memory.storage.url
 
     def _existing(self, name: str) -> OrchestratorPaths:
         paths = OrchestratorPaths(self.root, name)

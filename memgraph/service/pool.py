@@ -32,10 +32,17 @@ class OrchestratorPool:
     Args:
         open_one: opens the orchestrator of a name.
         troubles: records damage, and files that cannot be opened.
+        is_elsewhere: whether the settings of one name another store by now.
     """
 
-    def __init__(self, open_one: Callable[[str], OpenOrchestrator], troubles: OpenFailures) -> None:
+    def __init__(
+        self,
+        open_one: Callable[[str], OpenOrchestrator],
+        troubles: OpenFailures,
+        is_elsewhere: Callable[[OpenOrchestrator], bool] = lambda _opened: False,
+    ) -> None:
         self._open_one = open_one
+        self._is_elsewhere = is_elsewhere
         self._troubles = troubles
         self._opened: OrderedDict[str, OpenOrchestrator] = OrderedDict()
         self._lock = threading.Lock()
@@ -58,6 +65,10 @@ class OrchestratorPool:
         except DatabaseReplaced:
             # After a restore: the next use opens the file that is there now.
             self._replace(name, opened)
+            raise
+        except DatabaseMissing:
+            if self._is_elsewhere(opened):
+                self._replace(name, opened)
             raise
         except DatabaseCorrupt as error:
             opened.damage = error
@@ -145,7 +156,7 @@ class OrchestratorPool:
         again.
         """
         opened = self._held(name)
-        if opened is None or not _was_replaced(opened):
+        if opened is None or not self._was_replaced(opened):
             return opened
         # After a restore by another process: damaged as it may have been, this one is over.
         self._replace(name, opened)
@@ -200,13 +211,12 @@ class OrchestratorPool:
             ]
         return chosen
 
-
-def _was_replaced(opened: OpenOrchestrator) -> bool:
-    try:
-        opened.database.require_same_store()
-    except DatabaseReplaced:
-        return True
-    except (DatabaseMissing, OSError):
-        # An open file remains readable; a write raises.
+    def _was_replaced(self, opened: OpenOrchestrator) -> bool:
+        try:
+            opened.database.require_same_store()
+        except DatabaseReplaced:
+            return True
+        except (DatabaseMissing, OSError):
+            # An open file remains readable; a write raises. After a move it is not the one in use.
+            return self._is_elsewhere(opened)
         return False
-    return False

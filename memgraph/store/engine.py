@@ -6,7 +6,7 @@ orchestrator, a ``Database`` is a store that is open. Its indexes are in ``ports
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from memgraph.config.schema import StorageSettings
     from memgraph.errors import StorageError
+    from memgraph.model.erasure import ServerTraces
     from memgraph.paths import OrchestratorPaths, Stamp
     from memgraph.store.ports import HeldVectors, PhraseIndex, TextIndex, VectorCache, VectorIndex
     from memgraph.store.snapshot import Snapshot, Transaction
@@ -202,9 +203,6 @@ class Database(Protocol):
     def require_same_store(self) -> None:
         """Raise DatabaseMissing, DatabaseReplaced: the opened store is not there any more."""
 
-    def require_overwriting(self) -> None:
-        """Raise EngineLacking: deleted data cannot be removed from the storage."""
-
     def fold(self, *, after: int | None = None) -> None:
         """Do the engine's deferred work, beside readers and a writer.
 
@@ -213,17 +211,29 @@ class Database(Protocol):
         """
 
     def cut(self, *, wait_ms: int) -> bool:
-        """Truncate the write-ahead log, including what it contains of deleted rows.
+        """Remove what the store keeps of deleted rows: a file's log, a server's dead rows.
 
         Args:
             wait_ms: for so long it waits for readers of an older state, with no writer beside it.
 
         Returns:
-            Whether no reader was in the way.
+            Whether no reader was in the way; if one was, the next call goes on.
         """
 
     def rewrite(self) -> None:
         """Rewrite the store without the data in its free space."""
+
+    def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Yield the name and the bytes of each part that is no file of ``Store.files``."""
+
+    def copies(self, memory_ids: Collection[str]) -> list[str]:
+        """Return the earlier states that are no files and have one of these memories, by name."""
+
+    def remove_copy(self, name: str) -> None:
+        """Remove an earlier state."""
+
+    def traces(self) -> ServerTraces | None:
+        """Return where deleted rows may live on beyond the reach of ``cut``; None: nowhere."""
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes on disk of each part of the store."""
@@ -358,7 +368,7 @@ class Store(Protocol):
 
     def publish(
         self, draft: Store, *, aside: Path | None = None, files: Sequence[str] = ()
-    ) -> bool:
+    ) -> str | None:
         """Put a draft in the place of this store, while it is ``locked``.
 
         What is interrupted leaves a store that is missing, never half of one.
@@ -368,7 +378,14 @@ class Store(Protocol):
             files: names of files in the store's folder that belong to it, and go with it.
 
         Returns:
-            Whether there was anything.
+            Where what was there is now: the folder, or the name of a schema; None: nothing was.
+        """
+
+    def put_aside(self, folder: Path) -> str | None:
+        """Put what is there into a new folder, or under another name on its server.
+
+        Returns:
+            Where it is now: the folder, or the name of a schema; None: nothing was there.
         """
 
 
@@ -417,7 +434,7 @@ def store_of(paths: OrchestratorPaths, url: str = "") -> Store:
         ExtraMissing: the extra of the server's engine is not installed.
     """
     if url:
-        if paths.database.exists():
+        if paths.database.exists() and not paths.moving.exists():
             raise InvalidConfig(
                 f"memory.storage.url names a server, but {paths.name} lies in a file; empty the"
                 " setting for it",

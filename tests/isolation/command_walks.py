@@ -45,6 +45,7 @@ OPERATORS = {
     "embeddings rebuild": "works on everything",
     "import": "brings whole orchestrators in",
     "restore": "replaces whole databases",
+    "migrate-store": "moves whole databases",
     "config show": "tells settings alone",
     "config check": "tells settings alone",
     "bench labels": "measures on data of its own",

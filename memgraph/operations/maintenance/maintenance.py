@@ -183,7 +183,7 @@ def backup(
     target = target.expanduser().absolute()
     _require_free_target(opened, target, force)
     name = opened.database.orchestrator_id
-    anchored = _sound_anchor(opened.anchor_file)
+    anchored = sound_anchor(opened.anchor_file)
     head = JournalHead(0, "")
     report = VerifyReport()
 
@@ -247,7 +247,8 @@ def _require_free_target(opened: OpenOrchestrator, target: Path, force: bool) ->
         raise InvalidInput("a backup must not be written into an orchestrator's memory folder")
 
 
-def _sound_anchor(path: Path) -> JournalHead | None:
+def sound_anchor(path: Path) -> JournalHead | None:
+    """Return what an anchor remembers; None: nothing, or it is damaged."""
     try:
         return anchor.read(path)
     except JournalBroken:
@@ -257,18 +258,17 @@ def _sound_anchor(path: Path) -> JournalHead | None:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """A finished restore. ``replaced``: the folder that now holds the old files."""
+    """A finished restore. ``replaced``: the folder or schema that now holds what was there."""
 
     orchestrator: str
     backup: Path
-    replaced: Path | None
+    replaced: str | None
     memories: int
     journal_entries: int
     findings: dict[str, int]
 
     def as_dict(self) -> dict[str, Any]:
-        replaced = None if self.replaced is None else str(self.replaced)
-        return asdict(self) | {"backup": str(self.backup), "replaced": replaced}
+        return asdict(self) | {"backup": str(self.backup)}
 
 
 def restore(
@@ -298,7 +298,6 @@ def restore(
         url: of the server that it is kept on; empty: it is a file.
 
     Raises:
-        EngineLacking: a server cannot do it.
         DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaTooNew,
         JournalBroken: why the backup is refused; nothing was changed.
     """
@@ -399,7 +398,7 @@ def _swap(
     actor: str,
     anchor_file: Path,
     key: bytes | None,
-) -> tuple[JournalHead, Path | None]:
+) -> tuple[JournalHead, str | None]:
     """Journal the restore in the draft and move it into place, while nobody writes."""
     if "from_orchestrator" in told and store.exists():
         raise Conflict(
@@ -417,7 +416,7 @@ def _swap(
     folder = free_name(paths.memory / "replaced", "before-restore", at)
     moved = store.publish(draft, aside=folder, files=[anchor.anchor_path(paths.database).name])
     anchor.write(anchor_file, head)
-    return head, folder if moved else None
+    return head, moved
 
 
 BACKUP_KEY = "backup"

@@ -147,6 +147,11 @@ def schema_of(orchestrator_id: str) -> str:
     return f"{name[: MOST_NAME_BYTES - len(digest) - 1]}~{digest}"
 
 
+def replaced_prefix(orchestrator_id: str) -> str:
+    """Return how the schemas are named that an orchestrator had before it was restored or moved."""
+    return f"memgraph~replaced_{hashlib.sha256(orchestrator_id.encode()).hexdigest()[:12]}_"
+
+
 def quoted(name: str) -> str:
     """Return a name as an identifier of SQL."""
     return '"' + name.replace('"', '""') + '"'

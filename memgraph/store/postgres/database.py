@@ -8,9 +8,10 @@ begin to end. A connection belongs to no schema: each transaction names it first
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
-from memgraph.errors import DatabaseMissing, DatabaseReplaced, EngineLacking, MemoryDisabled
+from memgraph.errors import DatabaseMissing, DatabaseReplaced, MemoryDisabled
 from memgraph.store import journal, postgres, table_digests
 from memgraph.store.postgres import phrases, row_changes
 from memgraph.store.postgres.dialect import Dialect
@@ -27,6 +28,7 @@ from memgraph.store.postgres.engine import ENGINE
 from memgraph.store.snapshot import Snapshot, Transaction
 
 if TYPE_CHECKING:
+    from memgraph.model.erasure import ServerTraces
     from memgraph.paths import Stamp
     from memgraph.store.engine import Store
 
@@ -188,7 +190,7 @@ def reading(schema: str) -> str:
     """Return what begins a snapshot."""
     return (
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
-        f" SET LOCAL search_path TO {postgres.quoted(schema)};{_PLANNING} {_found(schema)}"
+        f" SET LOCAL search_path TO {postgres.quoted(schema)};{_PLANNING} {found(schema)}"
     )
 
 
@@ -209,11 +211,11 @@ def writing(schema: str, *, wait_ms: int, durable: bool = True, watched: bool = 
         f" SET LOCAL lock_timeout = {max(wait_ms, 1)};"
         f" SET LOCAL synchronous_commit = {'on' if durable else 'off'};"
         f"{_PLANNING}"
-        f" SELECT pg_advisory_xact_lock({postgres.lock_key(schema)}); {_found(schema)}"
+        f" SELECT pg_advisory_xact_lock({postgres.lock_key(schema)}); {found(schema)}"
     )
 
 
-def _found(schema: str) -> str:
+def found(schema: str) -> str:
     """Return what asks which schema is there; see ``Connection.found``."""
     return f"SELECT oid FROM pg_namespace WHERE nspname = {postgres.literal(schema)}"
 
@@ -242,6 +244,7 @@ class PostgresDatabase:
         self._closed = False
         self.commits = 0
         self._folded_at = 0
+        self._uncut: list[str] = []
         self.is_full = False
         self.journal_key: bytes | None = None
 
@@ -284,12 +287,6 @@ class PostgresDatabase:
     def require_same_store(self) -> None:
         """Do nothing: every transaction begins with the question."""
 
-    def require_overwriting(self) -> None:
-        raise EngineLacking(
-            "what is erased from PostgreSQL stays in its dead rows, its log, replicas and backups:"
-            " erasing there is not supported yet"
-        )
-
     def fold(self, *, after: int | None = None) -> None:
         """Count anew for the planner where many rows came: the server itself looks once a minute.
 
@@ -306,12 +303,86 @@ class PostgresDatabase:
             if last > 2 * max(known, 0) + LEAST_GROWTH:
                 raw.execute(f"ANALYZE {', '.join(_ANALYZED)}")
 
-    def cut(self, *, wait_ms: int) -> bool:  # noqa: ARG002
-        self.require_overwriting()
-        return False
+    def cut(self, *, wait_ms: int) -> bool:
+        """Write every table anew without its dead rows; see ``engine.Database``.
+
+        A plain VACUUM would leave their bytes in the free space of pages. A table is locked while
+        it is written; one that somebody reads is passed over and tried again, as waiting for it
+        would make everybody else wait.
+        """
+        deadline = time.monotonic() + wait_ms / 1000
+        if not self._uncut:
+            drop_left_drafts(self._server)
+            self._uncut = self._tables()
+        with postgres.translated_errors(), self._server.begun("SELECT 1") as connection:
+            raw: Any = connection.connection.driver_connection
+            while self._uncut:
+                if rewrite_table(raw, self._uncut[-1]):
+                    # Statistics are samples of values.
+                    raw.execute(f"ANALYZE {self._uncut.pop()}")
+                elif time.monotonic() < deadline:
+                    time.sleep(CUT_PAUSE_S)
+                else:
+                    return False
+        return True
 
     def rewrite(self) -> None:
-        self.require_overwriting()
+        """Do nothing: ``cut`` has done it."""
+
+    def _tables(self) -> list[str]:
+        """Return the names of the tables of the schema, with it."""
+        with self.read() as snapshot:
+            return tables_of(snapshot, self.schema)
+
+    def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        with self.read() as snapshot:
+            for schema in (self.schema, *self._earlier(snapshot)):
+                for table in tables_of(snapshot, schema):
+                    yield table.replace('"', ""), _copied(snapshot, f"TABLE {table}")
+            yield (
+                "pg_stats",
+                _copied(
+                    snapshot,
+                    "SELECT most_common_vals::text, histogram_bounds::text, most_common_elems::text"
+                    " FROM pg_stats WHERE schemaname = current_schema()",
+                ),
+            )
+
+    def copies(self, memory_ids: Collection[str]) -> list[str]:
+        with self.read() as snapshot:
+            return [
+                schema
+                for schema in self._earlier(snapshot)
+                if snapshot.driver.execute(
+                    f"SELECT 1 FROM {postgres.quoted(schema)}.memories WHERE memory_id = ANY(%s)"
+                    " LIMIT 1",
+                    (list(memory_ids),),
+                ).fetchall()
+            ]
+
+    def remove_copy(self, name: str) -> None:
+        with postgres.translated_errors(), self._server.begun("BEGIN") as connection:
+            raw: Any = connection.connection.driver_connection
+            raw.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")
+
+    def _earlier(self, snapshot: Snapshot) -> list[str]:
+        """Return the schemas that a restore or a move has put aside."""
+        rows = snapshot.driver.execute(
+            "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s) ORDER BY nspname",
+            (postgres.replaced_prefix(self.orchestrator_id),),
+        )
+        return [name for (name,) in rows]
+
+    def traces(self) -> ServerTraces:
+        from memgraph.model.erasure import ServerTraces
+
+        with self.read() as snapshot:
+            [(position, mode, replicas)] = snapshot.driver.execute(
+                "SELECT pg_current_wal_lsn()::text, current_setting('archive_mode'),"
+                " (SELECT count(*) FROM (SELECT active_pid FROM pg_replication_slots"
+                " WHERE active_pid IS NULL UNION ALL SELECT pid FROM pg_stat_replication) AS r)"
+            )
+        return ServerTraces(wal_until=position, archived=mode != "off", replicas=replicas)
 
     def sizes(self) -> dict[str, int]:
         statement = (
@@ -351,3 +422,66 @@ def identity_of(connection: sa.Connection, schema: str) -> int:
             f"the server has no schema {schema}; run: memgraph init", schema=schema
         )
     return int(raw.found[0])
+
+
+CUT_PAUSE_S: Final = 0.002
+_STILL_DEAD: Final = re.compile(r"\D*(\d+)")
+"""Begins, in any language, what VACUUM FULL reports of rows that an older snapshot still sees."""
+
+
+def rewrite_table(raw: Any, table: str) -> bool:
+    """Write a table anew on a connection without a transaction.
+
+    Returns:
+        Whether nobody was reading it, and nobody sees an older state of it.
+    """
+    details: list[str] = []
+
+    def note(diagnostic: Any) -> None:
+        details.append(diagnostic.message_detail or "")
+
+    raw.add_notice_handler(note)
+    try:
+        raw.execute(f"VACUUM (FULL, VERBOSE, SKIP_LOCKED) {table}")
+    finally:
+        raw.remove_notice_handler(note)
+    numbers = [match.group(1) for match in map(_STILL_DEAD.match, details) if match]
+    return numbers == ["0"]
+
+
+def tables_of(snapshot: Snapshot, schema: str) -> list[str]:
+    """Return the names of the tables of a schema, with it."""
+    rows = snapshot.driver.execute(
+        "SELECT tablename FROM pg_tables WHERE schemaname = %s ORDER BY tablename", (schema,)
+    )
+    return [f"{postgres.quoted(schema)}.{postgres.quoted(name)}" for (name,) in rows]
+
+
+def _copied(snapshot: Snapshot, query: str) -> Iterator[bytes]:
+    """Yield what a query selects as the server stores it: texts in UTF-8, bytes as they are."""
+    with (
+        snapshot.driver.cursor() as cursor,
+        cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as rows,
+    ):
+        for row in rows:
+            yield bytes(row)
+
+
+DRAFT: Final = "memgraph~draft_"
+_DRAFTS: Final = f"SELECT nspname FROM pg_namespace WHERE starts_with(nspname, '{DRAFT}')"
+
+
+def draft_key(name: str) -> int:
+    """Return the key of the lock that whoever makes a draft holds as long as it is one."""
+    # Not that of the schema's writers: who fills a draft writes it.
+    return postgres.lock_key(f"draft {name}")
+
+
+def drop_left_drafts(server: PostgresServer) -> None:
+    """Drop drafts of processes that died: nobody will ever see what they hold."""
+    with postgres.translated_errors(), server.begun("BEGIN") as connection:
+        raw: Any = connection.connection.driver_connection
+        for (name,) in raw.execute(_DRAFTS).fetchall():
+            is_free = f"SELECT pg_try_advisory_xact_lock({draft_key(name)})"
+            if raw.execute(is_free).fetchone()[0]:
+                raw.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")

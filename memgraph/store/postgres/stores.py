@@ -6,17 +6,23 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
-from memgraph.errors import DatabaseEmpty, DatabaseForeign, EngineLacking, OrchestratorExists
-from memgraph.store import metadata, postgres
+from memgraph.errors import DatabaseEmpty, DatabaseForeign, OrchestratorExists
+from memgraph.paths import DATABASE_NAME
+from memgraph.store import journal, metadata, postgres
 from memgraph.store.engine import SchemaUpgrade, Store
-from memgraph.store.postgres import phrases, schema
+from memgraph.store.postgres import copies, phrases, schema
 from memgraph.store.postgres.database import (
+    DRAFT,
     PostgresDatabase,
+    draft_key,
+    drop_left_drafts,
+    found,
     give_back,
     identity_of,
     reading,
@@ -27,6 +33,8 @@ from memgraph.store.postgres.database import (
 )
 from memgraph.store.postgres.engine import ENGINE
 from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.sqlite.copies import move_aside
+from memgraph.store.sqlite.stores import SqliteStore, copied
 
 if TYPE_CHECKING:
     from sqlmodel import Session
@@ -35,6 +43,7 @@ if TYPE_CHECKING:
     from memgraph.paths import Stamp
 
 PROVISIONING_WAIT_MS = 5_000
+_RENAME: Final = "ALTER SCHEMA {} RENAME TO {}"
 
 
 class PostgresStore:
@@ -43,12 +52,21 @@ class PostgresStore:
     Args:
         url: of the server's database, without a password.
         schema: of a draft; None: its own.
+        taken: where a draft puts the backup that it is filled from.
     """
 
     engine = ENGINE
 
-    def __init__(self, url: sa.URL, orchestrator_id: str, schema: str | None = None) -> None:
+    def __init__(
+        self,
+        url: sa.URL,
+        orchestrator_id: str,
+        schema: str | None = None,
+        *,
+        taken: SqliteStore | None = None,
+    ) -> None:
         self.url = url
+        self._backup = taken
         self.orchestrator_id = orchestrator_id
         self.schema = postgres.schema_of(orchestrator_id) if schema is None else schema
 
@@ -72,8 +90,7 @@ class PostgresStore:
             if _has_schema(connection):
                 raise self._taken()
             raw: Any = connection.connection.driver_connection
-            raw.execute(f"CREATE SCHEMA {postgres.quoted(self.schema)}")
-            raw.execute(";\n".join(schema.statements(metadata.SCHEMA_HEAD)))
+            self._make_tables(raw)
             transaction = Transaction(connection, ENGINE)
             metadata.put(transaction, metadata.ORCHESTRATOR_KEY, self.orchestrator_id)
             metadata.put(transaction, "created_at", str(now_ms))
@@ -110,15 +127,26 @@ class PostgresStore:
         return Session(engine)
 
     def upgrade(
-        self,
-        *,
-        first: Callable[[], None] = lambda: None,  # noqa: ARG002
-        key: bytes | None = None,  # noqa: ARG002
+        self, *, first: Callable[[], None] = lambda: None, key: bytes | None = None
     ) -> SchemaUpgrade:
-        with self.inspect() as snapshot:
-            revision = metadata.revision(snapshot) or ""
-            metadata.require_head(revision)
-        return SchemaUpgrade(revision, revision, None)
+        # Alembic takes half a second to load.
+        from memgraph.store import migrations
+
+        begin = writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)
+        with self._begun(begin) as connection:
+            identity_of(connection, self.schema)
+            transaction = Transaction(connection, ENGINE)
+            before = metadata.revision(transaction) or ""
+            if before >= metadata.SCHEMA_HEAD:
+                metadata.require_head(before)
+                return SchemaUpgrade(before, before, None)
+            first()
+            written, _ = journal.head(transaction)
+            migrations.upgrade(connection, ENGINE, "head", key=key)
+            phrases.follow(transaction)
+            sealed_at, _ = journal.head(transaction)
+            after = metadata.revision(transaction) or ""
+        return SchemaUpgrade(before, after, sealed_at if sealed_at > written else None)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -140,47 +168,87 @@ class PostgresStore:
 
     def back_up(
         self,
-        file: Path,  # noqa: ARG002
+        file: Path,
         *,
-        force: bool = False,  # noqa: ARG002
-        stamp: Callable[[Transaction], None] | None = None,  # noqa: ARG002
-        check: Callable[[Snapshot], None] | None = None,  # noqa: ARG002
-        progress: Callable[[int, int], None] | None = None,  # noqa: ARG002
+        force: bool = False,
+        stamp: Callable[[Transaction], None] | None = None,
+        check: Callable[[Snapshot], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> int:
-        raise self._lacking(f"backups from here; run: pg_dump --schema '\"{self.schema}\"'")
+        """Copy one state of the schema into a file of SQLite; see ``engine.Store.back_up``."""
+
+        def copy(draft: Path) -> None:
+            with self._begun(reading(self.schema)) as connection:
+                identity_of(connection, self.schema)
+                copies.write_file(connection.connection.driver_connection, draft, progress)
+
+        return copied(copy, file, force=force, stamp=stamp, check=check)
 
     @contextmanager
-    def draft(self, folder: Path) -> Iterator[Store]:  # noqa: ARG002
+    def draft(self, folder: Path) -> Iterator[Store]:
+        with using(self.url) as server:
+            drop_left_drafts(server)
         # No orchestrator's schema begins so.
-        name = f"memgraph~draft_{uuid.uuid4().hex}"
-        try:
-            yield PostgresStore(self.url, self.orchestrator_id, name)
-        finally:
-            with self._begun(writing(name, wait_ms=PROVISIONING_WAIT_MS)) as connection:
-                raw: Any = connection.connection.driver_connection
-                raw.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")
+        name = f"{DRAFT}{uuid.uuid4().hex}"
+        # Whoever makes it holds its lock: one that nobody holds was left by a process that died.
+        held = f"BEGIN; SELECT pg_advisory_xact_lock({draft_key(name)})"
+        with TemporaryDirectory(prefix=".draft-", dir=folder) as made, self._begun(held):
+            taken = SqliteStore(Path(made) / DATABASE_NAME, self.orchestrator_id)
+            try:
+                yield PostgresStore(self.url, self.orchestrator_id, name, taken=taken)
+            finally:
+                self._drop(name)
 
-    def take(self, file: Path) -> str:  # noqa: ARG002
-        raise self._lacking("restoring")
+    def take(self, file: Path) -> str:
+        return self._as_file().take(file)
 
-    def admit(self, *, of_any: bool, key: bytes | None) -> str:  # noqa: ARG002
-        raise self._lacking("restoring")
-
-    def publish(
-        self,
-        draft: Store,
-        *,
-        aside: Path | None = None,
-        files: Sequence[str] = (),  # noqa: ARG002
-    ) -> bool:
-        if aside is not None:
-            raise self._lacking("restoring")
-        assert isinstance(draft, PostgresStore)
-        names = postgres.quoted(draft.schema), postgres.quoted(self.schema)
+    def admit(self, *, of_any: bool, key: bytes | None) -> str:
+        taken = self._as_file()
+        name = taken.admit(of_any=of_any, key=key)
         with self._begun("BEGIN") as connection:
             raw: Any = connection.connection.driver_connection
-            raw.execute("ALTER SCHEMA {} RENAME TO {}".format(*names))
-        return False
+            self._make_tables(raw)
+            copies.read_file(taken.path, Transaction(connection, ENGINE))
+        return name
+
+    def publish(
+        self, draft: Store, *, aside: Path | None = None, files: Sequence[str] = ()
+    ) -> str | None:
+        assert isinstance(draft, PostgresStore)
+        replaced = None
+        with self._begun("BEGIN") as connection:
+            raw: Any = connection.connection.driver_connection
+            if aside is not None:
+                move_aside(aside.parent.parent / DATABASE_NAME, aside, files)
+                replaced = self._rename_aside(raw)
+            raw.execute(_RENAME.format(postgres.quoted(draft.schema), postgres.quoted(self.schema)))
+        return replaced
+
+    def put_aside(self, folder: Path) -> str | None:  # noqa: ARG002
+        with self._begun("BEGIN") as connection:
+            return self._rename_aside(connection.connection.driver_connection)
+
+    def _as_file(self) -> SqliteStore:
+        assert self._backup is not None, "only a draft takes a backup"
+        return self._backup
+
+    def _rename_aside(self, raw: Any) -> str | None:
+        """Rename the schema, if it is there; return its new name."""
+        if not raw.execute(found(self.schema)).fetchall():
+            return None
+        name = f"{postgres.replaced_prefix(self.orchestrator_id)}{uuid.uuid4().hex[:8]}"
+        raw.execute(_RENAME.format(postgres.quoted(self.schema), postgres.quoted(name)))
+        return name
+
+    def _make_tables(self, raw: Any) -> None:
+        raw.execute(f"CREATE SCHEMA {postgres.quoted(self.schema)}")
+        raw.execute(f"SET LOCAL search_path TO {postgres.quoted(self.schema)}")
+        raw.execute(";\n".join(schema.statements(metadata.SCHEMA_HEAD)))
+
+    def _drop(self, name: str) -> None:
+        with self._begun("BEGIN") as connection:
+            raw: Any = connection.connection.driver_connection
+            raw.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")
 
     @contextmanager
     def _begun(self, begin: str) -> Iterator[sa.Connection]:
@@ -204,9 +272,6 @@ class PostgresStore:
 
     def _taken(self) -> OrchestratorExists:
         return OrchestratorExists(f"there is a schema already: {self.schema}", schema=self.schema)
-
-    def _lacking(self, what: str) -> EngineLacking:
-        return EngineLacking(f"PostgreSQL has no {what} yet")
 
 
 def _has_schema(connection: sa.Connection) -> bool:

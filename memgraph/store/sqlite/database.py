@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
@@ -261,9 +261,6 @@ class SqliteDatabase:
                 # A change of ``temp_store`` drops the triggers.
                 row_changes.watch(raw)
 
-    def require_overwriting(self) -> None:
-        """Do nothing: SQLite can; see ``cut`` and ``rewrite``."""
-
     def fold(self, *, after: int | None = None) -> None:
         """Fold the WAL into the file every so many commits, beside readers and a writer.
 
@@ -300,6 +297,20 @@ class SqliteDatabase:
                 raw.execute("VACUUM")
             finally:
                 raw.execute("PRAGMA temp_store = MEMORY")
+
+    def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Yield nothing: it consists of files."""
+        return iter(())
+
+    def copies(self, memory_ids: Collection[str]) -> list[str]:  # noqa: ARG002
+        """Return nothing: an earlier state is a file."""
+        return []
+
+    def remove_copy(self, name: str) -> None:
+        """Do nothing: there is none."""
+
+    def traces(self) -> None:
+        """Return None: the log of what was written is a file, and is cut."""
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of the file and of its WAL, by their names."""

@@ -55,7 +55,7 @@ def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) ->
         require_free(path)
         draft = path.with_name(path.name + ".new")
         _remove_draft(draft)
-        draft.write_bytes(_template().content)
+        draft.write_bytes(template(metadata.SCHEMA_HEAD).content)
         with alone(draft) as transaction:
             metadata.put(transaction, metadata.ORCHESTRATOR_KEY, orchestrator_id)
             metadata.put(transaction, "created_at", str(now_ms))
@@ -77,7 +77,7 @@ def require_free(path: Path) -> None:
 
 def expected_schema() -> dict[str, str]:
     """Return the statement that makes each table, index and trigger, by ``type name``."""
-    return dict(_template().schema)
+    return dict(template(metadata.SCHEMA_HEAD).schema)
 
 
 class _Template(NamedTuple):
@@ -86,7 +86,7 @@ class _Template(NamedTuple):
 
 
 @cache
-def _template() -> _Template:
+def template(revision: str) -> _Template:
     """Return the file of a database with all tables and no rows: migrated once per process."""
     from memgraph.store import migrations as migrating
 
@@ -95,7 +95,7 @@ def _template() -> _Template:
         with _raw(path, create=True) as connection:
             inspection.begin(connection, APPLICATION_ID)
             with writing(connection) as wrapped:
-                migrating.upgrade(wrapped, ENGINE, "head")
+                migrating.upgrade(wrapped, ENGINE, revision)
         with inspected(path) as snapshot:
             schema = inspection.schema(snapshot)
         return _Template(path.read_bytes(), schema)

@@ -64,6 +64,7 @@ EXAMPLES: Final = {
     "ingest": "memgraph ingest ORC notes/ --dry-run",
     "key create": "memgraph key create desk --orchestrator ORC --permission read",
     "restore": "memgraph restore ORC FILE",
+    "migrate-store": "memgraph migrate-store ORC --to URL|file",
     "mcp": "memgraph mcp --orchestrator ORC",
 }
 """What a command line looks like, by the command; for others --help says it."""

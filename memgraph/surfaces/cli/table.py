@@ -105,6 +105,7 @@ _GROUPS: dict[str, dict[str, CommandEntry]] = {
         "db": CommandEntry(f"{_HERE}.maintenance", "Show and upgrade database schemas."),
         "backup": CommandEntry(f"{_HERE}.maintenance", "Copy a database into one file."),
         "restore": CommandEntry(f"{_HERE}.maintenance", "Restore a database from a backup."),
+        "migrate-store": CommandEntry(f"{_HERE}.maintenance", "Move between a file and servers."),
         "export": CommandEntry(f"{_HERE}.exchange", "Write everything as JSON Lines."),
         "import": CommandEntry(f"{_HERE}.exchange", "Import an export."),
         "embeddings": CommandEntry(f"{_HERE}.maintenance", "Show, make and rebuild embeddings."),

@@ -24,6 +24,8 @@ from memgraph.errors import Conflict, ExtraMissing, InvalidInput, NotFound
 from memgraph.model.enums import STORED_STATUSES, MemoryStatus
 from memgraph.operations.erasure.signatures import check_signature, read_report
 
+pytestmark = pytest.mark.engines
+
 WHY = "asked for by the person"
 
 

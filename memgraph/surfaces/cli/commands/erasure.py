@@ -19,7 +19,7 @@ from memgraph.surfaces.cli.screen import Screen, stages
 from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
-    from memgraph.model.erasure import ErasureReport
+    from memgraph.model.erasure import ErasureReport, ServerTraces
 
 WHY_KEPT = {
     "other_grounds": "has other evidence",
@@ -137,13 +137,32 @@ def _show(screen: Screen, found: ErasureReport) -> None:
         ("files redacted", " ".join(found.files_redacted) or "none"),
         ("files removed", " ".join(found.files_removed) or "none"),
         ("strings looked for", str(found.residue.strings)),
-        ("residue", f"{found.residue.hits} in {found.residue.files} files"),
+        ("residue", f"{found.residue.hits} in {_scanned(found)}"),
     ]
     screen.fields(rows)
+    if found.server is not None:
+        screen.heading("not proven: what the server keeps beyond its tables")
+        screen.fields(_traces(found.server))
     _show_rest(screen, found)
     if found.complete:
         place = f"memory/erasures/{found.erasure_id}.json"
         screen.line(f"the report is kept as {place}; to check it: memgraph erasure verify")
+
+
+def _scanned(found: ErasureReport) -> str:
+    tables = found.residue.tables
+    return f"{found.residue.files} files" + (f" and {tables} tables" if tables else "")
+
+
+def _traces(server: ServerTraces) -> list[tuple[str, str]]:
+    """Return what may still hold the texts, and until when."""
+    archive = "archive_mode is on" if server.archived else "archive_mode is off"
+    return [
+        ("write-ahead log", f"segments before {server.wal_until}, until they are recycled"),
+        ("archived log", f"{archive}; what was archived before is yours to remove"),
+        ("replicas", f"{server.replicas} read the log; they follow, and have logs of their own"),
+        ("backups", "those taken before, until they are removed"),
+    ]
 
 
 def _show_preview(screen: Screen, found: ErasureReport) -> None:
