@@ -291,7 +291,7 @@ def removable(snapshot: Snapshot, now_ms: int) -> int:
         return 0
     through = removable_through(
         last=last,
-        taken=last if behind is None else behind,
+        consolidated=last if behind is None else behind,
         aged=_before(snapshot, now_ms - KEEP_TAKEN_MS, last),
         expired=_before(snapshot, now_ms - KEEP_WAITING_MS, last),
     )
