@@ -67,12 +67,8 @@ def _ended(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     if not b.passive and not agent & content(a.subject) and not agent & {"we", "i", "they"}:
         return None
     what = " ".join(t.text for t in b.tokens[b.verb :])
-    return (
-        RelationFinding(
-            Relation.UPDATES, f"the later statement says that it ended: {what}", changed=True
-        )
-        if verb
-        else None
+    return RelationFinding(
+        Relation.UPDATES, f"the later statement says that it ended: {what}", changed=True
     )
 
 
