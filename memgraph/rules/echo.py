@@ -16,6 +16,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from memgraph.model.conversation import AGENTS, SILENT, SpeakerRole, voice_of
+from memgraph.text import dates
 from memgraph.text.sentences import split_sentences
 
 # A model has what it was told at hand for as long as its conversation lasts, a user what it was
@@ -308,11 +309,7 @@ _TURNING_WORDS = (
 )
 _NEGATIVE = "not"
 # Capitalised in English, and free to stand anywhere.
-_CALENDAR_WORDS = (
-    "january february march april may june july august september october november december "
-    "monday tuesday wednesday thursday friday saturday sunday"
-)
-CALENDAR = frozenset(_CALENDAR_WORDS.split())
+CALENDAR = frozenset((*dates.MONTHS["en"], *dates.WEEKDAYS["en"]))
 
 
 @dataclass(frozen=True, slots=True)

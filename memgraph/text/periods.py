@@ -13,25 +13,13 @@ from dataclasses import dataclass, replace
 from datetime import MAXYEAR, UTC, date, datetime
 
 from memgraph.clock import MS_PER_DAY
+from memgraph.text import dates
 
 # Not the calendar module's: those speak the language that the process is set to.
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
+MONTHS = tuple(name.title() for name in dates.MONTHS["en"])
 DAYS_AWAY = 10.0
 """At so many days from a period a moment still agrees with it by 1/e."""
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEKDAYS = dates.WEEKDAYS["en"]
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _HOLIDAYS = {
     "christmas": (12, 25),
