@@ -154,10 +154,10 @@ class ConsolidatorTools:
             staged = self.facts[place]
             when = staged.event_time
             if when is None:
-                when = max(self._turns[each].at_ms for each in staged.evidence)
+                when = max(self._turns[item].at_ms for item in staged.evidence)
             conflicts = self._page.known.conflicting(staged.content, when)[:MAX_SHOWN]
-            self._shown[fact] = {each.memory_id: each for each in conflicts}
-        return fenced_lines([_known(each) for each in self._shown[fact].values()], self._mark)
+            self._shown[fact] = {item.memory_id: item for item in conflicts}
+        return fenced_lines([_known(item) for item in self._shown[fact].values()], self._mark)
 
     def resolve_conflict(
         self, winner: str, loser: str, winner_says: str, loser_says: str, reason: str

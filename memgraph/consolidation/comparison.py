@@ -290,13 +290,13 @@ def _most_alike(
     A shared word counts the more the rarer it is, and the less the more words a fact has.
     """
     weights = {
-        each: 1 / math.log(2 + frequencies[each]) for each in question if each in frequencies
+        term: 1 / math.log(2 + frequencies[term]) for term in question if term in frequencies
     }
     shares: dict[int, float] = {}
     scores: dict[int, float] = {}
     for fact in facts:
         fact_stems = {stem(word) for word in _words(fact.content)}
-        shares[fact.pk] = sum(weight for each, weight in weights.items() if each in fact_stems)
+        shares[fact.pk] = sum(weight for term, weight in weights.items() if term in fact_stems)
         scores[fact.pk] = shares[fact.pk] / math.sqrt(4 + len(fact_stems))
     ranked = sorted(facts, key=lambda fact: (-scores[fact.pk], -fact.pk))
     much = MUCH * sum(weights.values())

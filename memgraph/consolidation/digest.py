@@ -125,11 +125,11 @@ class WeekDigest:
 
     def without(self, memory_ids: Collection[str]) -> WeekDigest:
         """The same without the lines that cite one of ``memory_ids``."""
-        kept = {
+        remaining = {
             part: tuple(line for line in lines if not set(line.memory_ids) & set(memory_ids))
             for part, lines in self.lines.items()
         }
-        return WeekDigest(self.title, self.headline, kept)
+        return WeekDigest(self.title, self.headline, remaining)
 
 
 def digest(week: WeekMaterial, observations: Sequence[LayoutEntry] = ()) -> WeekDigest:

@@ -101,11 +101,11 @@ class EchoFilter:
                 for line in bare.split("\n")
             ]
             hashes = (echo.line_hashes(line) for line, ids in lines if ids)
-            self._load(snapshot, (each for found in hashes for each in found))
+            self._load(snapshot, (item for line_hashes in hashes for item in line_hashes))
         reasons = [EchoReason.FORMAT] * blocks
         remaining = []
         for line, ids in lines:
-            cited = [contents[each] for each in ids if each in contents]
+            cited = [contents[item] for item in ids if item in contents]
             if cited and self.repeats(line, cited):
                 reasons.append(EchoReason.RECEIPT)
                 remaining.append("")
@@ -148,13 +148,13 @@ class EchoFilter:
 
     def stands(self, text: str, at_ms: int, view: View) -> bool:
         """Return True when memories in force, in a place of the view, say all of a line."""
-        sentences = [each for inner in echo.inner_texts(text) for each in split_sentences(inner)]
+        sentences = [item for inner in echo.inner_texts(text) for item in split_sentences(inner)]
         with self._database.read() as snapshot:
             return all(
                 any(
                     # What one agent keeps to itself tells nobody's turn.
-                    view.viewer.agent_id is not None or each.agent_id is None
-                    for each in _saying(snapshot, sentence, at_ms, view)
+                    view.viewer.agent_id is not None or item.agent_id is None
+                    for item in _saying(snapshot, sentence, at_ms, view)
                 )
                 for sentence in sentences
                 if _WORDS.wording(sentence).terms
@@ -186,13 +186,13 @@ def repeated(
     """
     complete = True
     memories: dict[str, StandingText] = {}
-    for sentence in (each for line in echo.units(text) for each in split_sentences(line)):
+    for sentence in (item for line in echo.units(text) for item in split_sentences(line)):
         bare = echo.without_lead_in(echo.normal_marks(sentence))
         sources = [
-            [each for each in _saying(snapshot, part, at_ms, view) if _counts(each, session_id)]
+            [item for item in _saying(snapshot, part, at_ms, view) if _counts(item, session_id)]
             for part in (bare, *_WORDS.clauses(bare))
         ]
-        memories |= {each.memory_id: each for found in sources for each in found}
+        memories |= {item.memory_id: item for stored in sources for item in stored}
         complete = complete and (bool(sources[0]) or (len(sources) > 1 and all(sources[1:])))
     return RepeatedMemories(complete and bool(memories), tuple(memories.values()))
 
@@ -241,9 +241,9 @@ class _Judge:
         if cited and self.filter.repeats(unit, cited):
             self.reasons.append(EchoReason.RECEIPT)
             return ""
-        remaining = (each for each in sentences if not self._told(self._sentence(each, cited)))
+        remaining = (part for part in sentences if not self._told(self._sentence(part, cited)))
         # A citation that stands behind the full stop is cut off as if it were a sentence.
-        return " ".join(each for each in remaining if not cited or echo.normal_form(each))
+        return " ".join(part for part in remaining if not cited or echo.normal_form(part))
 
     def _told(self, reason: EchoReason | None) -> bool:
         if reason is not None:
@@ -279,9 +279,9 @@ class _Judge:
 
     def _covered(self, snapshot: Snapshot, text: str) -> EchoReason | None:
         """Return why a sentence is an echo: an earlier text says it, or one says each clause."""
-        whole = self._clause(snapshot, text)
-        if whole is not None:
-            return whole
+        complete_reason = self._clause(snapshot, text)
+        if complete_reason is not None:
+            return complete_reason
         clauses = _WORDS.clauses(text)
         if len(clauses) < 2:
             return None

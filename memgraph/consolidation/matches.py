@@ -72,11 +72,11 @@ def match(read: Read, drafts: Sequence[FactDraft], *, at: int) -> MatchedDrafts:
             new.append(draft)
     with read() as snapshot:
         matched.since = items.last_key(snapshot)
-        hashes = {content_hash(each.given.content): each for each in new}
+        hashes = {content_hash(item.given.content): item for item in new}
         same = queries.same_facts(snapshot, hashes, drafts[0].place, at=at)
         for content, memory_id in same.items():
             matched.repeats[hashes[content].number] = memory_id
-        new = [each for each in new if each.number not in matched.repeats]
+        new = [item for item in new if item.number not in matched.repeats]
         results = find_matches(snapshot, _statements(snapshot, new), at=at)
     matched.compared = len(new)
     for draft, matches in zip(new, results, strict=True):
@@ -140,17 +140,17 @@ def _statements(snapshot: Snapshot, drafts: Sequence[FactDraft]) -> list[NewStat
 
     "I moved to Bergen" shares no word with "I live in Oslo", only who says it.
     """
-    keys = {each.author.speaker for each in drafts if each.author.speaker is not None}
+    keys = {draft.author.speaker for draft in drafts if draft.author.speaker is not None}
     speakers = entities.known_by(snapshot, keys)
     return [
         NewStatement(
-            each.given.content,
-            each.time,
-            each.place,
-            each.author,
-            entity_pks=tuple(speakers[key] for key in (each.author.speaker,) if key in speakers),
+            draft.given.content,
+            draft.time,
+            draft.place,
+            draft.author,
+            entity_pks=tuple(speakers[key] for key in (draft.author.speaker,) if key in speakers),
         )
-        for each in drafts
+        for draft in drafts
     ]
 
 

@@ -104,7 +104,7 @@ def _quotations(turns: Sequence[PageTurn]) -> Iterator[_Found]:
             continue
         acquainted = turn.source_role.casefold() not in PERSONS
         for quoted, judged in facts_of(
-            turn.content, speakers=speakers, voice=voice, acquainted=acquainted, named=names
+            turn.content, speakers=speakers, voice=voice, acquainted=acquainted, names_around=names
         ):
             yield _Found(judged.score, _fact(turn, quoted, judged, voice))
 
@@ -114,7 +114,7 @@ def _names(turns: Sequence[PageTurn]) -> frozenset[str]:
     names = {speaker_of(turn.source_role) for turn in turns}
     firsts = {name.split()[0] for name in names if name}
     short = {first[:size] for first in firsts for size in _SHORTENED if len(first) > size + 1}
-    return frozenset(each for each in names | firsts | short if each[:1].isupper())
+    return frozenset(call_name for call_name in names | firsts | short if call_name[:1].isupper())
 
 
 def _fact(

@@ -208,13 +208,13 @@ def _sentence(item: Any, sent: Sequence[ReflectionInput]) -> CitedSentence | str
         return "text_too_long"
     if not isinstance(numbers, list) or not 0 < len(numbers) <= MAX_CITED:
         return "uncited"
-    if not all(type(each) is int and 0 < each <= len(sent) for each in numbers):
+    if not all(type(number) is int and 0 < number <= len(sent) for number in numbers):
         return "citation_unknown"
-    cited = [sent[each - 1] for each in dict.fromkeys(numbers)]
-    wrong = _unfounded(_cleaned(text), [each.content for each in cited])
+    cited = [sent[number - 1] for number in dict.fromkeys(numbers)]
+    wrong = _unfounded(_cleaned(text), [memory.content for memory in cited])
     if wrong is not None:
         return wrong
-    return CitedSentence(_cleaned(text), tuple(each.memory_id for each in cited))
+    return CitedSentence(_cleaned(text), tuple(memory.memory_id for memory in cited))
 
 
 def _unfounded(text: str, contents: Sequence[str]) -> str | None:

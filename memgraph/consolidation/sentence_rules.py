@@ -94,7 +94,7 @@ def facts_of(
     speakers: Collection[str],
     voice: SpeakerRole,
     acquainted: bool,
-    named: Collection[str] = (),
+    names_around: Collection[str] = (),
 ) -> Iterator[tuple[str, ClauseVerdict]]:
     """Yield the quotations of a turn that are facts, each a contiguous part of it.
 
@@ -103,10 +103,10 @@ def facts_of(
         voice: a person's standing orders ("Always …") are preferences; an agent is heard only of
             what it has done itself.
         acquainted: people talk to each other, so that "the meeting" is one that both know of.
-        named: words that are written as names in the turns around.
+        names_around: words that are written as names in the turns around.
     """
     sentences = list(sentences_of(content, speakers))
-    names = {word for word in named if not patterns.IDLE.fullmatch(word)}
+    names = {word for word in names_around if not patterns.IDLE.fullmatch(word)}
     reader = _Reader(speakers, voice, acquainted, not acquainted and len(sentences) == 1, names)
     for at, sentence in enumerate(sentences):
         ordered = reader.order_in(sentence.text)

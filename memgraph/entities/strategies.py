@@ -51,10 +51,16 @@ class EntityStrategy:
             except (ProviderError, ExtraMissing) as error:
                 failures[provider.name] = error
                 continue
-            for findings, one in zip(by_text, results, strict=True):
-                findings.append(one)
+            for findings, result in zip(by_text, results, strict=True):
+                findings.append(result)
         return StrategyResult(
-            spans=[merge(span for one in each for span in one.spans) for each in by_text],
-            rejected=[tuple(code for one in each for code in one.rejected) for each in by_text],
+            spans=[
+                merge(span for result in results_of_text for span in result.spans)
+                for results_of_text in by_text
+            ],
+            rejected=[
+                tuple(code for result in results_of_text for code in result.rejected)
+                for results_of_text in by_text
+            ],
             failures=failures,
         )

@@ -173,12 +173,12 @@ def _is_ours(value: Any, depth: int = 0) -> bool:
     if depth > _MAX_DEPTH:
         return False
     if isinstance(value, list):
-        return bool(value) and all(_is_ours(each, depth + 1) for each in value)
+        return bool(value) and all(_is_ours(item, depth + 1) for item in value)
     if not isinstance(value, dict):
         return False
     ids = [value.get(key) for key in ("memory_id", "receipt_id", "id")]
     ids += value["memory_ids"][:1] if isinstance(value.get("memory_ids"), list) else []
-    if any(isinstance(each, str) and _OUR_ID.match(each) for each in ids):
+    if any(isinstance(item, str) and _OUR_ID.match(item) for item in ids):
         return True
     return any(_is_ours(value[key], depth + 1) for key in _NESTED if key in value)
 

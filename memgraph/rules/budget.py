@@ -73,23 +73,25 @@ def select_within(
         together: ids that belong to an id: taken with it or left out with it, unless they exceed
             the whole budget together, when each is on its own.
     """
-    costs = {one: max(cost, 0) for one, cost in items}
+    costs = {item: max(cost, 0) for item, cost in items}
     chosen: dict[Id, bool] = {}
     spent = 0
     for first in costs:
         if first in chosen:
             continue
         mates = (together or {}).get(first, ())
-        group = {first: None} | {one: None for one in mates if one in costs and one not in chosen}
-        if sum(costs[one] for one in group) > budget:
+        group = {first: None} | {
+            item: None for item in mates if item in costs and item not in chosen
+        }
+        if sum(costs[item] for item in group) > budget:
             group = {first: None}
-        cost = sum(costs[one] for one in group)
+        cost = sum(costs[item] for item in group)
         fits = cost <= budget - spent or cost == 0
         chosen.update(dict.fromkeys(group, fits))
         spent += cost if fits else 0
     return BudgetSelection(
-        tuple(one for one in costs if chosen[one]),
-        tuple(one for one in costs if not chosen[one]),
+        tuple(item for item in costs if chosen[item]),
+        tuple(item for item in costs if not chosen[item]),
         spent,
     )
 
@@ -134,7 +136,7 @@ def divided(budget: int, weights: Mapping[Tier, float]) -> dict[Tier, int]:
     """
     if budget < 0:
         raise InvalidInput("a token budget must not be negative", budget=budget)
-    if any(not (math.isfinite(each) and each >= 0.0) for each in weights.values()):
+    if any(not (math.isfinite(share) and share >= 0.0) for share in weights.values()):
         raise InvalidInput("a share must be a finite number, 0 or more")
     # Whole numbers in the same proportion: floats may add up to more than there is.
     ratios = {

@@ -187,7 +187,8 @@ def compose(
     """
     stated_totals = totals or {}
     counts = {
-        one: max(stated_totals.get(one, 0), len(offered.get(one, ()))) for one in BulletinSection
+        part: max(stated_totals.get(part, 0), len(offered.get(part, ())))
+        for part in BulletinSection
     }
     rendered: dict[BulletinSection, list[str]] = {section: [] for section in BulletinSection}
     remaining = max_chars - _frame_size(counts)
@@ -256,11 +257,11 @@ def cut(text: str, max_chars: int) -> str:
     flat = flatten(head)
     if len(flat) <= max_chars and len(head) == len(text):
         return flat
-    kept = flat[: max_chars - 1]
-    ended = kept.rfind(". ") + 1
+    shortened = flat[: max_chars - 1]
+    ended = shortened.rfind(". ") + 1
     if ended > max_chars // 2:
-        return f"{kept[:ended]}{_ELLIPSIS}"
-    return kept.rstrip() + _ELLIPSIS
+        return f"{shortened[:ended]}{_ELLIPSIS}"
+    return shortened.rstrip() + _ELLIPSIS
 
 
 def flatten(text: str) -> str:

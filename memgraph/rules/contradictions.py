@@ -99,7 +99,7 @@ class Conflicts:
         if self.graph is None or memory_id not in self.graph:
             return ""
         others = self._newest_first(self.opponents(memory_id))
-        labels = [f"{short_id(one)} ({self._date(one)})" for one in others[:MOST_NAMED]]
+        labels = [f"{short_id(other)} ({self._date(other)})" for other in others[:MOST_NAMED]]
         more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
         return f"contradicted by {', '.join(labels)}{more}"
 

@@ -151,8 +151,8 @@ def entry_of(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> ConversationEntr
     """
     rows = [(content, attributes[ATTRIBUTE]) for content, attributes in parts]
     record, *text = json.loads("".join(fields["record"] for _, fields in rows))
-    said = "".join(content for content, fields in rows if fields["said"])
-    return ConversationEntry(record, text[0] if text else said)
+    verbatim = "".join(content for content, fields in rows if fields["said"])
+    return ConversationEntry(record, text[0] if text else verbatim)
 
 
 def _json(value: Any) -> str:

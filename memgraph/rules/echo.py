@@ -401,9 +401,9 @@ class WordSplitter:
             clauses[-1] = f"{clauses[-1]} {short}"
         return clauses
 
-    def says_nothing_new(self, said: str, text: str) -> bool:
+    def says_nothing_new(self, statement: str, text: str) -> bool:
         """Return True when a clause is covered by one sentence, or a clause of one, of a text."""
-        wording = self.wording(said)
+        wording = self.wording(statement)
         # Most sentences lack one of its words: they need not be taken apart.
         begins = [_begin(stem) for stem in set(wording.order) if stem.isascii()]
         return any(

@@ -89,7 +89,7 @@ class FilterTerm:
             return not same(value, self.operand)
         if self.operator is Operator.ANY or (self.operator is Operator.IN and self.field == "tags"):
             there = value if isinstance(value, list | tuple) else ()
-            return any(same(one, bound) for bound in self.operand for one in there)
+            return any(same(present, bound) for bound in self.operand for present in there)
         if self.operator is Operator.IN:
             return any(same(value, bound) for bound in self.operand)
         return _comparable(value, self.operand) and _ORDERING[self.operator](value, self.operand)
@@ -194,12 +194,12 @@ def _conditions(name: str, field: str, conditions: Any) -> list[tuple[Operator, 
     if isinstance(conditions, Mapping):
         if not conditions:
             raise _wrong(name, "has no operator")
-        for each in conditions:
-            if each not in _WRITTEN:
+        for operator in conditions:
+            if operator not in _WRITTEN:
                 raise _wrong(
-                    name, f"unknown operator {str(each)[:80]!r}; known: {', '.join(_WRITTEN)}"
+                    name, f"unknown operator {str(operator)[:80]!r}; known: {', '.join(_WRITTEN)}"
                 )
-        return [(_WRITTEN[each], operand) for each, operand in conditions.items()]
+        return [(_WRITTEN[operator], operand) for operator, operand in conditions.items()]
     if field in ("tags", PAYLOAD) and isinstance(conditions, list | tuple):
         return [(Operator.ANY, conditions)]
     if field == "tags":

@@ -475,7 +475,7 @@ def _wrong_value(item: Mapping[str, Any]) -> str | None:
         return "certainty"
     if not isinstance(evidence, list) or not 0 < len(evidence) <= MAX_EVIDENCE:
         return "evidence"
-    if not all(isinstance(each, str) for each in evidence):
+    if not all(isinstance(turn_id, str) for turn_id in evidence):
         return "evidence"
     # In bytes, because some scripts say in three characters what takes eight letters.
     if not _is_text(quote) or len(quote.strip().encode()) < MIN_QUOTE_CHARS:

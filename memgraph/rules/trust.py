@@ -123,8 +123,8 @@ class TrustRules:
     @property
     def unlimited(self) -> bool:
         """Return True when nothing is counted: no source of a tier that is in use has a quota."""
-        has_quota = any(each.max_memories is not None for each in self.told.values())
-        return not has_quota and not any(self.max_memories[each] for each in self.tiers)
+        has_quota = any(entry.max_memories is not None for entry in self.told.values())
+        return not has_quota and not any(self.max_memories[tier] for tier in self.tiers)
 
     def tier(self, source: CaptureFacts) -> TrustTier:
         """Return how far a source is trusted.

@@ -72,7 +72,7 @@ def _fits(value: Any, condition: Any) -> bool:
         return (
             isinstance(value, list | tuple)
             and len(value) == len(condition)
-            and all(_fits(one, other) for one, other in zip(value, condition, strict=True))
+            and all(_fits(part, other) for part, other in zip(value, condition, strict=True))
         )
     return bool(value == condition)
 

@@ -186,19 +186,19 @@ class LineReader:
         self._heading = type_named(title.strip("*_ :"))
         self._holds = holds
 
-    def _boxed(self, said: str, indent: int) -> bool:
-        box = _BOX.match(said)
+    def _boxed(self, line: str, indent: int) -> bool:
+        box = _BOX.match(line)
         if box is None:
             return False
-        text = said[box.end() :]
+        text = line[box.end() :]
         if box[1] == " ":
             self._begin(text, MemoryType.TODO, indent)
         else:
             self._begin(f"{TICKED}{text}", MemoryType.EVENT, indent)
         return True
 
-    def _labelled(self, said: str, indent: int, *, listed: bool) -> bool:
-        label = _LABEL.match(said)
+    def _labelled(self, line: str, indent: int, *, listed: bool) -> bool:
+        label = _LABEL.match(line)
         if label is None:
             return False
         text = (label[2] or "").strip()
@@ -316,14 +316,14 @@ def _read_text(text: str, into: CandidateCollector, prefix: str = "") -> None:
 
 def _without_own_output(text: str) -> tuple[str, int]:
     """Remove the memory's own bulletins and blocks; return the rest and how many there were."""
-    kept: list[str] = []
+    remaining: list[str] = []
     count = 0
     for is_json, lines in _parts(text):
         part = "".join(lines)
         bare, own = (part, 0) if is_json else without_own_output(part)
         count += own
-        kept.append(bare)
-    return "".join(kept), count
+        remaining.append(bare)
+    return "".join(remaining), count
 
 
 def _parts(text: str) -> Iterator[tuple[bool, list[str]]]:
@@ -367,20 +367,20 @@ class _Values:
         """A value found at a pointer; ``kind``: what the key above says its statements are."""
         stack = [(value, pointer, kind, 0)]
         while stack:
-            found, at, names, depth = stack.pop()
+            current, at, names, depth = stack.pop()
             if self._into.full:
                 self._into.reject(self._prefix + at, "too_many")
                 return
             if depth > MAX_DEPTH:
                 self._into.reject(self._prefix + at, "too_deep")
-            elif isinstance(found, Mapping):
-                stack.extend(reversed(self._mapping(found, at, names, depth + 1)))
-            elif isinstance(found, list | tuple):
-                items = found[: self._some(len(found), at)]
-                inside = [(each, f"{at}/{n}", names, depth + 1) for n, each in enumerate(items)]
+            elif isinstance(current, Mapping):
+                stack.extend(reversed(self._mapping(current, at, names, depth + 1)))
+            elif isinstance(current, list | tuple):
+                items = current[: self._some(len(current), at)]
+                inside = [(item, f"{at}/{n}", names, depth + 1) for n, item in enumerate(items)]
                 stack.extend(reversed(inside))
-            elif isinstance(found, str) and names is not None:
-                self._into.add(found, names, self._prefix + at)
+            elif isinstance(current, str) and names is not None:
+                self._into.add(current, names, self._prefix + at)
 
     def _some(self, count: int, at: str) -> int:
         """Return how many of so many values may be looked at; of all values of an output 5,000."""

@@ -202,17 +202,17 @@ class CandidateCollector:
             self.reject("", "nothing_found")
         candidates = tuple(
             WorkflowCandidate(
-                key=each.key,
-                content=each.content,
-                type=each.type,
-                importance=each.importance,
-                confidence=each.confidence,
-                locator=each.locator,
-                tags=each.tags,
-                caused_by=tuple(each.caused_by),
-                part_of=tuple(each.part_of),
+                key=item.key,
+                content=item.content,
+                type=item.type,
+                importance=item.importance,
+                confidence=item.confidence,
+                locator=item.locator,
+                tags=item.tags,
+                caused_by=tuple(item.caused_by),
+                part_of=tuple(item.part_of),
             )
-            for each in self._drafts
+            for item in self._drafts
         )
         return candidates, tuple(self._rejections)
 
@@ -226,10 +226,10 @@ class CandidateCollector:
             self._link(links, match, locator)
         if ids:
             return True
-        named = self._named.get(reference.lstrip("#")) or self._named.get(_folded(tidy(reference)))
-        if named is None or named.key == key:
+        target = self._named.get(reference.lstrip("#")) or self._named.get(_folded(tidy(reference)))
+        if target is None or target.key == key:
             return False
-        self._link(links, f"#{named.key}", locator)
+        self._link(links, f"#{target.key}", locator)
         return True
 
     def _link(self, links: list[str], reference: str, locator: str) -> None:
