@@ -291,7 +291,7 @@ def removable(snapshot: Snapshot, now_ms: int) -> int:
         return 0
     through = removable_through(
         last=last,
-        taken=last if slowest is None else slowest,
+        consolidated=last if slowest is None else slowest,
         aged=_before(snapshot, now_ms - KEEP_TAKEN_MS, last),
         expired=_before(snapshot, now_ms - KEEP_WAITING_MS, last),
     )

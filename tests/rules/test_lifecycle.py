@@ -136,7 +136,7 @@ def test_a_resolved_contradiction_is_not_resolved_again() -> None:
 def test_a_standing_record_about_another_memory_is_refused() -> None:
     other = plan_resolution(state("w"), state("x")).record
     with pytest.raises(InvalidInput):
-        plan_resolution(state("w2"), state("l"), standing=other)
+        plan_resolution(state("w2"), state("l"), current=other)
 
 
 @given(statuses, confidences, st.booleans())
@@ -161,7 +161,7 @@ def test_a_loser_of_several_comes_back_with_the_last_reopening_in_any_order(
     records: dict[str, ResolutionRecord] = {}
     for name in ("w1", "w2", "w3"):
         standing = next(iter(records.values()), None)
-        plan = plan_resolution(state(name), loser, standing=standing)
+        plan = plan_resolution(state(name), loser, current=standing)
         loser, records[name] = applied(loser, plan.changes), plan.record
     for name in order:
         record = records.pop(name)

@@ -231,7 +231,6 @@ def test_changed_settings_are_told(tmp_path: Path, clock: FixedClock) -> None:
     assert found.because == ("settings",)
 
 
-@pytest.mark.sqlite  # an earlier bulletin has a temporary table
 def test_a_turn_is_shown_again_byte_for_byte(
     service: MemoryService, orc: Orchestrator, clock: FixedClock, told: list[str]
 ) -> None:
@@ -253,7 +252,6 @@ def test_a_turn_is_shown_again_byte_for_byte(
     assert later == found.at
 
 
-@pytest.mark.sqlite  # an earlier bulletin has a temporary table
 def test_a_turn_whose_context_is_kept_no_longer_cannot_be_shown_again(
     service: MemoryService, orc: Orchestrator, clock: FixedClock, told: list[str]
 ) -> None:
@@ -275,7 +273,6 @@ def test_a_diagnosis_cannot_be_asked_again(
         orc.replay("rcl_0", query=QUERY)
 
 
-@pytest.mark.sqlite  # an earlier bulletin has a temporary table
 def test_a_bulletin_is_made_again_byte_for_byte(
     orc: Orchestrator, clock: FixedClock, told: list[str]
 ) -> None:

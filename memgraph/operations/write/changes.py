@@ -193,7 +193,7 @@ def resolve(
         state_of(transaction, winner_id),
         state_of(transaction, loser_id),
         already_resolved=edge.resolved_at is not None,
-        standing=_standing(transaction, loser_id, edge.edge_id),
+        current=_standing(transaction, loser_id, edge.edge_id),
     )
     because = lost_to(winner_id, reason)
     for change in plan.changes:
