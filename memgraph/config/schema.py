@@ -285,6 +285,12 @@ class StorageSettings(SettingsGroup):
         json_schema_extra=GLOBAL_ONLY,
     )
 
+    @property
+    def urls(self) -> list[str]:
+        """The servers that may keep an orchestrator, sorted."""
+        placed = {entry.partition("=")[2] for entry in self.placement}
+        return sorted({self.url, *placed} - {""})
+
 
 class AuditSettings(SettingsGroup):
     anchor_path: str = Field(

@@ -254,16 +254,13 @@ class MemoryService:
         """
         names = set(orchestrator_names(self.root))
         storage = self.settings().memory.storage
-        for url in {storage.url, *placed_urls(storage.placement)} - {""}:
+        for url in storage.urls:
             there = self.stores.names(url)
             if storage.placement:
                 # A server may also hold what is placed elsewhere, such as the rest of a move.
-                there = [name for name in there if self._url(name) == url]
+                there = [name for name in there if self.settings(name).memory.storage.url == url]
             names.update(there)
         return sorted(names)
-
-    def _url(self, name: str) -> str:
-        return self.settings(name).memory.storage.url
 
     def paths(self, name: str) -> OrchestratorPaths:
         """Return the paths of an orchestrator's files."""

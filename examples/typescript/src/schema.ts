@@ -2351,11 +2351,13 @@ export interface components {
          *             audit. Reports of earlier versions do not list them.
          *         rows: how many values of each table were redacted or removed.
          *         files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
-         *             that would be.
+         *             that would be. On a server an earlier state is a schema, and stands among them.
          *         preview: of a dry run alone.
          *         outside: sources that lie elsewhere, which memgraph does not touch.
          *         wal_truncated, vacuumed: whether the database's files were cut to what they hold, and
-         *             whether the database had to be written anew for it.
+         *             whether the database was written anew for it.
+         *         server: what the server of the database keeps that memgraph cannot remove; None: it is a
+         *             file, and the scan has seen all of it.
          *         unfinished: why it is not done; running the same erasure again goes on. Empty: it is done.
          */
         ErasureReport: {
@@ -2396,6 +2398,7 @@ export interface components {
              *       "places": [],
              *       "shared": 0,
              *       "strings": 0,
+             *       "tables": 0,
              *       "too_short": 0,
              *       "unread": []
              *     }
@@ -2404,6 +2407,7 @@ export interface components {
             rows?: {
                 [key: string]: number;
             };
+            server?: components["schemas"]["ServerTraces"] | null;
             signature?: components["schemas"]["Signature"] | null;
             /** Format: date-time */
             started_at: string;
@@ -3603,9 +3607,10 @@ export interface components {
          *     Attributes:
          *         strings: the number of searched strings, without ``too_short`` ones (short phrases, plain
          *             words, dates) and ``shared`` ones, which occur in memories or ids that stay.
-         *         bytes: the number of bytes read, in ``files`` files.
+         *         bytes: the number of bytes read, in ``files`` files and ``tables`` of a server.
          *         hits: the number of strings that were found; 0 is the proof.
-         *         places: the files with hits, relative to the folder; ``unread``: unreadable files.
+         *         places: the files with hits, relative to the folder, and tables with their schema;
+         *             ``unread``: unreadable files.
          *         other_case: files, except databases, with a long phrase (20 characters, or three words) in
          *             another case. They are not overwritten: a person has to decide.
          */
@@ -3624,6 +3629,8 @@ export interface components {
             shared?: number;
             /** @default 0 */
             strings?: number;
+            /** @default 0 */
+            tables?: number;
             /** @default 0 */
             too_short?: number;
             /** @default [] */
@@ -3693,6 +3700,20 @@ export interface components {
             memory_ids: string[];
             share: number;
             text: string;
+        };
+        /**
+         * @description Where a database server may keep erased texts beyond its tables. Nothing of it is proven.
+         *
+         *     Attributes:
+         *         wal_until: the position of the write-ahead log when the tables were clean: what lies before
+         *             it may hold them, on the server, in archives and in backups, until it is removed there.
+         *         archived: whether the server archives its log.
+         *         replicas: how many replicas and other readers of the log are connected or have a slot.
+         */
+        ServerTraces: {
+            archived: boolean;
+            replicas: number;
+            wal_until: string;
         };
         /**
          * @description The readiness of the service.
