@@ -150,7 +150,7 @@ class Graph(Handle[F], group="graph"):
                 )
             else:
                 raise InvalidInput("name either a memory or a run", field="memory_id")
-            return with_lines(opened, self._view, found, most=lines)
+            return with_lines(opened, self._view, found, limit=lines)
 
     @operation(Permission.AUDIT, "GET", "/stale", tag="cases")
     def stale(self, *, limit: Limit = 50, after: After = None, as_of: AsOf = None) -> StalePage:

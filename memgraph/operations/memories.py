@@ -12,11 +12,12 @@ from memgraph.errors import (
     MemgraphError,
 )
 from memgraph.model.access import Permission
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ShownStatus
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.jobs import ExpiringReport
 from memgraph.model.operation import (
     AsOf,
     F,
+    Time,
     WireFormat,
     WireResult,
     operation,
@@ -70,9 +71,9 @@ class Memories(WritingHandle[F], group="memories"):
             Field(description="Of these kinds."),
         ] = (),
         statuses: Annotated[
-            Sequence[MemoryStatus | ShownStatus],
+            Sequence[MemoryStatus],
             # In full: a request without statuses returns active ones.
-            WireFormat(list[ShownStatus], "status", lambda given: given or tuple(ShownStatus)),
+            WireFormat(list[MemoryStatus], "status", lambda given: given or tuple(MemoryStatus)),
             Field(description="Of these statuses."),
         ] = (MemoryStatus.ACTIVE,),
         tags: Annotated[
@@ -86,6 +87,11 @@ class Memories(WritingHandle[F], group="memories"):
         ] = None,
         limit: Annotated[int, Field(ge=1, le=MAX_BATCH, description="Of a page.")] = 50,
         as_of: AsOf = None,
+        since: Annotated[Time | None, Field(description="Stored at this time or later.")] = None,
+        until: Annotated[Time | None, Field(description="Stored at this time or before.")] = None,
+        source_path: Annotated[
+            Name | None, Field(description="From this file, by its whole path.")
+        ] = None,
     ) -> Sequence[Memory]:
         """Return memories, newest first, by page; writes meanwhile shift no page.
 
@@ -111,6 +117,9 @@ class Memories(WritingHandle[F], group="memories"):
                 before=before,
                 limit=limit,
                 as_of=None if as_of is None else parse_time(as_of),
+                since=None if since is None else parse_time(since),
+                until=None if until is None else parse_time(until),
+                source_path=source_path,
             )
 
     @operation(

@@ -13,6 +13,7 @@ from memgraph.operations.groups import Operations
 from memgraph.operations.ingestion.operations import LocalIngestion
 from memgraph.operations.jobs import LocalJobs
 from memgraph.operations.maintenance.operations import Maintenance
+from memgraph.operations.overview import Overview
 
 if TYPE_CHECKING:
     from memgraph.config import Settings
@@ -30,6 +31,7 @@ class LocalOperations(Operations[F]):
     events: Events[F]
     maintenance: Maintenance[F]
     exchange: Exchange[F]
+    overview: Overview[F]
     agents: Agents[F]
     stores: Stores[F]
 
@@ -53,8 +55,8 @@ class Orchestrator(LocalOperations[Blocking]):
         viewer: what the holder of this handle may see.
         actor: the name in the journal for changes made through it.
         memories, contradictions, graph, history, sources, receipts, sessions, contexts, entities,
-            ingestion, jobs, audit, erasure, events, maintenance, exchange: the other operations,
-            by what they are about.
+            ingestion, jobs, audit, erasure, events, maintenance, exchange, overview: the other
+            operations, by what they are about.
         agents: what a language model writes.
         stores: stores of items in a task, a project or the global tier.
     """

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from canaries import EVERYTHING, PROJECTS, QUERY, TASKS, World, built, leaks, texts, words_in
-from working import members_of, working
+from working import working
 
 from memgraph import (
     ContextAssembler,
@@ -31,7 +31,7 @@ from memgraph import (
 from memgraph.clock import MS_PER_DAY
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.context import BlockFormat, Task
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, SourceName
+from memgraph.model.enums import STORED_STATUSES, MemoryKind, MemoryType, SourceName
 
 READERS = {
     "default": Viewer(),
@@ -159,7 +159,7 @@ def _of_each(ask: Callable[[str], Any], orc: Orchestrator, world: World) -> Iter
 
 def lists(orc: Orchestrator, world: World) -> Iterator[Any]:
     yield orc.memories.list(statuses=(), limit=1000)
-    yield orc.memories.list(statuses=tuple(MemoryStatus), tags=["launch"], limit=1000)
+    yield orc.memories.list(statuses=STORED_STATUSES, tags=["launch"], limit=1000)
     for kind in MemoryKind:
         yield orc.memories.list(kinds=[kind], limit=1000)
     for session in world.sessions:
@@ -366,69 +366,71 @@ def jobs(orc: Orchestrator, world: World) -> Iterator[Any]:
 
 
 READS: dict[str, Walk] = {
-    "audit.measure": lambda orc, world: iter([orc.audit.measure(examples=100)]),
-    "contexts.build": built_contexts,
+    "audit": lambda orc, world: iter([orc.audit.measure(examples=100)]),
+    "build_context": built_contexts,
     "bulletin": lambda orc, world: iter([orc.bulletin(), orc.bulletin(as_of=world.at)]),
-    "contradictions.get": cases,
-    "contradictions.list": contradictions,
-    "entities.list": entities,
-    "stores.global_tier": everywhere,
-    "memories.expiring": lambda orc, world: iter([orc.memories.expiring(days=36_000, limit=1000)]),
+    "case": cases,
+    "contradictions": contradictions,
+    "entities": entities,
+    "everywhere": everywhere,
+    "expiring": lambda orc, world: iter([orc.memories.expiring(days=36_000, limit=1000)]),
     "get": gets,
-    "context": contexts,
-    "entities.get": entity_infos,
-    "graph.grounds": grounds,
-    "history.diff": diffs,
-    "history.get": histories,
-    "graph.impact": impacts,
-    "jobs.list": jobs,
-    "memories.latest_reflection": lambda orc, world: iter([orc.memories.latest_reflection()]),
-    "memories.list": lists,
-    "stores.project": projects,
+    "get_context": contexts,
+    "get_entity_info": entity_infos,
+    "grounds": grounds,
+    "diff": diffs,
+    "history": histories,
+    "impact": impacts,
+    "jobs": jobs,
+    "latest_reflection": lambda orc, world: iter([orc.memories.latest_reflection()]),
+    "list_memories": lists,
+    "project": projects,
     "recall": recalls,
-    "agents.recall_shown": lambda orc, world: iter(
+    "recall_shown": lambda orc, world: iter(
         [orc.agents.recall_shown(lambda found: found.items, query=QUERY, top_n=200)]
     ),
-    "receipts.get": receipts,
-    "receipts.list": receipt_lists,
-    "receipts.replay": replays,
-    "receipts.bulletins": bulletin_histories,
-    "receipts.bulletin": bulletin_histories,
-    "sources.retract": source_retractions,
-    "sources.get": source_lists,
-    "sources.list": source_lists,
-    "contexts.relevant": lambda orc, world: iter(
+    "receipt": receipts,
+    "receipts": receipt_lists,
+    "replay": replays,
+    "bulletins": bulletin_histories,
+    "bulletin_issued": bulletin_histories,
+    "retract_source": source_retractions,
+    "source": source_lists,
+    "sources": source_lists,
+    "relevant": lambda orc, world: iter(
         [orc.contexts.relevant(QUERY, limit=200), orc.contexts.relevant("", limit=200)]
     ),
-    "sessions.list": lambda orc, world: iter([orc.sessions.list(limit=1000)]),
-    "sources.lines": lambda orc, world: _of_each(orc.sources.lines, orc, world),
-    "graph.stale": stale,
-    "graph.subgraph": subgraphs,
-    "stores.task": tasks,
-    "contexts.tier": tiers,
+    "sessions": lambda orc, world: iter([orc.sessions.list(limit=1000)]),
+    "connected": lambda orc, world: iter([orc.overview.connected(limit=2_000)]),
+    "explain_answer": lambda orc, world: iter([orc.receipts.explain(QUERY, limit=50)]),
+    "source_lines": lambda orc, world: _of_each(orc.sources.lines, orc, world),
+    "stale": stale,
+    "subgraph": subgraphs,
+    "task": tasks,
+    "tier": tiers,
     "trace": traces,
 }
 
 COUNTS: dict[str, Walk] = {
     "accurate_ner_available": lambda orc, world: iter([orc.accurate_ner_available]),
-    "maintenance.embedding_states": lambda orc, world: iter([orc.maintenance.embedding_states()]),
-    "maintenance.embeddings_status": lambda orc, world: iter([orc.maintenance.embeddings_status()]),
-    "events.failures": lambda orc, world: iter([orc.events.failures()]),
-    "jobs.plans": lambda orc, world: iter([orc.jobs.plans()]),
-    "agents.maintained_since": lambda orc, world: iter([orc.agents.maintained_since(1)]),
-    "maintenance.compare_pending": lambda orc, world: iter([orc.maintenance.compare_pending()]),
-    "maintenance.pending_comparisons": lambda orc, world: iter(
-        [orc.maintenance.pending_comparisons()]
-    ),
-    "maintenance.pending_embeddings": lambda orc, world: iter(
-        [orc.maintenance.pending_embeddings()]
-    ),
+    "embedding_states": lambda orc, world: iter([orc.maintenance.embedding_states()]),
+    "embeddings_status": lambda orc, world: iter([orc.maintenance.embeddings_status()]),
+    "event_failures": lambda orc, world: iter([orc.events.failures()]),
+    "job_plans": lambda orc, world: iter([orc.jobs.plans()]),
+    "maintained_since": lambda orc, world: iter([orc.agents.maintained_since(1)]),
+    "compare_pending": lambda orc, world: iter([orc.maintenance.compare_pending()]),
+    "pending_comparisons": lambda orc, world: iter([orc.maintenance.pending_comparisons()]),
+    "pending_embeddings": lambda orc, world: iter([orc.maintenance.pending_embeddings()]),
     "settle": lambda orc, world: iter([orc.settle()]),
     "settings": lambda orc, world: iter([orc.settings]),
     "paths": lambda orc, world: iter([orc.paths]),
-    "maintenance.stats": lambda orc, world: iter([orc.maintenance.stats()]),
-    "memories.counts": lambda orc, world: iter([orc.memories.counts()]),
-    "ingestion.propose": lambda orc, world: iter([orc.ingestion.propose("Ana works at Acme.")]),
+    "stats": lambda orc, world: iter([orc.maintenance.stats()]),
+    "activity": lambda orc, world: iter([orc.overview.activity()]),
+    "facets": lambda orc, world: iter([orc.overview.facets()]),
+    "verify_chain": lambda orc, world: iter([orc.overview.verify_chain()[0].as_dict()]),
+    "journal_seals": lambda orc, world: iter([orc.overview.journal_seals(range(1, 50))]),
+    "visible_counts": lambda orc, world: iter([orc.memories.counts()]),
+    "propose": lambda orc, world: iter([orc.ingestion.propose("Ana works at Acme.")]),
 }
 """Methods that tell numbers and states; they may tell no word of a memory to anybody."""
 
@@ -436,15 +438,15 @@ Attempt = Callable[[Orchestrator, str, str], Any]
 
 REFUSED: dict[str, Attempt] = {
     "confirm": lambda orc, hidden, own: orc.confirm(hidden),
-    "agents.confirm_proposed": lambda orc, hidden, own: orc.agents.confirm_proposed(hidden),
+    "confirm_proposed": lambda orc, hidden, own: orc.agents.confirm_proposed(hidden),
     "correct": lambda orc, hidden, own: orc.correct(hidden, "Something else.", reason="x"),
-    "contexts.promote": lambda orc, hidden, own: orc.contexts.promote(
+    "promote": lambda orc, hidden, own: orc.contexts.promote(
         hidden, "global", None, lambda _: True
     ),
-    "agents.propose_correction": lambda orc, hidden, own: orc.agents.propose_correction(
+    "propose_correction": lambda orc, hidden, own: orc.agents.propose_correction(
         hidden, "Another."
     ),
-    "agents.propose_relation": lambda orc, hidden, own: orc.agents.propose_relation(
+    "propose_relation": lambda orc, hidden, own: orc.agents.propose_relation(
         own, "RelatedTo", hidden
     ),
     "relate": lambda orc, hidden, own: orc.relate(own, "RelatedTo", hidden),
@@ -462,58 +464,58 @@ HOST = "the host's own: subscribers hear of every session and memory, by id"
 PIPELINE = "the ingest pipeline's: it is handed what it works on"
 ELSEWHERE = {
     "aio": "the same methods; tests/service/test_aio.py",
-    "sources.restore": "of what was taken back: tests/service/test_sources.py, tests/isolation",
-    "maintenance.accept_journal": OPERATOR,
-    "exchange.backup": OPERATOR,
-    "jobs.consolidate": OPERATOR + "; its reports: tests/service/life/test_consolidation_guards.py",
-    "events.deliver": HOST,
-    "sources.distrust": OPERATOR + "; over HTTP see tests/isolation",
-    "sources.trust": OPERATOR + "; it names sources that the caller names",
-    "sources.trusted": OPERATOR + "; a confined one: tests/service/test_sources.py",
-    "contradictions.dismiss": "an edge with a hidden side: see test_an_edge_with_a_hidden_side_is_not_there",
-    "maintenance.embed_pending": OPERATOR,
-    "sessions.end": WRITES,
-    "erasure.erase": OPERATOR + ": see tests/service/erasing",
-    "erasure.erase_target": OPERATOR + ": see tests/service/erasing",
-    "entities.decide": "asks as get_entity_info does: tests/service/test_aliases.py",
-    "entities.proposals": "both entities are looked up: tests/service/test_aliases.py",
-    "exchange.export": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
-    "exchange.export_lines": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
-    "ingestion.store": PIPELINE,
-    "ingestion.give_up": PIPELINE,
-    "ingestion.reject": PIPELINE,
-    "ingestion.under_way": PIPELINE,
-    "memories.forget": "one outcome each: see test_nothing_hidden_is_forgotten",
-    "ingestion.get": "asked for by hash: see tests/isolation/sent_files.py",
-    "ingestion.list": "by who sent them: see tests/isolation/sent_files.py",
-    "ingestion.known": PIPELINE,
-    "ingestion.log_event": "writes to the log and gives nothing",
-    "jobs.maintain": OPERATOR,
-    "ingestion.manifest": "one with a hidden memory is not there: see ingest_file",
-    "entities.merge": "asks as get_entity_info does: tests/service/test_entity_merging_rules.py",
-    "ingestion.on_behalf": PIPELINE + ", with the view of who sent a file",
-    "agents.note_handed_out": "takes texts and gives nothing",
-    "agents.propose_fact": "decides on what the handle sees: tests/service/test_agent_tools.py",
-    "events.publish": WRITES,
-    "entities.protect": "asks as get_entity_info does: tests/service/test_aliases.py",
-    "maintenance.rebuild": OPERATOR,
-    "maintenance.rebuild_embeddings": OPERATOR,
+    "restore_source": "of what was taken back: tests/service/test_sources.py, tests/isolation",
+    "accept_journal": OPERATOR,
+    "backup": OPERATOR,
+    "consolidate": OPERATOR + "; its reports: tests/service/life/test_consolidation_guards.py",
+    "deliver_events": HOST,
+    "distrust": OPERATOR + "; over HTTP see tests/isolation",
+    "trust": OPERATOR + "; it names sources that the caller names",
+    "trusted": OPERATOR + "; a confined one: tests/service/test_sources.py",
+    "dismiss": "an edge with a hidden side: see test_an_edge_with_a_hidden_side_is_not_there",
+    "embed_pending": OPERATOR,
+    "end_session": WRITES,
+    "erase": OPERATOR + ": see tests/service/erasing",
+    "erase_target": OPERATOR + ": see tests/service/erasing",
+    "decide_entity_proposal": "asks as get_entity_info does: tests/service/test_aliases.py",
+    "entity_proposals": "both entities are looked up: tests/service/test_aliases.py",
+    "export": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
+    "export_lines": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
+    "ingest_document": PIPELINE,
+    "ingest_given_up": PIPELINE,
+    "ingest_rejected": PIPELINE,
+    "ingest_under_way": PIPELINE,
+    "forget": "one outcome each: see test_nothing_hidden_is_forgotten",
+    "ingest_file": "asked for by hash: see tests/isolation/sent_files.py",
+    "ingest_files": "by who sent them: see tests/isolation/sent_files.py",
+    "ingested": PIPELINE,
+    "log_event": "writes to the log and gives nothing",
+    "maintain": OPERATOR,
+    "manifest": "one with a hidden memory is not there: see ingest_file",
+    "merge_entities": "asks as get_entity_info does: tests/service/test_entity_merging_rules.py",
+    "on_behalf": PIPELINE + ", with the view of who sent a file",
+    "note_handed_out": "takes texts and gives nothing",
+    "propose_fact": "decides on what the handle sees: tests/service/test_agent_tools.py",
+    "publish": WRITES,
+    "protect_entity": "asks as get_entity_info does: tests/service/test_aliases.py",
+    "rebuild": OPERATOR,
+    "rebuild_embeddings": OPERATOR,
     "remember_many": WRITES,
-    "contradictions.reopen": "an edge with a hidden side: see test_an_edge_with_a_hidden_side_is_not_there",
-    "contradictions.resolve": "an edge with a hidden side: see test_an_edge_with_a_hidden_side_is_not_there",
-    "maintenance.retry_embeddings": OPERATOR,
-    "events.retry": HOST,
-    "jobs.run": OPERATOR,
+    "reopen": "an edge with a hidden side: see test_an_edge_with_a_hidden_side_is_not_there",
+    "resolve": "an edge with a hidden side: see test_an_edge_with_a_hidden_side_is_not_there",
+    "retry_embeddings": OPERATOR,
+    "retry_events": HOST,
+    "run": OPERATOR,
     "save_episode": WRITES,
     "save_episodes": WRITES,
-    "memories.store": "its outcome names nothing hidden: tests/service/test_comparisons.py",
-    "entities.split": "asks as get_entity_info does: tests/service/test_entity_merging_rules.py",
-    "events.subscribe": HOST,
-    "events.subscribe_as": HOST,
-    "events.unsubscribe": HOST,
-    "maintenance.journal_state": OPERATOR,
+    "store": "its outcome names nothing hidden: tests/service/test_comparisons.py",
+    "split_entity": "asks as get_entity_info does: tests/service/test_entity_merging_rules.py",
+    "subscribe": HOST,
+    "subscribe_as": HOST,
+    "unsubscribe": HOST,
+    "journal_state": OPERATOR,
     "verify": OPERATOR,
-    "ingestion.without_own_output": "takes a text and gives what is left of it",
+    "without_own_output": "takes a text and gives what is left of it",
 }
 
 
@@ -534,7 +536,7 @@ def world(place: tuple[MemoryService, World]) -> World:
 
 
 def test_every_public_method_is_looked_at() -> None:
-    public = members_of(Orchestrator).keys()
+    public = {name for name in dir(Orchestrator) if not name.startswith("_")}
     groups = [READS, COUNTS, REFUSED, ELSEWHERE]
     named = [name for group in groups for name in group]
     assert len(named) == len(set(named))
