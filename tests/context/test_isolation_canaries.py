@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from canaries import EVERYTHING, PROJECTS, QUERY, TASKS, World, built, leaks, texts, words_in
-from working import working
+from working import members_of, working
 
 from memgraph import (
     ContextAssembler,
@@ -366,71 +366,75 @@ def jobs(orc: Orchestrator, world: World) -> Iterator[Any]:
 
 
 READS: dict[str, Walk] = {
-    "audit": lambda orc, world: iter([orc.audit.measure(examples=100)]),
-    "build_context": built_contexts,
-    "bulletin": lambda orc, world: iter([orc.bulletin(), orc.bulletin(as_of=world.at)]),
-    "case": cases,
-    "contradictions": contradictions,
-    "entities": entities,
-    "everywhere": everywhere,
-    "expiring": lambda orc, world: iter([orc.memories.expiring(days=36_000, limit=1000)]),
-    "get": gets,
-    "get_context": contexts,
-    "get_entity_info": entity_infos,
-    "grounds": grounds,
-    "diff": diffs,
-    "history": histories,
-    "impact": impacts,
-    "jobs": jobs,
-    "latest_reflection": lambda orc, world: iter([orc.memories.latest_reflection()]),
-    "list_memories": lists,
-    "project": projects,
-    "recall": recalls,
-    "recall_shown": lambda orc, world: iter(
-        [orc.agents.recall_shown(lambda found: found.items, query=QUERY, top_n=200)]
-    ),
-    "receipt": receipts,
-    "receipts": receipt_lists,
-    "replay": replays,
-    "bulletins": bulletin_histories,
-    "bulletin_issued": bulletin_histories,
-    "retract_source": source_retractions,
-    "source": source_lists,
-    "sources": source_lists,
-    "relevant": lambda orc, world: iter(
-        [orc.contexts.relevant(QUERY, limit=200), orc.contexts.relevant("", limit=200)]
-    ),
-    "sessions": lambda orc, world: iter([orc.sessions.list(limit=1000)]),
     "overview.connected": lambda orc, world: iter([orc.overview.connected(limit=2_000)]),
     "receipts.explain": lambda orc, world: iter([orc.receipts.explain(QUERY, limit=50)]),
-    "source_lines": lambda orc, world: _of_each(orc.sources.lines, orc, world),
-    "stale": stale,
-    "subgraph": subgraphs,
-    "task": tasks,
-    "tier": tiers,
+    "audit.measure": lambda orc, world: iter([orc.audit.measure(examples=100)]),
+    "contexts.build": built_contexts,
+    "bulletin": lambda orc, world: iter([orc.bulletin(), orc.bulletin(as_of=world.at)]),
+    "contradictions.get": cases,
+    "contradictions.list": contradictions,
+    "entities.list": entities,
+    "stores.global_tier": everywhere,
+    "memories.expiring": lambda orc, world: iter([orc.memories.expiring(days=36_000, limit=1000)]),
+    "get": gets,
+    "context": contexts,
+    "entities.get": entity_infos,
+    "graph.grounds": grounds,
+    "history.diff": diffs,
+    "history.get": histories,
+    "graph.impact": impacts,
+    "jobs.list": jobs,
+    "memories.latest_reflection": lambda orc, world: iter([orc.memories.latest_reflection()]),
+    "memories.list": lists,
+    "stores.project": projects,
+    "recall": recalls,
+    "agents.recall_shown": lambda orc, world: iter(
+        [orc.agents.recall_shown(lambda found: found.items, query=QUERY, top_n=200)]
+    ),
+    "receipts.get": receipts,
+    "receipts.list": receipt_lists,
+    "receipts.replay": replays,
+    "receipts.bulletins": bulletin_histories,
+    "receipts.bulletin": bulletin_histories,
+    "sources.retract": source_retractions,
+    "sources.get": source_lists,
+    "sources.list": source_lists,
+    "contexts.relevant": lambda orc, world: iter(
+        [orc.contexts.relevant(QUERY, limit=200), orc.contexts.relevant("", limit=200)]
+    ),
+    "sessions.list": lambda orc, world: iter([orc.sessions.list(limit=1000)]),
+    "sources.lines": lambda orc, world: _of_each(orc.sources.lines, orc, world),
+    "graph.stale": stale,
+    "graph.subgraph": subgraphs,
+    "stores.task": tasks,
+    "contexts.tier": tiers,
     "trace": traces,
 }
 
 COUNTS: dict[str, Walk] = {
-    "accurate_ner_available": lambda orc, world: iter([orc.accurate_ner_available]),
-    "embedding_states": lambda orc, world: iter([orc.maintenance.embedding_states()]),
-    "embeddings_status": lambda orc, world: iter([orc.maintenance.embeddings_status()]),
-    "event_failures": lambda orc, world: iter([orc.events.failures()]),
-    "job_plans": lambda orc, world: iter([orc.jobs.plans()]),
-    "maintained_since": lambda orc, world: iter([orc.agents.maintained_since(1)]),
-    "compare_pending": lambda orc, world: iter([orc.maintenance.compare_pending()]),
-    "pending_comparisons": lambda orc, world: iter([orc.maintenance.pending_comparisons()]),
-    "pending_embeddings": lambda orc, world: iter([orc.maintenance.pending_embeddings()]),
-    "settle": lambda orc, world: iter([orc.settle()]),
-    "settings": lambda orc, world: iter([orc.settings]),
-    "paths": lambda orc, world: iter([orc.paths]),
-    "stats": lambda orc, world: iter([orc.maintenance.stats()]),
     "overview.activity": lambda orc, world: iter([orc.overview.activity()]),
     "overview.facets": lambda orc, world: iter([orc.overview.facets()]),
     "overview.verify_chain": lambda orc, world: iter([orc.overview.verify_chain()[0].as_dict()]),
     "overview.journal_seals": lambda orc, world: iter([orc.overview.journal_seals(range(1, 50))]),
-    "visible_counts": lambda orc, world: iter([orc.memories.counts()]),
-    "propose": lambda orc, world: iter([orc.ingestion.propose("Ana works at Acme.")]),
+    "accurate_ner_available": lambda orc, world: iter([orc.accurate_ner_available]),
+    "maintenance.embedding_states": lambda orc, world: iter([orc.maintenance.embedding_states()]),
+    "maintenance.embeddings_status": lambda orc, world: iter([orc.maintenance.embeddings_status()]),
+    "events.failures": lambda orc, world: iter([orc.events.failures()]),
+    "jobs.plans": lambda orc, world: iter([orc.jobs.plans()]),
+    "agents.maintained_since": lambda orc, world: iter([orc.agents.maintained_since(1)]),
+    "maintenance.compare_pending": lambda orc, world: iter([orc.maintenance.compare_pending()]),
+    "maintenance.pending_comparisons": lambda orc, world: iter(
+        [orc.maintenance.pending_comparisons()]
+    ),
+    "maintenance.pending_embeddings": lambda orc, world: iter(
+        [orc.maintenance.pending_embeddings()]
+    ),
+    "settle": lambda orc, world: iter([orc.settle()]),
+    "settings": lambda orc, world: iter([orc.settings]),
+    "paths": lambda orc, world: iter([orc.paths]),
+    "maintenance.stats": lambda orc, world: iter([orc.maintenance.stats()]),
+    "memories.counts": lambda orc, world: iter([orc.memories.counts()]),
+    "ingestion.propose": lambda orc, world: iter([orc.ingestion.propose("Ana works at Acme.")]),
 }
 """Methods that tell numbers and states; they may tell no word of a memory to anybody."""
 
@@ -438,15 +442,15 @@ Attempt = Callable[[Orchestrator, str, str], Any]
 
 REFUSED: dict[str, Attempt] = {
     "confirm": lambda orc, hidden, own: orc.confirm(hidden),
-    "confirm_proposed": lambda orc, hidden, own: orc.agents.confirm_proposed(hidden),
+    "agents.confirm_proposed": lambda orc, hidden, own: orc.agents.confirm_proposed(hidden),
     "correct": lambda orc, hidden, own: orc.correct(hidden, "Something else.", reason="x"),
-    "promote": lambda orc, hidden, own: orc.contexts.promote(
+    "contexts.promote": lambda orc, hidden, own: orc.contexts.promote(
         hidden, "global", None, lambda _: True
     ),
-    "propose_correction": lambda orc, hidden, own: orc.agents.propose_correction(
+    "agents.propose_correction": lambda orc, hidden, own: orc.agents.propose_correction(
         hidden, "Another."
     ),
-    "propose_relation": lambda orc, hidden, own: orc.agents.propose_relation(
+    "agents.propose_relation": lambda orc, hidden, own: orc.agents.propose_relation(
         own, "RelatedTo", hidden
     ),
     "relate": lambda orc, hidden, own: orc.relate(own, "RelatedTo", hidden),
@@ -508,14 +512,14 @@ ELSEWHERE = {
     "jobs.run": OPERATOR,
     "save_episode": WRITES,
     "save_episodes": WRITES,
-    "store": "its outcome names nothing hidden: tests/service/test_comparisons.py",
-    "split_entity": "asks as get_entity_info does: tests/service/test_entity_merging_rules.py",
-    "subscribe": HOST,
-    "subscribe_as": HOST,
-    "unsubscribe": HOST,
-    "journal_state": OPERATOR,
+    "memories.store": "its outcome names nothing hidden: tests/service/test_comparisons.py",
+    "entities.split": "asks as get_entity_info does: tests/service/test_entity_merging_rules.py",
+    "events.subscribe": HOST,
+    "events.subscribe_as": HOST,
+    "events.unsubscribe": HOST,
+    "maintenance.journal_state": OPERATOR,
     "verify": OPERATOR,
-    "without_own_output": "takes a text and gives what is left of it",
+    "ingestion.without_own_output": "takes a text and gives what is left of it",
 }
 
 
@@ -536,7 +540,7 @@ def world(place: tuple[MemoryService, World]) -> World:
 
 
 def test_every_public_method_is_looked_at() -> None:
-    public = {name for name in dir(Orchestrator) if not name.startswith("_")}
+    public = members_of(Orchestrator).keys()
     groups = [READS, COUNTS, REFUSED, ELSEWHERE]
     named = [name for group in groups for name in group]
     assert len(named) == len(set(named))
