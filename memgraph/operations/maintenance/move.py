@@ -79,9 +79,9 @@ def move(
     with naming_full_disk(paths.memory), FileLock(paths.memory / "moving.lock").held():
         begun = json.loads(paths.moving.read_text("utf-8")) if paths.moving.exists() else None
         if begun is not None and begun[1] == source:
-            left = _put_aside(paths, begun[0], clock)
+            remaining = _put_aside(paths, begun[0], clock)
             paths.moving.unlink()
-            return MoveReport(paths.name, begun[0], source, left, 0, 0)
+            return MoveReport(paths.name, begun[0], source, remaining, 0, 0)
         if source == target:
             raise Conflict("the orchestrator is there already", orchestrator=paths.name)
         settings = _placed(paths, target)
@@ -113,7 +113,7 @@ def move(
                 with draft_beside(paths.config_file) as config:
                     config.write_text(settings, "utf-8")
                     publish(config, paths.config_file, force=True)
-                left = _put_aside(paths, source, clock)
+                remaining = _put_aside(paths, source, clock)
                 paths.moving.unlink()
                 paused_ms = round((time.monotonic() - began) * 1000)
         except BaseException:
@@ -121,7 +121,7 @@ def move(
                 paths.moving.unlink()
             raise
     many = report.checked.get("memories", 0)
-    return MoveReport(paths.name, source, target, left, many, paused_ms)
+    return MoveReport(paths.name, source, target, remaining, many, paused_ms)
 
 
 def _put_aside(paths: OrchestratorPaths, url: str, clock: Clock) -> str | None:

@@ -81,12 +81,12 @@ def rebuild(
     Raises:
         InvalidInput: no such part.
     """
-    known = [part.value for part in RebuildPart]
-    if not parts or any(part not in known for part in parts):
+    known_items = [part.value for part in RebuildPart]
+    if not parts or any(part not in known_items for part in parts):
         raise InvalidInput(
-            f"one of these can be rebuilt: {', '.join(known)}", given=[*map(str, parts)]
+            f"one of these can be rebuilt: {', '.join(known_items)}", given=[*map(str, parts)]
         )
-    told: dict[str, int] = {}
+    details: dict[str, int] = {}
     for part in RebuildPart:
         if part in parts:
             work = {
@@ -94,8 +94,8 @@ def rebuild(
                 RebuildPart.VECTORS: _vectors,
                 RebuildPart.ENTITIES: _entities,
             }[part]
-            told |= work(opened, actor, progress)
-    return told
+            details |= work(opened, actor, progress)
+    return details
 
 
 def embeddings_status(opened: OpenOrchestrator) -> EmbeddingsStatus:
@@ -178,7 +178,7 @@ def _vectors(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[s
         ready = embeddings.state_counts(transaction)["ready"]
         progress(RebuildPart.VECTORS, 0, ready)
         index = embeddings.index(transaction)
-        bad = [each.pk for each in index.check() if each.fault is VectorFault.DAMAGED]
+        bad = [item.pk for item in index.check() if item.fault is VectorFault.DAMAGED]
         index.remove(bad)
         requeued = len(bad) + embeddings.enqueue_missing(transaction)
         number = index.rebuild()
@@ -237,16 +237,16 @@ def _in_batches(
         if not batch:
             return done
         # Names are searched outside the transaction: it may take longer than writers wait.
-        found = [(pk, names_in(opened, content, kept)) for pk, content, kept in batch]
+        results = [(pk, names_in(opened, content, kept)) for pk, content, kept in batch]
         with opened.transaction(actor) as transaction:
-            change(transaction, found)
+            change(transaction, results)
         done, after = done + len(batch), batch[-1][0]
 
 
-def names_in(opened: OpenOrchestrator, content: str, kept: Any) -> tuple[EntityName, ...]:
+def names_in(opened: OpenOrchestrator, content: str, value: Any) -> tuple[EntityName, ...]:
     """Return the names that the rules find, and those that models found at the enrichment."""
     names = opened.find_names(content)
-    return tuple(dict.fromkeys([*names, *opened.naming.kept(content, kept)] if kept else names))
+    return tuple(dict.fromkeys([*names, *opened.naming.kept(content, value)] if value else names))
 
 
 def _begin_rebuild(opened: OpenOrchestrator, mismatch: str, actor: str) -> None:
@@ -279,7 +279,9 @@ def _forget_some_foreign(opened: OpenOrchestrator) -> bool:
     if provider is None:
         return True
     with opened.database.write() as transaction:
-        left = embeddings.reset_foreign(transaction, provider.model, provider.dimensions, BATCH)
-        if not left:
+        remaining = embeddings.reset_foreign(
+            transaction, provider.model, provider.dimensions, BATCH
+        )
+        if not remaining:
             metadata.put(transaction, MODEL_KEY, provider.model)
-    return not left
+    return not remaining

@@ -81,7 +81,9 @@ def evidence_pack(visit: Visit, orc: Orchestrator, case: Case) -> bytes:
     receipts: dict[str, list[Any]] = {}
     for memory_id in ids:
         hand_outs = orc.graph.impact(memory_id, max_nodes=PACKED).own_hand_outs[:PACKED]
-        receipts[memory_id] = [asdict(orc.receipts.get(each.receipt_id)) for each in hand_outs]
+        receipts[memory_id] = [
+            asdict(orc.receipts.get(hand_out.receipt_id)) for hand_out in hand_outs
+        ]
     seal = sealed(visit, orc)
     head = None if seal.head is None else asdict(seal.head)
     files = {
@@ -89,7 +91,7 @@ def evidence_pack(visit: Visit, orc: Orchestrator, case: Case) -> bytes:
         "case.html": case_document(case, orchestrator=orc.name, lines=lines, root=root),
         "case.json": plain_json(below(case.model_dump(mode="json"), root)),
         "lines.json": plain_json(
-            below({one: each.model_dump(mode="json") for one, each in lines.items()}, root)
+            below({key: line.model_dump(mode="json") for key, line in lines.items()}, root)
         ),
         "receipts.json": plain_json(below(receipts, root)),
         "journal.json": plain_json(

@@ -168,15 +168,15 @@ class Visit:
         """Return a parameter of the address, without white space around it."""
         return self.request.query_params.get(name, default).strip()
 
-    def one_of(self, name: str, known: Sequence[str]) -> str:
+    def one_of(self, name: str, texts: Sequence[str]) -> str:
         """Return a parameter that has to be one of some words; the first of them by default.
 
         Raises:
             InvalidInput: it is none of them.
         """
-        value = self.query(name) or known[0]
-        if value not in known:
-            raise InvalidInput(f"{name}: one of {', '.join(known)}", field=name)
+        value = self.query(name) or texts[0]
+        if value not in texts:
+            raise InvalidInput(f"{name}: one of {', '.join(texts)}", field=name)
         return value
 
     @cached_property
@@ -232,19 +232,23 @@ class Visit:
             parts: of the path; none of them can lead out of it.
             query: parameters; those that are None or empty are left out.
         """
-        asked = {AS_OF: iso(self.as_of)} if self.as_of is not None else {}
-        asked |= query
-        kept = {name: value for name, value in asked.items() if value not in (None, "", ())}
-        path = "/".join(quote(each, safe="") for each in (self.orchestrator, *parts))
+        request = {AS_OF: iso(self.as_of)} if self.as_of is not None else {}
+        request |= query
+        kept_fields = {
+            name: value for name, value in request.items() if value not in (None, "", ())
+        }
+        path = "/".join(quote(item, safe="") for item in (self.orchestrator, *parts))
         tail = "" if parts else "/"
-        return f"{PLACE}/{path}{tail}" + (f"?{urlencode(kept, doseq=True)}" if kept else "")
+        return f"{PLACE}/{path}{tail}" + (
+            f"?{urlencode(kept_fields, doseq=True)}" if kept_fields else ""
+        )
 
     def here(self, **query: Any) -> str:
         """Return the address of this page with some parameters changed; None removes one."""
-        given = self.request.query_params.multi_items()
-        asked = [each for each in given if each[0] not in query] + list(query.items())
-        kept = [(name, value) for name, value in asked if value not in (None, "")]
-        return self.request.url.path + (f"?{urlencode(kept)}" if kept else "")
+        inputs = self.request.query_params.multi_items()
+        target = [item for item in inputs if item[0] not in query] + list(query.items())
+        kept_rows = [(name, value) for name, value in target if value not in (None, "")]
+        return self.request.url.path + (f"?{urlencode(kept_rows)}" if kept_rows else "")
 
     def show(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return a page.
@@ -257,8 +261,8 @@ class Visit:
     @property
     def format(self) -> str:
         """The format in which a list is to be downloaded; empty: it is a page."""
-        wanted = self.query("format")
-        return wanted if wanted in FORMATS else ""
+        statuses_wanted = self.query("format")
+        return statuses_wanted if statuses_wanted in FORMATS else ""
 
     def size(self, usual: int) -> int:
         """Return how many rows a list has: ``usual`` on a page, more in a download."""
@@ -306,7 +310,7 @@ class Visit:
     @property
     def sections(self) -> list[MenuEntry]:
         """Return the parts of the console that the principal may use."""
-        return [each for each in SECTIONS if self.may(each.permission)]
+        return [item for item in SECTIONS if self.may(item.permission)]
 
     def required(self, name: str) -> str:
         """Return a field of the form. Raises InvalidInput: it is empty or missing."""

@@ -53,5 +53,7 @@ def sealed(visit: Visit, orc: Orchestrator) -> Seal:
         seal.at, seal.entries, seal.head = now, head.seq, head
         if start is None:
             seal.whole_at = now
-        seal.problem = "" if report.ok else "; ".join(each.message for each in report.findings[:3])
+        seal.problem = (
+            "" if report.ok else "; ".join(finding.message for finding in report.findings[:3])
+        )
     return seal

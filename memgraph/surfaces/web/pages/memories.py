@@ -77,9 +77,9 @@ def listing(visit: Visit) -> Response:
         filters=FILTERS,
         facets=facets,
         counted=COUNTED,
-        types=[each.value for each in MemoryType],
-        kinds=[each.value for each in MemoryKind],
-        statuses=[each.value for each in MemoryStatus],
+        types=[item.value for item in MemoryType],
+        kinds=[item.value for item in MemoryKind],
+        statuses=[MemoryStatu.value for MemoryStatu in MemoryStatus],
         may_write=visit.may(Permission.WRITE) and visit.as_of is None,
     )
 
@@ -117,8 +117,8 @@ def _facets(
     for *values, count in counts:
         row = dict(zip(FACETS, map(str, values), strict=True))
         for name in FACETS:
-            others = (each for each in FACETS if each != name)
-            if all(chosen[each] in ("", ANY, row[each]) for each in others):
+            others = (item for item in FACETS if item != name)
+            if all(chosen[other] in ("", ANY, row[other]) for other in others):
                 facets[name][row[name]] += int(count)
     return {name: dict(counter.most_common()) for name, counter in facets.items()}
 
@@ -169,16 +169,16 @@ def bulk(visit: Visit, decide: Callable[[str], Any], back: str) -> Response:
             error.journalled = True
             problems.append(f"{chosen[:40]}: {error.message}")
     done = len(set(visit.chosen)) - len(problems)
-    told = f"{done} done." + (
+    message = f"{done} done." + (
         f" {len(problems)} not: {'; '.join(problems[:5])}" if problems else ""
     )
-    return visit.go(back, told)
+    return visit.go(back, message)
 
 
 def compare(visit: Visit) -> Response:
     """Show two memories side by side, with the words that differ."""
     orc = visit.enter()
-    chosen = [each for each in visit.request.query_params.getlist("chosen") if each][:2]
+    chosen = [item for item in visit.request.query_params.getlist("chosen") if item][:2]
     traces = [orc.trace(memory_id, as_of=visit.as_of) for memory_id in chosen]
     texts = [trace.memory.content.split() for trace in traces]
     return visit.show(
@@ -210,7 +210,7 @@ def memory(visit: Visit) -> Response:
     memory_id = visit.path("memory_id")
     trace = orc.trace(memory_id, as_of=visit.as_of)
     now = visit.console.now_ms() if visit.as_of is None else visit.as_of
-    held = [(each.since, each.confidence) for each in orc.history.get(memory_id).values]
+    items_held = [(value.since, value.confidence) for value in orc.history.get(memory_id).values]
     impact = None
     if visit.may(Permission.AUDIT):
         auditor = visit.enter(Permission.AUDIT)
@@ -221,7 +221,9 @@ def memory(visit: Visit) -> Response:
         memory=trace.memory,
         lines=lines_of(visit, memory_id),
         periods=ribbon(trace.status_history, now),
-        confidence=step_chart([each for each in held if each[0] <= now] or held[:1], now),
+        confidence=step_chart(
+            [item for item in items_held if item[0] <= now] or items_held[:1], now
+        ),
         impact=impact,
     )
 

@@ -48,11 +48,11 @@ def _charts(counts: dict[str, list[int]]) -> dict[str, dict[str, list[Any]]]:
     stored = list(accumulate(counts["stored"]))
     ended = list(accumulate(map(sum, zip(counts["superseded"], counts["retracted"], strict=True))))
     raised, decided = accumulate(counts["contradicted"]), accumulate(counts["resolved"])
-    still_open = [one - other for one, other in zip(raised, decided, strict=True)]
+    still_open = [value - other for value, other in zip(raised, decided, strict=True)]
     return {
         "growth": {
             "stored": stored,
-            "hold": [one - other for one, other in zip(stored, ended, strict=True)],
+            "hold": [value - other for value, other in zip(stored, ended, strict=True)],
         },
         "contradictions": {
             "open": still_open,
@@ -62,7 +62,7 @@ def _charts(counts: dict[str, list[int]]) -> dict[str, dict[str, list[Any]]]:
         "use": {"handed out": counts["handed_out"]} if "handed_out" in counts else {},
         "health": {
             "replaced or taken back": _per_hundred(ended, stored),
-            "in an open contradiction": _per_hundred([2 * each for each in still_open], stored),
+            "in an open contradiction": _per_hundred([2 * item for item in still_open], stored),
         },
     }
 
