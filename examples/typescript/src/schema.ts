@@ -259,7 +259,7 @@ export interface paths {
          * Get Context
          * @description Return the block of memories to put before a message, and its items.
          *
-         *     ``orc.get_context(message).text + message`` is a prompt: the text is empty or ends in a
+         *     ``orc.context(message).text + message`` is a prompt: the text is empty or ends in a
          *     newline. One receipt names every memory in it, the reflection's too.
          */
         post: operations["get_context"];
@@ -749,7 +749,7 @@ export interface paths {
         };
         /**
          * List Files
-         * @description Return processed files, dropped or sent, latest first; see ``ingest_file``.
+         * @description Return processed files, dropped or sent, latest first; see ``ingestion.get``.
          */
         get: operations["list_files"];
         put?: never;
@@ -1359,7 +1359,7 @@ export interface paths {
         put?: never;
         /**
          * Restore Source
-         * @description Restore what ``retract_source`` retracted by the same name, in one transaction.
+         * @description Restore what ``sources.retract`` retracted by the same name, in one transaction.
          *
          *     What was restored, retracted for another reason or erased since stays as it is. What became
          *     active meanwhile is replaced again; a contradiction that was reopened stays open, and is
@@ -1387,8 +1387,8 @@ export interface paths {
          *
          *     Memories with other sources or other evidence stay and are reported. What had been replaced
          *     only by retracted memories is active again; contradictions that they won are open again. It
-         *     is one transaction, which ``restore_source`` reverses. Later memories from the source are
-         *     stored again, unless ``trust`` with ``max_memories=0`` prevents it.
+         *     is one transaction, which ``sources.restore`` reverses. Later memories from the source are
+         *     stored again, unless ``sources.trust`` with ``max_memories=0`` prevents it.
          */
         post: operations["retract_source"];
         delete?: never;
@@ -3028,7 +3028,7 @@ export interface components {
         /**
          * @description All that is stored, whoever may see it, and whether the memory works.
          *
-         *     ``stats``: as ``Orchestrator.stats`` counts it; None where the database cannot be read.
+         *     ``stats``: as ``orc.maintenance.stats`` counts it; None where the database cannot be read.
          */
         OrchestratorStatus: {
             health: components["schemas"]["Health"];

@@ -207,10 +207,10 @@ def test_a_memory_that_fails_is_logged_and_the_call_goes_on(
     model: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken:
-        def get_context(self, *_: Any, **__: Any) -> Any:
+        def context(self, *_: Any, **__: Any) -> Any:
             raise StorageError("the disk is gone")
 
-        save_episode = get_context
+        save_episode = context
 
     client = remembering(OpenAI(api_key=KEY, base_url=model.url), Broken())
     with caplog.at_level(logging.WARNING):

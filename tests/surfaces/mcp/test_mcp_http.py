@@ -262,7 +262,7 @@ def test_an_error_that_nobody_foresaw_tells_nothing(
     def fail(*_args: object, **_named: object) -> None:
         raise RuntimeError("Kxsecret of somebody else")
 
-    monkeypatch.setattr("memgraph.operations.orchestrator.Orchestrator.visible_counts", fail)
+    monkeypatch.setattr("memgraph.operations.memories.Memories.counts", fail)
     for version in ("2025-11-25", "2026-07-28"):
         mode: Mode = "legacy" if version < "2026" else "auto"
         with remote_agent(f"{served.url}{PATH}", served.key(), mode) as agent:
@@ -296,7 +296,7 @@ def test_an_error_of_what_is_stored_is_none_of_the_message(
     def fail(*_args: object, **_named: object) -> None:
         TypeAdapter(int).validate_python("Kxbroken of somebody else")
 
-    monkeypatch.setattr("memgraph.operations.orchestrator.Orchestrator.visible_counts", fail)
+    monkeypatch.setattr("memgraph.operations.memories.Memories.counts", fail)
     told = post(served, served.key(), message("tools/call", name="stats", arguments={}))
     assert told.json()["error"] == {"code": -32603, "message": BUG}
     lines = [each for each in logged.lines if json.loads(each)["event"] == "mcp.bug"]
@@ -332,7 +332,7 @@ def test_what_takes_too_long_keeps_its_thread(
         at_work.pop()
         return {}
 
-    monkeypatch.setattr("memgraph.operations.orchestrator.Orchestrator.visible_counts", slow)
+    monkeypatch.setattr("memgraph.operations.memories.Memories.counts", slow)
     config = {"memory": {"server": {"request_timeout_s": 0.3, "threads": 3}}}
     with serving(tmp_path / "root", app_of=whole_app, config=config) as running:
         running.orchestrator("orc-1")
@@ -359,7 +359,7 @@ def test_a_damaged_store_is_told_by_its_code(
         raise StorageError("the database cannot be read")
 
     with remote_agent(f"{served.url}{PATH}", served.key()) as agent:
-        monkeypatch.setattr("memgraph.operations.orchestrator.Orchestrator.visible_counts", fail)
+        monkeypatch.setattr("memgraph.operations.memories.Memories.counts", fail)
         assert agent.refused("stats") == "storage.error"
 
 
